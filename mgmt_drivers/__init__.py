@@ -1,0 +1,1 @@
+"""Tacker management drivers: a Docker private registry and a Kubernetes cluster."""

@@ -1,0 +1,5 @@
+import sys
+
+from tools.devcloud.cli import main
+
+sys.exit(main())

@@ -1,0 +1,155 @@
+"""The command line: up, down, status, logs, ssh and openrc."""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import docker
+
+from tools.devcloud import engine, openrc
+from tools.devcloud.cloud import Cloud, find_controller
+from tools.devcloud.compute.servers import describe_all
+from tools.devcloud.controller import services
+from tools.devcloud.errors import CloudError
+from tools.devcloud.identity import Identity
+from tools.devcloud.progress import Progress, complain
+from tools.devcloud.settings import Settings
+
+_NODE_USER = _NODE_PASSWORD = "ubuntu"  # as the cloud images of the specifications
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(Identity(), options))
+    except CloudError as error:
+        complain(str(error))
+        return 1
+    except KeyboardInterrupt:
+        complain("interrupted; the same command again continues where this one stopped")
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="devcloud", description="A cloud on this machine: Keystone, Heat and Tacker."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(run=run)
+        return added
+
+    command("up", _up, "Bring the cloud up, or what is missing of it.")
+    down = command("down", _down, "Remove all of the cloud but the caches.")
+    down.add_argument("--all", action="store_true", help="remove the caches and images too")
+    command("status", _status, "Show services and nodes.")
+    logs = command("logs", _logs, "Show the log of a service, or of all of them.")
+    names = [service.name for service in services.ALL] + list(services.FROM_DEBIAN)
+    logs.add_argument("service", nargs="?", choices=names, metavar="SERVICE", help=", ".join(names))
+    logs.add_argument("-f", "--follow", action="store_true", help="go on with what is added")
+    logs.add_argument("-n", "--lines", type=int, default=200, help="how many (default: 200)")
+    ssh = command("ssh", _ssh, "Open a shell on a node, or run a command there.")
+    ssh.add_argument("node", metavar="NODE", help="its name, id or address; see status")
+    ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run there")
+    command("openrc", _openrc, "Print OS_* variables: eval \"$(... openrc)\".")
+    return parser
+
+
+def _up(identity: Identity, options: argparse.Namespace) -> int:
+    progress = Progress()
+    settings = Cloud(identity, progress).up()
+    progress.say(f"the cloud is up: {openrc.variables(settings)['OS_AUTH_URL']}")
+    progress.say('credentials: eval "$(python3 -m tools.devcloud openrc)"')
+    return 0
+
+
+def _down(identity: Identity, options: argparse.Namespace) -> int:
+    progress = Progress()
+    Cloud(identity, progress).down(everything=options.all)
+    progress.say("the cloud is gone" + (", caches too" if options.all else ""))
+    return 0
+
+
+def settings_of(identity: Identity) -> Settings:
+    """Settings of the cloud that is up; raises CloudError when none is."""
+    path = identity.state / "settings.json"
+    if not path.exists():
+        raise CloudError("this checkout has no cloud; `python3 -m tools.devcloud up` makes one")
+    return Settings.from_json(path.read_text())
+
+
+def _controller(identity: Identity) -> tuple[docker.DockerClient, Any]:
+    settings_of(identity)
+    client = engine.connect()
+    container = find_controller(client, identity)
+    if container is None or container.status != "running":
+        raise CloudError("the controller does not run; `python3 -m tools.devcloud up` starts it")
+    return client, container
+
+
+def _status(identity: Identity, options: argparse.Namespace) -> int:
+    client, container = _controller(identity)
+    settings = settings_of(identity)
+    print(f"cloud {identity.name} at {settings.address}, networks:")
+    for network in settings.networks:
+        print(f"  {network.name:<20} {network.cidr}")
+    names = [service.name for service in services.ALL] + list(services.FROM_DEBIAN)
+    states = container.exec_run(["systemctl", "is-active", *names]).output.decode().split()
+    print("services:")
+    for name, state in zip(names, states, strict=True):
+        print(f"  {name:<20} {state}")
+    print("nodes:")
+    for node in describe_all(client, identity.name):
+        print(f"  {node['name']:<32} {node['addresses']:<16} {node['host']:<10} {node['status']}")
+    return 0 if set(states) == {"active"} else 1
+
+
+def _logs(identity: Identity, options: argparse.Namespace) -> int:
+    _, container = _controller(identity)
+    command = ["docker", "exec", container.id, "journalctl", "--no-pager", f"-n{options.lines}"]
+    command += ["--follow"] if options.follow else []
+    command += [f"--unit={options.service}"] if options.service else []
+    os.execvp("docker", command)
+
+
+def _ssh(identity: Identity, options: argparse.Namespace) -> int:
+    client, _ = _controller(identity)
+    nodes = describe_all(client, identity.name)
+    matching = [
+        node
+        for node in nodes
+        if options.node in (node["name"], node["id"], *node["addresses"].split(","))
+    ]
+    if len(matching) != 1:
+        known = ", ".join(f"{node['name']} ({node['addresses']})" for node in nodes) or "none"
+        raise CloudError(f"no single node is called {options.node}; there are: {known}")
+    address = matching[0]["addresses"].split(",")[0]
+    return _run_ssh(address, options.words)
+
+
+def _run_ssh(address: str, words: Sequence[str]) -> int:
+    """Log in with the image's well-known password, answered by a helper program."""
+    with tempfile.TemporaryDirectory() as folder:
+        helper = Path(folder) / "askpass"
+        helper.write_text(f"#!/bin/sh\necho {_NODE_PASSWORD}\n")
+        helper.chmod(0o700)
+        environment = {**os.environ, "SSH_ASKPASS": str(helper), "SSH_ASKPASS_REQUIRE": "force"}
+        # Nodes come and go with the same addresses: their keys mean nothing here.
+        command = ["ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
+        command += ["-o", "LogLevel=ERROR", "-o", "PubkeyAuthentication=no"]
+        status = os.spawnvpe(
+            os.P_WAIT, "ssh", [*command, f"{_NODE_USER}@{address}", *words], environment
+        )
+    return status
+
+
+def _openrc(identity: Identity, options: argparse.Namespace) -> int:
+    sys.stdout.write(openrc.shell(settings_of(identity)) + "\n")
+    return 0

@@ -1,0 +1,257 @@
+"""Brings the embedded cloud of a checkout up, and takes it down."""
+
+import fcntl
+import hashlib
+import io
+import os
+import secrets
+import shutil
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import docker
+
+from tools.devcloud import engine, images, machine, networks
+from tools.devcloud.errors import CloudError
+from tools.devcloud.identity import LABEL, Identity
+from tools.devcloud.progress import Progress
+from tools.devcloud.settings import CONTAINER_PATH, Network, Settings
+
+_PYTHON = "/opt/openstack/bin/python"
+_SOURCE = "/opt/tacker-mgmt-drivers"  # the checkout's driver package, in the controller
+
+# Files in the state folder that say how far the present controller has come.
+_BOOTSTRAPPED = "bootstrapped"
+_DRIVERS = "drivers"
+
+
+class Cloud:
+    """The embedded cloud of one checkout."""
+
+    def __init__(self, identity: Identity, progress: Progress) -> None:
+        self.identity = identity
+        self.progress = progress
+
+    def up(self) -> Settings:
+        """Bring the cloud up, or what is missing of it; safe to run again.
+
+        Raises CloudError with what to do next. Only one `up` or `down` of a
+        checkout runs at a time.
+        """
+        with self._locked():
+            with engine.machine_lock():
+                client = engine.ensure_running(self.progress)
+                images.ensure(client, self.identity, self.progress)
+                found = networks.ensure(client, self.identity)
+            settings = self._settings(client, found)
+            self._ensure_controller(client, settings)
+            self._bootstrap(client)
+            self._install_drivers(client)
+            return settings
+
+    def down(self, everything: bool = False) -> None:
+        """Remove the cloud's containers, networks, volumes and files.
+
+        With ``everything`` the caches too: images and the cache folder, except
+        what another checkout's cloud is using.
+        """
+        with self._locked():
+            try:
+                client = engine.connect()
+            except CloudError:
+                if self.identity.state.joinpath("settings.json").exists():
+                    client = engine.ensure_running(self.progress)
+                else:
+                    self._remove_files(everything)
+                    return
+            self._remove_containers(client)
+            networks.remove(client, self.identity)
+            if everything:
+                images.remove(client, self.progress)
+            with engine.machine_lock():
+                engine.stop_if_ours(client, self.progress)
+            self._remove_files(everything)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.identity.state.mkdir(parents=True, exist_ok=True)
+        with (self.identity.state / "lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.progress.say("another devcloud command works on this cloud; waiting for it")
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _remove_containers(self, client: docker.DockerClient) -> None:
+        label = f"{LABEL}={self.identity.name}"
+        found = client.containers.list(all=True, filters={"label": label})
+        if found:
+            with self.progress.step(f"removing {len(found)} containers"):
+                # The controller first: nothing may make new ones meanwhile.
+                for container in sorted(found, key=lambda c: c.name != self.identity.controller):
+                    container.remove(force=True, v=True)
+        for volume in client.volumes.list(filters={"label": label}):
+            volume.remove(force=True)
+
+    def _remove_files(self, everything: bool) -> None:
+        shutil.rmtree(self.identity.state)
+        if everything:
+            shutil.rmtree(self.identity.cache, ignore_errors=True)
+
+    def _settings(
+        self, client: docker.DockerClient, found: tuple[Network, ...]
+    ) -> Settings:
+        """The settings this cloud was made with, or new ones for a new cloud."""
+        path = self.identity.state / "settings.json"
+        if path.exists():
+            settings = Settings.from_json(path.read_text())
+            if settings.networks == found:
+                return settings
+            # The networks are new: whatever still runs is on none of them.
+            self._remove_containers(client)
+        settings = Settings(
+            name=self.identity.name,
+            address=networks.controller_address(found[0]),
+            admin_password=secrets.token_hex(16),
+            service_password=secrets.token_hex(16),
+            networks=found,
+            drop_capabilities=machine.capabilities_to_drop(client, images.BASE.tag),
+            kvm=os.access("/dev/kvm", os.W_OK),
+        )
+        _write_private(path, settings.to_json())
+        return settings
+
+    def _ensure_controller(self, client: docker.DockerClient, settings: Settings) -> None:
+        container = find_controller(client, self.identity)
+        if container is not None and container.status == "running":
+            return
+        with self.progress.step("starting the controller"):
+            if container is not None:
+                # A container that was stopped has lost what lived in /run: a
+                # cloud is cheaper to make again than to trust in that state.
+                self._remove_containers(client)
+            for marker in (_BOOTSTRAPPED, _DRIVERS):
+                (self.identity.state / marker).unlink(missing_ok=True)
+            container_id = machine.create(client, self._controller(settings))
+            archive = _one_file(CONTAINER_PATH, settings.to_json())
+            client.containers.get(container_id).put_archive("/", archive)
+
+    def _controller(self, settings: Settings) -> machine.Machine:
+        tools = Path(__file__).resolve().parents[1]
+        return machine.Machine(
+            name=self.identity.controller,
+            hostname="controller",
+            image=images.CONTROLLER.tag,
+            labels=self.identity.labels,
+            attachments=[
+                machine.Attachment(network.docker_name, networks.controller_address(network))
+                for network in settings.networks
+            ],
+            binds=(
+                f"{tools}:/opt/devcloud/tools:ro",
+                f"{_engine_socket()}:/var/run/docker.sock",
+            ),
+            drop_capabilities=settings.drop_capabilities,
+        )
+
+    def _bootstrap(self, client: docker.DockerClient) -> None:
+        done = self.identity.state / _BOOTSTRAPPED
+        if done.exists():
+            return
+        with self.progress.step("starting the control plane"):
+            self._execute(
+                client, [_PYTHON, "-m", "tools.devcloud.controller.bootstrap"], show=True
+            )
+        done.touch()
+
+    def _install_drivers(self, client: docker.DockerClient) -> None:
+        """Install this checkout's drivers into Tacker's environment, if they changed."""
+        archive, digest = _driver_source(self.identity.checkout)
+        marker = self.identity.state / _DRIVERS
+        if marker.exists() and marker.read_text() == digest:
+            return
+        with self.progress.step("installing the management drivers into Tacker"):
+            container = find_controller(client, self.identity)
+            self._execute(client, ["rm", "-rf", _SOURCE])
+            container.put_archive("/opt", archive)
+            # No index: that the drivers need nothing which Tacker has not is
+            # so proved each time.
+            self._execute(
+                client,
+                [_PYTHON, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation"]
+                + ["--root-user-action=ignore", "--upgrade", "--force-reinstall", "--no-deps"]
+                + [_SOURCE],
+            )
+            self._execute(client, [_PYTHON, "-m", "pip", "check"])
+            self._execute(client, ["systemctl", "restart", "tacker-conductor"])
+        marker.write_text(digest)
+
+    def _execute(self, client: docker.DockerClient, command: list[str], show: bool = False) -> None:
+        """Run a command in the controller; its lines are shown as progress."""
+        container = find_controller(client, self.identity)
+        run = client.api.exec_create(
+            container.id, command, environment={"PYTHONPATH": "/opt/devcloud"}
+        )
+        output = []
+        for chunk in client.api.exec_start(run["Id"], stream=True):
+            text = chunk.decode(errors="replace").rstrip()
+            output.append(text)
+            if show and text:
+                self.progress.say(f"  {text}")
+        status = client.api.exec_inspect(run["Id"])["ExitCode"]
+        if status:
+            tail = "\n".join(output)[-3000:]
+            raise CloudError(
+                f"{' '.join(command)} failed in the controller ({status}):\n{tail}\n"
+                "`devcloud logs` shows the services; `devcloud up` continues from here"
+            )
+
+
+def find_controller(client: docker.DockerClient, identity: Identity) -> Any:
+    """The controller's container, or None."""
+    try:
+        return client.containers.get(identity.controller)
+    except docker.errors.NotFound:
+        return None
+
+
+def _engine_socket() -> str:
+    host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if not host.startswith("unix://"):
+        raise CloudError(f"DOCKER_HOST is {host}: the embedded cloud needs a local engine")
+    return host.removeprefix("unix://")
+
+
+def _write_private(path: Path, text: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(text)
+
+
+def _one_file(path: Path, text: str) -> bytes:
+    """A tar archive of one file, readable by root only."""
+    data = text.encode()
+    entry = tarfile.TarInfo(str(path).lstrip("/"))
+    entry.size, entry.mode = len(data), 0o600
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        tar.addfile(entry, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def _driver_source(checkout: Path) -> tuple[bytes, str]:
+    """The installable part of the checkout as a tar archive, and its digest."""
+    tree = sorted((checkout / "mgmt_drivers").rglob("*"))
+    files = [checkout / "pyproject.toml", checkout / "README.rst"]
+    files += [path for path in tree if path.is_file() and "__pycache__" not in path.parts]
+    sha = hashlib.sha256()
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for path in files:
+            name = path.relative_to(checkout)
+            sha.update(str(name).encode() + b"\0" + path.read_bytes())
+            tar.add(path, arcname=Path(_SOURCE).name / name)
+    return buffer.getvalue(), sha.hexdigest()

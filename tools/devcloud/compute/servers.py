@@ -1,0 +1,205 @@
+"""Servers: containers made, shown and removed as Nova does with machines."""
+
+import contextlib
+import json
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import docker
+
+from tools.devcloud.compute import catalog, placement
+from tools.devcloud.compute.ports import Port, PortStore
+from tools.devcloud.compute.table import Table
+from tools.devcloud.identity import LABEL
+from tools.devcloud.machine import Attachment, Machine, create
+from tools.devcloud.settings import Settings
+
+SERVER_LABEL = "devcloud.server"  # the server's id
+_FACTS_LABEL = "devcloud.facts"  # JSON of what Nova would know of it
+_NODE_DISKS = ("/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/etcd")
+
+
+class GroupNotFound(Exception):
+    """A server asks for a group that does not exist; worded as Nova words it."""
+
+
+@dataclass(frozen=True)
+class ServerRequest:
+    """What a template asks for; ``group`` is the id of a server group."""
+
+    name: str
+    image: str
+    flavor: str
+    ports: tuple[str, ...]
+    zone: str | None = None
+    group: str | None = None
+
+
+class Servers:
+    """The cloud's servers, found by their id."""
+
+    def __init__(
+        self,
+        client: docker.DockerClient,
+        settings: Settings,
+        ports: PortStore,
+        groups: Table,
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._ports = ports
+        self._groups = groups
+
+    def create(self, request: ServerRequest) -> str:
+        """Start a server and return its id."""
+        image = catalog.find(request.image)
+        server_id = str(uuid.uuid4())
+        host = self._place(request)
+        bound = [self._ports.bind(port, server_id) for port in request.ports]
+        facts = {
+            "name": request.name,
+            "image": request.image,
+            "flavor": request.flavor,
+            "host": host,
+            "group": request.group,
+            "ports": list(request.ports),
+        }
+        machine = Machine(
+            name=f"{self._settings.name}-{server_id[:8]}",
+            hostname=request.name.lower().replace("_", "-")[:63],
+            image=image.docker_tag,
+            labels={
+                LABEL: self._settings.name,
+                SERVER_LABEL: server_id,
+                _FACTS_LABEL: json.dumps(facts),
+            },
+            attachments=[self._attachment(port) for port in bound],
+            disks=_NODE_DISKS,
+            drop_capabilities=self._settings.drop_capabilities,
+        )
+        create(self._client, machine)
+        return server_id
+
+    def _place(self, request: ServerRequest) -> str:
+        everyone = [_facts(container) for container in self._all()]
+        excluded: set[str] = set()
+        if request.group and "anti-affinity" in self._policies(request.group):
+            excluded = {facts["host"] for facts in everyone if facts["group"] == request.group}
+        return placement.choose_host(
+            (facts["host"] for facts in everyone), request.zone, excluded
+        )
+
+    def _policies(self, group: str) -> list[str]:
+        groups = self._groups.read()
+        if group not in groups:
+            raise GroupNotFound(f"Instance group {group} could not be found.")
+        policies: list[str] = groups[group]["policies"]
+        return policies
+
+    def _attachment(self, port: Port) -> Attachment:
+        return Attachment(self._docker_network(port.network), port.address, port.mac)
+
+    def _docker_network(self, name: str) -> str:
+        return next(n.docker_name for n in self._settings.networks if n.name == name)
+
+    def is_running(self, server_id: str) -> bool:
+        container = self._find(server_id)
+        return container is not None and container.status == "running"
+
+    def show(self, server_id: str) -> dict[str, Any] | None:
+        """Attributes under Nova's names, or None when there is no such server."""
+        container = self._find(server_id)
+        if container is None:
+            return None
+        facts = _facts(container)
+        return {
+            "id": server_id,
+            "name": facts["name"],
+            "status": "ACTIVE" if container.status == "running" else "SHUTOFF",
+            "image": {"id": facts["image"]},
+            "flavor": {"original_name": facts["flavor"]},
+            "addresses": self._addresses(facts["ports"]),
+            "OS-EXT-SRV-ATTR:host": facts["host"],
+            "OS-EXT-SRV-ATTR:hypervisor_hostname": facts["host"],
+            "OS-EXT-AZ:availability_zone": placement.HOSTS[facts["host"]],
+            "server_groups": [facts["group"]] if facts["group"] else [],
+            "os-extended-volumes:volumes_attached": [],
+        }
+
+    def members(self, group: str) -> list[str]:
+        """Ids of the servers in a server group."""
+        everyone = self._all()
+        return [c.labels[SERVER_LABEL] for c in everyone if _facts(c)["group"] == group]
+
+    def _addresses(self, port_ids: list[str]) -> dict[str, list[dict[str, Any]]]:
+        addresses: dict[str, list[dict[str, Any]]] = {}
+        for port in filter(None, map(self._ports.get, port_ids)):
+            addresses.setdefault(port.network, []).append(
+                {
+                    "addr": port.address,
+                    "version": 4,
+                    "OS-EXT-IPS:type": "fixed",
+                    "OS-EXT-IPS-MAC:mac_addr": port.mac,
+                }
+            )
+        return addresses
+
+    def detach(self, server_id: str) -> None:
+        """Stop a server and take its ports away, for the one that replaces it."""
+        container = self._find(server_id)
+        if container is None:
+            return
+        container.kill()
+        for port in _facts(container)["ports"]:
+            bound = self._ports.get(port)
+            if bound:
+                network = self._client.networks.get(self._docker_network(bound.network))
+                network.disconnect(container, force=True)
+
+    def delete(self, server_id: str) -> None:
+        """Remove a server and its disks; a server that is gone is fine."""
+        container = self._find(server_id)
+        if container is None:
+            return
+        ports = _facts(container)["ports"]
+        with contextlib.suppress(docker.errors.NotFound):
+            container.remove(force=True, v=True)
+        for port_id in ports:
+            port = self._ports.get(port_id)
+            if port and port.device_id == server_id:
+                self._ports.bind(port_id, "")
+
+    def _all(self) -> list[Any]:
+        label = f"{LABEL}={self._settings.name}"
+        return self._client.containers.list(all=True, filters={"label": [label, SERVER_LABEL]})
+
+    def _find(self, server_id: str) -> Any:
+        label = f"{SERVER_LABEL}={server_id}"
+        found = self._client.containers.list(all=True, filters={"label": label})
+        return found[0] if found else None
+
+
+def describe_all(client: docker.DockerClient, cloud: str) -> list[dict[str, str]]:
+    """Every server of a cloud as seen from the host, for people to read."""
+    label = [f"{LABEL}={cloud}", SERVER_LABEL]
+    found = client.containers.list(all=True, filters={"label": label})
+    return [_describe(container) for container in found]
+
+
+def _describe(container: Any) -> dict[str, str]:
+    facts = _facts(container)
+    networks = container.attrs["NetworkSettings"]["Networks"].values()
+    addresses = [(network["IPAMConfig"] or {}).get("IPv4Address", "") for network in networks]
+    return {
+        "id": container.labels[SERVER_LABEL],
+        "name": facts["name"],
+        "host": facts["host"],
+        "status": container.status,
+        "addresses": ",".join(addresses),
+    }
+
+
+def _facts(container: Any) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(container.labels[_FACTS_LABEL])
+    return facts

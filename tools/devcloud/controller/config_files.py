@@ -1,0 +1,118 @@
+"""The configuration files of the control plane's services."""
+
+import configparser
+from pathlib import Path
+
+from tools.devcloud.settings import Settings
+
+Sections = dict[str, dict[str, str]]
+
+DATABASES = ("keystone", "heat", "tacker")
+REGION = "RegionOne"
+# Names of the drivers that Tacker loads, besides its own that does nothing.
+MGMT_DRIVERS = ("mgmt-drivers-private-registry",)
+
+
+def keystone_url(settings: Settings) -> str:
+    return f"http://{settings.address}:5000/v3"
+
+
+def write_all(settings: Settings) -> None:
+    """Write keystone.conf, heat.conf and tacker.conf, readable by root only."""
+    _write(Path("/etc/keystone/keystone.conf"), _keystone(settings))
+    _write(Path("/etc/heat/heat.conf"), _heat(settings))
+    _write(Path("/etc/tacker/tacker.conf"), _tacker(settings))
+
+
+def _write(path: Path, sections: Sections) -> None:
+    parser = configparser.RawConfigParser()
+    parser.read_dict(sections)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    with path.open("w") as file:
+        parser.write(file)
+
+
+def _database(name: str, settings: Settings) -> dict[str, str]:
+    password = settings.service_password
+    return {"connection": f"mysql+pymysql://{name}:{password}@localhost/{name}?charset=utf8"}
+
+
+def _auth(user: str, settings: Settings) -> dict[str, str]:
+    return {
+        "auth_type": "password",
+        "auth_url": keystone_url(settings),
+        "www_authenticate_uri": keystone_url(settings),
+        "username": user,
+        "password": settings.service_password,
+        "user_domain_name": "Default",
+        "project_name": "service",
+        "project_domain_name": "Default",
+        "region_name": REGION,
+    }
+
+
+def _logging() -> dict[str, str]:
+    return {"use_stderr": "true", "transport_url": "rabbit://guest:guest@localhost"}
+
+
+def _keystone(settings: Settings) -> Sections:
+    return {
+        "DEFAULT": {"use_stderr": "true"},
+        "database": _database("keystone", settings),
+        "token": {"provider": "fernet"},
+        # Passwords here are random and live as long as the cloud: strong
+        # hashing would only cost 0.4 s of CPU for every token.
+        "identity": {"password_hash_rounds": "4"},
+    }
+
+
+def _heat(settings: Settings) -> Sections:
+    url = f"http://{settings.address}:8004"
+    return {
+        "DEFAULT": {
+            **_logging(),
+            "auth_encryption_key": settings.service_password[:32].ljust(32, "0"),
+            "heat_metadata_server_url": url,
+            "heat_waitcondition_server_url": f"{url}/v1/waitcondition",
+            "stack_user_domain_name": "heat",
+            "stack_domain_admin": "heat_domain_admin",
+            "stack_domain_admin_password": settings.service_password,
+            "num_engine_workers": "1",
+            "plugin_dirs": "/opt/devcloud/tools/devcloud/heat_plugin",
+            "environment_dir": "/etc/heat/environment.d",
+            "region_name_for_services": REGION,
+        },
+        "database": _database("heat", settings),
+        "keystone_authtoken": _auth("heat", settings),
+        "trustee": _auth("heat", settings),
+        "clients_keystone": {"auth_uri": keystone_url(settings)},
+        "heat_api": {"bind_port": "8004"},
+        "oslo_policy": {"enforce_scope": "false"},
+        "paste_deploy": {"api_paste_config": "/opt/openstack/etc/heat/api-paste.ini"},
+    }
+
+
+def _tacker(settings: Settings) -> Sections:
+    return {
+        "DEFAULT": {
+            **_logging(),
+            "auth_strategy": "keystone",
+            "service_plugins": "nfvo,vnfm",
+            "state_path": "/var/lib/tacker",
+            "api_paste_config": "/opt/openstack/etc/tacker/api-paste.ini",
+            "use_syslog": "false",
+        },
+        "database": _database("tacker", settings),
+        "keystone_authtoken": _auth("tacker", settings),
+        "nfvo_vim": {"vim_drivers": "openstack,kubernetes"},
+        "openstack_vim": {"stack_retries": "900", "stack_retry_wait": "1"},
+        "tacker": {"vnflcm_mgmt_driver": ",".join(["vnflcm_noop", *MGMT_DRIVERS])},
+        "vim_keys": {"use_barbican": "false", "openstack": "/etc/tacker/vim/fernet_keys"},
+        "vnf_package": {"vnf_package_csar_path": "/var/lib/tacker/vnfpackages"},
+        "glance_store": {
+            "default_backend": "file",
+            "filesystem_store_datadir": "/var/lib/tacker/csar_files",
+        },
+        "coordination": {"backend_url": "file:///var/lib/tacker/coordination"},
+    }

@@ -1,0 +1,119 @@
+"""The Docker engine on this machine: reached, started where nothing else does."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+from docker.errors import DockerException
+
+from tools.devcloud.errors import CloudError
+from tools.devcloud.identity import LABEL
+from tools.devcloud.progress import Progress
+
+# Shared by all checkouts: the engine and the images are the machine's.
+_RUN = Path("/run/devcloud")
+_PID = _RUN / "dockerd.pid"
+_LOG = _RUN / "dockerd.log"
+_START_LIMIT = 60.0  # seconds
+
+
+@contextlib.contextmanager
+def machine_lock() -> Iterator[None]:
+    """Hold what only one command on the machine may change at a time."""
+    _RUN.mkdir(parents=True, exist_ok=True)
+    with (_RUN / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def connect() -> docker.DockerClient:
+    """Client of the running engine; raises CloudError when there is none."""
+    try:
+        client = docker.from_env(timeout=600)
+        client.ping()
+    except DockerException as error:
+        raise CloudError(
+            "no Docker engine answers; `python3 tools/run demo` installs one, "
+            f"`python3 -m tools.devcloud up` starts it ({error})"
+        ) from error
+    return client
+
+
+def ensure_running(progress: Progress) -> docker.DockerClient:
+    """Client of the engine, which is started first where it does not run."""
+    with contextlib.suppress(CloudError):
+        return connect()
+    if not shutil.which("dockerd"):
+        raise CloudError("Docker is not installed: apt-get install docker.io, then try again")
+    with progress.step("starting the Docker engine"):
+        if Path("/run/systemd/system").is_dir():
+            subprocess.run(["systemctl", "start", "docker"], check=True)
+        else:
+            _start_by_hand()
+        return _wait_for_engine()
+
+
+def _start_by_hand() -> None:
+    # An engine that was killed leaves these behind and then refuses to start.
+    for stale in ("/var/run/docker.pid", "/run/docker/containerd/containerd.pid"):
+        path = Path(stale)
+        if path.exists() and not Path(f"/proc/{path.read_text().strip()}").exists():
+            path.unlink()
+    with _LOG.open("ab") as log:
+        process = subprocess.Popen(
+            ["dockerd"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    _PID.write_text(f"{process.pid}\n")
+
+
+def _wait_for_engine() -> docker.DockerClient:
+    deadline = time.monotonic() + _START_LIMIT
+    while True:
+        try:
+            return connect()
+        except CloudError as error:
+            if time.monotonic() > deadline:
+                raise CloudError(
+                    f"the Docker engine did not start in {_START_LIMIT:.0f} s; see {_LOG}"
+                ) from error
+        time.sleep(0.2)
+
+
+def stop_if_ours(client: docker.DockerClient, progress: Progress) -> None:
+    """Stop the engine if ``up`` started it by hand and no cloud is left on it."""
+    if not _PID.exists() or client.containers.list(all=True, filters={"label": LABEL}):
+        return
+    pid = int(_PID.read_text())
+    if client.containers.list():
+        progress.say("the Docker engine goes on: containers of somebody else run on it")
+        return
+    client.close()
+    with progress.step("stopping the Docker engine that `up` had started"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+            _wait_for_end(pid)
+        for leftover in (_PID, _LOG):
+            leftover.unlink(missing_ok=True)
+
+
+def _wait_for_end(pid: int) -> None:
+    deadline = time.monotonic() + _START_LIMIT
+    while _alive(pid):
+        if time.monotonic() > deadline:
+            raise CloudError(f"the Docker engine (process {pid}) does not end; see {_LOG}")
+        time.sleep(0.2)
+
+
+def _alive(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

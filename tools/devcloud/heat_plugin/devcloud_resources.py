@@ -1,0 +1,186 @@
+"""Heat resources of the embedded cloud, in place of Nova's and Neutron's.
+
+Property and attribute names are those of the types they stand for; a property
+that the embedded cloud does not know is refused by Heat as an unknown one.
+"""
+
+import functools
+import uuid
+from pathlib import Path
+from typing import Any
+
+import docker
+from heat.engine import attributes, properties, resource
+
+from tools.devcloud.compute.ports import PortStore
+from tools.devcloud.compute.servers import ServerRequest, Servers
+from tools.devcloud.compute.table import Table
+from tools.devcloud.settings import Settings
+
+_STATE = Path("/var/lib/devcloud")
+
+
+@functools.cache
+def _settings() -> Settings:
+    return Settings.load()
+
+
+@functools.cache
+def _ports() -> PortStore:
+    return PortStore(Table(_STATE / "ports.json"), _settings().networks)
+
+
+@functools.cache
+def _groups() -> Table:
+    return Table(_STATE / "server-groups.json")
+
+
+@functools.cache
+def _servers() -> Servers:
+    return Servers(docker.from_env(timeout=300), _settings(), _ports(), _groups())
+
+
+def _string(**options: Any) -> properties.Schema:
+    return properties.Schema(properties.Schema.STRING, **options)
+
+
+def _list(**options: Any) -> properties.Schema:
+    return properties.Schema(properties.Schema.LIST, **options)
+
+
+def _map(**options: Any) -> properties.Schema:
+    return properties.Schema(properties.Schema.MAP, **options)
+
+
+class Port(resource.Resource):
+    """OS::Neutron::Port: an address in a network."""
+
+    properties_schema = {
+        "name": _string(),
+        "network": _string(),
+        "network_id": _string(),
+        "fixed_ips": _list(),
+        "allowed_address_pairs": _list(update_allowed=True),
+        "security_groups": _list(update_allowed=True),
+        "port_security_enabled": properties.Schema(properties.Schema.BOOLEAN),
+        "device_owner": _string(),
+    }
+    attributes_schema = {
+        "fixed_ips": attributes.Schema("Addresses and subnets."),
+        "mac_address": attributes.Schema("MAC address."),
+    }
+
+    def handle_create(self) -> None:
+        fixed = self.properties["fixed_ips"] or [{}]
+        port = _ports().create(
+            self.properties["network"] or self.properties["network_id"],
+            fixed[0].get("ip_address"),
+            name=self.properties["name"] or self.physical_resource_name(),
+            allowed_address_pairs=self.properties["allowed_address_pairs"] or [],
+        )
+        self.resource_id_set(port.id)
+
+    def handle_update(self, json_snippet: Any, tmpl_diff: Any, prop_diff: Any) -> None:
+        """Address pairs and security groups filter nothing here: nothing to change."""
+
+    def handle_delete(self) -> None:
+        if self.resource_id:
+            _ports().delete(self.resource_id)
+
+    def _show_resource(self) -> dict[str, Any]:
+        port = _ports().get(self.resource_id)
+        return port.show() if port else {}
+
+    def _resolve_attribute(self, name: str) -> Any:
+        return self._show_resource().get(name)
+
+
+class ServerGroup(resource.Resource):
+    """OS::Nova::ServerGroup: a policy for where its members run."""
+
+    properties_schema = {"name": _string(), "policies": _list(default=["anti-affinity"])}
+
+    def handle_create(self) -> None:
+        group = {
+            "id": str(uuid.uuid4()),
+            "name": self.properties["name"] or self.physical_resource_name(),
+            "policies": self.properties["policies"],
+        }
+        with _groups().changing() as groups:
+            groups[group["id"]] = group
+        self.resource_id_set(group["id"])
+
+    def handle_delete(self) -> None:
+        with _groups().changing() as groups:
+            groups.pop(self.resource_id, None)
+
+    def _show_resource(self) -> dict[str, Any]:
+        group = _groups().read().get(self.resource_id, {})
+        return {**group, "members": _servers().members(self.resource_id)}
+
+
+class Server(resource.Resource):
+    """OS::Nova::Server: a container that behaves like a machine."""
+
+    properties_schema = {
+        "name": _string(),
+        "image": _string(required=True),
+        "flavor": _string(required=True),
+        "networks": _list(required=True),
+        "availability_zone": _string(),
+        "scheduler_hints": _map(),
+        "metadata": _map(update_allowed=True),
+    }
+    attributes_schema = {
+        "first_address": attributes.Schema("The server's first address."),
+        "addresses": attributes.Schema("Addresses by network."),
+    }
+
+    def handle_create(self) -> str:
+        hints = self.properties["scheduler_hints"] or {}
+        server_id = _servers().create(
+            ServerRequest(
+                name=self.properties["name"] or self.physical_resource_name(),
+                image=self.properties["image"],
+                flavor=self.properties["flavor"],
+                ports=tuple(network["port"] for network in self.properties["networks"]),
+                zone=self.properties["availability_zone"],
+                group=hints.get("group"),
+            )
+        )
+        self.resource_id_set(server_id)
+        return server_id
+
+    def check_create_complete(self, server_id: str) -> bool:
+        return _servers().is_running(server_id)
+
+    def handle_update(self, json_snippet: Any, tmpl_diff: Any, prop_diff: Any) -> None:
+        """Only metadata can change, and nothing here reads it."""
+
+    def prepare_for_replace(self) -> None:
+        # The server that takes this one's place uses the same ports.
+        if self.resource_id:
+            _servers().detach(self.resource_id)
+
+    def handle_delete(self) -> None:
+        if self.resource_id:
+            _servers().delete(self.resource_id)
+
+    def _show_resource(self) -> dict[str, Any]:
+        return _servers().show(self.resource_id) or {}
+
+    def _resolve_attribute(self, name: str) -> Any:
+        shown = self._show_resource()
+        if name == "first_address":
+            addresses = [entry for entries in shown["addresses"].values() for entry in entries]
+            return addresses[0]["addr"] if addresses else ""
+        return shown.get(name)
+
+
+def resource_mapping() -> dict[str, type]:
+    """Called by Heat when it loads the plugin."""
+    return {
+        "Devcloud::Server": Server,
+        "Devcloud::ServerGroup": ServerGroup,
+        "Devcloud::Port": Port,
+    }

@@ -1,0 +1,210 @@
+"""The images of the cloud's containers, built from Debian's packages.
+
+No image is pulled: a root file system is made from the Debian mirror, and the
+other images are derived from it by running a script in it. Every image is
+named by the digest of what it is made from, so that it is built once, again
+when its recipe changes, and never half: it is named only when complete.
+"""
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import docker
+from docker.types import Mount
+
+from tools.devcloud.errors import CloudError
+from tools.devcloud.identity import CACHE_LABEL, Identity
+from tools.devcloud.progress import Progress
+
+_HERE = Path(__file__).parent
+_SUITE = "bookworm"
+_MIRROR = "http://deb.debian.org/debian"
+_BASE_PACKAGES = (
+    "ca-certificates dbus iproute2 iputils-ping procps systemd systemd-sysv tzdata".split()
+)
+_BUILD_LABEL = "devcloud.build"
+_CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+_PROXY_VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one image is made: a parent, files put into it, a script run in it.
+
+    ``files`` maps a path in the image to a path below this package. The script
+    is a path below this package too, run as root with the network at hand.
+    """
+
+    name: str
+    script: str
+    parent: "Recipe | None" = None
+    files: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def digest(self) -> str:
+        sha = hashlib.sha256()
+        sha.update(self.parent.digest.encode() if self.parent else _rootfs_inputs())
+        for target, source in self.files:
+            sha.update(target.encode() + b"\0" + (_HERE / source).read_bytes())
+        sha.update((_HERE / self.script).read_bytes())
+        return sha.hexdigest()[:12]
+
+    @property
+    def tag(self) -> str:
+        return f"devcloud/{self.name}:{self.digest}"
+
+
+def _rootfs_inputs() -> bytes:
+    return "\0".join([_SUITE, _MIRROR, *_BASE_PACKAGES]).encode()
+
+
+BASE = Recipe(
+    name="base",
+    script="node/provision-base.sh",
+    files=(("/devcloud-entrypoint", "node/entrypoint.sh"),),
+)
+CONTROLLER = Recipe(
+    name="controller",
+    script="controller/provision.sh",
+    parent=BASE,
+    files=(("/provision/constraints.txt", "controller/constraints.txt"),),
+)
+NODE = Recipe(name="node-debian-12", script="node/provision-node.sh", parent=BASE)
+NODE_DOCKER = Recipe(name="node-debian-12-docker", script="node/provision-docker.sh", parent=NODE)
+
+ALL = (BASE, CONTROLLER, NODE, NODE_DOCKER)
+
+
+def ensure(client: docker.DockerClient, identity: Identity, progress: Progress) -> None:
+    """Build every image that is not there yet."""
+    builder = _Builder(client, identity, progress)
+    builder.clear_leftovers()
+    builder.ensure(BASE)
+    with ThreadPoolExecutor() as pool:
+        control_plane = pool.submit(builder.ensure, CONTROLLER)
+        for recipe in (NODE, NODE_DOCKER):
+            builder.ensure(recipe)
+        control_plane.result()
+
+
+def remove(client: docker.DockerClient, progress: Progress) -> None:
+    """Remove every image of ours that no container uses."""
+    images = client.images.list(filters={"label": CACHE_LABEL})
+    for image in sorted(images, key=lambda i: i.attrs["Created"], reverse=True):
+        for tag in image.tags:
+            try:
+                client.images.remove(tag)
+            except docker.errors.APIError as error:
+                progress.say(f"image {tag} stays: {error.explanation}")
+
+
+@dataclass
+class _Builder:
+    client: docker.DockerClient
+    identity: Identity
+    progress: Progress
+
+    def clear_leftovers(self) -> None:
+        """Remove the containers of a build that was interrupted."""
+        for container in self.client.containers.list(all=True, filters={"label": _BUILD_LABEL}):
+            container.remove(force=True, v=True)
+
+    def ensure(self, recipe: Recipe) -> None:
+        if self._exists(recipe.tag):
+            return
+        with self.progress.step(f"building image {recipe.tag}"):
+            parent = recipe.parent.tag if recipe.parent else self._root_file_system()
+            self._derive(recipe, parent)
+
+    def _exists(self, tag: str) -> bool:
+        try:
+            self.client.images.get(tag)
+        except docker.errors.ImageNotFound:
+            return False
+        return True
+
+    def _root_file_system(self) -> str:
+        tag = f"devcloud/rootfs:{hashlib.sha256(_rootfs_inputs()).hexdigest()[:12]}"
+        if self._exists(tag):
+            return tag
+        if not shutil.which("mmdebstrap"):
+            raise CloudError("mmdebstrap is missing: apt-get install mmdebstrap, then try again")
+        self.identity.cache.mkdir(parents=True, exist_ok=True)
+        archive = self.identity.cache / "rootfs.tar"
+        command = ["mmdebstrap", "--quiet", "--variant=minbase"]
+        command += [f"--include={','.join(_BASE_PACKAGES)}", _SUITE, str(archive), _MIRROR]
+        made = subprocess.run(command, capture_output=True, text=True)
+        if made.returncode:
+            raise CloudError(f"mmdebstrap failed ({made.returncode}): {made.stderr[-2000:]}")
+        repository, _, version = tag.partition(":")
+        with archive.open("rb") as data:
+            self.client.api.import_image_from_data(
+                data, repository=repository, tag=version, changes=[f"LABEL {CACHE_LABEL}=rootfs"]
+            )
+        archive.unlink()
+        return tag
+
+    def _derive(self, recipe: Recipe, parent: str) -> None:
+        container = self.client.containers.create(
+            parent,
+            command=["env", *self._environment(), "sh", "/provision/script"],
+            entrypoint=[],
+            labels={_BUILD_LABEL: recipe.name},
+            mounts=self._mounts(),
+            security_opt=["seccomp=unconfined"],
+        )
+        try:
+            container.put_archive("/", _archive(recipe))
+            container.start()
+            status = container.wait()["StatusCode"]
+            if status:
+                tail = container.logs(tail=30).decode(errors="replace")
+                raise CloudError(f"building {recipe.name} failed ({status}):\n{tail}")
+            repository, _, version = recipe.tag.partition(":")
+            container.commit(repository, version, changes=_image_settings(recipe))
+        finally:
+            container.remove(force=True, v=True)
+
+    def _environment(self) -> list[str]:
+        """Proxies of the host and its CA bundle, for the build only: not in the image."""
+        passed = [f"{name}={os.environ[name]}" for name in _PROXY_VARIABLES if name in os.environ]
+        return [*passed, "PIP_CERT=/provision-host/ca.crt", "PIP_ROOT_USER_ACTION=ignore"]
+
+    def _mounts(self) -> list[Mount]:
+        """Mounts, not volumes: the latter would be written into the image."""
+        pip = self.identity.cache / "pip"
+        pip.mkdir(parents=True, exist_ok=True)
+        return [
+            Mount("/provision-host/ca.crt", _CA_BUNDLE, type="bind", read_only=True),
+            Mount("/root/.cache/pip", str(pip), type="bind"),
+        ]
+
+
+def _image_settings(recipe: Recipe) -> list[str]:
+    return [
+        f"LABEL {CACHE_LABEL}={recipe.digest}",
+        'ENTRYPOINT ["/devcloud-entrypoint"]',
+        "CMD []",
+    ]
+
+
+def _archive(recipe: Recipe) -> bytes:
+    """The recipe's files and script as a tar archive to be laid over the parent."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for target, source in (*recipe.files, ("/provision/script", recipe.script)):
+            tar.add(_HERE / source, arcname=target.lstrip("/"), filter=_owned_by_root)
+    return buffer.getvalue()
+
+
+def _owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = "root"
+    return entry

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Makes a node look like a cloud image: user ubuntu with password login and sudo,
+# an SSH server, Python and curl; no container engine.
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends openssh-server sudo python3 curl \
+    gnupg kmod iptables netbase lsof vim-tiny >/dev/null
+useradd --create-home --shell /bin/bash --groups sudo ubuntu
+printf 'ubuntu:ubuntu\n' | chpasswd
+printf 'ubuntu ALL=(ALL) NOPASSWD:ALL\n' >/etc/sudoers.d/90-cloud-init-users
+chmod 0440 /etc/sudoers.d/90-cloud-init-users
+printf 'PasswordAuthentication yes\nUseDNS no\n' >/etc/ssh/sshd_config.d/50-cloud.conf
+
+# As on a cloud image, each machine makes host keys of its own at first boot.
+rm -f /etc/ssh/ssh_host_*
+mkdir -p /etc/systemd/system/ssh.service.d
+cat >/etc/systemd/system/ssh.service.d/host-keys.conf <<'UNIT'
+[Service]
+ExecStartPre=
+ExecStartPre=/usr/bin/ssh-keygen -A
+ExecStartPre=/usr/sbin/sshd -t
+UNIT
+apt-get clean
+rm -rf /var/lib/apt/lists/*

@@ -1,0 +1,25 @@
+"""How a client reaches the cloud: OS_* variables, as shell lines or a dictionary."""
+
+import shlex
+
+from tools.devcloud.settings import Settings
+
+
+def variables(settings: Settings) -> dict[str, str]:
+    """Environment of an OpenStack client; also names what the scenarios need."""
+    return {
+        "OS_AUTH_URL": f"http://{settings.address}:5000/v3",
+        "OS_USERNAME": "nfv_user",
+        "OS_PASSWORD": settings.admin_password,
+        "OS_PROJECT_NAME": "nfv",
+        "OS_USER_DOMAIN_NAME": "Default",
+        "OS_PROJECT_DOMAIN_NAME": "Default",
+        "OS_REGION_NAME": "RegionOne",
+        "OS_IDENTITY_API_VERSION": "3",
+    }
+
+
+def shell(settings: Settings) -> str:
+    """Lines for a POSIX shell's ``eval``."""
+    lines = [f"export {key}={shlex.quote(value)}" for key, value in variables(settings).items()]
+    return "\n".join(lines)

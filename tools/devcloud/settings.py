@@ -1,0 +1,50 @@
+"""What the host tells the controller: the one file both sides read.
+
+Written by ``up`` to /etc/devcloud/cloud.json inside the controller, readable
+by root only, since it holds the passwords of the cloud's own services.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+CONTAINER_PATH = Path("/etc/devcloud/cloud.json")
+
+
+@dataclass(frozen=True)
+class Network:
+    """A provider network: its name in OpenStack and the Docker network behind it."""
+
+    name: str
+    docker_name: str
+    cidr: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The embedded cloud as its controller sees it.
+
+    ``drop_capabilities`` are those that this host cannot give to a container.
+    """
+
+    name: str
+    address: str
+    admin_password: str
+    service_password: str
+    networks: tuple[Network, ...]
+    drop_capabilities: tuple[str, ...] = ()
+    kvm: bool = False
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Settings":
+        values = json.loads(text)
+        values["networks"] = tuple(Network(**network) for network in values["networks"])
+        values["drop_capabilities"] = tuple(values["drop_capabilities"])
+        return cls(**values)
+
+    @classmethod
+    def load(cls) -> "Settings":
+        return cls.from_json(CONTAINER_PATH.read_text())
