@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -144,10 +145,8 @@ def _run_ssh(address: str, words: Sequence[str]) -> int:
         # Nodes come and go with the same addresses: their keys mean nothing here.
         command = ["ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
         command += ["-o", "LogLevel=ERROR", "-o", "PubkeyAuthentication=no"]
-        status = os.spawnvpe(
-            os.P_WAIT, "ssh", [*command, f"{_NODE_USER}@{address}", *words], environment
-        )
-    return status
+        command += [f"{_NODE_USER}@{address}", *words]
+        return subprocess.run(command, env=environment, check=False).returncode
 
 
 def _openrc(identity: Identity, options: argparse.Namespace) -> int:

@@ -191,20 +191,20 @@ class Cloud:
         marker.write_text(digest)
 
     def _execute(self, client: docker.DockerClient, command: list[str], show: bool = False) -> None:
-        """Run a command in the controller; its lines are shown as progress."""
+        """Run a command in the controller; with ``show`` its stdout is progress."""
         container = find_controller(client, self.identity)
         run = client.api.exec_create(
             container.id, command, environment={"PYTHONPATH": "/opt/devcloud"}
         )
         output = []
-        for chunk in client.api.exec_start(run["Id"], stream=True):
-            text = chunk.decode(errors="replace").rstrip()
-            output.append(text)
-            if show and text:
-                self.progress.say(f"  {text}")
+        for stdout, stderr in client.api.exec_start(run["Id"], stream=True, demux=True):
+            output.append((stdout or stderr).decode(errors="replace"))
+            if show and stdout:
+                for line in stdout.decode().splitlines():
+                    self.progress.say(f"  {line}")
         status = client.api.exec_inspect(run["Id"])["ExitCode"]
         if status:
-            tail = "\n".join(output)[-3000:]
+            tail = "".join(output)[-3000:]
             raise CloudError(
                 f"{' '.join(command)} failed in the controller ({status}):\n{tail}\n"
                 "`devcloud logs` shows the services; `devcloud up` continues from here"

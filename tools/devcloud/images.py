@@ -24,11 +24,12 @@ from tools.devcloud.identity import CACHE_LABEL, Identity
 from tools.devcloud.progress import Progress
 
 _HERE = Path(__file__).parent
+# Raised when this module changes what its images hold for the same recipes.
+_FORMAT = "2"
 _SUITE = "bookworm"
 _MIRROR = "http://deb.debian.org/debian"
-_BASE_PACKAGES = (
-    "ca-certificates dbus iproute2 iputils-ping procps systemd systemd-sysv tzdata".split()
-)
+_BASE_PACKAGES = ("ca-certificates", "dbus", "iproute2", "iputils-ping", "procps")
+_BASE_PACKAGES += ("systemd", "systemd-sysv", "tzdata")
 _BUILD_LABEL = "devcloud.build"
 _CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 _PROXY_VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL")
@@ -62,7 +63,7 @@ class Recipe:
 
 
 def _rootfs_inputs() -> bytes:
-    return "\0".join([_SUITE, _MIRROR, *_BASE_PACKAGES]).encode()
+    return "\0".join([_FORMAT, _SUITE, _MIRROR, *_BASE_PACKAGES]).encode()
 
 
 BASE = Recipe(

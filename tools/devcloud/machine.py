@@ -94,18 +94,20 @@ def capabilities_to_drop(client: docker.DockerClient, image: str) -> tuple[str, 
     """
     refusal = None
     for dropped in ((), ("SYS_RESOURCE",)):
+        probe = client.containers.create(
+            image,
+            command=["true"],
+            entrypoint=[],
+            cap_add=["ALL"],
+            cap_drop=list(dropped),
+            network_mode="none",
+        )
         try:
-            client.containers.run(
-                image,
-                command=["true"],
-                entrypoint=[],
-                cap_add=["ALL"],
-                cap_drop=list(dropped),
-                network_mode="none",
-                remove=True,
-            )
+            probe.start()
         except docker.errors.APIError as error:
             refusal = error
-            continue
-        return dropped
+        else:
+            return dropped
+        finally:
+            probe.remove(force=True)
     raise CloudError(f"this host's Docker engine cannot run the nodes: {refusal}")

@@ -162,11 +162,10 @@ def _ensure(manager: Any, name: str, **values: str) -> Any:
 def _endpoint(keystone: Keystone, name: str, kind: str, url: str) -> None:
     found = [service for service in keystone.services.list() if service.type == kind]
     service = found[0] if found else keystone.services.create(name, type=kind)
-    for endpoint in keystone.endpoints.list(service=service, interface="public"):
-        if endpoint.url == url:
-            return
-        keystone.endpoints.delete(endpoint)
-    keystone.endpoints.create(service, url, "public", region=config_files.REGION)
+    for interface in ("public", "internal"):
+        present = keystone.endpoints.list(service=service, interface=interface)
+        if not any(endpoint.url == url for endpoint in present):
+            keystone.endpoints.create(service, url, interface, region=config_files.REGION)
 
 
 def _heat(settings: Settings) -> None:

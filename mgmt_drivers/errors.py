@@ -1,0 +1,62 @@
+"""Errors of the drivers. Their text is what the user reads in the operation occurrence."""
+
+from collections.abc import Sequence
+
+
+class MgmtDriverError(Exception):
+    """Base of everything the drivers raise on purpose."""
+
+
+class ParameterError(MgmtDriverError):
+    """The request cannot be carried out as it is; lists every fault with its path."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("invalid parameters: " + "; ".join(self.faults))
+
+
+class InventoryError(MgmtDriverError):
+    """Heat or Tacker lack a machine or an address that the operation needs."""
+
+
+class ConnectionFailed(MgmtDriverError):
+    """A machine cannot be reached, or does not let us in."""
+
+
+class HostKeyChanged(ConnectionFailed):
+    """A machine that was not replaced shows another SSH host key."""
+
+
+class CommandFailed(MgmtDriverError):
+    """A command ended with another status than 0.
+
+    ``command`` and ``tail`` hold no secrets any more.
+    """
+
+    def __init__(self, command: str, status: int, tail: str) -> None:
+        self.command, self.status, self.tail = command, status, tail
+        super().__init__(f"`{command}` ended with status {status}: {tail or '(no output)'}")
+
+
+class CommandTimeout(MgmtDriverError):
+    """A command did not end before its deadline and was given up."""
+
+
+class WaitTimeout(MgmtDriverError):
+    """A condition did not come true in time; says what was seen last."""
+
+
+class NodeError(MgmtDriverError):
+    """What went wrong on one node in one phase."""
+
+    def __init__(self, node: object, phase: str, cause: Exception) -> None:
+        self.node, self.phase, self.cause = node, phase, cause
+        super().__init__(f"{node}, phase '{phase}': {cause}")
+
+
+class OperationError(MgmtDriverError):
+    """An operation that failed, with the errors of all nodes together."""
+
+    def __init__(self, operation: str, errors: Sequence[NodeError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__(f"{operation} failed: " + " | ".join(map(str, self.errors)))

@@ -1,0 +1,49 @@
+"""The Docker engine of a machine, through its command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.ssh import wait
+
+_START_LIMIT = 120.0  # seconds for the engine to answer
+_TRANSFER_LIMIT = 1800.0  # seconds to load or pull an image
+
+
+def await_engine(host: Host) -> None:
+    """Wait until the engine answers."""
+
+    def answers() -> None:
+        seen = host.ask("docker", "version", "--format", "{{.Server.Version}}")
+        if not seen.ok:
+            raise wait.NotYet(seen.stderr.strip())
+
+    wait.until(answers, _START_LIMIT, "the Docker engine")
+
+
+def is_installed(host: Host) -> bool:
+    return host.ask("sh", "-c", "command -v docker && command -v dockerd").ok
+
+
+def image_id(host: Host, reference: str) -> str | None:
+    """Id of an image that the machine has, or None."""
+    seen = host.ask("docker", "image", "inspect", "--format", "{{.Id}}", reference)
+    return seen.stdout.strip() if seen.ok else None
+
+
+def load(host: Host, archive: Path, reference: str, tag: str) -> None:
+    """Load an archive, streamed from here, and tag its image ``reference`` as ``tag``."""
+    host.sudo("docker", "load", "--quiet", stdin=archive, timeout=_TRANSFER_LIMIT)
+    host.sudo("docker", "tag", reference, tag)
+
+
+def pull(host: Host, reference: str) -> None:
+    host.sudo("docker", "pull", "--quiet", reference, timeout=_TRANSFER_LIMIT)
+
+
+def container(host: Host, name: str) -> dict[str, Any] | None:
+    """What ``docker container inspect`` tells of a container, or None."""
+    seen = host.ask("docker", "container", "inspect", name)
+    found: list[dict[str, Any]] = json.loads(seen.stdout) if seen.ok else []
+    return found[0] if found else None

@@ -1,0 +1,38 @@
+"""Files on a machine, owned by root."""
+
+import hashlib
+import posixpath
+
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.secret import Secret
+
+# One command, so that a connection that breaks leaves the old file or the new
+# one. The content comes on standard input and is never readable by others
+# before it has its mode.
+_WRITE = (
+    'set -e; umask 077; mkdir -p -m 0755 "$2"; new=$(mktemp "$1.XXXXXX"); '
+    'trap \'rm -f "$new"\' EXIT; cat >"$new"; chmod "$3" "$new"; mv "$new" "$1"'
+)
+
+
+def has(host: Host, path: str, content: str | bytes | Secret, mode: str = "0644") -> bool:
+    """Whether the file has this content and mode."""
+    command = 'sha256sum <"$1" && stat -c %a "$1"'
+    seen = host.ask("sh", "-c", command, "sh", path)
+    wanted = [hashlib.sha256(_bytes(content)).hexdigest(), "-", f"{int(mode, 8):o}"]
+    return seen.ok and seen.stdout.split() == wanted
+
+
+def write(host: Host, path: str, content: str | bytes | Secret, mode: str = "0644") -> bool:
+    """Make the file have this content and mode; atomic. Returns whether it changed."""
+    if has(host, path, content, mode):
+        return False
+    folder = posixpath.dirname(path)
+    host.sudo("sh", "-c", _WRITE, "sh", path, folder, mode, stdin=_bytes(content))
+    return True
+
+
+def _bytes(content: str | bytes | Secret) -> bytes:
+    if isinstance(content, Secret):
+        content = content.reveal()
+    return content.encode() if isinstance(content, str) else content

@@ -1,0 +1,46 @@
+"""Packages on a Debian or Ubuntu machine."""
+
+from collections.abc import Sequence
+
+from mgmt_drivers.errors import CommandFailed
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.ssh import wait
+
+_INSTALL_LIMIT = 900.0  # seconds for one apt-get
+# A machine that has just booted may still be updating itself.
+_LOCK_LIMIT = 300.0
+_LOCKED = ("Could not get lock", "Unable to lock", "is held by process")
+_APT = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "Acquire::Retries=3")
+
+
+def missing(host: Host, names: Sequence[str]) -> list[str]:
+    """Those of ``names`` that are not installed."""
+    query = ("dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\\n", *names)
+    listed = host.ask(*query).stdout.splitlines()
+    installed = {line.split()[1] for line in listed if line.startswith("installed ")}
+    return [name for name in names if name not in installed]
+
+
+def install(host: Host, names: Sequence[str]) -> bool:
+    """Install what is missing; returns whether anything was.
+
+    :raises CommandFailed: with apt's own words
+    """
+    wanted = missing(host, names)
+    if not wanted:
+        return False
+    _apt(host, "update", "-o", "APT::Update::Error-Mode=any")
+    _apt(host, "install", "-y", "--no-install-recommends", *wanted)
+    return True
+
+
+def _apt(host: Host, *words: str) -> None:
+    def attempt() -> None:
+        try:
+            host.sudo(*_APT, *words, timeout=_INSTALL_LIMIT)
+        except CommandFailed as error:
+            if any(text in error.tail for text in _LOCKED):
+                raise wait.NotYet(error.tail) from error
+            raise
+
+    wait.until(attempt, _LOCK_LIMIT, "apt's lock, which another program holds")

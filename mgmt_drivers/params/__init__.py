@@ -1,0 +1,1 @@
+"""``additionalParams``, parsed once at the edge into typed values."""

@@ -1,0 +1,160 @@
+"""The parameter ``private_registry_installation_param``."""
+
+import hashlib
+import json
+import re
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
+from mgmt_drivers.params.proxy import Proxy, read_proxy
+from mgmt_drivers.params.reader import Faults, Reader
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.secret import Secret
+
+NAME = "private_registry_installation_param"
+DEFAULT_PORT = 5000
+
+# The registry checks passwords by bcrypt only.
+_HTPASSWD_LINE = re.compile(r"[^:\s]+:\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}")
+
+
+@dataclass(frozen=True)
+class ImageArchive:
+    """A file made by ``docker save``: the one image in it, as it names it."""
+
+    path: Path
+    reference: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Certificate (with its chain) and private key, PEM files of the package."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True)
+class PrivateRegistryParams:
+    """What the private registry is to be. Without ``image`` it is pulled."""
+
+    ssh_cp_name: str
+    ssh_username: str
+    ssh_password: Secret
+    port: int = DEFAULT_PORT
+    image: ImageArchive | None = None
+    proxy: Proxy | None = None
+    tls: Tls | None = None
+    htpasswd: Path | None = None
+
+    def secrets(self) -> Iterator[Secret]:
+        """Every secret in here, for masking what machines print."""
+        yield self.ssh_password
+        if self.proxy:
+            yield from filter(None, (self.proxy.http, self.proxy.https))
+
+
+def read_params(request: LcmRequest) -> PrivateRegistryParams:
+    """Read and check the parameters against the VNFD and the package's files.
+
+    :raises ParameterError: with every fault, each with its path
+    """
+    faults = Faults()
+    values = request.additional_params.get(NAME)
+    if values is None:
+        faults.add(NAME, "missing in additionalParams")
+        faults.raise_if_any()
+    params = _read(Reader(values, NAME, faults), request)
+    faults.raise_if_any()
+    return params
+
+
+def _read(reader: Reader, request: LcmRequest) -> PrivateRegistryParams:
+    params = PrivateRegistryParams(
+        ssh_cp_name=reader.text("ssh_cp_name"),
+        ssh_username=reader.text("ssh_username"),
+        ssh_password=reader.secret("ssh_password"),
+        port=reader.port("port_no", DEFAULT_PORT),
+        image=_read_image(reader, request.package),
+        proxy=read_proxy(reader.section("proxy")),
+        tls=_read_tls(reader, request.package),
+        htpasswd=_read_htpasswd(reader, request.package),
+    )
+    reader.end()
+    cp = params.ssh_cp_name
+    if cp and cp not in request.cps:
+        known = ", ".join(sorted(request.cps)) or "none"
+        reader.fault("ssh_cp_name", f"the VNFD has no CP {cp}; it has: {known}")
+    return params
+
+
+def _read_image(reader: Reader, package: Path) -> ImageArchive | None:
+    path = reader.file("image_path", package)
+    if path is None:
+        return None
+    try:
+        with tarfile.open(path) as archive:
+            manifest = archive.extractfile("manifest.json")
+            images: list[dict[str, Any]] = json.load(manifest) if manifest else []
+        references = [tag for image in images for tag in image["RepoTags"] or ()]
+    except (tarfile.TarError, KeyError, TypeError, ValueError, EOFError):
+        reader.fault("image_path", "is not a file made by `docker save`")
+        return None
+    if len(images) != 1 or not references:
+        reader.fault("image_path", "must hold one image with a name, as `docker save NAME` does")
+        return None
+    return ImageArchive(path, references[0], _sha256(path))
+
+
+def _sha256(path: Path) -> str:
+    sha = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            sha.update(chunk)
+    return sha.hexdigest()
+
+
+def _read_tls(reader: Reader, package: Path) -> Tls | None:
+    certificate = reader.file("tls_certificate_path", package)
+    key = reader.file("tls_key_path", package)
+    for given, missing in (
+        ("tls_certificate_path", "tls_key_path"),
+        ("tls_key_path", "tls_certificate_path"),
+    ):
+        if reader.has(given) and not reader.has(missing):
+            reader.fault(missing, f"missing beside {given}")
+    if not certificate or not key:
+        return None
+    try:
+        public = x509.load_pem_x509_certificates(certificate.read_bytes())[0].public_key()
+    except (ValueError, IndexError):
+        reader.fault("tls_certificate_path", "is not a PEM certificate")
+        return None
+    try:
+        private = serialization.load_pem_private_key(key.read_bytes(), password=None)
+    except (ValueError, TypeError):
+        reader.fault("tls_key_path", "is not a PEM private key without a passphrase")
+        return None
+    if private.public_key() != public:
+        reader.fault("tls_key_path", "is not the key of tls_certificate_path")
+    return Tls(certificate, key)
+
+
+def _read_htpasswd(reader: Reader, package: Path) -> Path | None:
+    path = reader.file("htpasswd_path", package)
+    if path is None:
+        return None
+    lines = path.read_text(errors="replace").split("\n")
+    for number, line in enumerate(lines, start=1):
+        if line and not line.startswith("#") and not _HTPASSWD_LINE.fullmatch(line):
+            reader.fault(
+                "htpasswd_path", f"line {number} is not of the form that `htpasswd -B` writes"
+            )
+    return path

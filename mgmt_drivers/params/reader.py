@@ -1,0 +1,144 @@
+"""Reading untrusted values: every fault is noted with its path, none stops the reading."""
+
+import ipaddress
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from mgmt_drivers.errors import ParameterError
+from mgmt_drivers.secret import Secret
+
+
+class Faults:
+    """What is wrong with a request, gathered while it is read."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def add(self, path: str, message: str) -> None:
+        self.found.append(f"{path}: {message}")
+
+    def raise_if_any(self) -> None:
+        """:raises ParameterError: with all of them"""
+        if self.found:
+            raise ParameterError(self.found)
+
+
+class Reader:
+    """Reads the keys of one mapping.
+
+    A method that meets a fault notes it and returns a value of its type that
+    must not be used: call :meth:`Faults.raise_if_any` before using any.
+    """
+
+    def __init__(self, values: Any, path: str, faults: Faults) -> None:
+        self.path, self.faults = path, faults
+        self._read: set[str] = set()
+        self._values: Mapping[str, Any] = {}
+        self.usable = isinstance(values, Mapping)
+        if isinstance(values, Mapping):
+            self._values = values
+        else:
+            faults.add(path, f"must be an object, not {_kind(values)}")
+
+    def has(self, key: str) -> bool:
+        self._read.add(key)
+        return self._values.get(key) is not None
+
+    def fault(self, key: str, message: str) -> None:
+        self.faults.add(f"{self.path}.{key}", message)
+
+    def section(self, key: str) -> "Reader | None":
+        """The object below ``key``; None where it is left out."""
+        if not self.has(key):
+            return None
+        return Reader(self._values[key], f"{self.path}.{key}", self.faults)
+
+    def text(self, key: str) -> str:
+        """A string that is not empty and must be there."""
+        if not self.has(key):
+            if self.usable:
+                self.fault(key, "missing")
+            return ""
+        value = self._values[key]
+        if not isinstance(value, str) or not value:
+            self.fault(key, f"must be a string that is not empty, not {_kind(value)}")
+            return ""
+        return value
+
+    def optional_text(self, key: str) -> str | None:
+        return self.text(key) if self.has(key) else None
+
+    def secret(self, key: str) -> Secret:
+        value = self.text(key)
+        if "\n" in value or "\0" in value:
+            self.fault(key, "must not hold line breaks or NUL characters")
+        return Secret(value)
+
+    def port(self, key: str, default: int) -> int:
+        """A TCP port number, also as a string of digits."""
+        if not self.has(key):
+            return default
+        value = self._values[key]
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 65536:
+            self.fault(key, "must be a TCP port number from 1 to 65535")
+            return default
+        return value
+
+    def file(self, key: str, package: Path) -> Path | None:
+        """A file in the VNF package, given relative to its root; None where left out."""
+        if not self.has(key):
+            return None
+        name = self.text(key)
+        path = (package / name).resolve()
+        if not name:
+            return None
+        if not path.is_relative_to(package.resolve()):
+            self.fault(key, f"{name} lies outside the VNF package")
+            return None
+        if not path.is_file():
+            self.fault(key, f"the VNF package has no file {name}")
+            return None
+        return path
+
+    def url(self, key: str) -> Secret | None:
+        """An http or https URL; secret, because it may carry a password."""
+        if not self.has(key):
+            return None
+        value = self.text(key)
+        try:
+            parts = urlsplit(value)
+            good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:
+            good = False
+        if not good or any(c.isspace() or c in "\"'\\" for c in value):
+            self.fault(key, "must be a URL such as http://proxy.example.com:3128")
+        return Secret(value)
+
+    def end(self) -> None:
+        """Note every key that nobody asked for."""
+        for key in self._values:
+            if key not in self._read:
+                known = ", ".join(sorted(self._read))
+                self.fault(str(key), f"unknown parameter; known here: {known}")
+
+
+def network_or_name(text: str) -> bool:
+    """Whether ``text`` can stand in a no_proxy list: a host, a domain or a network."""
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return bool(text) and all(c.isalnum() or c in ".-*_:" for c in text)
+    return True
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "a list"}
+    if value == "":
+        return "an empty string"
+    return names.get(type(value), "an object" if isinstance(value, Mapping) else "this")

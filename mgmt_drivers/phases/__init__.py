@@ -1,0 +1,1 @@
+"""The steps that operations are made of, one file each."""

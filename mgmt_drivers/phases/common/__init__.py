@@ -1,0 +1,1 @@
+"""Phases that any driver may use."""

@@ -1,0 +1,1 @@
+"""Phases that turn a machine into a Docker private registry."""

@@ -1,0 +1,70 @@
+"""What the registry's container is to be like, derived from the parameters."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from mgmt_drivers.params.private_registry import PrivateRegistryParams
+from mgmt_drivers.phases.private_registry.provide_image import image_tag
+from mgmt_drivers.secret import Secret
+
+CONTAINER = "private_registry"
+DATA_FOLDER = "/var/lib/private_registry"
+CONFIG_FOLDER = "/etc/private_registry"
+SETTINGS_LABEL = "mgmt-driver.settings"
+_INNER_PORT = 5000
+_INNER_CONFIG = "/private_registry"  # CONFIG_FOLDER as the container sees it
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """A file of CONFIG_FOLDER on the machine."""
+
+    path: str
+    content: Secret
+    mode: str = "0600"
+
+
+def config_files(params: PrivateRegistryParams) -> list[ConfigFile]:
+    """Certificate, key and password file, as far as they were given."""
+    sources = {}
+    if params.tls:
+        sources |= {"tls.crt": params.tls.certificate, "tls.key": params.tls.key}
+    if params.htpasswd:
+        sources["htpasswd"] = params.htpasswd
+    return [
+        ConfigFile(f"{CONFIG_FOLDER}/{name}", Secret(path.read_text()))
+        for name, path in sources.items()
+    ]
+
+
+def _environment(params: PrivateRegistryParams) -> dict[str, str]:
+    """Settings of the registry, by the names of its configuration reference."""
+    values = {"REGISTRY_HTTP_ADDR": f"0.0.0.0:{_INNER_PORT}"}
+    if params.tls:
+        values["REGISTRY_HTTP_TLS_CERTIFICATE"] = f"{_INNER_CONFIG}/tls.crt"
+        values["REGISTRY_HTTP_TLS_KEY"] = f"{_INNER_CONFIG}/tls.key"
+    if params.htpasswd:
+        values["REGISTRY_AUTH"] = "htpasswd"
+        values["REGISTRY_AUTH_HTPASSWD_REALM"] = "private registry"
+        values["REGISTRY_AUTH_HTPASSWD_PATH"] = f"{_INNER_CONFIG}/htpasswd"
+    return values
+
+
+def run_arguments(params: PrivateRegistryParams) -> list[str]:
+    """Arguments of ``docker run`` besides the settings label and the image."""
+    arguments = ["--detach", "--name", CONTAINER, "--restart", "always"]
+    arguments += ["--publish", f"{params.port}:{_INNER_PORT}"]
+    arguments += ["--volume", f"{DATA_FOLDER}:/var/lib/registry"]
+    if params.tls or params.htpasswd:
+        arguments += ["--volume", f"{CONFIG_FOLDER}:{_INNER_CONFIG}:ro"]
+    for name, value in _environment(params).items():
+        arguments += ["--env", f"{name}={value}"]
+    return arguments
+
+
+def digest(params: PrivateRegistryParams) -> str:
+    """Names the settings: another digest on a container means that it is outdated."""
+    described = [run_arguments(params), image_tag(params.image)]
+    described += [[file.path, file.content.reveal()] for file in config_files(params)]
+    return hashlib.sha256(json.dumps(described).encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""What each LCM operation does: its phases, in order."""

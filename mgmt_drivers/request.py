@@ -1,0 +1,114 @@
+"""One request for every operation, whatever API of Tacker it came through."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers.secret import Secret
+
+
+@dataclass(frozen=True)
+class VimAccess:
+    """How to reach the Heat that holds the VNF's stack (Keystone v3)."""
+
+    auth_url: str
+    username: str
+    password: Secret
+    project_name: str
+    user_domain_name: str = "Default"
+    project_domain_name: str = "Default"
+    region: str | None = None
+    verify: bool = True
+
+
+@dataclass(frozen=True)
+class Vnfc:
+    """A VNFC instance as Tacker knows it (ETSI SOL003 VnfcResourceInfo).
+
+    ``server_id`` is its compute resource; ``stack_id`` the stack, perhaps a
+    nested one, in which that lies.
+    """
+
+    id: str
+    vdu_id: str
+    server_id: str
+    stack_id: str
+
+
+@dataclass(frozen=True)
+class LcmRequest:
+    """What a driver is asked to do, with all that it may need to know.
+
+    ``additional_params`` are those of the *instantiate* request in every
+    operation. ``cps`` names the VduCps of the VNFD's flavour. ``host_keys``
+    maps server ids to the SSH host keys seen before.
+    """
+
+    operation: str
+    vnf_instance_id: str
+    package: Path
+    cps: frozenset[str]
+    additional_params: Mapping[str, Any] = field(repr=False)
+    stack_id: str = ""
+    vnfcs: tuple[Vnfc, ...] = ()
+    vim: VimAccess | None = None
+    host_keys: Mapping[str, str] = field(default_factory=dict)
+
+
+def from_v1(
+    operation: str,
+    vnf_instance: Any,
+    additional_params: Mapping[str, Any],
+    vnfd: Mapping[str, Any],
+    package: Path,
+    **more: Any,
+) -> LcmRequest:
+    """Build the request from the objects of Tacker's v1 API.
+
+    :param vnf_instance: ``tacker.objects.VnfInstance``
+    :param vnfd: the VNFD of the instance's flavour, as a dictionary
+    :param package: folder of the onboarded VNF package
+    :param more: fields of :class:`LcmRequest` to be set besides
+    """
+    info = vnf_instance.instantiated_vnf_info
+    return LcmRequest(
+        operation=operation,
+        vnf_instance_id=vnf_instance.id,
+        package=package,
+        cps=_cps(vnfd),
+        additional_params=additional_params or {},
+        stack_id=(info.instance_id or "") if info else "",
+        vnfcs=tuple(_vnfc(vnfc) for vnfc in info.vnfc_resource_info or ()) if info else (),
+        **more,
+    )
+
+
+def vim_access_from_v1(vim: Mapping[str, Any]) -> VimAccess:
+    """``vim`` as Tacker's VimClient returns it, its password decrypted."""
+    auth = vim["vim_auth"]
+    return VimAccess(
+        auth_url=auth["auth_url"],
+        username=auth["username"],
+        password=Secret(auth["password"]),
+        project_name=auth["project_name"],
+        user_domain_name=auth.get("user_domain_name") or "Default",
+        project_domain_name=auth.get("project_domain_name") or "Default",
+        region=auth.get("region"),
+        verify=str(auth.get("cert_verify", "True")).lower() == "true",
+    )
+
+
+def _cps(vnfd: Mapping[str, Any]) -> frozenset[str]:
+    nodes = vnfd.get("topology_template", {}).get("node_templates", {})
+    kind = "tosca.nodes.nfv.VduCp"
+    return frozenset(name for name, node in nodes.items() if node.get("type") == kind)
+
+
+def _vnfc(vnfc: Any) -> Vnfc:
+    return Vnfc(
+        id=vnfc.id,
+        vdu_id=vnfc.vdu_id,
+        server_id=vnfc.compute_resource.resource_id,
+        stack_id=(vnfc.metadata or {}).get("stack_id", ""),
+    )

@@ -1,0 +1,1 @@
+"""Reaching machines: connections, commands, parallel work and waiting."""

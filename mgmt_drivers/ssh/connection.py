@@ -1,0 +1,227 @@
+"""One SSH connection to one machine, over paramiko."""
+
+import io
+import logging
+import select
+import shlex
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import paramiko
+
+from mgmt_drivers.errors import CommandFailed, CommandTimeout, ConnectionFailed
+from mgmt_drivers.secret import Masker, Secret
+from mgmt_drivers.ssh import wait
+from mgmt_drivers.ssh.hostkeys import HostKeys
+from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
+
+LOG = logging.getLogger(__name__)
+
+BOOT_LIMIT = 600.0  # seconds for a new machine to answer on its SSH port
+LOGIN_LIMIT = 30.0  # seconds for cloud-init to have set the password
+_CONNECT_TIMEOUT = 10.0
+_KEEPALIVE = 15
+_CHUNK = 32768
+_TAIL = 2000  # characters of a failed command's output that an error quotes
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where and as whom to log in; ``server_id`` names the machine's host key."""
+
+    address: str
+    username: str
+    password: Secret
+    server_id: str
+    port: int = 22
+
+
+class _Refused(Exception):
+    """The machine answers but does not accept the login."""
+
+
+def connect(
+    endpoint: Endpoint,
+    host_keys: HostKeys,
+    masker: Masker,
+    boot_limit: float = BOOT_LIMIT,
+    login_limit: float = LOGIN_LIMIT,
+) -> "Connection":
+    """Log in to a machine, which may still be booting.
+
+    :raises ConnectionFailed: no answer within ``boot_limit`` seconds, or no
+        login within ``login_limit`` seconds after the first answer
+    :raises HostKeyChanged: see :mod:`mgmt_drivers.ssh.hostkeys`
+    """
+    refused_since: list[float] = []
+
+    def attempt() -> "Connection":
+        try:
+            return _log_in(endpoint, host_keys, masker)
+        except _Refused as refusal:
+            refused_since.append(time.monotonic())
+            if refused_since[-1] - refused_since[0] > login_limit:
+                raise ConnectionFailed(
+                    f"{endpoint.address} refuses the login of user {endpoint.username}: {refusal}. "
+                    "Check the user name and the password in additionalParams"
+                ) from None
+            raise wait.NotYet(f"login refused: {refusal}") from refusal
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            raise wait.NotYet(f"{type(error).__name__}: {error}") from error
+
+    try:
+        return wait.until(attempt, boot_limit, f"SSH to {endpoint.address} port {endpoint.port}")
+    except wait.WaitTimeout as error:
+        raise ConnectionFailed(str(error)) from None
+
+
+def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connection":
+    target = (endpoint.address, endpoint.port)
+    sock = socket.create_connection(target, timeout=_CONNECT_TIMEOUT)
+    transport = paramiko.Transport(sock)
+    try:
+        pinned = host_keys.type_of(endpoint.server_id)
+        if pinned:
+            transport.get_security_options().key_types = _accepting(pinned)
+        transport.start_client(timeout=_CONNECT_TIMEOUT)
+        host_keys.check(endpoint.server_id, endpoint.address, transport.get_remote_server_key())
+        transport.auth_password(endpoint.username, endpoint.password.reveal())
+        transport.set_keepalive(_KEEPALIVE)
+    except paramiko.AuthenticationException as error:
+        transport.close()
+        raise _Refused(str(error)) from None
+    except BaseException:
+        transport.close()
+        raise
+    return Connection(endpoint, transport, masker)
+
+
+def _accepting(key_type: str) -> tuple[str, ...]:
+    """Algorithms by which a server can prove a key of this type."""
+    if key_type == "ssh-rsa":
+        return ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")
+    return (key_type,)
+
+
+class Connection:
+    """A logged-in connection; implements :class:`mgmt_drivers.ssh.session.Session`."""
+
+    def __init__(
+        self, endpoint: Endpoint, transport: paramiko.Transport, masker: Masker
+    ) -> None:
+        self._endpoint = endpoint
+        self._transport = transport
+        self._masker = masker
+        self._sudo_needs_password: bool | None = None
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: Stdin = None,
+        sudo: bool = False,
+        check: bool = True,
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> Result:
+        shown = self._masker(shlex.join(["sudo", *argv] if sudo else argv))
+        started = time.monotonic()
+        with closing(_source(stdin)) as source:
+            words, prefix = self._as_root(argv) if sudo else (list(argv), b"")
+            result = self._execute(shlex.join(words), prefix, source, timeout, shown)
+        LOG.debug(
+            "%s: `%s` ended with status %d after %.2f s",
+            self._endpoint.address, shown, result.status, time.monotonic() - started,
+        )
+        if check and not result.ok:
+            output = (result.stderr.strip() or result.stdout.strip())[-_TAIL:]
+            raise CommandFailed(shown, result.status, self._masker(output))
+        return result
+
+    def _as_root(self, argv: Sequence[str]) -> tuple[list[str], bytes]:
+        """The command under sudo, and what sudo must read before its input."""
+        if self._sudo_needs_password is None:
+            probe = self._execute("sudo -n true", b"", io.BytesIO(), DEFAULT_TIMEOUT, "sudo -n true")
+            self._sudo_needs_password = not probe.ok
+        if self._sudo_needs_password:
+            password = self._endpoint.password.reveal().encode() + b"\n"
+            return ["sudo", "-S", "-p", "", "--", *argv], password
+        return ["sudo", "-n", "--", *argv], b""
+
+    def _execute(
+        self, line: str, prefix: bytes, source: BinaryIO, timeout: float, shown: str
+    ) -> Result:
+        deadline = time.monotonic() + timeout
+        try:
+            with closing(self._transport.open_session(timeout=_CONNECT_TIMEOUT)) as channel:
+                channel.exec_command(line)
+                return _converse(channel, prefix, source, deadline)
+        except TimeoutError:
+            raise CommandTimeout(f"`{shown}` did not end within {timeout:g} s") from None
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            raise ConnectionFailed(
+                f"the connection to {self._endpoint.address} broke during `{shown}`: {error}"
+            ) from error
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+def _source(stdin: Stdin) -> BinaryIO:
+    if isinstance(stdin, Path):
+        return stdin.open("rb")
+    if isinstance(stdin, Secret):
+        stdin = stdin.reveal()
+    if isinstance(stdin, str):
+        stdin = stdin.encode()
+    return io.BytesIO(stdin or b"")
+
+
+def _converse(
+    channel: paramiko.Channel, prefix: bytes, source: BinaryIO, deadline: float
+) -> Result:
+    """Feed the command and read both of its streams until it has ended."""
+    channel.setblocking(False)
+    stdout, stderr = bytearray(), bytearray()
+    to_send, sending = prefix, True
+    while True:
+        if sending and channel.send_ready():
+            to_send = to_send or source.read(_CHUNK)
+            if to_send:
+                to_send = to_send[_send(channel, to_send) :]
+            else:
+                channel.shutdown_write()
+                sending = False
+        while channel.recv_ready():
+            stdout += channel.recv(_CHUNK)
+        while channel.recv_stderr_ready():
+            stderr += channel.recv_stderr(_CHUNK)
+        if channel.exit_status_ready() and channel.eof_received and not _readable(channel):
+            status = channel.recv_exit_status()
+            return Result(status, stdout.decode(errors="replace"), stderr.decode(errors="replace"))
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        if channel.closed and not _readable(channel):
+            raise EOFError("the machine closed the channel")
+        if not (sending and channel.send_ready()):
+            # Wakes at once on data; a full send window is looked at again soon.
+            select.select([channel], [], [], min(left, 0.05 if sending else 1.0))
+
+
+def _readable(channel: paramiko.Channel) -> bool:
+    return channel.recv_ready() or channel.recv_stderr_ready()
+
+
+def _send(channel: paramiko.Channel, data: bytes) -> int:
+    """Bytes taken by the channel; a command that no longer reads takes them all."""
+    try:
+        return channel.send(data)
+    except TimeoutError:
+        return 0
+    except OSError:
+        return len(data)

@@ -1,0 +1,49 @@
+"""Host keys, pinned: taken at the first contact with a machine, checked ever after.
+
+Keys are kept by the id of the server, not by address: a replaced machine has
+another id and so is met for the first time, while the address may be the same.
+"""
+
+import threading
+from collections.abc import Mapping
+
+import paramiko
+
+from mgmt_drivers.errors import HostKeyChanged
+
+
+class HostKeys:
+    """Server id to its key as ``type base64``; thread safe."""
+
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        self._lock = threading.Lock()
+        self._keys = dict(known or {})
+
+    def keep_only(self, server_ids: set[str]) -> None:
+        """Forget the machines that are no more."""
+        with self._lock:
+            self._keys = {id_: key for id_, key in self._keys.items() if id_ in server_ids}
+
+    def as_dict(self) -> dict[str, str]:
+        with self._lock:
+            return dict(self._keys)
+
+    def type_of(self, server_id: str) -> str | None:
+        """Type of the key that is pinned for a server, such as ssh-ed25519."""
+        pinned = self.as_dict().get(server_id)
+        return pinned.split()[0] if pinned else None
+
+    def check(self, server_id: str, address: str, shown: paramiko.PKey) -> None:
+        """Compare the key a server shows with the pinned one, or pin it.
+
+        :raises HostKeyChanged: when it is another one
+        """
+        text = f"{shown.get_name()} {shown.get_base64()}"
+        with self._lock:
+            pinned = self._keys.setdefault(server_id, text)
+        if pinned != text:
+            raise HostKeyChanged(
+                f"{address} shows an SSH host key ({shown.fingerprint}) other than the one seen "
+                f"before, though server {server_id} was not replaced. If its key was changed on "
+                "purpose, heal the VNFC; otherwise something answers in its place"
+            )
