@@ -15,6 +15,11 @@ from tacker.vnfm.mgmt_drivers import vnflcm_noop
 from mgmt_drivers import private_registry, request
 
 _HOST_KEYS = "mgmt_driver_ssh_host_keys"  # key of VnfInstance.metadata
+# Tacker's v1 API wants these in every request; the guide's request leaves them out.
+_USER_DATA = {
+    "lcm-operation-user-data": "UserData/private_registry_user_data.py",
+    "lcm-operation-user-data-class": "PrivateRegistryUserData",
+}
 _OPTIONS = [
     cfg.StrOpt(
         "trace_dir",
@@ -40,29 +45,32 @@ class PrivateRegistryMgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
     def instantiate_start(
         self, context, vnf_instance, instantiate_vnf_request, grant, grant_request, **kwargs
     ):
-        params, flavour = instantiate_vnf_request.additional_params, instantiate_vnf_request.flavour_id
+        params, flavour = _from(instantiate_vnf_request)
         private_registry.validate(_request("instantiate", context, vnf_instance, params, flavour))
+        instantiate_vnf_request.additional_params = {**_USER_DATA, **params}
 
     def instantiate_end(
         self, context, vnf_instance, instantiate_vnf_request, grant, grant_request, **kwargs
     ):
-        params, flavour = instantiate_vnf_request.additional_params, instantiate_vnf_request.flavour_id
+        params, flavour = _from(instantiate_vnf_request)
         private_registry.instantiate(
             _request("instantiate", context, vnf_instance, params, flavour, with_vim=True),
             _trace_folder(),
             lambda keys: _save_host_keys(vnf_instance, keys),
         )
 
-    def heal_end(
-        self, context, vnf_instance, heal_vnf_request, grant, grant_request, **kwargs
-    ):
-        info = vnf_instance.instantiated_vnf_info
-        params, flavour = info.additional_params, info.flavour_id
+    def heal_end(self, context, vnf_instance, heal_vnf_request, grant, grant_request, **kwargs):
+        params, flavour = _from(vnf_instance.instantiated_vnf_info)
         private_registry.heal(
             _request("heal", context, vnf_instance, params, flavour, with_vim=True),
             _trace_folder(),
             lambda keys: _save_host_keys(vnf_instance, keys),
         )
+
+
+def _from(source):
+    """The instantiate request's parameters, from itself or from what Tacker keeps of it."""
+    return source.additional_params or {}, source.flavour_id
 
 
 def _request(operation, context, vnf_instance, params, flavour, with_vim=False):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mgmt_drivers.errors import CommandFailed
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.ssh import wait
 
@@ -11,6 +11,10 @@ _INSTALL_LIMIT = 900.0  # seconds for one apt-get
 _LOCK_LIMIT = 300.0
 _LOCKED = ("Could not get lock", "Unable to lock", "is held by process")
 _APT = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "Acquire::Retries=3")
+
+
+class PackagesUnavailable(MgmtDriverError):
+    """Packages cannot be fetched from the machine's package sources."""
 
 
 def missing(host: Host, names: Sequence[str]) -> list[str]:
@@ -24,13 +28,19 @@ def missing(host: Host, names: Sequence[str]) -> list[str]:
 def install(host: Host, names: Sequence[str]) -> bool:
     """Install what is missing; returns whether anything was.
 
-    :raises CommandFailed: with apt's own words
+    :raises PackagesUnavailable: with apt's own words
     """
     wanted = missing(host, names)
     if not wanted:
         return False
-    _apt(host, "update", "-o", "APT::Update::Error-Mode=any")
-    _apt(host, "install", "-y", "--no-install-recommends", *wanted)
+    try:
+        _apt(host, "update", "-o", "APT::Update::Error-Mode=any")
+        _apt(host, "install", "-y", "--no-install-recommends", *wanted)
+    except CommandFailed as error:
+        raise PackagesUnavailable(
+            f"cannot install {', '.join(wanted)} from the machine's package sources. Give it a "
+            f"way to them (a route, or the parameter proxy), or an image that has them. {error}"
+        ) from error
     return True
 
 

@@ -114,7 +114,7 @@ class Reader:
             good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         except ValueError:
             good = False
-        if not good or any(c.isspace() or c in "\"'\\" for c in value):
+        if value and (not good or any(c.isspace() or c in "\"'\\" for c in value)):
             self.fault(key, "must be a URL such as http://proxy.example.com:3128")
         return Secret(value)
 

@@ -113,11 +113,15 @@ def _status(identity: Identity, options: argparse.Namespace) -> int:
 
 
 def _logs(identity: Identity, options: argparse.Namespace) -> int:
-    _, container = _controller(identity)
-    command = ["docker", "exec", container.id, "journalctl", "--no-pager", f"-n{options.lines}"]
+    client, container = _controller(identity)
+    command = ["journalctl", "--no-pager", f"--lines={options.lines}"]
     command += ["--follow"] if options.follow else []
     command += [f"--unit={options.service}"] if options.service else []
-    os.execvp("docker", command)
+    run = client.api.exec_create(container.id, command)
+    for chunk in client.api.exec_start(run["Id"], stream=True):
+        sys.stdout.buffer.write(chunk)
+        sys.stdout.flush()
+    return 0
 
 
 def _ssh(identity: Identity, options: argparse.Namespace) -> int:

@@ -10,8 +10,8 @@ from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
 from tools.devcloud.settings import Network
 
-# OpenStack's name of each network to whether it has a way out to the world.
-NETWORKS = {"net0": True, "net-isolated": False}
+# Names that templates and requests give them.
+NETWORKS = ("net0",)
 CONTROLLER_HOST = 2  # number of the controller's address in each network
 _POOL = ipaddress.ip_network("10.192.0.0/14")
 
@@ -19,8 +19,7 @@ _POOL = ipaddress.ip_network("10.192.0.0/14")
 def ensure(client: docker.DockerClient, identity: Identity) -> tuple[Network, ...]:
     """Make the networks that are missing; returns all of them."""
     return tuple(
-        _find(client, identity, name) or _create(client, identity, name, routed)
-        for name, routed in NETWORKS.items()
+        _find(client, identity, name) or _create(client, identity, name) for name in NETWORKS
     )
 
 
@@ -32,7 +31,7 @@ def _find(client: docker.DockerClient, identity: Identity, name: str) -> Network
     return None
 
 
-def _create(client: docker.DockerClient, identity: Identity, name: str, routed: bool) -> Network:
+def _create(client: docker.DockerClient, identity: Identity, name: str) -> Network:
     docker_name = _docker_name(identity, name)
     for cidr in _candidates(docker_name):
         pool = docker.types.IPAMPool(subnet=cidr)
@@ -40,7 +39,6 @@ def _create(client: docker.DockerClient, identity: Identity, name: str, routed: 
             client.networks.create(
                 docker_name,
                 driver="bridge",
-                internal=not routed,
                 ipam=docker.types.IPAMConfig(pool_configs=[pool]),
                 labels=identity.labels,
             )

@@ -15,12 +15,13 @@ mount --make-rshared /
 # fails as it never does on a virtual machine: make them ordinary files.
 for file in /etc/hosts /etc/hostname /etc/resolv.conf; do
     cp "$file" "$file.copy"
-    # There may be more than one mount on it.
-    while grep -q " $file " /proc/self/mounts; do
-        umount "$file"
+    attempt=0
+    # An unmount may take effect a moment after umount has returned.
+    until mv -T "$file.copy" "$file" 2>/dev/null; do
+        umount "$file" 2>/dev/null || sleep 0.05
+        attempt=$((attempt + 1))
+        [ "$attempt" -lt 100 ] || exit 1
     done
-    cat "$file.copy" >"$file"
-    rm "$file.copy"
 done
 
 exec /sbin/init

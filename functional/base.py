@@ -1,0 +1,66 @@
+"""What every scenario has: the cloud, packages that are built once, and cleanup."""
+
+import contextlib
+import uuid
+from pathlib import Path
+from typing import Any
+
+import testtools
+
+from functional import stacks
+from functional.config import CONFIG, cloud, tacker
+from functional.lcm import Package, Vnf
+from functional.nodes import Remote
+from functional.report import say
+
+
+class Scenario(testtools.TestCase):
+    """A story on a real cloud; what it makes is removed at its end, also when it fails."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.cloud = cloud()
+        self.tacker = tacker(self.cloud)
+        self.vnfs: list[Vnf] = []
+        self.name = self.id().rpartition(".")[2]
+        # Before anything is cleaned up, so that there is something to look at.
+        self.addOnException(lambda _: self.keep_logs())
+        say(f"=== {self.name}")
+
+    def keep_logs(self) -> None:
+        """Write the journals of the VNFs' machines into the logs folder."""
+        for vnf in self.vnfs:
+            for address in stacks.addresses(self.cloud, vnf.id):
+                path = CONFIG.logs / f"{self.name}-{address}.log"
+                with contextlib.suppress(Exception):
+                    path.write_text(Remote(address).run("sudo journalctl --no-pager"))
+                    say(f"journal of {address}: {path}")
+
+    def enter(self, context: Any) -> Any:
+        """The value of a context manager that is left when the scenario ends."""
+        value = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return value
+
+    def package(self, csar: Path) -> Package:
+        package = Package(self.tacker, csar)
+        self.addCleanup(package.delete)
+        return package
+
+    def vnf(self, package: Package) -> Vnf:
+        vnf = Vnf.create(self.tacker, package, f"scenario-{uuid.uuid4().hex[:6]}")
+        self.vnfs.append(vnf)
+        self.addCleanup(vnf.remove)
+        return vnf
+
+    def assert_completed(self, occurrence: dict[str, Any]) -> None:
+        detail = occurrence.get("error", {}).get("detail", "")
+        self.assertEqual("COMPLETED", occurrence["operationState"], detail)
+
+    def assert_failed(self, occurrence: dict[str, Any], *words: str) -> None:
+        """The operation failed for now, and its error names the cause."""
+        detail = occurrence.get("error", {}).get("detail", "")
+        self.assertEqual("FAILED_TEMP", occurrence["operationState"], detail)
+        say(f"FAILED_TEMP as expected, error detail: {detail}")
+        for word in words:
+            self.assertIn(word, detail)

@@ -1,0 +1,133 @@
+"""A VNF's life through Tacker's v1 API: packages, instances, operations."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from tackerclient.common.exceptions import TackerClientException
+from tackerclient.v1_0.client import Client
+
+from functional import wait
+from functional.report import step
+
+_LIMIT = 1200  # seconds for one operation
+FINAL_STATES = {"COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"}
+
+
+class Package:
+    """A VNF package in Tacker."""
+
+    def __init__(self, client: Client, csar: Path) -> None:
+        self._client = client
+        self.id: str = client.create_vnf_package({})["id"]
+        with step(f"onboard {csar.name}"), csar.open("rb") as file:
+            client.upload_vnf_package(self.id, file_data=file)
+            shown = wait.until(
+                lambda: client.show_vnf_package(self.id),
+                lambda seen: seen["onboardingState"] in ("ONBOARDED", "CREATED"),
+                120,
+                "onboarding",
+            )
+        if shown["onboardingState"] != "ONBOARDED":
+            raise AssertionError(f"the package was refused: {shown}")
+        self.vnfd_id: str = shown["vnfdId"]
+
+    def delete(self) -> None:
+        with contextlib.suppress(TackerClientException):
+            self._client.update_vnf_package(self.id, {"operationalState": "DISABLED"})
+        self._client.delete_vnf_package(self.id)
+
+
+class Vnf:
+    """A VNF instance. Operations wait for their end and return the occurrence."""
+
+    def __init__(self, client: Client, vnf_id: str, name: str) -> None:
+        self._client = client
+        self.id = vnf_id
+        self.name = name
+
+    @classmethod
+    def create(cls, client: Client, package: Package, name: str) -> "Vnf":
+        body = {"vnfdId": package.vnfd_id, "vnfInstanceName": name}
+        return cls(client, client.create_vnf_instance(body)["id"], name)
+
+    @classmethod
+    def all(cls, client: Client) -> list["Vnf"]:
+        """Every instance that Tacker knows."""
+        listed = client.list_vnf_instances()
+        found = listed if isinstance(listed, list) else listed["vnf_instances"]
+        return [cls(client, vnf["id"], vnf.get("vnfInstanceName", "")) for vnf in found]
+
+    def show(self) -> dict[str, Any]:
+        shown: dict[str, Any] = self._client.show_vnf_instance(self.id)
+        return shown
+
+    @property
+    def stack_id(self) -> str:
+        stack: str = self.show()["instantiatedVnfInfo"]["vnfcResourceInfo"][0]["metadata"][
+            "stack_id"
+        ]
+        return stack
+
+    def vnfcs(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.show()["instantiatedVnfInfo"]["vnfcResourceInfo"]
+        return found
+
+    def instantiate(self, body: dict[str, Any]) -> dict[str, Any]:
+        with step(f"instantiate {self.name}"):
+            self._client.instantiate_vnf_instance(self.id, body)
+            return self._outcome("INSTANTIATE")
+
+    def heal(self, body: dict[str, Any]) -> dict[str, Any]:
+        what = "one VNFC" if body.get("vnfcInstanceId") else "the whole VNF"
+        with step(f"heal {what} of {self.name}"):
+            self._client.heal_vnf_instance(self.id, body)
+            return self._outcome("HEAL")
+
+    def terminate(self) -> dict[str, Any]:
+        with step(f"terminate {self.name}"):
+            self._client.terminate_vnf_instance(self.id, {"terminationType": "FORCEFUL"})
+            return self._outcome("TERMINATE")
+
+    def retry(self, occurrence: dict[str, Any]) -> dict[str, Any]:
+        with step(f"retry {occurrence['operation']} of {self.name}"):
+            self._client.retry_vnf_instance(occurrence["id"])
+            return self._outcome(occurrence["operation"], occurrence)
+
+    def rollback(self, occurrence: dict[str, Any]) -> dict[str, Any]:
+        with step(f"roll back {occurrence['operation']} of {self.name}"):
+            self._client.rollback_vnf_instance(occurrence["id"])
+            return self._outcome(occurrence["operation"], occurrence)
+
+    def delete(self) -> None:
+        self._client.delete_vnf_instance(self.id)
+
+    def occurrences(self) -> list[dict[str, Any]]:
+        listed = self._client.list_vnf_lcm_op_occs(filter=f"(eq,vnfInstanceId,{self.id})")
+        found = listed if isinstance(listed, list) else listed["vnf_lcm_op_occs"]
+        return sorted(found, key=lambda occurrence: str(occurrence["startTime"]))
+
+    def _outcome(self, operation: str, before: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The newest occurrence of the operation, once it has ended (anew)."""
+
+        def look() -> dict[str, Any]:
+            mine = [found for found in self.occurrences() if found["operation"] == operation]
+            if not mine:
+                return {"operationState": "none yet"}
+            shown: dict[str, Any] = self._client.show_vnf_lcm_op_occs(mine[-1]["id"])
+            return shown
+
+        def ended(seen: dict[str, Any]) -> bool:
+            moved = before is None or seen["stateEnteredTime"] != before["stateEnteredTime"]
+            return seen["operationState"] in FINAL_STATES and moved
+
+        return wait.until(look, ended, _LIMIT, f"{operation} of {self.name}")
+
+    def remove(self) -> None:
+        """Bring the instance to its end from whatever state it is in."""
+        for occurrence in self.occurrences():
+            if occurrence["operationState"] == "FAILED_TEMP":
+                self._client.fail_vnf_instance(occurrence["id"])
+        if self.show()["instantiationState"] == "INSTANTIATED":
+            self.terminate()
+        self.delete()

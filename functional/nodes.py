@@ -1,0 +1,105 @@
+"""Machines of the scenario seen from outside: commands, and their Docker engines."""
+
+import contextlib
+import socketserver
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+import paramiko
+
+from functional import wait
+from functional.config import CONFIG
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A machine with password login."""
+
+    address: str
+    password: str = CONFIG.password
+
+    @contextlib.contextmanager
+    def _client(self) -> Iterator[paramiko.SSHClient]:
+        client = paramiko.SSHClient()
+        client.set_missing_host_key_policy(paramiko.AutoAddPolicy())
+        client.connect(
+            self.address,
+            username=CONFIG.username,
+            password=self.password,
+            timeout=10,
+            look_for_keys=False,
+            allow_agent=False,
+        )
+        try:
+            yield client
+        finally:
+            client.close()
+
+    def run(self, command: str, check: bool = True) -> str:
+        """Run a shell command; returns what it printed."""
+        with self._client() as client:
+            _, stdout, stderr = client.exec_command(command, timeout=300)
+            output, errors = stdout.read().decode(), stderr.read().decode()
+            status = stdout.channel.recv_exit_status()
+        if check and status:
+            raise AssertionError(f"{self.address}: {command}: status {status}: {errors}")
+        return str(output)
+
+    def await_login(self, limit: float = 300) -> None:
+        def look() -> str:
+            try:
+                return self.run("echo ready")
+            except (OSError, EOFError, paramiko.SSHException) as error:
+                return repr(error)
+
+        wait.until(look, lambda seen: seen == "ready\n", limit, f"SSH to {self.address}")
+
+    @contextlib.contextmanager
+    def docker(self) -> Iterator[docker.DockerClient]:
+        """The machine's Docker engine, reached through SSH."""
+        with self._client() as ssh, tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "engine.sock"
+            server = _Tunnel(str(path), ssh.get_transport())
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            client = docker.DockerClient(base_url=f"unix://{path}", timeout=120)
+            try:
+                yield client
+            finally:
+                client.close()
+                server.shutdown()
+                server.server_close()
+
+
+class _Tunnel(socketserver.ThreadingUnixStreamServer):
+    """Connects each client of a local socket to the engine on the far side."""
+
+    daemon_threads = True
+
+    def __init__(self, path: str, transport: Any) -> None:
+        self.transport = transport
+        super().__init__(path, _Stream)
+
+
+class _Stream(socketserver.BaseRequestHandler):
+    server: _Tunnel
+
+    def handle(self) -> None:
+        channel = self.server.transport.open_session()
+        channel.exec_command("sudo docker system dial-stdio")
+        back = threading.Thread(target=_pump, args=(channel.recv, self.request.sendall))
+        back.start()
+        _pump(self.request.recv, channel.sendall)
+        channel.shutdown_write()
+        back.join()
+        channel.close()
+
+
+def _pump(receive: Any, send: Any) -> None:
+    with contextlib.suppress(OSError):
+        while data := receive(65536):
+            send(data)

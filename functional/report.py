@@ -1,0 +1,34 @@
+"""What a scenario says while it runs, and what it keeps of its times."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from functional.config import CONFIG
+
+_STARTED = time.monotonic()
+
+
+def say(text: str) -> None:
+    """A line on the terminal, even where the test runner captures stdout."""
+    line = f"[{time.monotonic() - _STARTED:7.1f} s] {text}"
+    CONFIG.logs.mkdir(parents=True, exist_ok=True)
+    with (CONFIG.logs / "scenario.log").open("a") as file:
+        file.write(line + "\n")
+
+
+@contextmanager
+def step(text: str) -> Iterator[None]:
+    """Say what is done, then how long it took; kept in steps.jsonl too."""
+    say(f"{text} ...")
+    start = time.monotonic()
+    try:
+        yield
+    except BaseException as error:
+        say(f"{text}: FAILED after {time.monotonic() - start:.1f} s: {type(error).__name__}")
+        raise
+    took = time.monotonic() - start
+    say(f"{text}: {took:.1f} s")
+    with (CONFIG.logs / "steps.jsonl").open("a") as file:
+        file.write(json.dumps({"step": text, "seconds": round(took, 1)}) + "\n")

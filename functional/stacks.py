@@ -1,0 +1,83 @@
+"""Stacks in Heat: those of VNFs are read, those of the scenario's own machines made."""
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from openstack.connection import Connection
+
+from functional import wait
+from functional.config import CONFIG
+from functional.nodes import Remote
+from functional.report import step
+
+
+def attributes(connection: Connection, stack_id: str, resource: str) -> dict[str, Any]:
+    """Attributes of one resource of a stack, as Heat shows them."""
+    stack = connection.orchestration.get_stack(stack_id)
+    path = f"/stacks/{stack.name}/{stack.id}/resources/{resource}"
+    answer = connection.orchestration.get(path).json()
+    found: dict[str, Any] = answer["resource"]["attributes"]
+    return found
+
+
+def address(connection: Connection, stack_id: str, port: str) -> str:
+    """First fixed address of a port resource."""
+    fixed: str = attributes(connection, stack_id, port)["fixed_ips"][0]["ip_address"]
+    return fixed
+
+
+def addresses(connection: Connection, vnf_id: str) -> list[str]:
+    """Addresses of all ports in a VNF's stack, whatever Tacker knows of it."""
+    found = []
+    for stack in connection.orchestration.stacks():
+        if vnf_id in stack.name:
+            resources = connection.orchestration.resources(stack.id)
+            ports = [r.name for r in resources if r.resource_type == "OS::Neutron::Port"]
+            found += [address(connection, stack.id, port) for port in ports]
+    return found
+
+
+@contextlib.contextmanager
+def machines(connection: Connection, names: list[str]) -> Iterator[list[Remote]]:
+    """Machines of the scenario's own, with Docker, gone at the end."""
+    resources: dict[str, Any] = {}
+    for name in names:
+        resources[f"{name}_port"] = {
+            "type": "OS::Neutron::Port",
+            "properties": {"network": CONFIG.network},
+        }
+        resources[name] = {
+            "type": "OS::Nova::Server",
+            "properties": {
+                "name": name,
+                "image": CONFIG.docker_image,
+                "flavor": CONFIG.flavor,
+                "networks": [{"port": {"get_resource": f"{name}_port"}}],
+            },
+        }
+    template = {"heat_template_version": "2018-08-31", "resources": resources}
+    with step(f"start machines {', '.join(names)}"):
+        stack = connection.orchestration.create_stack(
+            name=f"functional-{uuid.uuid4().hex[:8]}", template=template, timeout_mins=10
+        )
+    try:
+        _await(connection, stack.id)
+        remotes = [Remote(address(connection, stack.id, f"{name}_port")) for name in names]
+        for remote in remotes:
+            remote.await_login()
+        yield remotes
+    finally:
+        connection.orchestration.delete_stack(stack.id, ignore_missing=True)
+
+
+def _await(connection: Connection, stack_id: str) -> None:
+    stack = wait.until(
+        lambda: connection.orchestration.get_stack(stack_id),
+        lambda seen: not seen.status.endswith("IN_PROGRESS"),
+        600,
+        "the stack of the scenario's machines",
+    )
+    if stack.status != "CREATE_COMPLETE":
+        raise AssertionError(f"stack {stack.name}: {stack.status}: {stack.status_reason}")

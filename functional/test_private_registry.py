@@ -1,0 +1,187 @@
+"""The private registry VNF: from its package to its end, and when things go wrong."""
+
+import io
+import json
+import os
+import tarfile
+import time
+import urllib.request
+from typing import Any
+
+import docker
+
+from functional import stacks, wait
+from functional.base import Scenario
+from functional.lcm import Vnf
+from functional.nodes import Remote
+from functional.packages import private_registry_csar, registry_image
+from functional.report import step
+from functional.requests import fitted
+
+_REQUEST = "private_registry/instantiate.json"
+_PORT = 5000
+
+
+class PrivateRegistryScenario(Scenario):
+    """Instantiate, push and pull, heal one VNFC, heal the whole VNF, terminate."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.registry_package = self.package(private_registry_csar())
+
+    def address(self, vnf: Vnf) -> str:
+        return stacks.address(self.cloud, vnf.stack_id, "CP1")
+
+    def test_life_of_a_registry(self) -> None:
+        pusher, puller = self.enter(stacks.machines(self.cloud, ["pusher", "puller"]))
+        vnf = self.vnf(self.registry_package)
+        self.assert_completed(vnf.instantiate(fitted(_REQUEST, self.tacker)))
+        self.push_and_pull(pusher, puller, self.address(vnf))
+
+        (vnfc,) = vnf.vnfcs()
+        self.assert_completed(vnf.heal({"vnfcInstanceId": [vnfc["id"]], "cause": "scenario"}))
+        self.assert_replaced(vnfc, vnf)
+        self.push_and_pull(pusher, puller, self.address(vnf))
+
+        (vnfc,) = vnf.vnfcs()
+        self.assert_completed(vnf.heal({"cause": "scenario"}))
+        self.assert_replaced(vnfc, vnf)
+        self.push_and_pull(pusher, puller, self.address(vnf))
+
+        self.registry_survives_reboot_of_docker(Remote(self.address(vnf)))
+        self.assert_completed(vnf.terminate())
+        self.assertEqual("NOT_INSTANTIATED", vnf.show()["instantiationState"])
+
+    def assert_replaced(self, old: dict[str, Any], vnf: Vnf) -> None:
+        (new,) = vnf.vnfcs()
+        self.assertNotEqual(
+            old["computeResource"]["resourceId"], new["computeResource"]["resourceId"]
+        )
+        answer = _get(f"http://{self.address(vnf)}:{_PORT}/v2/")
+        self.assertEqual(200, answer.status)
+
+    def push_and_pull(self, pusher: Remote, puller: Remote, registry: str) -> None:
+        """An image pushed by one machine is pulled, the same, by another."""
+        name = f"{registry}:{_PORT}/scenario"
+        with step(f"push an image to {registry} and pull it on another machine"):
+            for machine in (pusher, puller):
+                _trust(machine, f"{registry}:{_PORT}")
+            with pusher.docker() as engine:
+                engine.api.import_image_from_data(_tiny_image(), repository=name, tag="1")
+                pushed = engine.images.get(f"{name}:1").id
+                _raise_on_error(engine.api.push(name, tag="1", stream=True, decode=True))
+            with puller.docker() as engine:
+                self.assertEqual(pushed, engine.images.pull(name, tag="1").id)
+
+    def registry_survives_reboot_of_docker(self, machine: Remote) -> None:
+        """--restart always: the container comes back with the engine, with its data."""
+        with step("restart the machine's Docker engine"):
+            machine.run("sudo systemctl restart docker")
+            url = f"http://{machine.address}:{_PORT}/v2/_catalog"
+            seen = wait.until(lambda: _body(url), bool, 60, "the registry after a restart")
+        self.assertEqual({"repositories": ["scenario"]}, json.loads(seen))
+
+    def test_causes_of_failure_are_named_and_mended(self) -> None:
+        """One instantiation that fails four times, each time for another reason.
+
+        The machine is mended between the retries as its operator would mend it.
+        """
+        vnf = self.vnf(self.registry_package)
+        request = fitted(_REQUEST, self.tacker, ssh_password="not yet", image_path=None)
+        failed = vnf.instantiate(request)
+        self.assert_failed(failed, "PrivateRegistryVDU", "refuses the login of user ubuntu")
+        (address,) = stacks.addresses(self.cloud, vnf.id)
+        machine = Remote(address)
+
+        machine.run("echo 'ubuntu:not yet' | sudo chpasswd")
+        machine = Remote(machine.address, "not yet")
+        machine.run(_CUT_OFF)
+        failed = vnf.retry(failed)
+        self.assert_failed(failed, "install Docker", "package sources", machine.address)
+
+        machine.run(_RECONNECT)
+        machine.run("echo 0.0.0.0 registry-1.docker.io | sudo tee -a /etc/hosts")
+        failed = vnf.retry(failed)
+        self.assert_failed(failed, "cannot pull registry:2", "image_path")
+
+        _bring_image(machine)
+        machine.run("nohup python3 -m http.server 5000 >/dev/null 2>&1 &")
+        failed = vnf.retry(failed)
+        self.assert_failed(failed, "port 5000 is occupied", "python3")
+
+        machine.run("sudo pkill --full 'http.server 5000'")
+        self.assert_completed(vnf.retry(failed))
+        self.assertEqual(200, _get(f"http://{machine.address}:{_PORT}/v2/").status)
+
+    def test_bad_parameters_are_refused_before_anything_exists(self) -> None:
+        vnf = self.vnf(self.registry_package)
+        before = {stack.id for stack in self.cloud.orchestration.stacks()}
+        request = self.instantiate_request(
+            _REQUEST,
+            ssh_cp_name="CP9",
+            image_path="Files/images/nothing.tar",
+            port_no=70000,
+            colour="blue",
+        )
+        failed = vnf.instantiate(request)
+        prefix = "private_registry_installation_param"
+        self.assert_failed(
+            failed,
+            f"{prefix}.ssh_cp_name: the VNFD has no CP CP9",
+            f"{prefix}.image_path: the VNF package has no file Files/images/nothing.tar",
+            f"{prefix}.port_no: must be a TCP port number",
+            f"{prefix}.colour: unknown parameter",
+        )
+        self.assertEqual(before, {stack.id for stack in self.cloud.orchestration.stacks()})
+
+        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
+        request = fitted(_REQUEST, self.tacker, port_no=5001)
+        self.assert_completed(vnf.instantiate(request))
+        self.assertEqual(200, _get(f"http://{self.address(vnf)}:5001/v2/").status)
+
+
+# Everything but the local network becomes unreachable; whoever is logged in stays.
+_CUT_OFF = "sudo ip route add unreachable 0.0.0.0/1; sudo ip route add unreachable 128.0.0.0/1"
+_RECONNECT = "sudo ip route del unreachable 0.0.0.0/1; sudo ip route del unreachable 128.0.0.0/1"
+
+
+def _get(url: str) -> Any:
+    return urllib.request.urlopen(url, timeout=10)
+
+
+def _body(url: str) -> str:
+    try:
+        return str(_get(url).read().decode())
+    except OSError:
+        return ""
+
+
+def _tiny_image() -> bytes:
+    """A root file system of one file that nobody else has."""
+    content = f"scenario {time.time_ns()} {os.urandom(8).hex()}\n".encode()
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        entry = tarfile.TarInfo("content")
+        entry.size = len(content)
+        tar.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _trust(machine: Remote, registry: str) -> None:
+    """Let the machine's engine speak plain HTTP to a registry."""
+    settings = json.dumps({"insecure-registries": [registry]})
+    machine.run(f"echo '{settings}' | sudo tee /etc/docker/daemon.json")
+    machine.run("sudo systemctl reload docker")
+
+
+def _raise_on_error(events: Any) -> None:
+    for event in events:
+        if "error" in event:
+            raise docker.errors.APIError(event["error"])
+
+
+def _bring_image(machine: Remote) -> None:
+    """Load the registry's image as an operator with a USB stick would."""
+    with machine.docker() as engine, registry_image().open("rb") as file:
+        (image,) = engine.images.load(file)
+        image.tag("registry", "2")

@@ -1,0 +1,90 @@
+"""The vocabulary of one machine: it looks before it acts."""
+
+import hashlib
+import unittest
+
+from mgmt_drivers.host import docker, files, packages, platforms
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.tests.fakes import fake_host
+
+
+class HostTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.host, self.session = fake_host()
+        self.addCleanup(self.session.assert_done)
+
+
+class FilesTest(HostTest):
+    def expect_file(self, content: str, mode: str) -> None:
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        self.session.expect("sudo", "sh", "-c", stdout=f"{digest}  -\n{mode}\n")
+
+    def test_same_content_and_mode_is_left(self) -> None:
+        self.expect_file("hello", "600")
+        self.assertFalse(files.write(self.host, "/etc/x", "hello", "0600"))
+
+    def test_another_mode_is_written(self) -> None:
+        self.expect_file("hello", "644")
+        self.session.expect("sudo", "sh", "-c")
+        self.assertTrue(files.write(self.host, "/etc/x", Secret("hello"), "0600"))
+        self.assertEqual(b"hello", self.session.stdin[-1])
+        self.assertEqual(("sh", "/etc/x", "/etc", "0600"), self.session.ran[-1][4:])
+        self.assertNotIn("hello", str(self.session.ran))
+
+    def test_missing_file_is_written(self) -> None:
+        self.session.expect("sudo", "sh", "-c", status=1)
+        self.session.expect("sudo", "sh", "-c")
+        self.assertTrue(files.write(self.host, "/etc/x", "hello"))
+
+
+class PackagesTest(HostTest):
+    APT = ("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q")
+
+    def test_installed_packages_are_left(self) -> None:
+        self.session.expect("sudo", "dpkg-query", stdout="installed a\ninstalled b\n")
+        self.assertFalse(packages.install(self.host, ["a", "b"]))
+
+    def test_what_is_missing_is_installed(self) -> None:
+        listed = "installed a\nconfig-files b\n"
+        self.session.expect("sudo", "dpkg-query", status=1, stdout=listed)
+        self.session.expect(*self.APT)
+        self.session.expect(*self.APT)
+        self.assertTrue(packages.install(self.host, ["a", "b", "c"]))
+        self.assertEqual(("install", "-y", "--no-install-recommends", "b", "c"),
+                         self.session.ran[-1][-5:])
+
+    def test_a_held_lock_is_waited_for(self) -> None:
+        self.session.expect("sudo", "dpkg-query")
+        self.session.expect(*self.APT, status=100, stderr="E: Could not get lock /var/lib/apt")
+        self.session.expect(*self.APT)
+        self.session.expect(*self.APT)
+        self.assertTrue(packages.install(self.host, ["a"]))
+
+    def test_no_way_to_the_sources(self) -> None:
+        self.session.expect("sudo", "dpkg-query")
+        self.session.expect(*self.APT, status=100, stderr="Temporary failure resolving")
+        with self.assertRaisesRegex(
+            packages.PackagesUnavailable, "cannot install a .* Temporary failure resolving"
+        ):
+            packages.install(self.host, ["a"])
+
+
+class PlatformsTest(HostTest):
+    def test_supported(self) -> None:
+        self.session.expect("cat", stdout='ID=ubuntu\nVERSION_ID="22.04"\n')
+        self.assertEqual("Ubuntu 22.04", platforms.detect(self.host).name)
+
+    def test_unsupported(self) -> None:
+        self.session.expect("cat", stdout='ID="centos"\nVERSION_ID="7"\n')
+        with self.assertRaisesRegex(platforms.UnsupportedPlatform, "runs centos 7; supported: Deb"):
+            platforms.detect(self.host)
+
+
+class DockerTest(HostTest):
+    def test_container_that_is_not_there(self) -> None:
+        self.session.expect("sudo", "docker", "container", "inspect", "x", status=1, stdout="[]")
+        self.assertIsNone(docker.container(self.host, "x"))
+
+    def test_image(self) -> None:
+        self.session.expect("sudo", "docker", "image", "inspect", stdout="sha256:abc\n")
+        self.assertEqual("sha256:abc", docker.image_id(self.host, "x"))

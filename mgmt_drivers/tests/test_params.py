@@ -1,0 +1,156 @@
+"""Parameters: every fault is found, together, with its path."""
+
+import io
+import json
+import tarfile
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers.errors import ParameterError
+from mgmt_drivers.params.private_registry import NAME, PrivateRegistryParams, read_params
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.tests.certificates import key_and_certificate
+
+GOOD = {"ssh_cp_name": "CP1", "ssh_username": "ubuntu", "ssh_password": "pass"}
+
+
+def docker_save(path: Path, tags: list[str] | None, images: int = 1) -> None:
+    """A file as `docker save` writes it, as far as the drivers read it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    manifest = json.dumps([{"Config": "c.json", "RepoTags": tags, "Layers": []}] * images).encode()
+    with tarfile.open(path, "w") as archive:
+        entry = tarfile.TarInfo("manifest.json")
+        entry.size = len(manifest)
+        archive.addfile(entry, io.BytesIO(manifest))
+
+
+class ParamsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.package = Path(folder.name)
+
+    def write(self, name: str, content: bytes | str) -> str:
+        path = self.package / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return name
+
+    def read(self, **params: Any) -> PrivateRegistryParams:
+        values = {key: value for key, value in {**GOOD, **params}.items() if value is not ...}
+        return self.read_all({NAME: values})
+
+    def read_all(self, additional_params: dict[str, Any]) -> PrivateRegistryParams:
+        request = LcmRequest(
+            "instantiate", "vnf-1", self.package, frozenset({"CP1"}), additional_params
+        )
+        return read_params(request)
+
+    def faults(self, **params: Any) -> tuple[str, ...]:
+        with self.assertRaises(ParameterError) as caught:
+            self.read(**params)
+        return caught.exception.faults
+
+    def test_defaults(self) -> None:
+        params = self.read()
+        self.assertEqual(5000, params.port)
+        self.assertEqual("pass", params.ssh_password.reveal())
+        self.assertIsNone(params.image or params.proxy or params.tls or params.htpasswd)
+
+    def test_section_missing_or_of_wrong_type(self) -> None:
+        for values, message in (
+            ({}, f"{NAME}: missing in additionalParams"),
+            ({NAME: []}, f"{NAME}: must be an object, not a list"),
+        ):
+            with self.assertRaises(ParameterError) as caught:
+                self.read_all(values)
+            self.assertEqual((message,), caught.exception.faults)
+
+    def test_one_fault_each(self) -> None:
+        self.write("plain.txt", "no archive")
+        docker_save(self.package / "two.tar", ["a:1"], images=2)
+        docker_save(self.package / "nameless.tar", None)
+        self.write("bad.htpasswd", "user:{SHA}abc\n")
+        cases: list[tuple[dict[str, Any], str, str]] = [
+            ({"ssh_cp_name": ...}, "ssh_cp_name", "missing"),
+            ({"ssh_cp_name": "CP2"}, "ssh_cp_name", "the VNFD has no CP CP2; it has: CP1"),
+            ({"ssh_username": 7}, "ssh_username", "not a number"),
+            ({"ssh_username": ""}, "ssh_username", "not an empty string"),
+            ({"ssh_password": "a\nb"}, "ssh_password", "line breaks"),
+            ({"port_no": 0}, "port_no", "1 to 65535"),
+            ({"port_no": "x"}, "port_no", "1 to 65535"),
+            ({"port_no": True}, "port_no", "1 to 65535"),
+            ({"image_path": "none.tar"}, "image_path", "has no file none.tar"),
+            ({"image_path": "../etc/passwd"}, "image_path", "outside the VNF package"),
+            ({"image_path": "plain.txt"}, "image_path", "not a file made by `docker save`"),
+            ({"image_path": "two.tar"}, "image_path", "one image"),
+            ({"image_path": "nameless.tar"}, "image_path", "with a name"),
+            ({"htpasswd_path": "bad.htpasswd"}, "htpasswd_path", "line 1"),
+            ({"proxy": {}}, "proxy", "needs http_proxy or https_proxy"),
+            ({"proxy": {"http_proxy": "ftp://x"}}, "proxy.http_proxy", "must be a URL"),
+            ({"proxy": {"http_proxy": "http://x:y z"}}, "proxy.http_proxy", "must be a URL"),
+            (
+                {"proxy": {"http_proxy": "http://x", "no_proxy": "a b"}},
+                "proxy.no_proxy",
+                "'a b' is neither",
+            ),
+            ({"colour": 1}, "colour", "unknown parameter"),
+            ({"proxy": {"http_proxy": "http://x", "ftp": "y"}}, "proxy.ftp", "unknown parameter"),
+        ]
+        for params, path, message in cases:
+            with self.subTest(params):
+                (fault,) = self.faults(**params)
+                self.assertTrue(fault.startswith(f"{NAME}.{path}: "), fault)
+                self.assertIn(message, fault)
+
+    def test_all_faults_together(self) -> None:
+        faults = self.faults(ssh_cp_name="CP2", port_no=-1, proxy={"http_proxy": 3}, extra=1)
+        self.assertEqual(4, len(faults), faults)
+
+    def test_image(self) -> None:
+        docker_save(self.package / "Files" / "registry.tar", ["registry:2"])
+        image = self.read(image_path="Files/registry.tar").image
+        assert image
+        self.assertEqual("registry:2", image.reference)
+        self.assertRegex(image.sha256, r"^[0-9a-f]{64}$")
+
+    def test_port_as_string(self) -> None:
+        self.assertEqual(5001, self.read(port_no="5001").port)
+
+    def test_tls(self) -> None:
+        key, certificate = key_and_certificate()
+        other_key, _ = key_and_certificate()
+        self.write("tls.key", key)
+        self.write("tls.crt", certificate)
+        self.write("other.key", other_key)
+        self.assertIsNotNone(
+            self.read(tls_certificate_path="tls.crt", tls_key_path="tls.key").tls
+        )
+        for params, message in (
+            ({"tls_certificate_path": "tls.crt"}, "tls_key_path: missing beside"),
+            ({"tls_key_path": "tls.key"}, "tls_certificate_path: missing beside"),
+            (
+                {"tls_certificate_path": "tls.crt", "tls_key_path": "other.key"},
+                "tls_key_path: is not the key of",
+            ),
+            (
+                {"tls_certificate_path": "tls.key", "tls_key_path": "tls.key"},
+                "tls_certificate_path: is not a PEM certificate",
+            ),
+            (
+                {"tls_certificate_path": "tls.crt", "tls_key_path": "tls.crt"},
+                "tls_key_path: is not a PEM private key",
+            ),
+        ):
+            with self.subTest(params):
+                self.assertIn(message, self.faults(**params)[0])
+
+    def test_secrets_are_not_shown(self) -> None:
+        proxy = {"http_proxy": "http://me:hidden@proxy:3128"}
+        shown = repr(self.read(ssh_password="hidden too", proxy=proxy))
+        self.assertNotIn("hidden", shown)
+
+    def test_htpasswd(self) -> None:
+        self.write("htpasswd", "# users\nme:$2y$05$" + "a" * 53 + "\n")
+        self.assertIsNotNone(self.read(htpasswd_path="htpasswd").htpasswd)

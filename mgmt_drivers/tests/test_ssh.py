@@ -1,0 +1,96 @@
+"""Waiting, parallel work, secrets and pinned host keys."""
+
+import pickle
+import threading
+import unittest
+
+import paramiko
+
+from mgmt_drivers.errors import HostKeyChanged, WaitTimeout
+from mgmt_drivers.secret import Masker, Secret
+from mgmt_drivers.ssh import parallel, wait
+from mgmt_drivers.ssh.hostkeys import HostKeys
+
+
+class WaitTest(unittest.TestCase):
+    def test_returns_the_value_once_the_condition_holds(self) -> None:
+        looks = iter([wait.NotYet("starting"), "ready"])
+
+        def condition() -> str:
+            seen = next(looks)
+            if isinstance(seen, Exception):
+                raise seen
+            return seen
+
+        self.assertEqual("ready", wait.until(condition, 10, "it"))
+
+    def test_limit_tells_what_was_seen_last(self) -> None:
+        def condition() -> None:
+            raise wait.NotYet("port closed")
+
+        with self.assertRaisesRegex(WaitTimeout, "the server: not within 0 s.*port closed"):
+            wait.until(condition, 0, "the server")
+
+    def test_other_errors_end_the_wait(self) -> None:
+        def condition() -> None:
+            raise ValueError("broken")
+
+        with self.assertRaises(ValueError):
+            wait.until(condition, 60, "it")
+
+
+class ParallelTest(unittest.TestCase):
+    def test_order_is_kept_and_work_is_bounded(self) -> None:
+        running, most, lock = 0, 0, threading.Lock()
+
+        def work(item: int) -> int:
+            nonlocal running, most
+            with lock:
+                running += 1
+                most = max(most, running)
+            with lock:
+                running -= 1
+            return item * 2
+
+        self.assertEqual([0, 2, 4, 6], parallel.each(work, range(4), limit=2))
+        self.assertLessEqual(most, 2)
+
+    def test_all_at_once(self) -> None:
+        barrier = threading.Barrier(4, timeout=10)
+        parallel.each(lambda _: barrier.wait(), range(4))
+
+    def test_nothing_to_do(self) -> None:
+        self.assertEqual([], parallel.each(str, []))
+
+
+class SecretTest(unittest.TestCase):
+    def test_prints_as_asterisks_and_is_not_pickled(self) -> None:
+        secret = Secret("pa$$ word")
+        self.assertEqual("*** Secret(***)", f"{secret} {secret!r}")
+        with self.assertRaises(TypeError):
+            pickle.dumps(secret)
+
+    def test_masker_takes_the_longest_first(self) -> None:
+        mask = Masker([Secret("abc"), Secret("abcdef"), Secret("")])
+        self.assertEqual("*** and ***", mask("abcdef and abc"))
+
+
+class HostKeysTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.key, self.other = paramiko.ECDSAKey.generate(), paramiko.ECDSAKey.generate()
+
+    def test_first_contact_pins(self) -> None:
+        keys = HostKeys()
+        keys.check("server-1", "192.0.2.1", self.key)
+        keys.check("server-1", "192.0.2.1", self.key)
+        self.assertEqual("ecdsa-sha2-nistp256", keys.type_of("server-1"))
+        again = HostKeys(keys.as_dict())
+        with self.assertRaisesRegex(HostKeyChanged, "192.0.2.1 .* server-1 was not replaced"):
+            again.check("server-1", "192.0.2.1", self.other)
+
+    def test_a_replaced_server_has_another_key(self) -> None:
+        keys = HostKeys()
+        keys.check("server-1", "192.0.2.1", self.key)
+        keys.check("server-2", "192.0.2.1", self.other)
+        keys.keep_only({"server-2"})
+        self.assertEqual({"server-2"}, set(keys.as_dict()))

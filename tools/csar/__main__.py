@@ -1,0 +1,5 @@
+import sys
+
+from tools.csar.cli import main
+
+sys.exit(main())

@@ -1,0 +1,117 @@
+"""Builds the CSAR of a package: the same inputs give the same bytes."""
+
+import io
+import os
+import shutil
+import stat
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping, Set
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from tools.csar import contents, drivers, sol001, toscameta, verify
+from tools.csar.contents import Contents
+from tools.csar.errors import CsarError
+from tools.csar.package import Package, mapping
+
+PACKAGES = Path(__file__).parents[2] / "vnf_packages"
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
+_SLOW_FROM = 10 << 20  # bytes that take a while to compress
+
+
+def package_folder(name: str) -> Path:
+    """Return the folder of a package given by its path or its name under vnf_packages/.
+
+    :raises CsarError: there is no such folder
+    """
+    for folder in (Path(name), PACKAGES / name):
+        if folder.is_dir():
+            return folder.resolve()
+    raise CsarError(f"{name}: no such folder, here or in {PACKAGES}")
+
+
+def build(
+    folder: Path,
+    csar: Path,
+    files: Mapping[str, Path] | None = None,
+    say: Callable[[str], None] = print,
+) -> Path:
+    """Write the package in ``folder`` to ``csar``, which appears complete or not at all.
+
+    :param files: files to add that are not in the folder, by their name in the CSAR
+    :param say: gets a line for each step that takes a while
+    :raises CsarError: the package has faults, all of which the message lists
+    """
+    assembled = assemble(folder, files)
+    faults = verify.faults(assembled, drivers.names())
+    if faults:
+        raise CsarError("\n".join([f"{folder}: not built, put these right:", *map(str, faults)]))
+    csar.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=csar.parent, prefix=f".{csar.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            _write(stream, assembled, say)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(csar)
+    finally:
+        with suppress(FileNotFoundError):
+            Path(temporary).unlink()
+    return csar
+
+
+def assemble(folder: Path, files: Mapping[str, Path] | None = None) -> Contents:
+    """Return all that goes into the CSAR, bar the blocks of TOSCA.meta.
+
+    That is the package's own files, ``files``, the ETSI types and the drivers named in the VNFD.
+
+    :raises CsarError: one of ``files`` or the ETSI types cannot be had
+    """
+    assembled = contents.of_folder(folder)
+    for name, path in (files or {}).items():
+        if not path.is_file():
+            raise CsarError(f"{path}: no such file to add as {name}")
+        assembled[name] = path
+    for name, path in sol001.definitions().items():
+        assembled[f"Definitions/{name}"] = path
+    return assembled | _driver_files(assembled, drivers.names())
+
+
+def _driver_files(assembled: Contents, registered: Set[str]) -> Contents:
+    """Return the modules of the drivers in the VNFD that are registered; verify names the rest."""
+    found: Contents = {}
+    for flavour in Package(assembled).flavours:
+        for driver, artifact in mapping(flavour.nodes, "VNF", "artifacts").items():
+            name = mapping(artifact).get("file")
+            if name and driver in registered:
+                found[name] = drivers.module_file(driver)
+    return found
+
+
+def _write(stream: IO[bytes], assembled: Contents, say: Callable[[str], None]) -> None:
+    header = assembled[toscameta.NAME].read_bytes().decode()
+    artifacts = filter(toscameta.is_artifact, assembled)
+    meta = toscameta.render(header, {name: contents.sha256(assembled[name]) for name in artifacts})
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, source in sorted(assembled.items()):
+            opened = io.BytesIO(meta.encode()) if name == toscameta.NAME else source.open("rb")
+            with opened as content:
+                _add(archive, name, content, say)
+
+
+def _add(
+    archive: zipfile.ZipFile, name: str, content: IO[bytes], say: Callable[[str], None]
+) -> None:
+    entry = zipfile.ZipInfo(name, _EPOCH)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.create_system = 3  # Unix, whose permissions Tacker restores
+    permissions = 0o755 if name.endswith(".sh") else 0o644
+    entry.external_attr = (stat.S_IFREG | permissions) << 16
+    entry.file_size = content.seek(0, io.SEEK_END)
+    content.seek(0)
+    if entry.file_size > _SLOW_FROM:
+        say(f"adding {name} ({entry.file_size >> 20} MiB)")
+    with archive.open(entry, "w") as target:
+        shutil.copyfileobj(content, target, 1 << 20)

@@ -1,0 +1,101 @@
+"""Checks of the Heat templates of each flavour against its VNFD and the UserData."""
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from tools.csar import check_userdata
+from tools.csar import package as model
+from tools.csar.package import Fault, Flavour, Package, mapping
+
+FOLDER = "BaseHOT"
+
+# Heat's resource type, the VNFD node type which must have one of the same name, and the node
+# types that a resource may stand for: an address which VMs share is a Cp of no VDU.
+_PAIRS = (
+    ("OS::Nova::Server", model.VDU, (model.VDU,)),
+    ("OS::Neutron::Port", model.VDU_CP, (model.VDU_CP, "tosca.nodes.nfv.Cp")),
+    ("OS::Cinder::Volume", model.STORAGE, (model.STORAGE,)),
+)
+_PARAMETER_NODES = {"VDU": (model.VDU, model.STORAGE), "CP": (model.VDU_CP, "tosca.nodes.nfv.Cp")}
+
+
+def templates(package: Package) -> Iterator[Fault]:
+    """Each flavour has one template, whose resources are the VNFD's nodes by name."""
+    for flavour in package.flavours:
+        folder = PurePosixPath(FOLDER, flavour.id)
+        top = [name for name in package.documents if PurePosixPath(name).parent == folder]
+        if len(top) != 1:
+            yield Fault(str(folder), "", f"holds {len(top)} templates that parse, Tacker needs one")
+            continue
+        yield from _resources(package, flavour, top[0])
+    known = {flavour.id for flavour in package.flavours}
+    for name in package.documents:
+        parts = PurePosixPath(name).parts
+        if parts[0] == FOLDER and (len(parts) < 3 or parts[1] not in known):
+            yield Fault(name, "", "belongs to no flavour of the VNFD")
+
+
+def _resources(package: Package, flavour: Flavour, top: str) -> Iterator[Fault]:
+    for heat_type, node_type, admitted in _PAIRS:
+        found = {
+            name: file
+            for file, name, resource in _all_resources(package, flavour)
+            if resource.get("type") == heat_type
+        }
+        for name in flavour.nodes_of(node_type):
+            if name not in found:
+                yield Fault(top, f"resources.{name}", f"no {heat_type} for the VNFD's {node_type}")
+        for name, file in found.items():
+            if name not in flavour.nodes_of(*admitted):
+                yield Fault(file, f"resources.{name}", f"no {node_type} in {flavour.file}")
+
+
+def parameters(package: Package) -> Iterator[Fault]:
+    """What a template gets from the parameter nfv is something that UserData puts there."""
+    provided = check_userdata.provided_keys(package)
+    for flavour in package.flavours:
+        for file, name, resource in _all_resources(package, flavour):
+            for path in _nfv_paths(resource):
+                text = _wrong(flavour, path, provided)
+                if text:
+                    yield Fault(file, f"resources.{name}.get_param {path}", text)
+
+
+def _wrong(flavour: Flavour, path: list[Any], provided: set[str]) -> str:
+    """Say what is wrong with a path into nfv, nothing where it is right."""
+    if len(path) != 4 or path[1] not in _PARAMETER_NODES:
+        return "is not of the form [nfv, VDU or CP, name, key]"
+    _, kind, name, key = path
+    node = flavour.nodes_of(*_PARAMETER_NODES[kind]).get(name)
+    if node is None:
+        return f"{flavour.file} has no {kind} {name}"
+    if key not in provided:
+        return f"no UserData provides {key}"
+    if key == "image" and not mapping(node, "properties", "sw_image_data").get("name"):
+        return f"{flavour.file} names no sw_image_data for {name}"
+    return ""
+
+
+def _all_resources(
+    package: Package, flavour: Flavour
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Give the resources of the flavour's templates, nested ones too: file, name, resource."""
+    for file, document in package.documents.items():
+        if PurePosixPath(FOLDER, flavour.id) in PurePosixPath(file).parents:
+            for name, resource in mapping(document, "resources").items():
+                if isinstance(resource, dict):
+                    yield file, name, resource
+
+
+def _nfv_paths(value: Any) -> Iterator[list[Any]]:
+    """Give each get_param list that starts with nfv, however deep it lies."""
+    if isinstance(value, dict):
+        path = value.get("get_param")
+        if isinstance(path, list) and path and path[0] == "nfv":
+            yield path
+        for item in value.values():
+            yield from _nfv_paths(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _nfv_paths(item)

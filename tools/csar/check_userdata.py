@@ -1,0 +1,73 @@
+"""Checks of the UserData modules, read but not run: they import Tacker, which need not be here."""
+
+import ast
+from collections.abc import Iterator
+
+from tools.csar.package import Fault, Package
+
+FOLDER = "UserData/"
+_ARGUMENTS = ["base_hot_dict", "vnfd_dict", "inst_req_info", "grant_info"]
+_FINAL_DICT = "create_final_param_dict"
+_FINAL_KEYS = {"flavor", "image", "network", "fixed_ips"}
+
+
+def classes(package: Package) -> Iterator[Fault]:
+    """A package with UserData has a class there which Tacker can call."""
+    for name in _modules(package):
+        try:
+            tree = _parse(package, name)
+        except (SyntaxError, ValueError) as error:
+            yield Fault(name, "", f"no Python that can be read ({error})")
+            continue
+        methods = list(_instantiate_methods(tree))
+        if not methods:
+            yield Fault(name, "", "no class with a method instantiate")
+        for class_name, method in methods:
+            yield from _signature(name, class_name, method)
+
+
+def provided_keys(package: Package) -> set[str]:
+    """Return what may be a key of a VDU's or CP's parameters, as far as can be read.
+
+    It is any string in a UserData module, and what Tacker's create_final_param_dict fills in.
+    """
+    keys: set[str] = set()
+    for name in _modules(package):
+        try:
+            nodes = list(ast.walk(_parse(package, name)))
+        except (SyntaxError, ValueError):
+            continue
+        keys.update(
+            node.value
+            for node in nodes
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        )
+        if any(isinstance(node, ast.Attribute) and node.attr == _FINAL_DICT for node in nodes):
+            keys |= _FINAL_KEYS
+    return keys
+
+
+def _modules(package: Package) -> list[str]:
+    return [name for name in package.contents if name.startswith(FOLDER) and name.endswith(".py")]
+
+
+def _parse(package: Package, name: str) -> ast.Module:
+    return ast.parse(package.contents[name].read_bytes(), filename=name)
+
+
+def _instantiate_methods(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    for class_ in tree.body:
+        if isinstance(class_, ast.ClassDef):
+            for method in class_.body:
+                if isinstance(method, ast.FunctionDef) and method.name == "instantiate":
+                    yield class_.name, method
+
+
+def _signature(file: str, class_name: str, method: ast.FunctionDef) -> Iterator[Fault]:
+    place = f"{class_name}.instantiate"
+    decorators = [node.id for node in method.decorator_list if isinstance(node, ast.Name)]
+    if "staticmethod" not in decorators:
+        yield Fault(file, place, "is no staticmethod")
+    arguments = [argument.arg for argument in method.args.args]
+    if arguments != _ARGUMENTS:
+        yield Fault(file, place, f"takes ({', '.join(arguments)}), not ({', '.join(_ARGUMENTS)})")

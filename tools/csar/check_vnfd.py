@@ -1,0 +1,190 @@
+"""Checks of the VNFD in itself and against the package's files."""
+
+from collections.abc import Iterator, Set
+from pathlib import PurePosixPath
+from typing import Any
+
+from tools.csar import package as model
+from tools.csar import toscameta
+from tools.csar.package import Fault, Flavour, Package, mapping
+
+# The operations of Tacker's VnflcmMgmtAbstractDriver, each with a _start and an _end hook.
+_OPERATIONS = (
+    "instantiate",
+    "terminate",
+    "scale",
+    "heal",
+    "change_external_connectivity",
+    "modify_information",
+)
+HOOKS = frozenset(f"{name}_{moment}" for name in _OPERATIONS for moment in ("start", "end"))
+_SW_IMAGE = "tosca.artifacts.nfv.SwImage"
+# What SOL001 2.6.1 requires of a tosca.nodes.nfv.VNF and of a SwImageData.
+_VNF_PROPERTIES = (
+    "descriptor_id",
+    "descriptor_version",
+    "provider",
+    "product_name",
+    "software_version",
+    "vnfm_info",
+    "flavour_id",
+    "flavour_description",
+)
+_IMAGE_DATA = ("name", "version", "checksum", "container_format", "disk_format", "min_disk", "size")
+_REQUIREMENT_TARGETS = {
+    "virtual_binding": model.VDU,
+    "virtual_link": "tosca.nodes.nfv.VnfVirtualLink",
+    "virtual_storage": model.STORAGE,
+}
+
+
+def imports(package: Package) -> Iterator[Fault]:
+    """Imported files are in the package."""
+    for name, document in package.documents.items():
+        folder = PurePosixPath(name).parent
+        for target in document.get("imports") or []:
+            local = isinstance(target, str) and "://" not in target
+            if local and str(folder / target) not in package.contents:
+                yield Fault(name, "imports", f"no file {folder / target}")
+
+
+def flavours(package: Package) -> Iterator[Fault]:
+    """There is a flavour, each only once, described with the keys that Tacker reads unasked."""
+    found = package.flavours
+    if not found:
+        yield Fault("Definitions", "", "no file has substitution_mappings with a flavour_id")
+    seen: dict[str, str] = {}
+    for flavour in found:
+        if flavour.id in seen:
+            yield Fault(flavour.file, "", f"flavour {flavour.id} is in {seen[flavour.id]} too")
+        seen[flavour.id] = flavour.file
+        yield from _flavour(flavour)
+        yield from _inputs(flavour)
+    yield from _reachable(package, found)
+
+
+def _flavour(flavour: Flavour) -> Iterator[Fault]:
+    topology = mapping(flavour.document, "topology_template")
+    for key in ("inputs", "substitution_mappings.requirements", "node_templates"):
+        *path, last = key.split(".")
+        if not isinstance(mapping(topology, *path).get(last), dict):
+            yield Fault(flavour.file, f"topology_template.{key}", "no mapping; Tacker needs one")
+    if "VNF" not in flavour.nodes:
+        yield Fault(flavour.file, "topology_template.node_templates.VNF", "missing")
+    external = mapping(topology, "substitution_mappings", "requirements")
+    for name, target in external.items():
+        if not isinstance(target, list) or not target or target[0] not in flavour.nodes:
+            place = f"topology_template.substitution_mappings.requirements.{name}"
+            yield Fault(flavour.file, place, f"no node {target}")
+
+
+def _inputs(flavour: Flavour) -> Iterator[Fault]:
+    """Each property that the node type requires is an input, which tosca-parser insists on."""
+    inputs = mapping(flavour.document, "topology_template", "inputs")
+    for name in _VNF_PROPERTIES:
+        if name not in inputs:
+            yield Fault(flavour.file, f"topology_template.inputs.{name}", "missing")
+
+
+def _reachable(package: Package, found: list[Flavour]) -> Iterator[Fault]:
+    """The top VNFD imports every flavour."""
+    entry = str(package.header().get(toscameta.ENTRY))
+    imported = package.documents.get(entry, {}).get("imports") or []
+    for flavour in found:
+        if PurePosixPath(flavour.file).name not in imported and flavour.file != entry:
+            yield Fault(entry, "imports", f"{flavour.file} is missing")
+
+
+def node_types(package: Package) -> Iterator[Fault]:
+    """The VNF's node type admits all flavours and needs no link."""
+    for name, document in package.documents.items():
+        for type_name, definition in mapping(document, "node_types").items():
+            if mapping(definition).get("derived_from") == "tosca.nodes.nfv.VNF":
+                place = f"node_types.{type_name}"
+                yield from _flavour_ids(package, name, place, definition)
+                yield from _optional_links(name, place, definition)
+
+
+def _flavour_ids(
+    package: Package, file: str, place: str, definition: dict[str, Any]
+) -> Iterator[Fault]:
+    constraints = mapping(definition, "properties", "flavour_id").get("constraints") or []
+    declared = {flavour.id for flavour in package.flavours}
+    for constraint in constraints:
+        allowed = mapping(constraint).get("valid_values")
+        if allowed is not None and set(allowed) != declared:
+            yield Fault(
+                file,
+                f"{place}.properties.flavour_id.constraints",
+                f"allows {sorted(allowed)}, the flavours are {sorted(declared)}",
+            )
+
+
+def _optional_links(file: str, place: str, definition: dict[str, Any]) -> Iterator[Fault]:
+    """tosca-parser misses the links that substitution_mappings give, as Tacker takes them out."""
+    for requirement in definition.get("requirements") or []:
+        for name, link in mapping(requirement).items():
+            if mapping(link).get("occurrences") != [0, "UNBOUNDED"]:
+                text = "without 'occurrences: [ 0, UNBOUNDED ]' tosca-parser refuses the VNFD"
+                yield Fault(file, f"{place}.requirements.{name}", text)
+
+
+def requirements(package: Package) -> Iterator[Fault]:
+    """Requirements of node templates lead to nodes of the right type."""
+    for flavour in package.flavours:
+        for name, node in flavour.nodes.items():
+            place = f"topology_template.node_templates.{name}.requirements"
+            found = list(model.requirements(node))
+            for requirement, target in found:
+                wanted = _REQUIREMENT_TARGETS.get(requirement)
+                left_open = requirement == "virtual_link" and target is None
+                if wanted and not left_open and target not in flavour.nodes_of(wanted):
+                    text = f"no {wanted} named {target}"
+                    yield Fault(flavour.file, f"{place}.{requirement}", text)
+            if node.get("type") == model.VDU_CP:
+                for missing in sorted({"virtual_binding", "virtual_link"} - dict(found).keys()):
+                    text = "missing; a virtual_link left open needs its key all the same"
+                    yield Fault(flavour.file, f"{place}.{missing}", text)
+
+
+def software_images(package: Package) -> Iterator[Fault]:
+    """Images are named, not carried: an artifact would make Tacker upload it to Glance."""
+    for flavour in package.flavours:
+        for name, node in flavour.nodes_of(model.VDU, model.STORAGE).items():
+            place = f"topology_template.node_templates.{name}"
+            for key, artifact in mapping(node, "artifacts").items():
+                if isinstance(artifact, str) or mapping(artifact).get("type") == _SW_IMAGE:
+                    text = "makes Tacker upload to Glance; name the image in sw_image_data only"
+                    yield Fault(flavour.file, f"{place}.artifacts.{key}", text)
+            data = mapping(node, "properties").get("sw_image_data")
+            for key in _IMAGE_DATA if data is not None else ():
+                if not mapping(data).get(key):
+                    yield Fault(flavour.file, f"{place}.properties.sw_image_data.{key}", "missing")
+
+
+def hooks(package: Package, drivers: Set[str]) -> Iterator[Fault]:
+    """Hooks are Tacker's, and each is implemented by a registered driver that the CSAR carries."""
+    for flavour in package.flavours:
+        vnf = flavour.nodes.get("VNF", {})
+        place = "topology_template.node_templates.VNF"
+        for hook, definition in mapping(vnf, "interfaces", "Vnflcm").items():
+            driver = mapping(definition).get("implementation")
+            if driver is None:
+                continue
+            at = f"{place}.interfaces.Vnflcm.{hook}"
+            if hook not in HOOKS:
+                yield Fault(flavour.file, at, "no hook that Tacker calls")
+            if driver not in mapping(vnf, "artifacts"):
+                yield Fault(flavour.file, at, f"{driver} is not among the node's artifacts")
+        for name, artifact in mapping(vnf, "artifacts").items():
+            at = f"{place}.artifacts.{name}"
+            yield from _driver(package, flavour.file, at, mapping(artifact), name in drivers)
+
+
+def _driver(
+    package: Package, file: str, place: str, artifact: dict[str, Any], registered: bool
+) -> Iterator[Fault]:
+    if not registered:
+        yield Fault(file, place, "no such driver is installed; run 'pip install .' in the checkout")
+    elif artifact.get("file") not in package.contents:
+        yield Fault(file, f"{place}.file", f"no file {artifact.get('file')}")

@@ -1,0 +1,77 @@
+"""The command line: build and verify."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tools.csar import build, contents, drivers, verify
+from tools.csar.errors import CsarError
+from tools.csar.package import Fault
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; 0 is success, 1 a fault of the package, 2 one of the usage."""
+    arguments = _parser().parse_args(argv)
+    try:
+        if arguments.command == "build":
+            return _build(arguments)
+        return _verify(arguments.packages)
+    except CsarError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    folder = build.package_folder(arguments.package)
+    csar = arguments.output or Path(f"{folder.name}.zip")
+    build.build(folder, csar, dict(arguments.file), say=_progress)
+    print(f"{csar}: {csar.stat().st_size} bytes, SHA-256 {contents.sha256(csar)}")
+    return 0
+
+
+def _verify(packages: Sequence[str]) -> int:
+    found = {package: _faults(package) for package in packages}
+    for package, faults in found.items():
+        for fault in faults:
+            print(f"{package}: {fault}")
+        if not faults:
+            print(f"{package}: no faults")
+    return 1 if any(found.values()) else 0
+
+
+def _faults(package: str) -> list[Fault]:
+    if Path(package).is_file():
+        with contents.of_csar(Path(package)) as files:
+            return verify.csar_faults(files, drivers.names())
+    return verify.faults(build.assemble(build.package_folder(package)), drivers.names())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.csar", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    making = commands.add_parser("build", help="write a package's CSAR")
+    making.add_argument("package", help="a folder, or its name in vnf_packages/")
+    making.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: <package>.zip")
+    making.add_argument(
+        "--file",
+        type=_named_file,
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="add PATH to the CSAR as NAME; may be given again",
+    )
+    checking = commands.add_parser("verify", help="list all faults of packages")
+    checking.add_argument("packages", nargs="+", metavar="PACKAGE", help="a folder or a CSAR")
+    return parser
+
+
+def _named_file(text: str) -> tuple[str, Path]:
+    name, separator, path = text.partition("=")
+    if not (name and separator and path):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=PATH")
+    return name, Path(path)
+
+
+def _progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,49 @@
+"""The files of a package by their name in the CSAR, whether in a folder or in a zip."""
+
+import hashlib
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tools.csar.errors import CsarError
+
+_CHUNK = 1 << 20
+
+Source = Path | zipfile.Path
+Contents = dict[str, Source]
+
+
+def of_folder(folder: Path) -> Contents:
+    """Return the package's files in ``folder``; what editors and interpreters leave is no part."""
+    return {
+        path.relative_to(folder).as_posix(): path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not _is_litter(path.relative_to(folder))
+    }
+
+
+@contextmanager
+def of_csar(csar: Path) -> Iterator[Contents]:
+    """Give the files of a zip, which stays open as long as the context."""
+    try:
+        archive = zipfile.ZipFile(csar)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise CsarError(f"{csar}: cannot be read as a zip ({error}); build it again") from error
+    with archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+        yield {name: zipfile.Path(archive, name) for name in names}
+
+
+def sha256(source: Source) -> str:
+    """Return the hexadecimal SHA-256 of a file, read piece by piece."""
+    digest = hashlib.sha256()
+    with source.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _is_litter(path: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.parts)
+    return hidden or "__pycache__" in path.parts or path.name.endswith(("~", ".pyc", ".bak"))

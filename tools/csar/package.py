@@ -1,0 +1,118 @@
+"""A package as the checks see it: its files, the YAML among them, and the faults in them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+from tools.csar import toscameta
+from tools.csar.contents import Contents
+
+VDU = "tosca.nodes.nfv.Vdu.Compute"
+STORAGE = "tosca.nodes.nfv.Vdu.VirtualBlockStorage"
+VDU_CP = "tosca.nodes.nfv.VduCp"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something Tacker would stumble over: the file, the place in it and what is wrong there."""
+
+    file: str
+    place: str
+    text: str
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.file, self.place, self.text) if part)
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """A deployment flavour: the VNFD file that describes it."""
+
+    id: str
+    file: str
+    document: dict[str, Any]
+
+    @property
+    def nodes(self) -> dict[str, dict[str, Any]]:
+        return {
+            name: node
+            for name, node in mapping(self.document, "topology_template", "node_templates").items()
+            if isinstance(node, dict)
+        }
+
+    def nodes_of(self, *types: str) -> dict[str, dict[str, Any]]:
+        """Return the nodes of these types by name."""
+        return {name: node for name, node in self.nodes.items() if node.get("type") in types}
+
+
+class Package:
+    """A package's files and parsed documents; what does not parse is kept as a fault."""
+
+    def __init__(self, contents: Contents) -> None:
+        self.contents = contents
+        self.documents: dict[str, dict[str, Any]] = {}
+        self.faults: list[Fault] = []
+        for name in sorted(filter(_is_read, contents)):
+            self._parse(name)
+
+    @property
+    def flavours(self) -> list[Flavour]:
+        """The flavours, found as Tacker finds them: by substitution_mappings."""
+        path = ("topology_template", "substitution_mappings", "properties")
+        found = [
+            (mapping(document, *path).get("flavour_id"), name, document)
+            for name, document in self.documents.items()
+        ]
+        return [Flavour(str(id_), name, document) for id_, name, document in found if id_]
+
+    def header(self) -> dict[str, Any]:
+        """Return TOSCA.meta's header, empty where there is none that can be read."""
+        source = self.contents.get(toscameta.NAME)
+        try:
+            return toscameta.parse(source.read_bytes().decode())[0] if source else {}
+        except ValueError:
+            return {}
+
+    def _parse(self, name: str) -> None:
+        try:
+            document = yaml.safe_load(self.contents[name].read_bytes())
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            self.faults.append(Fault(name, "", f"no single YAML document ({_brief(error)})"))
+            return
+        if isinstance(document, dict):
+            self.documents[name] = document
+        else:
+            self.faults.append(
+                Fault(name, "", "not a mapping; Tacker reads every YAML file here as a VNFD")
+            )
+
+
+Check = Callable[[Package], Iterator[Fault]]
+
+
+def mapping(document: Any, *path: str) -> dict[str, Any]:
+    """Return the mapping at ``path``, an empty one where there is none."""
+    for key in path:
+        document = document.get(key) if isinstance(document, dict) else None
+    return document if isinstance(document, dict) else {}
+
+
+def requirements(node: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Give a node template's requirements as name and node name, in either of TOSCA's forms."""
+    for requirement in node.get("requirements") or []:
+        for name, target in mapping({"it": requirement}, "it").items():
+            yield name, target.get("node") if isinstance(target, dict) else target
+
+
+def _is_read(name: str) -> bool:
+    """Say whether Tacker reads this file as YAML: at the root, one folder deep, or a BaseHOT."""
+    path = PurePosixPath(name)
+    near = len(path.parts) <= 2 or path.parts[0] == "BaseHOT"
+    return near and path.suffix in (".yaml", ".yml")
+
+
+def _brief(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,64 @@
+"""TOSCA-Metadata/TOSCA.meta: a header, then one block for each artifact.
+
+The form is ETSI SOL004's, within what Tacker makes of it: blocks are parted by empty lines, each
+is YAML by itself, and so is the whole file, of which only the first block's keys count.
+"""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+NAME = "TOSCA-Metadata/TOSCA.meta"
+ENTRY = "Entry-Definitions"
+ALGORITHM = "SHA-256"
+BLOCK_KEYS = ("Name", "Content-Type", "Algorithm", "Hash")
+
+_CONTENT_TYPES = {
+    ".md": "text/markdown",
+    ".py": "text/x-python",
+    ".sh": "application/x-sh",
+    ".tar": "application/x-tar",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+}
+
+
+def is_artifact(name: str) -> bool:
+    """Say whether a file gets a block.
+
+    Tacker publishes what has a block as an artifact of the package, which the VNFD itself is not.
+    """
+    return not name.startswith(("Definitions/", "TOSCA-Metadata/"))
+
+
+def render(header: str, digests: Mapping[str, str]) -> str:
+    """Return the header, as its author wrote it, with a block for each name and SHA-256."""
+    blocks = [_block(name, digest) for name, digest in sorted(digests.items())]
+    return "\n".join([header.strip() + "\n", *blocks])
+
+
+def parse(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the header and the blocks.
+
+    :raises ValueError: a part is no mapping
+    """
+    header, *blocks = [_mapping(part) for part in text.split("\n\n") if part.strip()] or [{}]
+    return header, blocks
+
+
+def _block(name: str, digest: str) -> str:
+    content_type = _CONTENT_TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
+    values = (name, content_type, ALGORITHM, digest)
+    return "".join(f"{key}: {value}\n" for key, value in zip(BLOCK_KEYS, values, strict=True))
+
+
+def _mapping(part: str) -> dict[str, Any]:
+    try:
+        value = yaml.safe_load(part)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+    if not isinstance(value, dict):
+        raise ValueError(f"not a mapping: {part.strip()[:60]!r}")
+    return value

@@ -1,0 +1,79 @@
+"""Makes the registry's container image, as a file for a package's Files/images/."""
+
+import argparse
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tools.registry_image import debian, image, upstream
+from tools.registry_image.errors import ImageError
+
+DEFAULT = (
+    Path(__file__).parents[2] / "vnf_packages/private_registry/Files/images/private_registry.tar"
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Make the image; 0 is success, 1 says that it cannot be made, 2 a fault in the usage."""
+    arguments = _parser().parse_args(argv)
+    try:
+        pieces = upstream.pull() if arguments.pull else [from_debian(arguments.deb)]
+        digest = _write(arguments.output, pieces)
+    except ImageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    size = arguments.output.stat().st_size
+    print(f"{arguments.output}: {image.TAG}, {size} bytes, SHA-256 {digest}")
+    return 0
+
+
+def from_debian(debs: Sequence[Path]) -> bytes:
+    """Return the image made from these packages, or from those that apt fetches.
+
+    :raises ImageError: the packages cannot be had, or are not the right ones
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        if not debs:
+            print(f"fetching {', '.join(debian.PACKAGES)}", file=sys.stderr, flush=True)
+            debs = debian.download(Path(folder))
+        return image.pack(debian.pick([debian.file_tar(deb) for deb in debs]))
+
+
+def _write(path: Path, pieces: Iterable[bytes]) -> str:
+    """Write the file, which appears complete or not at all, and return its SHA-256."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            for piece in pieces:
+                stream.write(piece)
+                digest.update(piece)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            Path(temporary).unlink()
+    return digest.hexdigest()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.registry_image", description=__doc__)
+    parser.add_argument("-o", "--output", type=Path, default=DEFAULT, metavar="FILE")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--deb",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="Debian packages to use, docker-registry and libc6; default: apt fetches them",
+    )
+    source.add_argument(
+        "--pull", action="store_true", help=f"take {image.TAG} from Docker Hub instead"
+    )
+    return parser

@@ -1,0 +1,123 @@
+"""The two commands of the README; each sets up the machine for itself.
+
+Only Python's standard library is used here: nothing else is there yet.
+"""
+
+import argparse
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+# Program that must be there to the Debian or Ubuntu package that brings it.
+_PROGRAMS = {
+    "dockerd": "docker.io",
+    "mmdebstrap": "mmdebstrap",
+    "ssh": "openssh-client",
+    "dpkg-deb": "dpkg",
+}
+_UBUNTU_ALSO = {"/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring"}
+_COUNT = re.compile(r"^ - (Passed|Failed|Skipped): (\d+)$", re.MULTILINE)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="tools/run", description="Try the project on this machine, or test it."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("demo", help="deploy the private registry VNF on the embedded cloud")
+    commands.add_parser("tests", help="unit tests, style, documentation and all scenarios")
+    options = parser.parse_args()
+    _become_root()
+    os.chdir(CHECKOUT)
+    _install_packages()
+    return _demo() if options.command == "demo" else _tests()
+
+
+def _become_root() -> None:
+    """Docker and a package manager need it; ask for it once, at the start."""
+    if os.geteuid() == 0:
+        return
+    print("Docker's engine and apt need root: continuing under sudo", flush=True)
+    os.execvp("sudo", ["sudo", "--preserve-env=HOME,PATH", sys.executable, *sys.argv])
+
+
+def _install_packages() -> None:
+    wanted = [package for program, package in _PROGRAMS.items() if not shutil.which(program)]
+    if importlib.util.find_spec("ensurepip") is None:
+        wanted.append("python3-venv")
+    release = Path("/etc/os-release").read_text()
+    if re.search(r"^ID=ubuntu$", release, re.MULTILINE):
+        wanted += [name for path, name in _UBUNTU_ALSO.items() if not Path(path).exists()]
+    if not wanted:
+        return
+    print(f"installing with apt-get: {' '.join(wanted)}", flush=True)
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for words in (["update"], ["install", "-y", "--no-install-recommends", *wanted]):
+        subprocess.run(["apt-get", "-qq", *words], check=True, env=environment)
+
+
+def _environment(name: str, requirements: Sequence[str]) -> Path:
+    """A virtual environment outside the work tree, made again when its needs change."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    # A virtual environment holds paths and an interpreter: one per checkout.
+    key = "\0".join([str(CHECKOUT), sys.version, *requirements])
+    for file in ("requirements.txt", "pyproject.toml"):
+        key += (CHECKOUT / file).read_text()
+    folder = cache / "devcloud" / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+    if not (folder / "complete").exists():
+        print(f"installing with pip into {folder}: {' '.join(requirements)}", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        command = [str(folder / "bin" / "pip"), "install", "--quiet", *requirements]
+        subprocess.run([*command, "--disable-pip-version-check"], check=True)
+        (folder / "complete").touch()
+    return folder / "bin"
+
+
+def _demo() -> int:
+    programs = _environment("demo", ["-e", ".", "-r", "requirements.txt"])
+    return subprocess.run([programs / "python", "-m", "tools.demo"], check=False).returncode
+
+
+def _tests() -> int:
+    """Run every test environment, even when one fails; ends with the counts."""
+    tox = _environment("tox", ["tox>=4.11"]) / "tox"
+    counts = dict.fromkeys(("Passed", "Failed", "Skipped"), 0)
+    outcomes = []
+    for name in ("py3", "pep8", "docs", "functional"):
+        start = time.monotonic()
+        status = _watch([str(tox), "-e", name], counts)
+        outcomes.append((name, status, time.monotonic() - start))
+    print("\nenvironment       result    seconds")
+    for name, status, seconds in outcomes:
+        print(f"{name:<16}  {'ok' if status == 0 else 'FAILED':<8}  {seconds:7.1f}")
+    print(
+        f"{counts['Passed']} passed, {counts['Failed']} failed, {counts['Skipped']} skipped",
+        flush=True,
+    )
+    return int(any(status for _, status, _ in outcomes))
+
+
+def _watch(command: Sequence[str], counts: dict[str, int]) -> int:
+    """Run a command, show what it prints, and add up stestr's totals in it."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        for line in process.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            found = _COUNT.match(line.rstrip())
+            if found:
+                counts[found[1]] += int(found[2])
+    return process.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

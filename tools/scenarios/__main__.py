@@ -1,0 +1,59 @@
+"""Runs the functional scenarios, on the cloud that the environment names or on devcloud."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+
+from tools.devcloud import openrc
+from tools.devcloud.cloud import Cloud
+from tools.devcloud.diagnosis import collect
+from tools.devcloud.errors import CloudError
+from tools.devcloud.identity import CHECKOUT, Identity
+from tools.devcloud.progress import Progress, complain
+from tools.scenarios.runner import run_scenarios
+
+LOGS = CHECKOUT / "functional" / "logs"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="scenarios",
+        description="Run the scenarios against the cloud of OS_CLOUD or OS_AUTH_URL; when "
+        "neither is set, against the embedded cloud, which is brought up, and taken down "
+        "again unless it was up before.",
+    )
+    parser.add_argument("--keep", action="store_true", help="leave the embedded cloud up")
+    parser.add_argument("filters", nargs="*", metavar="REGEX", help="only matching scenarios")
+    options = parser.parse_args()
+    shutil.rmtree(LOGS, ignore_errors=True)
+    LOGS.mkdir(parents=True)
+    if os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL"):
+        return run_scenarios(options.filters, LOGS, dict(os.environ))
+    try:
+        return _on_devcloud(options)
+    except CloudError as error:
+        complain(str(error))
+        return 1
+
+
+def _on_devcloud(options: argparse.Namespace) -> int:
+    identity = Identity()
+    was_up = (identity.state / "settings.json").exists()
+    cloud = Cloud(identity, Progress())
+    try:
+        settings = cloud.up()
+        environment = {**os.environ, **openrc.variables(settings)}
+        status = run_scenarios(options.filters, LOGS, environment)
+        if status:
+            collect(identity, LOGS)
+            print(f"logs and traces of the services and nodes: {LOGS}", flush=True)
+    finally:
+        if not was_up and not options.keep:
+            cloud.down()
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
