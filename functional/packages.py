@@ -1,14 +1,18 @@
-"""The packages under test, built from the sources once for all scenarios."""
+"""The packages under test, built from the sources."""
 
 import functools
+import shutil
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 from functional.config import CONFIG, HERE
 from functional.report import step
 
 _CHECKOUT = HERE.parent
+_PACKAGES = _CHECKOUT / "vnf_packages"
+_VNFD_ID = "5bd1a7c8-2f0c-4f0a-9a2e-6f3f1c0de3a1"
 
 
 def _tool(*arguments: str) -> None:
@@ -26,11 +30,20 @@ def registry_image() -> Path:
     return path
 
 
-@functools.cache
 def private_registry_csar() -> Path:
-    """The CSAR of the private registry, with the image inside."""
-    path = CONFIG.build / "private_registry.csar"
+    """A CSAR of the private registry, with the image inside.
+
+    Each has a VNFD id of its own: Tacker takes every id only once, even when
+    the package that had it is deleted.
+    """
+    source = CONFIG.build / "private_registry"
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(_PACKAGES / "private_registry", source)
+    vnfd_id = str(uuid.uuid4())
+    for path in (source / "Definitions").iterdir():
+        path.write_text(path.read_text().replace(_VNFD_ID, vnfd_id))
+    csar = CONFIG.build / f"private_registry-{vnfd_id[:8]}.csar"
     image = f"Files/images/private_registry.tar={registry_image()}"
     with step("build the private registry CSAR"):
-        _tool("tools.csar", "build", "private_registry", "--file", image, "-o", str(path))
-    return path
+        _tool("tools.csar", "build", str(source), "--file", image, "-o", str(csar))
+    return csar

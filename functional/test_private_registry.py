@@ -30,7 +30,8 @@ class PrivateRegistryScenario(Scenario):
         self.registry_package = self.package(private_registry_csar())
 
     def address(self, vnf: Vnf) -> str:
-        return stacks.address(self.cloud, vnf.stack_id, "CP1")
+        (address,) = stacks.addresses(self.cloud, vnf.id)
+        return address
 
     def test_life_of_a_registry(self) -> None:
         pusher, puller = self.enter(stacks.machines(self.cloud, ["pusher", "puller"]))
@@ -90,8 +91,7 @@ class PrivateRegistryScenario(Scenario):
         request = fitted(_REQUEST, self.tacker, ssh_password="not yet", image_path=None)
         failed = vnf.instantiate(request)
         self.assert_failed(failed, "PrivateRegistryVDU", "refuses the login of user ubuntu")
-        (address,) = stacks.addresses(self.cloud, vnf.id)
-        machine = Remote(address)
+        machine = Remote(self.address(vnf))
 
         machine.run("echo 'ubuntu:not yet' | sudo chpasswd")
         machine = Remote(machine.address, "not yet")
@@ -116,8 +116,9 @@ class PrivateRegistryScenario(Scenario):
     def test_bad_parameters_are_refused_before_anything_exists(self) -> None:
         vnf = self.vnf(self.registry_package)
         before = {stack.id for stack in self.cloud.orchestration.stacks()}
-        request = self.instantiate_request(
+        request = fitted(
             _REQUEST,
+            self.tacker,
             ssh_cp_name="CP9",
             image_path="Files/images/nothing.tar",
             port_no=70000,

@@ -6,7 +6,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -46,7 +46,7 @@ def build(
     :raises CsarError: the package has faults, all of which the message lists
     """
     assembled = assemble(folder, files)
-    faults = verify.faults(assembled, drivers.names())
+    faults = verify.faults(assembled, drivers.registered())
     if faults:
         raise CsarError("\n".join([f"{folder}: not built, put these right:", *map(str, faults)]))
     csar.parent.mkdir(parents=True, exist_ok=True)
@@ -76,17 +76,18 @@ def assemble(folder: Path, files: Mapping[str, Path] | None = None) -> Contents:
         assembled[name] = path
     for name, path in sol001.definitions().items():
         assembled[f"Definitions/{name}"] = path
-    return assembled | _driver_files(assembled, drivers.names())
+    return assembled | _driver_files(assembled)
 
 
-def _driver_files(assembled: Contents, registered: Set[str]) -> Contents:
-    """Return the modules of the drivers in the VNFD that are registered; verify names the rest."""
+def _driver_files(assembled: Contents) -> Contents:
+    """Return the modules of the drivers in the VNFD, of those that are registered."""
+    registered = drivers.registered()
     found: Contents = {}
     for flavour in Package(assembled).flavours:
         for driver, artifact in mapping(flavour.nodes, "VNF", "artifacts").items():
             name = mapping(artifact).get("file")
             if name and driver in registered:
-                found[name] = drivers.module_file(driver)
+                found[name] = registered[driver]
     return found
 
 

@@ -1,6 +1,6 @@
 """Checks of the VNFD in itself and against the package's files."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -8,16 +8,6 @@ from tools.csar import package as model
 from tools.csar import toscameta
 from tools.csar.package import Fault, Flavour, Package, mapping
 
-# The operations of Tacker's VnflcmMgmtAbstractDriver, each with a _start and an _end hook.
-_OPERATIONS = (
-    "instantiate",
-    "terminate",
-    "scale",
-    "heal",
-    "change_external_connectivity",
-    "modify_information",
-)
-HOOKS = frozenset(f"{name}_{moment}" for name in _OPERATIONS for moment in ("start", "end"))
 _SW_IMAGE = "tosca.artifacts.nfv.SwImage"
 # What SOL001 2.6.1 requires of a tosca.nodes.nfv.VNF and of a SwImageData.
 _VNF_PROPERTIES = (
@@ -160,31 +150,3 @@ def software_images(package: Package) -> Iterator[Fault]:
             for key in _IMAGE_DATA if data is not None else ():
                 if not mapping(data).get(key):
                     yield Fault(flavour.file, f"{place}.properties.sw_image_data.{key}", "missing")
-
-
-def hooks(package: Package, drivers: Set[str]) -> Iterator[Fault]:
-    """Hooks are Tacker's, and each is implemented by a registered driver that the CSAR carries."""
-    for flavour in package.flavours:
-        vnf = flavour.nodes.get("VNF", {})
-        place = "topology_template.node_templates.VNF"
-        for hook, definition in mapping(vnf, "interfaces", "Vnflcm").items():
-            driver = mapping(definition).get("implementation")
-            if driver is None:
-                continue
-            at = f"{place}.interfaces.Vnflcm.{hook}"
-            if hook not in HOOKS:
-                yield Fault(flavour.file, at, "no hook that Tacker calls")
-            if driver not in mapping(vnf, "artifacts"):
-                yield Fault(flavour.file, at, f"{driver} is not among the node's artifacts")
-        for name, artifact in mapping(vnf, "artifacts").items():
-            at = f"{place}.artifacts.{name}"
-            yield from _driver(package, flavour.file, at, mapping(artifact), name in drivers)
-
-
-def _driver(
-    package: Package, file: str, place: str, artifact: dict[str, Any], registered: bool
-) -> Iterator[Fault]:
-    if not registered:
-        yield Fault(file, place, "no such driver is installed; run 'pip install .' in the checkout")
-    elif artifact.get("file") not in package.contents:
-        yield Fault(file, f"{place}.file", f"no file {artifact.get('file')}")

@@ -43,8 +43,8 @@ def _verify(packages: Sequence[str]) -> int:
 def _faults(package: str) -> list[Fault]:
     if Path(package).is_file():
         with contents.of_csar(Path(package)) as files:
-            return verify.csar_faults(files, drivers.names())
-    return verify.faults(build.assemble(build.package_folder(package)), drivers.names())
+            return verify.csar_faults(files, drivers.registered())
+    return verify.faults(build.assemble(build.package_folder(package)), drivers.registered())
 
 
 def _parser() -> argparse.ArgumentParser:

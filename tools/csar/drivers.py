@@ -3,41 +3,33 @@
 from importlib import metadata, util
 from pathlib import Path
 
-from tools.csar.errors import CsarError
-
 GROUP = "tacker.tacker.mgmt.drivers"
 
 
-def names() -> set[str]:
-    """Return the names of the registered drivers."""
-    return {entry.name for entry in metadata.entry_points(group=GROUP)}
+def registered() -> dict[str, Path]:
+    """Return the module file of each registered driver by name; without a file it is left out.
 
-
-def module_file(name: str) -> Path:
-    """Return the file of the registered driver's module, without importing it.
-
-    The module imports Tacker, which need not be here. Tacker compares its own copy of this file
-    with the CSAR's, so the bytes which are installed count.
-
-    :raises CsarError: the entry point leads to no file
+    Tacker compares the module that it loaded with the CSAR's copy, so what is installed counts,
+    not what lies in the checkout. Nothing is imported: the modules need Tacker, which need not be
+    here.
     """
-    (entry, *_) = metadata.entry_points(group=GROUP, name=name)
+    files = {entry.name: _module_file(entry) for entry in metadata.entry_points(group=GROUP)}
+    return {name: path for name, path in files.items() if path is not None}
+
+
+def _module_file(entry: metadata.EntryPoint) -> Path | None:
     relative = Path(*entry.module.split(".")).with_suffix(".py")
     if entry.dist is not None:
         installed = Path(str(entry.dist.locate_file(relative)))
         if installed.is_file():
             return installed
-    return _through_importer(entry)
+    return _editable(entry.module)
 
 
-def _through_importer(entry: metadata.EntryPoint) -> Path:
-    """Find the module of an editable installation, whose files only the importer knows."""
+def _editable(module: str) -> Path | None:
+    """Find a module of an editable installation, whose files only its importer knows."""
     try:
-        spec = util.find_spec(entry.module)
+        spec = util.find_spec(module)
     except ImportError:
-        spec = None
-    if spec is None or spec.origin is None:
-        raise CsarError(
-            f"driver {entry.name}: no module {entry.module}; run 'pip install .' in the checkout"
-        )
-    return Path(spec.origin)
+        return None
+    return Path(spec.origin) if spec and spec.origin else None

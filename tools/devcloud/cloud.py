@@ -1,5 +1,6 @@
 """Brings the embedded cloud of a checkout up, and takes it down."""
 
+import contextlib
 import fcntl
 import hashlib
 import io
@@ -48,8 +49,8 @@ class Cloud:
                 found = networks.ensure(client, self.identity)
             settings = self._settings(client, found)
             self._ensure_controller(client, settings)
-            self._bootstrap(client)
             self._install_drivers(client)
+            self._bootstrap(client)
             return settings
 
     def down(self, everything: bool = False) -> None:
@@ -99,6 +100,8 @@ class Cloud:
 
     def _remove_files(self, everything: bool) -> None:
         shutil.rmtree(self.identity.state)
+        with contextlib.suppress(OSError):  # another checkout's cloud has its files there
+            self.identity.state.parent.rmdir()
         if everything:
             shutil.rmtree(self.identity.cache, ignore_errors=True)
 
@@ -187,7 +190,8 @@ class Cloud:
                 + [_SOURCE],
             )
             self._execute(client, [_PYTHON, "-m", "pip", "check"])
-            self._execute(client, ["systemctl", "restart", "tacker-conductor"])
+            if (self.identity.state / _BOOTSTRAPPED).exists():
+                self._execute(client, ["systemctl", "restart", "tacker-conductor"])
         marker.write_text(digest)
 
     def _execute(self, client: docker.DockerClient, command: list[str], show: bool = False) -> None:

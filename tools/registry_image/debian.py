@@ -14,7 +14,9 @@ PACKAGES = ("docker-registry", "libc6")
 
 _REGISTRY = "usr/bin/docker-registry"
 # Nothing but libc is linked in. A release that merged /lib into /usr packs it under usr/.
-_LIBRARY = re.compile(r"(?:usr/)?lib/(?P<triplet>[^/]+-linux-gnu)/(?P<name>ld-linux[^/]*|libc\.so\.6)")
+_LIBRARY = re.compile(
+    r"(?:usr/)?lib/(?P<triplet>[^/]+-linux-gnu)/(?P<name>ld-linux[^/]*|libc\.so\.6)"
+)
 _LOADER_LINK = re.compile(r"(?:usr/)?(?P<link>lib(?:64)?/ld-linux[^/]*)")
 _GO_ARCHITECTURES = {"aarch64-linux-gnu": "arm64", "x86_64-linux-gnu": "amd64"}
 

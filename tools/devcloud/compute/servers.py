@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +68,7 @@ class Servers:
         }
         machine = Machine(
             name=f"{self._settings.name}-{server_id[:8]}",
-            hostname=request.name.lower().replace("_", "-")[:63],
+            hostname=hostname_of(request.name),
             image=image.docker_tag,
             labels={
                 LABEL: self._settings.name,
@@ -178,6 +179,11 @@ class Servers:
         label = f"{SERVER_LABEL}={server_id}"
         found = self._client.containers.list(all=True, filters={"label": label})
         return found[0] if found else None
+
+
+def hostname_of(server_name: str) -> str:
+    """Host name that Nova would give: of letters, digits and inner hyphens, 63 at most."""
+    return re.sub(r"[^a-z0-9.-]+", "-", server_name.lower())[:63].strip(".-") or "server"
 
 
 def describe_all(client: docker.DockerClient, cloud: str) -> list[dict[str, str]]:

@@ -1,0 +1,55 @@
+"""Checks of the management drivers that the VNFD names, against those which are installed."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tools.csar import contents
+from tools.csar.package import Fault, Package, mapping
+
+# The operations of Tacker's VnflcmMgmtAbstractDriver, each with a _start and an _end hook.
+_OPERATIONS = (
+    "instantiate",
+    "terminate",
+    "scale",
+    "heal",
+    "change_external_connectivity",
+    "modify_information",
+)
+HOOKS = frozenset(f"{name}_{moment}" for name in _OPERATIONS for moment in ("start", "end"))
+
+_NODE = "topology_template.node_templates.VNF"
+
+
+def hooks(package: Package) -> Iterator[Fault]:
+    """Hooks are those which Tacker calls, each implemented by an artifact of the node."""
+    for flavour in package.flavours:
+        vnf = flavour.nodes.get("VNF", {})
+        for hook, definition in mapping(vnf, "interfaces", "Vnflcm").items():
+            driver = mapping(definition).get("implementation")
+            place = f"{_NODE}.interfaces.Vnflcm.{hook}"
+            if driver is not None and hook not in HOOKS:
+                yield Fault(flavour.file, place, "no hook that Tacker calls")
+            if driver is not None and driver not in mapping(vnf, "artifacts"):
+                yield Fault(flavour.file, place, f"{driver} is not among the node's artifacts")
+
+
+def drivers(package: Package, registered: Mapping[str, Path]) -> Iterator[Fault]:
+    """Each driver is registered, and in the package as it is installed."""
+    for flavour in package.flavours:
+        for name, artifact in mapping(flavour.nodes, "VNF", "artifacts").items():
+            text = _wrong(package, mapping(artifact), registered.get(name))
+            if text:
+                yield Fault(flavour.file, f"{_NODE}.artifacts.{name}", text)
+
+
+def _wrong(package: Package, artifact: dict[str, Any], installed: Path | None) -> str:
+    """Say what is wrong with a driver, nothing where it is right."""
+    if installed is None:
+        return "no such driver is installed; run 'pip install .' in the checkout"
+    file = artifact.get("file")
+    if file not in package.contents:
+        return f"no file {file}"
+    if contents.sha256(package.contents[file]) != contents.sha256(installed):
+        return f"{file} is not what is installed, so Tacker will refuse it; build the CSAR again"
+    return ""
