@@ -21,6 +21,10 @@ from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 
 LOG = logging.getLogger(__name__)
+# paramiko logs a traceback for each attempt to reach a machine that still
+# boots; what is wrong in the end stands in our error.
+_QUIET = logging.getLogger(f"{__name__}.paramiko")
+_QUIET.setLevel(logging.CRITICAL)
 
 BOOT_LIMIT = 600.0  # seconds for a new machine to answer on its SSH port
 LOGIN_LIMIT = 30.0  # seconds for cloud-init to have set the password
@@ -84,10 +88,14 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
     target = (endpoint.address, endpoint.port)
     sock = socket.create_connection(target, timeout=_CONNECT_TIMEOUT)
     transport = paramiko.Transport(sock)
+    transport.set_log_channel(_QUIET.name)
     try:
         pinned = host_keys.type_of(endpoint.server_id)
         if pinned:
-            transport.get_security_options().key_types = _accepting(pinned)
+            options = transport.get_security_options()
+            proofs = _proofs_of(pinned)
+            # First, so that a server with several keys shows the one we know.
+            options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
         transport.start_client(timeout=_CONNECT_TIMEOUT)
         host_keys.check(endpoint.server_id, endpoint.address, transport.get_remote_server_key())
         transport.auth_password(endpoint.username, endpoint.password.reveal())
@@ -101,7 +109,7 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
     return Connection(endpoint, transport, masker)
 
 
-def _accepting(key_type: str) -> tuple[str, ...]:
+def _proofs_of(key_type: str) -> tuple[str, ...]:
     """Algorithms by which a server can prove a key of this type."""
     if key_type == "ssh-rsa":
         return ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")

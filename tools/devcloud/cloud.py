@@ -123,7 +123,7 @@ class Cloud:
             service_password=secrets.token_hex(16),
             networks=found,
             drop_capabilities=machine.capabilities_to_drop(client, images.BASE.tag),
-            kvm=os.access("/dev/kvm", os.W_OK),
+            nameservers=networks.host_nameservers(),
         )
         _write_private(path, settings.to_json())
         return settings

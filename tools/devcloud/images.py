@@ -25,12 +25,13 @@ from tools.devcloud.progress import Progress
 
 _HERE = Path(__file__).parent
 # Raised when this module changes what its images hold for the same recipes.
-_FORMAT = "2"
+_FORMAT = "3"
 _SUITE = "bookworm"
 _MIRROR = "http://deb.debian.org/debian"
 _BASE_PACKAGES = ("ca-certificates", "dbus", "iproute2", "iputils-ping", "procps")
 _BASE_PACKAGES += ("systemd", "systemd-sysv", "tzdata")
-_BUILD_LABEL = "devcloud.build"
+# Of the containers that builds run in. Not a label: an image would inherit it.
+_BUILD_PREFIX = "devcloud-build-"
 _CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 _PROXY_VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL")
 
@@ -47,6 +48,7 @@ class Recipe:
     script: str
     parent: "Recipe | None" = None
     files: tuple[tuple[str, str], ...] = ()
+    entrypoint: str = "/devcloud-entrypoint"
 
     @property
     def digest(self) -> str:
@@ -80,7 +82,17 @@ CONTROLLER = Recipe(
 NODE = Recipe(name="node-debian-12", script="node/provision-node.sh", parent=BASE)
 NODE_DOCKER = Recipe(name="node-debian-12-docker", script="node/provision-docker.sh", parent=NODE)
 
-ALL = (BASE, CONTROLLER, NODE, NODE_DOCKER)
+VM = Recipe(
+    name="vm-debian-12",
+    script="vm/provision.sh",
+    parent=NODE,
+    files=(
+        ("/devcloud-vm", "vm/run.sh"),
+        ("/usr/local/sbin/devcloud-guest", "vm/guest.sh"),
+        ("/etc/systemd/system/devcloud-guest.service", "vm/guest.service"),
+    ),
+    entrypoint="/devcloud-vm",
+)
 
 
 def ensure(client: docker.DockerClient, identity: Identity, progress: Progress) -> None:
@@ -90,7 +102,7 @@ def ensure(client: docker.DockerClient, identity: Identity, progress: Progress) 
     builder.ensure(BASE)
     with ThreadPoolExecutor() as pool:
         control_plane = pool.submit(builder.ensure, CONTROLLER)
-        for recipe in (NODE, NODE_DOCKER):
+        for recipe in (NODE, NODE_DOCKER, VM):
             builder.ensure(recipe)
         control_plane.result()
 
@@ -114,8 +126,9 @@ class _Builder:
 
     def clear_leftovers(self) -> None:
         """Remove the containers of a build that was interrupted."""
-        for container in self.client.containers.list(all=True, filters={"label": _BUILD_LABEL}):
-            container.remove(force=True, v=True)
+        for container in self.client.containers.list(all=True, filters={"name": _BUILD_PREFIX}):
+            if container.name.startswith(_BUILD_PREFIX):
+                container.remove(force=True, v=True)
 
     def ensure(self, recipe: Recipe) -> None:
         if self._exists(recipe.tag):
@@ -157,7 +170,7 @@ class _Builder:
             parent,
             command=["env", *self._environment(), "sh", "/provision/script"],
             entrypoint=[],
-            labels={_BUILD_LABEL: recipe.name},
+            name=f"{_BUILD_PREFIX}{recipe.name}",
             mounts=self._mounts(),
             security_opt=["seccomp=unconfined"],
         )
@@ -191,7 +204,7 @@ class _Builder:
 def _image_settings(recipe: Recipe) -> list[str]:
     return [
         f"LABEL {CACHE_LABEL}={recipe.digest}",
-        'ENTRYPOINT ["/devcloud-entrypoint"]',
+        f'ENTRYPOINT ["{recipe.entrypoint}"]',
         "CMD []",
     ]
 

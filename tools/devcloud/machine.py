@@ -1,7 +1,7 @@
 """Containers that behave like machines: systemd as first process, own addresses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import docker
@@ -30,6 +30,7 @@ class Machine:
     labels: dict[str, str]
     attachments: Sequence[Attachment]
     disks: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
     binds: tuple[str, ...] = ()
     drop_capabilities: tuple[str, ...] = ()
 
@@ -47,6 +48,7 @@ def create(client: docker.DockerClient, machine: Machine) -> str:
         hostname=machine.hostname,
         labels=machine.labels,
         volumes=list(machine.disks),
+        environment=machine.environment,
         stop_signal=_STOP_SIGNAL,
         host_config=_host_config(api, machine, first.docker_network),
         networking_config=api.create_networking_config(

@@ -3,6 +3,7 @@
 import hashlib
 import ipaddress
 from collections.abc import Iterator
+from pathlib import Path
 
 import docker
 
@@ -72,3 +73,18 @@ def remove(client: docker.DockerClient, identity: Identity) -> None:
 
 def controller_address(network: Network) -> str:
     return str(ipaddress.ip_network(network.cidr)[CONTROLLER_HOST])
+
+
+def host_nameservers() -> tuple[str, ...]:
+    """The host's name servers, without those that only the host itself can reach.
+
+    A container asks Docker's own server; a QEMU machine in it cannot.
+    """
+    # The second is systemd-resolved's list of the servers behind its own.
+    for path in (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf")):
+        words = [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+        servers = [word[1] for word in words if word[:1] == ["nameserver"] and len(word) > 1]
+        reachable = tuple(server for server in servers if not server.startswith(("127.", "::1")))
+        if reachable:
+            return reachable
+    return ()

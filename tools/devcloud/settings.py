@@ -24,7 +24,8 @@ class Network:
 class Settings:
     """The embedded cloud as its controller sees it.
 
-    ``drop_capabilities`` are those that this host cannot give to a container.
+    ``drop_capabilities`` are those that this host cannot give to a container,
+    ``nameservers`` those that a QEMU machine can reach.
     """
 
     name: str
@@ -33,7 +34,7 @@ class Settings:
     service_password: str
     networks: tuple[Network, ...]
     drop_capabilities: tuple[str, ...] = ()
-    kvm: bool = False
+    nameservers: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2)
@@ -42,7 +43,8 @@ class Settings:
     def from_json(cls, text: str) -> "Settings":
         values = json.loads(text)
         values["networks"] = tuple(Network(**network) for network in values["networks"])
-        values["drop_capabilities"] = tuple(values["drop_capabilities"])
+        for key in ("drop_capabilities", "nameservers"):
+            values[key] = tuple(values[key])
         return cls(**values)
 
     @classmethod

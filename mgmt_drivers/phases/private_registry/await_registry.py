@@ -7,8 +7,6 @@ from mgmt_drivers.phases.phase import Phase
 from mgmt_drivers.phases.private_registry import settings
 from mgmt_drivers.ssh import wait
 
-_LIMIT = 60.0  # seconds
-
 # The registry's API answers /v2/ with 200, or with 401 where it wants a login
 # (OCI distribution specification, "Determining Support"). bash and openssl are
 # on every machine; curl is not.
@@ -26,6 +24,7 @@ class AwaitRegistry(Phase[PrivateRegistryParams]):
     """The operation is done only when the registry is of use."""
 
     title = "await the registry"
+    limit = 60.0  # seconds
 
     def needed(self, host: Host, params: PrivateRegistryParams) -> bool:
         return not _answers(host, params)[0]
@@ -37,7 +36,7 @@ class AwaitRegistry(Phase[PrivateRegistryParams]):
                 raise wait.NotYet(seen)
 
         try:
-            wait.until(answers, _LIMIT, f"the registry on port {params.port}")
+            wait.until(answers, self.limit, f"the registry on port {params.port}")
         except wait.WaitTimeout as error:
             logs = host.ask("docker", "logs", "--tail", "20", settings.CONTAINER)
             raise WaitTimeout(f"{error}; its log ends: {logs.stderr or logs.stdout}") from None

@@ -22,11 +22,14 @@ class Image:
 
 
 IMAGES = {
-    recipe.name: Image(recipe.tag) for recipe in (images.NODE, images.NODE_DOCKER)
+    images.NODE.name: Image(images.NODE.tag),
+    images.NODE_DOCKER.name: Image(images.NODE_DOCKER.tag),
+    images.VM.name: Image(images.VM.tag, virtual_machine=True),
 }
 
 
 def find(name: str) -> Image:
+    """:raises ImageNotFound:"""
     try:
         return IMAGES[name]
     except KeyError:

@@ -12,27 +12,39 @@ import docker
 from tools.devcloud.compute import catalog, placement
 from tools.devcloud.compute.ports import Port, PortStore
 from tools.devcloud.compute.table import Table
+from tools.devcloud.compute.volumes import Volume, Volumes
 from tools.devcloud.identity import LABEL
 from tools.devcloud.machine import Attachment, Machine, create
 from tools.devcloud.settings import Settings
 
 SERVER_LABEL = "devcloud.server"  # the server's id
 _FACTS_LABEL = "devcloud.facts"  # JSON of what Nova would know of it
-_NODE_DISKS = ("/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/etcd")
+# Folders that need a real file system below them, not Docker's layers.
+_CONTAINER = {
+    "disks": ("/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/etcd")
+}
 
 
 class GroupNotFound(Exception):
     """A server asks for a group that does not exist; worded as Nova words it."""
 
 
+class VolumeNotSupported(Exception):
+    """A container has no disks to attach."""
+
+    def __init__(self, image: str) -> None:
+        super().__init__(f"servers of image {image} are containers and take no volumes here")
+
+
 @dataclass(frozen=True)
 class ServerRequest:
-    """What a template asks for; ``group`` is the id of a server group."""
+    """What a template asks for; ports, volumes and server group by their ids."""
 
     name: str
     image: str
     flavor: str
     ports: tuple[str, ...]
+    volumes: tuple[str, ...] = ()
     zone: str | None = None
     group: str | None = None
 
@@ -45,16 +57,21 @@ class Servers:
         client: docker.DockerClient,
         settings: Settings,
         ports: PortStore,
+        volumes: Volumes,
         groups: Table,
     ) -> None:
         self._client = client
         self._settings = settings
         self._ports = ports
+        self._volumes = volumes
         self._groups = groups
 
     def create(self, request: ServerRequest) -> str:
         """Start a server and return its id."""
         image = catalog.find(request.image)
+        volumes = [self._volumes.get(volume) for volume in request.volumes]
+        if volumes and not image.virtual_machine:
+            raise VolumeNotSupported(request.image)
         server_id = str(uuid.uuid4())
         host = self._place(request)
         bound = [self._ports.bind(port, server_id) for port in request.ports]
@@ -65,22 +82,37 @@ class Servers:
             "host": host,
             "group": request.group,
             "ports": list(request.ports),
+            "volumes": list(request.volumes),
         }
-        machine = Machine(
-            name=f"{self._settings.name}-{server_id[:8]}",
-            hostname=hostname_of(request.name),
-            image=image.docker_tag,
-            labels={
-                LABEL: self._settings.name,
-                SERVER_LABEL: server_id,
-                _FACTS_LABEL: json.dumps(facts),
-            },
-            attachments=[self._attachment(port) for port in bound],
-            disks=_NODE_DISKS,
-            drop_capabilities=self._settings.drop_capabilities,
+        create(
+            self._client,
+            Machine(
+                name=f"{self._settings.name}-{server_id[:8]}",
+                hostname=hostname_of(request.name),
+                image=image.docker_tag,
+                labels={
+                    LABEL: self._settings.name,
+                    SERVER_LABEL: server_id,
+                    _FACTS_LABEL: json.dumps(facts),
+                },
+                attachments=[self._attachment(port) for port in bound],
+                drop_capabilities=self._settings.drop_capabilities,
+                **(self._virtual(request, volumes) if image.virtual_machine else _CONTAINER),
+            ),
         )
-        create(self._client, machine)
         return server_id
+
+    def _virtual(self, request: ServerRequest, volumes: list[Volume]) -> dict[str, Any]:
+        """What a QEMU machine has that a container has not."""
+        return {
+            "disks": ("/disk",),
+            "binds": tuple(f"{volume.docker_name}:/volumes/{volume.id}" for volume in volumes),
+            "environment": {
+                "DEVCLOUD_HOSTNAME": hostname_of(request.name),
+                "DEVCLOUD_NAMESERVERS": " ".join(self._settings.nameservers),
+                "DEVCLOUD_VOLUMES": " ".join(f"{volume.id}:{volume.size}" for volume in volumes),
+            },
+        }
 
     def _place(self, request: ServerRequest) -> str:
         everyone = [_facts(container) for container in self._all()]
@@ -125,13 +157,20 @@ class Servers:
             "OS-EXT-SRV-ATTR:hypervisor_hostname": facts["host"],
             "OS-EXT-AZ:availability_zone": placement.HOSTS[facts["host"]],
             "server_groups": [facts["group"]] if facts["group"] else [],
-            "os-extended-volumes:volumes_attached": [],
+            "os-extended-volumes:volumes_attached": [{"id": id_} for id_ in facts["volumes"]],
         }
 
     def members(self, group: str) -> list[str]:
         """Ids of the servers in a server group."""
         everyone = self._all()
         return [c.labels[SERVER_LABEL] for c in everyone if _facts(c)["group"] == group]
+
+    def server_of_volume(self, volume_id: str) -> str | None:
+        """Id of the server that a volume is attached to."""
+        for container in self._all():
+            if volume_id in _facts(container)["volumes"]:
+                return str(container.labels[SERVER_LABEL])
+        return None
 
     def _addresses(self, port_ids: list[str]) -> dict[str, list[dict[str, Any]]]:
         addresses: dict[str, list[dict[str, Any]]] = {}

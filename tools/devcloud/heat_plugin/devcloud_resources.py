@@ -15,6 +15,7 @@ from heat.engine import attributes, properties, resource
 from tools.devcloud.compute.ports import PortStore
 from tools.devcloud.compute.servers import ServerRequest, Servers
 from tools.devcloud.compute.table import Table
+from tools.devcloud.compute.volumes import Volumes
 from tools.devcloud.settings import Settings
 
 _STATE = Path("/var/lib/devcloud")
@@ -36,8 +37,13 @@ def _groups() -> Table:
 
 
 @functools.cache
+def _volumes() -> Volumes:
+    return Volumes(docker.from_env(timeout=300), _settings().name)
+
+
+@functools.cache
 def _servers() -> Servers:
-    return Servers(docker.from_env(timeout=300), _settings(), _ports(), _groups())
+    return Servers(docker.from_env(timeout=300), _settings(), _ports(), _volumes(), _groups())
 
 
 def _string(**options: Any) -> properties.Schema:
@@ -119,6 +125,31 @@ class ServerGroup(resource.Resource):
         return {**group, "members": _servers().members(self.resource_id)}
 
 
+class Volume(resource.Resource):
+    """OS::Cinder::Volume: a disk that QEMU machines can have."""
+
+    properties_schema = {
+        "name": _string(),
+        "size": properties.Schema(properties.Schema.INTEGER, required=True),
+    }
+    attributes_schema = {"size": attributes.Schema("Size in GiB.")}
+
+    def handle_create(self) -> None:
+        name = self.properties["name"] or self.physical_resource_name()
+        self.resource_id_set(_volumes().create(name, self.properties["size"]).id)
+
+    def handle_delete(self) -> None:
+        if self.resource_id:
+            _volumes().delete(self.resource_id)
+
+    def _show_resource(self) -> dict[str, Any]:
+        holder = _servers().server_of_volume(self.resource_id)
+        return _volumes().get(self.resource_id).show(holder)
+
+    def _resolve_attribute(self, name: str) -> Any:
+        return self._show_resource().get(name)
+
+
 class Server(resource.Resource):
     """OS::Nova::Server: a container that behaves like a machine."""
 
@@ -127,6 +158,7 @@ class Server(resource.Resource):
         "image": _string(required=True),
         "flavor": _string(required=True),
         "networks": _list(required=True),
+        "block_device_mapping_v2": _list(default=[]),
         "availability_zone": _string(),
         "scheduler_hints": _map(),
         "metadata": _map(update_allowed=True),
@@ -144,6 +176,10 @@ class Server(resource.Resource):
                 image=self.properties["image"],
                 flavor=self.properties["flavor"],
                 ports=tuple(network["port"] for network in self.properties["networks"]),
+                volumes=tuple(
+                    mapping["volume_id"]
+                    for mapping in self.properties["block_device_mapping_v2"]
+                ),
                 zone=self.properties["availability_zone"],
                 group=hints.get("group"),
             )
@@ -181,6 +217,7 @@ def resource_mapping() -> dict[str, type]:
     """Called by Heat when it loads the plugin."""
     return {
         "Devcloud::Server": Server,
+        "Devcloud::Volume": Volume,
         "Devcloud::ServerGroup": ServerGroup,
         "Devcloud::Port": Port,
     }

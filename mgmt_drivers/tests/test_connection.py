@@ -1,0 +1,144 @@
+"""The SSH connection, against a real SSH server."""
+
+import os
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+import paramiko
+
+from mgmt_drivers.errors import (
+    CommandFailed,
+    CommandTimeout,
+    ConnectionFailed,
+    HostKeyChanged,
+)
+from mgmt_drivers.secret import Masker, Secret
+from mgmt_drivers.ssh.connection import Connection, Endpoint, connect
+from mgmt_drivers.ssh.hostkeys import HostKeys
+from mgmt_drivers.tests.sshd import sshd
+
+PASSWORD = "p'a\"s$ wörd"
+
+
+class ServerTest(unittest.TestCase):
+    def setUp(self) -> None:
+        manager = sshd(PASSWORD)
+        self.sshd = manager.__enter__()
+        self.addCleanup(manager.__exit__, None, None, None)
+        self.keys = HostKeys()
+
+    def log_in(self, password: str = PASSWORD, port: int | None = None) -> Connection:
+        secret = Secret(password)
+        endpoint = Endpoint("127.0.0.1", "ubuntu", secret, "server-1", port or self.sshd.port)
+        connection = connect(
+            endpoint, self.keys, Masker([secret]), boot_limit=1.0, login_limit=0.5
+        )
+        self.addCleanup(connection.close)
+        return connection
+
+
+class ConnectionTest(ServerTest):
+    def test_words_reach_the_program_as_they_are(self) -> None:
+        words = ["a b", "$HOME", "'", '"', "*", "ä", "", ";x"]
+        result = self.log_in().run(["printf", "%s\\n", *words])
+        self.assertEqual("\n".join(words) + "\n", result.stdout)
+
+    def test_status_stdout_and_stderr_are_apart(self) -> None:
+        result = self.log_in().run(["sh", "-c", "echo out; echo err >&2; exit 3"], check=False)
+        self.assertEqual((3, "out\n", "err\n"), (result.status, result.stdout, result.stderr))
+
+    def test_much_in_and_out_at_once(self) -> None:
+        data = os.urandom(3_000_000).hex()
+        self.assertEqual(data, self.log_in().run(["cat"], stdin=data).stdout)
+
+    def test_a_file_is_streamed(self) -> None:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"x" * 5_000_000)
+            file.flush()
+            result = self.log_in().run(["wc", "-c"], stdin=Path(file.name))
+        self.assertEqual("5000000", result.stdout.strip())
+
+    def test_a_command_that_does_not_read_its_input_ends_well(self) -> None:
+        self.assertTrue(self.log_in().run(["true"], stdin=b"x" * 10_000_000).ok)
+
+    def test_one_login_for_many_commands(self) -> None:
+        connection = self.log_in()
+        for _ in range(5):
+            connection.run(["true"])
+        self.assertEqual(1, self.sshd.server.logins)
+
+    def test_failure_tells_command_status_and_tail_without_secrets(self) -> None:
+        script = f'echo "the password is {PASSWORD.replace(chr(34), chr(92) + chr(34))}" >&2; exit 9'
+        script = script.replace("$", "\\$")
+        with self.assertRaises(CommandFailed) as caught:
+            self.log_in().run(["sh", "-c", script])
+        self.assertEqual(9, caught.exception.status)
+        self.assertIn("the password is ***", str(caught.exception))
+        self.assertNotIn(PASSWORD, str(caught.exception))
+
+    def test_deadline(self) -> None:
+        with self.assertRaisesRegex(CommandTimeout, "`sleep 60` did not end within 0.3 s"):
+            self.log_in().run(["sleep", "60"], timeout=0.3)
+
+    def test_connection_that_breaks(self) -> None:
+        connection = self.log_in()
+        threading.Timer(0.3, self.sshd.cut).start()
+        with self.assertRaisesRegex(ConnectionFailed, "broke during `sleep 60`"):
+            connection.run(["sleep", "60"], timeout=20)
+
+    def test_wrong_password(self) -> None:
+        with self.assertRaises(ConnectionFailed) as caught:
+            self.log_in("secret but wrong")
+        self.assertIn("refuses the login of user ubuntu", str(caught.exception))
+        self.assertNotIn("secret but wrong", str(caught.exception))
+
+    def test_password_that_cloud_init_sets_late(self) -> None:
+        self.sshd.server.password = "not yet"
+        threading.Timer(0.3, setattr, (self.sshd.server, "password", PASSWORD)).start()
+        self.assertTrue(self.log_in().run(["true"]).ok)
+
+    def test_nobody_listens(self) -> None:
+        self.sshd.close()
+        with self.assertRaisesRegex(ConnectionFailed, "SSH to 127.0.0.1 port .* within 1 s"):
+            self.log_in()
+
+    def test_changed_host_key(self) -> None:
+        self.log_in()
+        self.sshd.key = paramiko.ECDSAKey.generate()
+        with self.assertRaisesRegex(HostKeyChanged, "server-1 was not replaced"):
+            self.log_in()
+
+    def test_another_type_of_host_key_is_a_changed_one(self) -> None:
+        self.log_in()
+        self.sshd.key = paramiko.RSAKey.generate(2048)
+        with self.assertRaises(HostKeyChanged):
+            self.log_in()
+
+
+class SudoTest(ServerTest):
+    """sudo with and without a password, played by a program of that name."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.bin = Path(folder.name)
+        before = os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", before)
+        os.environ["PATH"] = f"{self.bin}:{before}"
+
+    def install_sudo(self, script: str) -> None:
+        path = self.bin / "sudo"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    def test_sudo_without_password(self) -> None:
+        self.install_sudo('[ "$1" = -n ] && shift; [ "$1" = -- ] && shift; exec "$@"')
+        self.assertEqual("hello", self.log_in().run(["cat"], stdin="hello", sudo=True).stdout)
+
+    def test_sudo_reads_the_password_before_the_input(self) -> None:
+        self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 4; echo "$p"; exec "$@"')
+        result = self.log_in().run(["cat"], stdin="hello", sudo=True)
+        self.assertEqual(f"{PASSWORD}\nhello", result.stdout)

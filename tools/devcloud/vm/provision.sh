@@ -1,0 +1,36 @@
+#!/bin/sh
+# Makes the image of a container that runs a QEMU machine: the guest's disk is
+# a copy of this very node image with a kernel, its host is the image itself.
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+
+# The guest: a kernel, udev, and what tells it its addresses at boot.
+systemctl unmask --quiet systemd-udevd.service systemd-udevd-kernel.socket \
+    systemd-udevd-control.socket systemd-modules-load.service systemd-logind.service \
+    getty@tty1.service
+apt-get install -y -qq --no-install-recommends linux-image-cloud-amd64 initramfs-tools \
+    udev e2fsprogs >/dev/null
+printf '/dev/vda / ext4 defaults 0 1\n' >/etc/fstab
+chmod 0755 /usr/local/sbin/devcloud-guest
+systemctl enable --quiet systemd-networkd.service devcloud-guest.service
+
+mkdir -p /vm/root
+cp -L /vmlinuz /vm/vmlinuz
+cp -L /initrd.img /vm/initrd
+tar --create --one-file-system --exclude=./vm --exclude=./provision --exclude=./provision-host \
+    --exclude=./proc/* --exclude=./sys/* --exclude=./dev/* --exclude=./boot/* \
+    --exclude=./var/cache/apt/* --exclude=./var/lib/apt/lists/* --exclude=./etc/resolv.conf \
+    --exclude=./etc/hosts --exclude=./etc/hostname --exclude=./devcloud-entrypoint \
+    --directory=/ . | tar --extract --directory=/vm/root
+mkdir -p /vm/root/boot /vm/root/dev /vm/root/proc /vm/root/sys
+# Sparse: the disk grows as the guest writes.
+truncate -s 8G /vm/root.ext4
+mke2fs -q -t ext4 -d /vm/root /vm/root.ext4
+rm -rf /vm/root
+
+# Its host.
+apt-get install -y -qq --no-install-recommends qemu-system-x86 qemu-utils >/dev/null
+chmod 0755 /devcloud-vm
+apt-get clean
+rm -rf /var/lib/apt/lists/*
