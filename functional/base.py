@@ -64,3 +64,4 @@ class Scenario(testtools.TestCase):
         say(f"FAILED_TEMP as expected, error detail: {detail}")
         for word in words:
             self.assertIn(word, detail)
+        self.assertNotIn("Plänted", detail)

@@ -88,13 +88,13 @@ class PrivateRegistryScenario(Scenario):
         The machine is mended between the retries as its operator would mend it.
         """
         vnf = self.vnf(self.registry_package)
-        request = fitted(_REQUEST, self.tacker, ssh_password="not yet", image_path=None)
+        request = fitted(_REQUEST, self.tacker, ssh_password=_PLANTED, image_path=None)
         failed = vnf.instantiate(request)
         self.assert_failed(failed, "PrivateRegistryVDU", "refuses the login of user ubuntu")
         machine = Remote(self.address(vnf))
 
-        machine.run("echo 'ubuntu:not yet' | sudo chpasswd")
-        machine = Remote(machine.address, "not yet")
+        machine.run(f"sudo chpasswd <<'END'\nubuntu:{_PLANTED}\nEND")
+        machine = Remote(machine.address, _PLANTED)
         machine.run(_CUT_OFF)
         failed = vnf.retry(failed)
         self.assert_failed(failed, "install Docker", "package sources", machine.address)
@@ -112,6 +112,7 @@ class PrivateRegistryScenario(Scenario):
         machine.run("sudo pkill --full 'http.server 5000'")
         self.assert_completed(vnf.retry(failed))
         self.assertEqual(200, _get(f"http://{machine.address}:{_PORT}/v2/").status)
+        self.assertNotIn("Plänted", machine.run(_WHAT_THE_MACHINE_SHOWS))
 
     def test_bad_parameters_are_refused_before_anything_exists(self) -> None:
         vnf = self.vnf(self.registry_package)
@@ -144,6 +145,14 @@ class PrivateRegistryScenario(Scenario):
 # Everything but the local network becomes unreachable; whoever is logged in stays.
 _CUT_OFF = "sudo ip route add unreachable 0.0.0.0/1; sudo ip route add unreachable 128.0.0.0/1"
 _RECONNECT = "sudo ip route del unreachable 0.0.0.0/1; sudo ip route del unreachable 128.0.0.0/1"
+
+
+# A password that breaks whoever does not quote it, and that is easily found again.
+_PLANTED = "Plänted 'one' $HOME \"two\" `id`"
+_WHAT_THE_MACHINE_SHOWS = (
+    "sudo journalctl --no-pager; sudo sh -c 'cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ "
+    "2>/dev/null' | tr '\\0' '\\n'"
+)
 
 
 def _get(url: str) -> Any:

@@ -1,5 +1,6 @@
 """Carries out a plan: its phases in order, each on all nodes at once."""
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,7 +41,7 @@ class Operation(Generic[P]):
         """
         with self._hosts(nodes) as hosts:
             for phase in plan:
-                self._on_all(hosts, phase.title, lambda host, phase=phase: self._run(phase, host))
+                self._on_all(hosts, phase.title, functools.partial(self._run, phase))
 
     @contextmanager
     def _hosts(self, nodes: Sequence[Node]) -> Iterator[list[Host]]:

@@ -10,7 +10,7 @@ _INSTALL_LIMIT = 900.0  # seconds for one apt-get
 # A machine that has just booted may still be updating itself.
 _LOCK_LIMIT = 300.0
 _LOCKED = ("Could not get lock", "Unable to lock", "is held by process")
-_APT = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "Acquire::Retries=3")
+_APT = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "Acquire::Retries=1")
 
 
 class PackagesUnavailable(MgmtDriverError):

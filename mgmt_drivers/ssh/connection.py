@@ -153,7 +153,8 @@ class Connection:
     def _as_root(self, argv: Sequence[str]) -> tuple[list[str], bytes]:
         """The command under sudo, and what sudo must read before its input."""
         if self._sudo_needs_password is None:
-            probe = self._execute("sudo -n true", b"", io.BytesIO(), DEFAULT_TIMEOUT, "sudo -n true")
+            ask = "sudo -n true"
+            probe = self._execute(ask, b"", io.BytesIO(), DEFAULT_TIMEOUT, ask)
             self._sudo_needs_password = not probe.ok
         if self._sudo_needs_password:
             password = self._endpoint.password.reveal().encode() + b"\n"

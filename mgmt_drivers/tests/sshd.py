@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 
 import paramiko
+import paramiko.common
 
 
 class Server(paramiko.ServerInterface):
@@ -18,15 +19,15 @@ class Server(paramiko.ServerInterface):
 
     def check_auth_password(self, username: str, password: str) -> int:
         if (username, password) != ("ubuntu", self.password):
-            return paramiko.AUTH_FAILED
+            return paramiko.common.AUTH_FAILED
         self.logins += 1
-        return paramiko.AUTH_SUCCESSFUL
+        return paramiko.common.AUTH_SUCCESSFUL
 
     def get_allowed_auths(self, username: str) -> str:
         return "password"
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
-        return paramiko.OPEN_SUCCEEDED
+        return paramiko.common.OPEN_SUCCEEDED
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
         threading.Thread(target=_execute, args=(channel, command.decode()), daemon=True).start()

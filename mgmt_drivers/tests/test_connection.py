@@ -70,10 +70,9 @@ class ConnectionTest(ServerTest):
         self.assertEqual(1, self.sshd.server.logins)
 
     def test_failure_tells_command_status_and_tail_without_secrets(self) -> None:
-        script = f'echo "the password is {PASSWORD.replace(chr(34), chr(92) + chr(34))}" >&2; exit 9'
-        script = script.replace("$", "\\$")
+        script = "printf 'the password is ' >&2; cat >&2; exit 9"
         with self.assertRaises(CommandFailed) as caught:
-            self.log_in().run(["sh", "-c", script])
+            self.log_in().run(["sh", "-c", script], stdin=Secret(PASSWORD))
         self.assertEqual(9, caught.exception.status)
         self.assertIn("the password is ***", str(caught.exception))
         self.assertNotIn(PASSWORD, str(caught.exception))

@@ -38,6 +38,7 @@ class ParamsTest(unittest.TestCase):
         return name
 
     def read(self, **params: Any) -> PrivateRegistryParams:
+        """Read good values, changed by ``params``; ... leaves a parameter out."""
         values = {key: value for key, value in {**GOOD, **params}.items() if value is not ...}
         return self.read_all({NAME: values})
 
@@ -59,10 +60,11 @@ class ParamsTest(unittest.TestCase):
         self.assertIsNone(params.image or params.proxy or params.tls or params.htpasswd)
 
     def test_section_missing_or_of_wrong_type(self) -> None:
-        for values, message in (
+        cases: list[tuple[dict[str, Any], str]] = [
             ({}, f"{NAME}: missing in additionalParams"),
             ({NAME: []}, f"{NAME}: must be an object, not a list"),
-        ):
+        ]
+        for values, message in cases:
             with self.assertRaises(ParameterError) as caught:
                 self.read_all(values)
             self.assertEqual((message,), caught.exception.faults)

@@ -14,12 +14,12 @@ from mgmt_drivers.ssh.hostkeys import HostKeys
 
 class WaitTest(unittest.TestCase):
     def test_returns_the_value_once_the_condition_holds(self) -> None:
-        looks = iter([wait.NotYet("starting"), "ready"])
+        looks = iter(["starting", "ready"])
 
         def condition() -> str:
             seen = next(looks)
-            if isinstance(seen, Exception):
-                raise seen
+            if seen != "ready":
+                raise wait.NotYet(seen)
             return seen
 
         self.assertEqual("ready", wait.until(condition, 10, "it"))

@@ -3,6 +3,7 @@
 import os
 import sys
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 from functional import stacks
@@ -84,7 +85,7 @@ def _show(progress: Progress, identity: Identity, vnf: Vnf) -> None:
         "status": answer.status,
         "checkout": identity.checkout,
         "python": sys.executable,
-        "openstack": f"{os.path.dirname(sys.executable)}/openstack",
+        "openstack": Path(sys.executable).parent / "openstack",
         "vnf": vnf.id,
     }
     print(_LOOK.format(**values))

@@ -20,7 +20,8 @@ from tools.devcloud.identity import Identity
 from tools.devcloud.progress import Progress, complain
 from tools.devcloud.settings import Settings
 
-_NODE_USER = _NODE_PASSWORD = "ubuntu"  # as the cloud images of the specifications
+_NODE_USER = "ubuntu"
+_NODE_PASSWORD = "ubuntu"  # noqa: S105 - public: that of the specifications' images
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -28,8 +28,10 @@ _HERE = Path(__file__).parent
 _FORMAT = "3"
 _SUITE = "bookworm"
 _MIRROR = "http://deb.debian.org/debian"
-_BASE_PACKAGES = ("ca-certificates", "dbus", "iproute2", "iputils-ping", "procps")
-_BASE_PACKAGES += ("systemd", "systemd-sysv", "tzdata")
+_BASE_PACKAGES = (
+    *("ca-certificates", "dbus", "iproute2", "iputils-ping", "procps"),
+    *("systemd", "systemd-sysv", "tzdata"),
+)
 # Of the containers that builds run in. Not a label: an image would inherit it.
 _BUILD_PREFIX = "devcloud-build-"
 _CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"

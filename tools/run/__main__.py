@@ -47,7 +47,8 @@ def _become_root() -> None:
     if os.geteuid() == 0:
         return
     print("Docker's engine and apt need root: continuing under sudo", flush=True)
-    os.execvp("sudo", ["sudo", "--preserve-env=HOME,PATH", sys.executable, *sys.argv])
+    command = ["sudo", "--preserve-env=HOME,PATH", sys.executable, *sys.argv]
+    os.execvp("sudo", command)  # noqa: S606 - there is no shell in it
 
 
 def _install_packages() -> None:

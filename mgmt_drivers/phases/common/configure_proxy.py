@@ -44,11 +44,13 @@ def _files(proxy: Proxy) -> list[tuple[str, Secret]]:
 
 
 def _apt(proxy: Proxy) -> Secret:
-    schemes = (("http", proxy.http), ("https", proxy.https))
-    lines = [f'Acquire::{name}::Proxy "{url.reveal()}";' for name, url in schemes if url]
     # apt knows no networks here, only hosts.
-    hosts = [word for word in proxy.no_proxy if "/" not in word and "*" not in word]
-    lines += [f'Acquire::{name}::Proxy::{h} "DIRECT";' for name, url in schemes if url for h in hosts]
+    direct = [word for word in proxy.no_proxy if "/" not in word and "*" not in word]
+    lines = []
+    for scheme, url in (("http", proxy.http), ("https", proxy.https)):
+        if url:
+            lines.append(f'Acquire::{scheme}::Proxy "{url.reveal()}";')
+            lines += [f'Acquire::{scheme}::Proxy::{host} "DIRECT";' for host in direct]
     return Secret("\n".join(lines) + "\n")
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from mgmt_drivers.params.private_registry import PrivateRegistryParams
 from mgmt_drivers.phases.private_registry.provide_image import image_tag
@@ -27,7 +28,7 @@ class ConfigFile:
 
 def config_files(params: PrivateRegistryParams) -> list[ConfigFile]:
     """Certificate, key and password file, as far as they were given."""
-    sources = {}
+    sources: dict[str, Path] = {}
     if params.tls:
         sources |= {"tls.crt": params.tls.certificate, "tls.key": params.tls.key}
     if params.htpasswd:

@@ -1,0 +1,89 @@
+"""What keeps the house in order: Tacker's boundary and the distribution's needs."""
+
+import ast
+import importlib.metadata
+import subprocess
+import sys
+import tempfile
+import unittest
+from collections.abc import Iterator
+from pathlib import Path
+
+import mgmt_drivers
+
+PACKAGE = Path(mgmt_drivers.__file__).parent
+CHECKOUT = PACKAGE.parent
+ADAPTERS = {PACKAGE / "private_registry_mgmt.py"}
+
+# What Tacker 16.0.0 requires itself (its METADATA), as far as it is used here.
+OF_TACKER = {
+    "keystoneauth1": "",  # through python-keystoneclient and keystonemiddleware
+    "paramiko": ">=2.7.1",
+    "python-heatclient": ">=1.10.0",
+    "PyYAML": ">=5.4.1",
+}
+# Import names of those, and of what they bring (cryptography: paramiko).
+ALLOWED = {"cryptography", "heatclient", "keystoneauth1", "mgmt_drivers", "paramiko", "yaml"}
+
+
+def sources() -> Iterator[Path]:
+    return (path for path in PACKAGE.rglob("*.py") if "tests" not in path.parts)
+
+
+def imported(path: Path) -> set[str]:
+    """Top-level names of the modules that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+class BoundariesTest(unittest.TestCase):
+    def test_only_the_adapters_import_tacker(self) -> None:
+        importing = {path for path in sources() if imported(path) & {"tacker", "oslo_config"}}
+        self.assertEqual(ADAPTERS, importing)
+
+    def test_everything_else_is_imported_without_tacker(self) -> None:
+        names = [
+            ".".join(path.relative_to(CHECKOUT).with_suffix("").parts)
+            for path in sources()
+            if path not in ADAPTERS and path.name != "__init__.py"
+        ]
+        program = (
+            "import sys; sys.modules['tacker'] = None\n"
+            f"for name in {names!r}: __import__(name)"
+        )
+        subprocess.run([sys.executable, "-c", program], check=True, cwd=CHECKOUT)
+
+    def test_only_what_is_required_is_imported(self) -> None:
+        for path in set(sources()) - ADAPTERS:
+            foreign = imported(path) - ALLOWED - set(sys.stdlib_module_names)
+            self.assertEqual(set(), foreign, path)
+
+    def test_requirements_are_tackers_own(self) -> None:
+        """An installation into Tacker's environment adds nothing and moves no version."""
+        required = importlib.metadata.requires("tacker-mgmt-drivers")
+        expected = {name + bound for name, bound in OF_TACKER.items()}
+        self.assertEqual(expected, set(required or ()))
+
+    def test_the_distribution_holds_the_drivers_only(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+            command += ["--wheel-dir", folder, str(CHECKOUT)]
+            subprocess.run(command, check=True)
+            (wheel,) = Path(folder).glob("*.whl")
+            listed = subprocess.run(
+                [sys.executable, "-m", "zipfile", "-l", str(wheel)],
+                check=True, capture_output=True, text=True,
+            ).stdout
+        names = [line.split()[0] for line in listed.splitlines()[1:]]
+        tops = {name.split("/")[0] for name in names}
+        self.assertEqual({"mgmt_drivers", "tacker_mgmt_drivers-0.1.0.dist-info"}, tops)
+        self.assertFalse([name for name in names if "/tests/" in name])
+
+    def test_no_sleep_but_in_wait(self) -> None:
+        sleeping = {path.name for path in sources() if "sleep(" in path.read_text()}
+        self.assertEqual({"wait.py"}, sleeping)
