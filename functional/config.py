@@ -19,6 +19,8 @@ class CloudConfig:
     flavor: str = os.environ.get("FUNCTIONAL_FLAVOR", "m1.small")
     # An image like that of the packages, with Docker preinstalled.
     docker_image: str = os.environ.get("FUNCTIONAL_DOCKER_IMAGE", "node-debian-12-docker")
+    # An image whose servers can have volumes.
+    vm_image: str = os.environ.get("FUNCTIONAL_VM_IMAGE", "vm-debian-12")
     username: str = os.environ.get("FUNCTIONAL_USERNAME", "ubuntu")
     password: str = os.environ.get("FUNCTIONAL_PASSWORD", "ubuntu")
     logs: Path = Path(os.environ.get("FUNCTIONAL_LOGS", HERE / "logs"))

@@ -51,13 +51,22 @@ class Remote:
         return str(output)
 
     def await_login(self, limit: float = 300) -> None:
-        def look() -> str:
-            try:
-                return self.run("echo ready")
-            except (OSError, EOFError, paramiko.SSHException) as error:
-                return repr(error)
+        wait.until(self._boot_id, lambda seen: len(seen) == 37, limit, f"SSH to {self.address}")
 
-        wait.until(look, lambda seen: seen == "ready\n", limit, f"SSH to {self.address}")
+    def await_reboot(self, before: str, limit: float = 300) -> None:
+        """Wait for a login after the boot whose /proc/sys/kernel/random/boot_id was ``before``."""
+
+        def rebooted(seen: str) -> bool:
+            return len(seen) == 37 and seen != before
+
+        wait.until(self._boot_id, rebooted, limit, f"the reboot of {self.address}")
+
+    def _boot_id(self) -> str:
+        """A line of 36 characters and a line feed, or the error that came instead."""
+        try:
+            return self.run("cat /proc/sys/kernel/random/boot_id")
+        except (AssertionError, OSError, EOFError, paramiko.SSHException) as error:
+            return f"no login: {error!r} (still booting)"
 
     @contextlib.contextmanager
     def docker(self) -> Iterator[docker.DockerClient]:

@@ -40,36 +40,54 @@ def addresses(connection: Connection, vnf_id: str) -> list[str]:
 
 
 @contextlib.contextmanager
+def stack(connection: Connection, resources: dict[str, Any]) -> Iterator[str]:
+    """Id of a stack with these resources, gone at the end."""
+    template = {"heat_template_version": "2018-08-31", "resources": resources}
+    name = f"functional-{uuid.uuid4().hex[:8]}"
+    made = connection.orchestration.create_stack(name=name, template=template, timeout_mins=10)
+    try:
+        with step(f"create stack {name}"):
+            _await(connection, made.id)
+        yield made.id
+    finally:
+        with step(f"delete stack {name}"):
+            connection.orchestration.delete_stack(made.id, ignore_missing=True)
+            wait.until(
+                lambda: connection.orchestration.find_stack(name),
+                lambda seen: seen is None,
+                120,
+                "the end of the stack",
+            )
+
+
+@contextlib.contextmanager
 def machines(connection: Connection, names: list[str]) -> Iterator[list[Remote]]:
     """Machines of the scenario's own, with Docker, gone at the end."""
     resources: dict[str, Any] = {}
     for name in names:
-        resources[f"{name}_port"] = {
-            "type": "OS::Neutron::Port",
-            "properties": {"network": CONFIG.network},
-        }
-        resources[name] = {
-            "type": "OS::Nova::Server",
-            "properties": {
-                "name": name,
-                "image": CONFIG.docker_image,
-                "flavor": CONFIG.flavor,
-                "networks": [{"port": {"get_resource": f"{name}_port"}}],
-            },
-        }
-    template = {"heat_template_version": "2018-08-31", "resources": resources}
-    with step(f"start machines {', '.join(names)}"):
-        stack = connection.orchestration.create_stack(
-            name=f"functional-{uuid.uuid4().hex[:8]}", template=template, timeout_mins=10
-        )
-    try:
-        _await(connection, stack.id)
-        remotes = [Remote(address(connection, stack.id, f"{name}_port")) for name in names]
+        resources |= server(name, CONFIG.docker_image)
+    with stack(connection, resources) as stack_id:
+        remotes = [Remote(address(connection, stack_id, f"{name}_port")) for name in names]
         for remote in remotes:
             remote.await_login()
         yield remotes
-    finally:
-        connection.orchestration.delete_stack(stack.id, ignore_missing=True)
+
+
+def server(name: str, image: str, **properties: Any) -> dict[str, Any]:
+    """A server and its port ``<name>_port``, as resources of a template."""
+    return {
+        f"{name}_port": {"type": "OS::Neutron::Port", "properties": {"network": CONFIG.network}},
+        name: {
+            "type": "OS::Nova::Server",
+            "properties": {
+                "name": name,
+                "image": image,
+                "flavor": CONFIG.flavor,
+                "networks": [{"port": {"get_resource": f"{name}_port"}}],
+                **properties,
+            },
+        },
+    }
 
 
 def _await(connection: Connection, stack_id: str) -> None:

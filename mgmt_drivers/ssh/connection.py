@@ -102,7 +102,7 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
         transport.set_keepalive(_KEEPALIVE)
     except paramiko.AuthenticationException as error:
         transport.close()
-        raise _Refused(str(error)) from None
+        raise _Refused(str(error).rstrip(".")) from None
     except BaseException:
         transport.close()
         raise

@@ -16,7 +16,7 @@ from mgmt_drivers.inventory import Node
 from mgmt_drivers.operation import Operation
 from mgmt_drivers.params.private_registry import PrivateRegistryParams
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.phases.common.configure_proxy import ConfigureProxy
+from mgmt_drivers.phases.common.configure_proxy import ConfigureProxy, HasProxy
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint, connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
@@ -84,6 +84,7 @@ class CanaryTest(unittest.TestCase):
                 return connect(endpoint, HostKeys(), Masker(params.secrets()))
 
             trace = Trace(self.folder / "trace")
+            operation: Operation[HasProxy]
             operation = Operation("instantiate", "vnf-1", params, log_in, trace)
             node = Node("vnfc-1", "VDU1", "server-1", {"CP1": "127.0.0.1"})
             operation.carry_out([Always()], [node])
@@ -92,7 +93,7 @@ class CanaryTest(unittest.TestCase):
 class Always(ConfigureProxy):
     """Acts although looking fails as well."""
 
-    def apply(self, host: Host, params: object) -> None:
+    def apply(self, host: Host, params: HasProxy) -> None:
         host.sudo("sh", "-c", "sha256sum", stdin=Secret(PROXY))
 
 
@@ -119,11 +120,10 @@ def processes() -> Iterator[set[str]]:
 
     def look() -> None:
         while not stop.is_set():
-            for number in filter(str.isdecimal, os.listdir("/proc")):
+            for process in Path("/proc").iterdir():
                 for name in ("cmdline", "environ"):
-                    with contextlib.suppress(OSError):  # it has ended meanwhile
-                        data = Path("/proc", number, name).read_bytes()
-                        seen.add(data.decode(errors="replace"))
+                    with contextlib.suppress(OSError):  # no process, or it has ended meanwhile
+                        seen.add((process / name).read_bytes().decode(errors="replace"))
 
     watcher = threading.Thread(target=look)
     watcher.start()

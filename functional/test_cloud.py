@@ -1,0 +1,50 @@
+"""What drivers and packages rely on in a cloud, be it OpenStack or the embedded one."""
+
+from functional import stacks
+from functional.base import Scenario
+from functional.config import CONFIG
+from functional.nodes import Remote
+from functional.report import step
+
+
+class CloudScenario(Scenario):
+    """Servers are spread by their group, and have the volumes that they ask for."""
+
+    def test_server_group_spreads_servers_over_hosts(self) -> None:
+        hints = {"scheduler_hints": {"group": {"get_resource": "group"}}}
+        group = {
+            "type": "OS::Nova::ServerGroup",
+            "properties": {"policies": ["anti-affinity"]},
+        }
+        resources = {
+            "group": group,
+            **stacks.server("one", CONFIG.docker_image, **hints),
+            **stacks.server("two", CONFIG.docker_image, **hints),
+        }
+        with stacks.stack(self.cloud, resources) as stack_id:
+            servers = [stacks.attributes(self.cloud, stack_id, name) for name in ("one", "two")]
+            group_id = stacks.attributes(self.cloud, stack_id, "group")["id"]
+            self.assertEqual([[group_id]] * 2, [server["server_groups"] for server in servers])
+            hosts = {server["OS-EXT-SRV-ATTR:host"] for server in servers}
+            self.assertEqual(2, len(hosts), str(hosts))
+
+    def test_volume_is_a_disk_that_keeps_its_data_over_a_reboot(self) -> None:
+        mapping = [{"volume_id": {"get_resource": "volume"}}]
+        resources = {
+            "volume": {"type": "OS::Cinder::Volume", "properties": {"size": 1}},
+            **stacks.server("machine", CONFIG.vm_image, block_device_mapping_v2=mapping),
+        }
+        with stacks.stack(self.cloud, resources) as stack_id:
+            machine = Remote(stacks.address(self.cloud, stack_id, "machine_port"))
+            with step("boot a machine with a volume"):
+                machine.await_login()
+            volume_id = stacks.attributes(self.cloud, stack_id, "volume")["id"]
+            disk = f"/dev/disk/by-id/virtio-{volume_id[:20]}"
+            machine.run(f"sudo mkfs.ext4 -q {disk} && sudo mount {disk} /mnt")
+            machine.run("echo kept | sudo tee /mnt/file && sudo umount /mnt")
+            before = machine.run("cat /proc/sys/kernel/random/boot_id")
+            with step("reboot it"):
+                machine.run("sudo systemctl reboot", check=False)
+                machine.await_reboot(before)
+            machine.run(f"sudo mount {disk} /mnt")
+            self.assertEqual("kept\n", machine.run("cat /mnt/file"))

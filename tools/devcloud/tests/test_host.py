@@ -1,0 +1,71 @@
+"""The host's side: names, recipes, the command line."""
+
+import contextlib
+import io
+import os
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from tools.devcloud import cli, images, openrc
+from tools.devcloud.identity import Identity
+from tools.devcloud.settings import Network, Settings
+
+
+class IdentityTest(unittest.TestCase):
+    def test_two_checkouts_do_not_collide(self) -> None:
+        one, two = Identity(Path("/home/a/checkout")), Identity(Path("/home/b/checkout"))
+        self.assertNotEqual(one.name, two.name)
+        self.assertNotEqual(one.state, two.state)
+        self.assertEqual(one.cache, two.cache)
+
+    def test_folders_follow_the_xdg_variables(self) -> None:
+        with mock.patch.dict(os.environ, {"XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c"}):
+            identity = Identity(Path("/x"))
+            self.assertEqual(Path("/s/devcloud") / identity.name, identity.state)
+            self.assertEqual(Path("/c/devcloud"), identity.cache)
+
+
+class RecipeTest(unittest.TestCase):
+    def test_a_change_is_passed_on_to_what_is_derived(self) -> None:
+        child = images.Recipe("child", "node/provision-node.sh", images.BASE)
+        changed = images.Recipe("base", "node/provision-docker.sh")
+        other = images.Recipe("child", "node/provision-node.sh", changed)
+        self.assertEqual(child.digest, images.NODE.digest)
+        self.assertNotEqual(child.digest, other.digest)
+
+
+class CommandLineTest(unittest.TestCase):
+    def run_cli(self, *arguments: str) -> tuple[int, str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                status = cli.main(arguments)
+            except SystemExit as leaving:
+                status = int(str(leaving.code))
+        return status, out.getvalue(), err.getvalue()
+
+    def test_every_command_has_help(self) -> None:
+        for command in ("up", "down", "status", "logs", "ssh", "openrc"):
+            status, out, _ = self.run_cli(command, "--help")
+            self.assertEqual(0, status)
+            self.assertIn("usage: devcloud", out)
+
+    def test_usage_error(self) -> None:
+        self.assertEqual(2, self.run_cli("sideways")[0])
+
+    def test_without_a_cloud_the_way_on_is_named(self) -> None:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            mock.patch.dict(os.environ, {"XDG_STATE_HOME": folder}),
+        ):
+            for command in (["openrc"], ["status"], ["logs"], ["ssh", "x"]):
+                status, _, err = self.run_cli(*command)
+                self.assertEqual(1, status, command)
+                self.assertIn("devcloud up", err)
+
+    def test_openrc_is_quoted(self) -> None:
+        network = Network("net0", "docker-net0", "192.0.2.0/24")
+        text = openrc.shell(Settings("c", "192.0.2.2", "a'b", "s", (network,)))
+        self.assertIn("""export OS_PASSWORD='a'"'"'b'""", text)
