@@ -107,7 +107,12 @@ class Vnf:
         return sorted(found, key=lambda occurrence: str(occurrence["startTime"]))
 
     def _outcome(self, operation: str, before: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The newest occurrence of the operation, once it has ended (anew)."""
+        """The newest occurrence of the operation, once it has ended.
+
+        One that is retried or rolled back has ended ``before``: it must be seen
+        to differ first. (Its stateEnteredTime does not tell: Tacker keeps it.)
+        """
+        moved = before is None
 
         def look() -> dict[str, Any]:
             mine = [found for found in self.occurrences() if found["operation"] == operation]
@@ -117,7 +122,8 @@ class Vnf:
             return shown
 
         def ended(seen: dict[str, Any]) -> bool:
-            moved = before is None or seen["stateEnteredTime"] != before["stateEnteredTime"]
+            nonlocal moved
+            moved = moved or before is None or _state(seen) != _state(before)
             return seen["operationState"] in FINAL_STATES and moved
 
         return wait.until(look, ended, _LIMIT, f"{operation} of {self.name}")
@@ -130,3 +136,7 @@ class Vnf:
         if self.show()["instantiationState"] == "INSTANTIATED":
             self.terminate()
         self.delete()
+
+
+def _state(occurrence: dict[str, Any]) -> tuple[str, str]:
+    return occurrence["operationState"], occurrence.get("error", {}).get("detail", "")

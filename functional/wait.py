@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def until(look: Callable[[], T], good: Callable[[T], object], limit: float, what: str) -> T:
-    """Look once a second until what is seen is good; returns it."""
+    """Look twice a second until what is seen is good; returns it."""
     deadline = time.monotonic() + limit
     while True:
         seen = look()
@@ -16,4 +16,4 @@ def until(look: Callable[[], T], good: Callable[[T], object], limit: float, what
             return seen
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what}: not within {limit:.0f} s; last seen: {seen}")
-        time.sleep(1)
+        time.sleep(0.5)

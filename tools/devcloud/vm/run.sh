@@ -17,7 +17,17 @@ for server in $DEVCLOUD_NAMESERVERS; do
     append="$append devcloud.nameserver=$server"
 done
 
-set -- -nographic -m 1536 -smp 2 -machine q35,accel=kvm:tcg -cpu max \
+# Some hosts have a /dev/kvm on which a kernel does not run. Where it does, one
+# without a root file system panics, and so ends the probe, within a second.
+accelerator=tcg
+if [ -w /dev/kvm ] && timeout 5 qemu-system-x86_64 -nographic -no-reboot -m 256 \
+    -machine q35,accel=kvm -cpu max -kernel /vm/vmlinuz \
+    -append "console=ttyS0 quiet panic=-1" >/dev/null 2>&1; then
+    accelerator=kvm
+fi
+echo "accelerator: $accelerator"
+
+set -- -nographic -m 1536 -smp 2 -machine "q35,accel=$accelerator" -cpu max \
     -kernel /vm/vmlinuz -initrd /vm/initrd
 
 gateway=$(ip -4 route show default | awk '{ print $3; exit }')
