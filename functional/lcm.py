@@ -131,7 +131,11 @@ class Vnf:
     def remove(self) -> None:
         """Bring the instance to its end from whatever state it is in."""
         for occurrence in self.occurrences():
-            if occurrence["operationState"] == "FAILED_TEMP":
+            if occurrence["operationState"] != "FAILED_TEMP":
+                continue
+            if occurrence["operation"] == "INSTANTIATE":
+                self.rollback(occurrence)  # takes the stack away as well
+            else:
                 self._client.fail_vnf_instance(occurrence["id"])
         if self.show()["instantiationState"] == "INSTANTIATED":
             self.terminate()

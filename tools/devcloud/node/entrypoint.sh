@@ -5,7 +5,7 @@ set -eu
 
 # /sys and the cgroup trees come read-only from Docker; systemd manages both.
 mount -o remount,rw /sys
-for tree in $(awk '$2 ~ "^/sys/fs/cgroup" { print $2 }' /proc/self/mounts); do
+awk '$2 ~ "^/sys/fs/cgroup" { print $2 }' /proc/self/mounts | while read -r tree; do
     mount -o remount,bind,rw "$tree" || true
 done
 [ -e /dev/kmsg ] || mknod /dev/kmsg c 1 11

@@ -2,6 +2,7 @@
 # In the guest, at boot: host name and name servers as the kernel's command line
 # gives them. Addresses are systemd-network-generator's work.
 set -eu
+# shellcheck disable=SC2013  # words are what is wanted
 for word in $(cat /proc/cmdline); do
     case "$word" in
     devcloud.hostname=*)

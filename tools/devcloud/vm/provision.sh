@@ -15,6 +15,7 @@ printf '/dev/vda / ext4 defaults 0 1\n' >/etc/fstab
 chmod 0755 /usr/local/sbin/devcloud-guest
 systemctl enable --quiet systemd-networkd.service devcloud-guest.service
 
+# Without .dockerenv, by which systemd would take the guest for a container.
 mkdir -p /vm/root
 cp -L /vmlinuz /vm/vmlinuz
 cp -L /initrd.img /vm/initrd
@@ -22,7 +23,7 @@ tar --create --one-file-system --exclude=./vm --exclude=./provision --exclude=./
     --exclude=./proc/* --exclude=./sys/* --exclude=./dev/* --exclude=./boot/* \
     --exclude=./var/cache/apt/* --exclude=./var/lib/apt/lists/* --exclude=./etc/resolv.conf \
     --exclude=./etc/hosts --exclude=./etc/hostname --exclude=./devcloud-entrypoint \
-    --directory=/ . | tar --extract --directory=/vm/root
+    --exclude=./.dockerenv --directory=/ . | tar --extract --directory=/vm/root
 mkdir -p /vm/root/boot /vm/root/dev /vm/root/proc /vm/root/sys
 # Sparse: the disk grows as the guest writes.
 truncate -s 8G /vm/root.ext4
