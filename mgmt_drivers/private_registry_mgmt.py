@@ -59,6 +59,14 @@ class PrivateRegistryMgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
             lambda keys: _save_host_keys(vnf_instance, keys),
         )
 
+    def heal_start(
+        self, context, vnf_instance, heal_vnf_request, grant, grant_request, **kwargs
+    ):
+        # Heal of the whole VNF instantiates anew, from what Tacker kept of the
+        # instantiate request: that lacks what instantiate_start added.
+        info = vnf_instance.instantiated_vnf_info
+        info.additional_params = {**_USER_DATA, **(info.additional_params or {})}
+
     def heal_end(self, context, vnf_instance, heal_vnf_request, grant, grant_request, **kwargs):
         params, flavour = _from(vnf_instance.instantiated_vnf_info)
         private_registry.heal(

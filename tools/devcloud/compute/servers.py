@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,12 +60,14 @@ class Servers:
         ports: PortStore,
         volumes: Volumes,
         groups: Table,
+        placements: Table,
     ) -> None:
         self._client = client
         self._settings = settings
         self._ports = ports
         self._volumes = volumes
         self._groups = groups
+        self._placements = placements
 
     def create(self, request: ServerRequest) -> str:
         """Start a server and return its id."""
@@ -73,34 +76,44 @@ class Servers:
         if volumes and not image.virtual_machine:
             raise VolumeNotSupported(request.image)
         server_id = str(uuid.uuid4())
-        host = self._place(request)
         bound = [self._ports.bind(port, server_id) for port in request.ports]
         facts = {
             "name": request.name,
             "image": request.image,
             "flavor": request.flavor,
-            "host": host,
+            "host": self._place(server_id, request),
             "group": request.group,
             "ports": list(request.ports),
             "volumes": list(request.volumes),
         }
-        create(
-            self._client,
-            Machine(
-                name=f"{self._settings.name}-{server_id[:8]}",
-                hostname=hostname_of(request.name),
-                image=image.docker_tag,
-                labels={
-                    LABEL: self._settings.name,
-                    SERVER_LABEL: server_id,
-                    _FACTS_LABEL: json.dumps(facts),
-                },
-                attachments=[self._attachment(port) for port in bound],
-                drop_capabilities=self._settings.drop_capabilities,
-                **(self._virtual(request, volumes) if image.virtual_machine else _CONTAINER),
-            ),
+        machine = Machine(
+            name=f"{self._settings.name}-{server_id[:8]}",
+            hostname=hostname_of(request.name),
+            image=image.docker_tag,
+            labels={
+                LABEL: self._settings.name,
+                SERVER_LABEL: server_id,
+                _FACTS_LABEL: json.dumps(facts),
+            },
+            attachments=[self._attachment(port) for port in bound],
+            drop_capabilities=self._settings.drop_capabilities,
+            **(self._virtual(request, volumes) if image.virtual_machine else _CONTAINER),
         )
+        try:
+            create(self._client, machine)
+        except docker.errors.APIError:
+            self._release(server_id, request.ports)
+            raise
         return server_id
+
+    def _release(self, server_id: str, port_ids: Sequence[str]) -> None:
+        """Give back the host and the ports that a server had."""
+        with self._placements.changing() as placements:
+            placements.pop(server_id, None)
+        for port_id in port_ids:
+            port = self._ports.get(port_id)
+            if port and port.device_id == server_id:
+                self._ports.bind(port_id, "")
 
     def _virtual(self, request: ServerRequest, volumes: list[Volume]) -> dict[str, Any]:
         """What a QEMU machine has that a container has not."""
@@ -114,14 +127,16 @@ class Servers:
             },
         }
 
-    def _place(self, request: ServerRequest) -> str:
-        everyone = [_facts(container) for container in self._all()]
-        excluded: set[str] = set()
-        if request.group and "anti-affinity" in self._policies(request.group):
-            excluded = {facts["host"] for facts in everyone if facts["group"] == request.group}
-        return placement.choose_host(
-            (facts["host"] for facts in everyone), request.zone, excluded
-        )
+    def _place(self, server_id: str, request: ServerRequest) -> str:
+        """Choose and take a host; servers that are made at the same time see each other."""
+        spread = request.group and "anti-affinity" in self._policies(request.group)
+        with self._placements.changing() as placements:
+            everyone = placements.values()
+            excluded = {p["host"] for p in everyone if spread and p["group"] == request.group}
+            used = [p["host"] for p in everyone]
+            host = placement.choose_host(used, request.zone, excluded)
+            placements[server_id] = {"host": host, "group": request.group}
+            return host
 
     def _policies(self, group: str) -> list[str]:
         groups = self._groups.read()
@@ -162,8 +177,8 @@ class Servers:
 
     def members(self, group: str) -> list[str]:
         """Ids of the servers in a server group."""
-        everyone = self._all()
-        return [c.labels[SERVER_LABEL] for c in everyone if _facts(c)["group"] == group]
+        placements = self._placements.read()
+        return [server for server, placed in placements.items() if placed["group"] == group]
 
     def server_of_volume(self, volume_id: str) -> str | None:
         """Id of the server that a volume is attached to."""
@@ -200,15 +215,11 @@ class Servers:
     def delete(self, server_id: str) -> None:
         """Remove a server and its disks; a server that is gone is fine."""
         container = self._find(server_id)
-        if container is None:
-            return
-        ports = _facts(container)["ports"]
-        with contextlib.suppress(docker.errors.NotFound):
-            container.remove(force=True, v=True)
-        for port_id in ports:
-            port = self._ports.get(port_id)
-            if port and port.device_id == server_id:
-                self._ports.bind(port_id, "")
+        ports = _facts(container)["ports"] if container else ()
+        if container:
+            with contextlib.suppress(docker.errors.NotFound):
+                container.remove(force=True, v=True)
+        self._release(server_id, ports)
 
     def _all(self) -> list[Any]:
         label = f"{LABEL}={self._settings.name}"

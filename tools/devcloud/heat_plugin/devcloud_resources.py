@@ -43,7 +43,9 @@ def _volumes() -> Volumes:
 
 @functools.cache
 def _servers() -> Servers:
-    return Servers(docker.from_env(timeout=300), _settings(), _ports(), _volumes(), _groups())
+    placements = Table(_STATE / "placements.json")
+    client = docker.from_env(timeout=300)
+    return Servers(client, _settings(), _ports(), _volumes(), _groups(), placements)
 
 
 def _string(**options: Any) -> properties.Schema:
