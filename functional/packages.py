@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 from functional.config import CONFIG, HERE
@@ -30,8 +31,8 @@ def registry_image() -> Path:
     return path
 
 
-def private_registry_csar() -> Path:
-    """A CSAR of the private registry, with the image inside.
+def private_registry_csar(files: Mapping[str, Path] | None = None) -> Path:
+    """A CSAR of the private registry, with the image and ``files`` inside.
 
     Each has a VNFD id of its own: Tacker takes every id only once, even when
     the package that had it is deleted.
@@ -43,7 +44,8 @@ def private_registry_csar() -> Path:
     for path in (source / "Definitions").iterdir():
         path.write_text(path.read_text().replace(_VNFD_ID, vnfd_id))
     csar = CONFIG.build / f"private_registry-{vnfd_id[:8]}.csar"
-    image = f"Files/images/private_registry.tar={registry_image()}"
+    added = {"Files/images/private_registry.tar": registry_image(), **(files or {})}
+    options = [word for name, path in added.items() for word in ("--file", f"{name}={path}")]
     with step("build the private registry CSAR"):
-        _tool("tools.csar", "build", str(source), "--file", image, "-o", str(csar))
+        _tool("tools.csar", "build", str(source), *options, "-o", str(csar))
     return csar

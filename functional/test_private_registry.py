@@ -4,13 +4,15 @@ import io
 import json
 import os
 import tarfile
+import tempfile
 import time
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import docker
 
-from functional import stacks, wait
+from functional import credentials, stacks, wait
 from functional.base import Scenario
 from functional.lcm import Vnf
 from functional.nodes import Remote
@@ -25,17 +27,13 @@ _PORT = 5000
 class PrivateRegistryScenario(Scenario):
     """Instantiate, push and pull, heal one VNFC, heal the whole VNF, terminate."""
 
-    def setUp(self) -> None:
-        super().setUp()
-        self.registry_package = self.package(private_registry_csar())
-
     def address(self, vnf: Vnf) -> str:
         (address,) = stacks.addresses(self.cloud, vnf.id)
         return address
 
     def test_life_of_a_registry(self) -> None:
         pusher, puller = self.enter(stacks.machines(self.cloud, ["pusher", "puller"]))
-        vnf = self.vnf(self.registry_package)
+        vnf = self.vnf(self.package(private_registry_csar()))
         self.assert_completed(vnf.instantiate(fitted(_REQUEST, self.tacker)))
         self.push_and_pull(pusher, puller, self.address(vnf))
 
@@ -82,12 +80,52 @@ class PrivateRegistryScenario(Scenario):
             seen = wait.until(lambda: _body(url), bool, 60, "the registry after a restart")
         self.assertEqual({"repositories": ["scenario"]}, json.loads(seen))
 
+    def test_tls_login_and_proxy(self) -> None:
+        """A registry behind TLS and a password, on a machine whose way out is a proxy."""
+        folder = Path(self.enter(tempfile.TemporaryDirectory()))
+        certificate, key = credentials.self_signed(folder, _TLS_HOST)
+        files = {
+            "Files/registry.crt": certificate,
+            "Files/registry.key": key,
+            "Files/htpasswd": credentials.htpasswd(folder, **_LOGIN),
+        }
+        (client,) = self.enter(stacks.machines(self.cloud, ["client"]))
+        with step("start a proxy"):
+            client.run(_START_PROXY)
+        proxy = f"http://{client.address}:8888"
+        vnf = self.vnf(self.package(private_registry_csar(files)))
+        request = fitted(
+            _REQUEST,
+            self.tacker,
+            port_no=_TLS_PORT,
+            tls_certificate_path="Files/registry.crt",
+            tls_key_path="Files/registry.key",
+            htpasswd_path="Files/htpasswd",
+            proxy={"http_proxy": proxy, "no_proxy": "localhost,127.0.0.0/8"},
+        )
+        self.assert_completed(vnf.instantiate(request))
+
+        self.assertIn("deb.debian.org", client.run("sudo cat /var/log/tinyproxy/tinyproxy.log"))
+        with Remote(self.address(vnf)).docker() as engine:
+            self.assertEqual(proxy, engine.info()["HttpProxy"])
+        client.run(_trust_certificate(self.address(vnf), certificate.read_text()))
+        with client.docker() as engine, step("push with and without the login"):
+            name = f"{_TLS_HOST}:{_TLS_PORT}/scenario"
+            engine.api.import_image_from_data(_tiny_image(), repository=name, tag="1")
+            refused = "no basic auth credentials"
+            with self.assertRaisesRegex(docker.errors.APIError, refused):
+                _raise_on_error(engine.api.push(name, tag="1", stream=True, decode=True))
+            events = engine.api.push(
+                name, tag="1", stream=True, decode=True, auth_config=_LOGIN_AUTH
+            )
+            _raise_on_error(events)
+
     def test_causes_of_failure_are_named_and_mended(self) -> None:
         """One instantiation that fails four times, each time for another reason.
 
         The machine is mended between the retries as its operator would mend it.
         """
-        vnf = self.vnf(self.registry_package)
+        vnf = self.vnf(self.package(private_registry_csar()))
         request = fitted(_REQUEST, self.tacker, ssh_password=_PLANTED, image_path=None)
         failed = vnf.instantiate(request)
         self.assert_failed(failed, "PrivateRegistryVDU", "refuses the login of user ubuntu")
@@ -115,7 +153,7 @@ class PrivateRegistryScenario(Scenario):
         self.assertNotIn("Plänted", machine.run(_WHAT_THE_MACHINE_SHOWS))
 
     def test_bad_parameters_are_refused_before_anything_exists(self) -> None:
-        vnf = self.vnf(self.registry_package)
+        vnf = self.vnf(self.package(private_registry_csar()))
         before = {stack.id for stack in self.cloud.orchestration.stacks()}
         request = fitted(
             _REQUEST,
@@ -140,6 +178,25 @@ class PrivateRegistryScenario(Scenario):
         request = fitted(_REQUEST, self.tacker, port_no=5001)
         self.assert_completed(vnf.instantiate(request))
         self.assertEqual(200, _get(f"http://{self.address(vnf)}:5001/v2/").status)
+
+
+_TLS_HOST, _TLS_PORT = "registry.example", 5443
+_LOGIN = {"user": "me", "password": "pa$$ word"}
+_LOGIN_AUTH = {"username": _LOGIN["user"], "password": _LOGIN["password"]}
+_START_PROXY = (
+    "sudo apt-get -qq update && sudo DEBIAN_FRONTEND=noninteractive apt-get -qq install -y "
+    "tinyproxy >/dev/null && sudo sed -i '/^Allow/d' /etc/tinyproxy/tinyproxy.conf "
+    "&& sudo systemctl restart tinyproxy"
+)
+
+
+def _trust_certificate(address: str, certificate: str) -> str:
+    """Command that makes a machine know the registry by name, and its certificate."""
+    folder = f"/etc/docker/certs.d/{_TLS_HOST}:{_TLS_PORT}"
+    return (
+        f"echo {address} {_TLS_HOST} | sudo tee -a /etc/hosts; sudo mkdir -p {folder}; "
+        f"echo '{certificate}' | sudo tee {folder}/ca.crt"
+    )
 
 
 # Everything but the local network becomes unreachable; whoever is logged in stays.

@@ -40,6 +40,7 @@ def _execute(channel: paramiko.Channel, command: str) -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        bufsize=0,  # nothing to flush into a pipe whose reader has ended
     ) as process:
         assert process.stdin and process.stdout and process.stderr
 
@@ -53,7 +54,7 @@ def _execute(channel: paramiko.Channel, command: str) -> None:
 
         def pump(source: object, send: object) -> None:
             with contextlib.suppress(OSError):
-                while data := source.read1(32768):  # type: ignore[attr-defined]
+                while data := source.read(32768):  # type: ignore[attr-defined]
                     send(data)  # type: ignore[operator]
 
         threads = [
