@@ -105,7 +105,7 @@ class PrivateRegistryScenario(Scenario):
         )
         self.assert_completed(vnf.instantiate(request))
 
-        self.assertIn("deb.debian.org", client.run("sudo cat /var/log/tinyproxy/tinyproxy.log"))
+        self.assertIn("deb.debian.org", client.run("sudo journalctl --unit=scenario-proxy"))
         with Remote(self.address(vnf)).docker() as engine:
             self.assertEqual(proxy, engine.info()["HttpProxy"])
         client.run(_trust_certificate(self.address(vnf), certificate.read_text()))
@@ -185,8 +185,9 @@ _LOGIN = {"user": "me", "password": "pa$$ word"}
 _LOGIN_AUTH = {"username": _LOGIN["user"], "password": _LOGIN["password"]}
 _START_PROXY = (
     "sudo apt-get -qq update && sudo DEBIAN_FRONTEND=noninteractive apt-get -qq install -y "
-    "tinyproxy >/dev/null && sudo sed -i '/^Allow/d' /etc/tinyproxy/tinyproxy.conf "
-    "&& sudo systemctl restart tinyproxy"
+    "tinyproxy >/dev/null && sudo systemctl stop tinyproxy "
+    "&& printf 'Port 8888\\nLogLevel Connect\\n' >/tmp/proxy.conf "
+    "&& sudo systemd-run --quiet --unit=scenario-proxy tinyproxy -d -c /tmp/proxy.conf"
 )
 
 
