@@ -5,6 +5,7 @@ so that a run that was interrupted is simply run again. One line is printed for
 each step as it begins.
 """
 
+import fcntl
 import subprocess
 import time
 from collections.abc import Callable
@@ -39,9 +40,13 @@ def main() -> None:
         ("Tacker", _tacker),
         ("default VIM", _default_vim),
     ]
-    for name, step in steps:
-        print(name, flush=True)
-        step(settings)
+    # An `up` that is interrupted leaves its bootstrap running in here: the next
+    # one waits for it, and then finds most of the work done.
+    with Path("/run/devcloud-bootstrap.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name, step in steps:
+            print(name, flush=True)
+            step(settings)
 
 
 def _run(*command: str, stdin: str | None = None) -> None:
