@@ -48,10 +48,10 @@ class Trace:
             record.operation, record.vnf, record.phase, record.node, record.outcome,
             record.end - record.start, f": {record.error}" if record.error else "",
         )
-        if self._folder is None:
-            return
         fields = {key: value for key, value in asdict(record).items() if value != ""}
         with self._lock:
+            if self._folder is None:
+                return
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 with (self._folder / f"{record.vnf}.jsonl").open("a", encoding="utf-8") as file:
