@@ -21,6 +21,10 @@ class CloudConfig:
     docker_image: str = os.environ.get("FUNCTIONAL_DOCKER_IMAGE", "node-debian-12-docker")
     # An image whose servers can have volumes.
     vm_image: str = os.environ.get("FUNCTIONAL_VM_IMAGE", "vm-debian-12")
+    # URL of packages and images of Kubernetes (its layout: tools/devcloud/kubernetes/mirror.sh);
+    # empty where machines reach the Kubernetes project's own.
+    kubernetes_mirror: str = os.environ.get("FUNCTIONAL_KUBERNETES_MIRROR", "")
+    kubernetes_version: str = os.environ.get("FUNCTIONAL_KUBERNETES_VERSION", "1.20.2")
     username: str = os.environ.get("FUNCTIONAL_USERNAME", "ubuntu")
     password: str = os.environ.get("FUNCTIONAL_PASSWORD", "ubuntu")
     logs: Path = Path(os.environ.get("FUNCTIONAL_LOGS", HERE / "logs"))

@@ -8,12 +8,16 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
+from functional import kubernetes
 from functional.config import CONFIG, HERE
 from functional.report import step
 
 _CHECKOUT = HERE.parent
 _PACKAGES = _CHECKOUT / "vnf_packages"
-_VNFD_ID = "5bd1a7c8-2f0c-4f0a-9a2e-6f3f1c0de3a1"
+_VNFD_IDS = {
+    "private_registry": "5bd1a7c8-2f0c-4f0a-9a2e-6f3f1c0de3a1",
+    "kubernetes": "2d8e5f0c-7a41-4f6b-9a55-0c1de7b3f214",
+}
 
 
 def _tool(*arguments: str) -> None:
@@ -32,20 +36,34 @@ def registry_image() -> Path:
 
 
 def private_registry_csar(files: Mapping[str, Path] | None = None) -> Path:
-    """A CSAR of the private registry, with the image and ``files`` inside.
+    """A CSAR of the private registry, with the image and ``files`` inside."""
+    return _csar(
+        "private_registry", {"Files/images/private_registry.tar": registry_image(), **(files or {})}
+    )
 
-    Each has a VNFD id of its own: Tacker takes every id only once, even when
-    the package that had it is deleted.
+
+def kubernetes_csar(files: Mapping[str, Path] | None = None) -> Path:
+    """A CSAR of the Kubernetes cluster, with ``files`` inside.
+
+    Among these is the key of the package repository, where the cloud has one of its own.
     """
-    source = CONFIG.build / "private_registry"
+    return _csar("kubernetes", {**kubernetes.repository_key(), **(files or {})})
+
+
+def _csar(name: str, files: Mapping[str, Path]) -> Path:
+    """Build a package of vnf_packages/ with ``files`` added.
+
+    Each CSAR has a VNFD id of its own: Tacker takes every id only once, even
+    when the package that had it is deleted.
+    """
+    source = CONFIG.build / name
     shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(_PACKAGES / "private_registry", source)
+    shutil.copytree(_PACKAGES / name, source)
     vnfd_id = str(uuid.uuid4())
     for path in (source / "Definitions").iterdir():
-        path.write_text(path.read_text().replace(_VNFD_ID, vnfd_id))
-    csar = CONFIG.build / f"private_registry-{vnfd_id[:8]}.csar"
-    added = {"Files/images/private_registry.tar": registry_image(), **(files or {})}
-    options = [word for name, path in added.items() for word in ("--file", f"{name}={path}")]
-    with step("build the private registry CSAR"):
+        path.write_text(path.read_text().replace(_VNFD_IDS[name], vnfd_id))
+    csar = CONFIG.build / f"{name}-{vnfd_id[:8]}.csar"
+    options = [word for to, path in files.items() for word in ("--file", f"{to}={path}")]
+    with step(f"build the CSAR {name}"):
         _tool("tools.csar", "build", str(source), *options, "-o", str(csar))
     return csar

@@ -1,6 +1,6 @@
 """The machines of a VNF and their addresses; the only module that knows Heat."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from keystoneauth1.identity import v3
 
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.request import LcmRequest, VimAccess, Vnfc
+from mgmt_drivers.ssh import parallel
 
 _TIMEOUT = 60  # seconds for one call of Heat's API
 
@@ -39,11 +40,35 @@ class Node:
         return f"{self.vdu} (VNFC {self.vnfc_id}, {where})"
 
 
+@dataclass(frozen=True)
+class Inventory:
+    """The VNF's machines, in the order in which Tacker lists its VNFCs.
+
+    ``shared`` holds the addresses that lie in the VNF's own stack and belong to
+    no machine, such as a virtual IP, by resource name.
+    """
+
+    nodes: tuple[Node, ...]
+    shared: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Address:
+    """An IPv4 address in a stack: a port's or a floating one.
+
+    ``name`` is its resource's, ``server_id`` empty when no machine has it.
+    """
+
+    name: str
+    ip: str
+    server_id: str
+
+
 class Stacks(Protocol):
     """What is asked of Heat: the resources of one stack, without nested ones."""
 
-    def ports(self, stack_id: str) -> Mapping[str, Mapping[str, Any]]:
-        """Attributes of the stack's Neutron ports, by resource name."""
+    def addresses(self, stack_id: str) -> list[Address]:
+        """What the stack has of addresses."""
         ...
 
 
@@ -62,31 +87,50 @@ class Heat:
         keystone = session.Session(auth=auth, verify=access.verify, timeout=_TIMEOUT)
         self._heat = heat_client.Client("1", session=keystone, region_name=access.region)
 
-    def ports(self, stack_id: str) -> Mapping[str, Mapping[str, Any]]:
+    def addresses(self, stack_id: str) -> list[Address]:
         try:
             listed = self._heat.resources.list(stack_id)
-            names = [r.resource_name for r in listed if r.resource_type == "OS::Neutron::Port"]
-            return {name: self._heat.resources.get(stack_id, name).attributes for name in names}
+            ports = self._attributes(stack_id, listed, "OS::Neutron::Port")
+            floating = self._attributes(stack_id, listed, "OS::Neutron::FloatingIP")
         except heat_errors.BaseException as error:
             raise InventoryError(f"Heat does not show stack {stack_id}: {error}") from error
+        servers = {port.get("id"): port.get("device_id") or "" for port in ports.values()}
+        found = [
+            Address(name, port["fixed_ips"][0]["ip_address"], port.get("device_id") or "")
+            for name, port in ports.items()
+            if port.get("fixed_ips")
+        ]
+        return found + [
+            Address(name, fip["floating_ip_address"], servers.get(fip.get("port_id"), ""))
+            for name, fip in floating.items()
+            if fip.get("floating_ip_address")
+        ]
+
+    def _attributes(
+        self, stack_id: str, listed: Iterable[Any], kind: str
+    ) -> dict[str, dict[str, Any]]:
+        """Attributes of those of the stack's resources that are of one type, by name."""
+        names = [r.resource_name for r in listed if r.resource_type == kind]
+        return {name: self._heat.resources.get(stack_id, name).attributes for name in names}
 
 
-def read(request: LcmRequest, stacks: Stacks) -> list[Node]:
-    """The machines of the VNF, in the order in which Tacker lists its VNFCs.
+def read(request: LcmRequest, stacks: Stacks) -> Inventory:
+    """Learn what machines and addresses the VNF has.
 
-    :raises InventoryError: when there is none, or Heat does not show a stack
+    :raises InventoryError: when there is no machine, or Heat does not show a stack
     """
     if not request.vnfcs:
         raise InventoryError(f"VNF instance {request.vnf_instance_id} has no VNFC")
-    ids = {vnfc.stack_id or request.stack_id for vnfc in request.vnfcs}
-    ports = {stack_id: stacks.ports(stack_id) for stack_id in sorted(ids)}
-    return [_node(vnfc, ports[vnfc.stack_id or request.stack_id]) for vnfc in request.vnfcs]
+    ids = {request.stack_id, *(vnfc.stack_id for vnfc in request.vnfcs)} - {""}
+    addresses = dict(zip(sorted(ids), parallel.each(stacks.addresses, sorted(ids)), strict=True))
+    return Inventory(
+        nodes=tuple(
+            _node(vnfc, addresses[vnfc.stack_id or request.stack_id]) for vnfc in request.vnfcs
+        ),
+        shared={a.name: a.ip for a in addresses[request.stack_id] if not a.server_id},
+    )
 
 
-def _node(vnfc: Vnfc, ports: Mapping[str, Mapping[str, Any]]) -> Node:
-    addresses = {
-        name: port["fixed_ips"][0]["ip_address"]
-        for name, port in ports.items()
-        if port.get("fixed_ips") and port.get("device_id") == vnfc.server_id
-    }
-    return Node(vnfc.id, vnfc.vdu_id, vnfc.server_id, addresses)
+def _node(vnfc: Vnfc, addresses: Iterable[Address]) -> Node:
+    own = {a.name: a.ip for a in addresses if a.server_id == vnfc.server_id}
+    return Node(vnfc.id, vnfc.vdu_id, vnfc.server_id, own)

@@ -15,33 +15,39 @@ from mgmt_drivers.phases.phase import Phase
 from mgmt_drivers.ssh import parallel
 from mgmt_drivers.ssh.session import Session
 
-P = TypeVar("P")
+C = TypeVar("C")
 T = TypeVar("T", Host, Node)
 
 CONNECT = "connect"  # the phase under which logging in is traced
 
 
 @dataclass(frozen=True)
-class Operation(Generic[P]):
+class Operation(Generic[C]):
     """One LCM operation on the nodes of one VNF instance.
 
-    ``connect`` opens the one session that a node gets.
+    ``connect`` opens the one session that a node gets, ``context`` makes of the
+    logged-in hosts what every phase is given.
     """
 
     name: str
     vnf_instance_id: str
-    params: P
+    context: Callable[[Sequence[Host]], C]
     connect: Callable[[Node], Session]
     trace: trace.Trace
 
-    def carry_out(self, plan: Sequence[Phase[P]], nodes: Sequence[Node]) -> None:
+    def carry_out(self, plan: Sequence[Phase[C]], nodes: Sequence[Node]) -> C:
         """Run every phase of the plan; a phase begins when the one before has ended well.
 
+        :returns: the context, with what the phases left in it
         :raises OperationError: naming each node that failed, and why
         """
         with self._hosts(nodes) as hosts:
+            context = self.context(hosts)
             for phase in plan:
-                self._on_all(hosts, phase.title, functools.partial(self._run, phase))
+                action = functools.partial(_run, phase, context)
+                with phase.around(context):
+                    self._on_all(hosts, phase.title, action)
+            return context
 
     @contextmanager
     def _hosts(self, nodes: Sequence[Node]) -> Iterator[list[Host]]:
@@ -58,12 +64,6 @@ class Operation(Generic[P]):
         finally:
             for host in opened:
                 host.session.close()
-
-    def _run(self, phase: Phase[P], host: Host) -> str:
-        if not phase.needed(host, self.params):
-            return trace.SKIPPED
-        phase.apply(host, self.params)
-        return trace.CHANGED
 
     def _on_all(self, items: Sequence[T], title: str, action: Callable[[T], str]) -> None:
         """Do ``action`` on each host or node, trace it, and gather the errors."""
@@ -98,3 +98,10 @@ class Operation(Generic[P]):
                 error=str(failure.cause) if failure else "",
             )
         )
+
+
+def _run(phase: Phase[C], context: C, host: Host) -> str:
+    if not phase.needed(host, context):
+        return trace.SKIPPED
+    phase.apply(host, context)
+    return trace.CHANGED

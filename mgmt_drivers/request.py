@@ -41,8 +41,9 @@ class LcmRequest:
     """What a driver is asked to do, with all that it may need to know.
 
     ``additional_params`` are those of the *instantiate* request in every
-    operation. ``cps`` names the VduCps of the VNFD's flavour. ``host_keys``
-    maps server ids to the SSH host keys seen before.
+    operation. ``cps`` names the VduCps of the VNFD's flavour, ``aspects`` its
+    scaling aspects. ``host_keys`` maps server ids to the SSH host keys seen
+    before.
     """
 
     operation: str
@@ -50,6 +51,8 @@ class LcmRequest:
     package: Path
     cps: frozenset[str]
     additional_params: Mapping[str, Any] = field(repr=False)
+    flavour: str = ""
+    aspects: frozenset[str] = frozenset()
     stack_id: str = ""
     vnfcs: tuple[Vnfc, ...] = ()
     vim: VimAccess | None = None
@@ -77,6 +80,7 @@ def from_v1(
         vnf_instance_id=vnf_instance.id,
         package=package,
         cps=_cps(vnfd),
+        aspects=_aspects(vnfd),
         additional_params=additional_params or {},
         stack_id=(info.instance_id or "") if info else "",
         vnfcs=tuple(_vnfc(vnfc) for vnfc in info.vnfc_resource_info or ()) if info else (),
@@ -103,6 +107,14 @@ def _cps(vnfd: Mapping[str, Any]) -> frozenset[str]:
     nodes = vnfd.get("topology_template", {}).get("node_templates", {})
     kind = "tosca.nodes.nfv.VduCp"
     return frozenset(name for name, node in nodes.items() if node.get("type") == kind)
+
+
+def _aspects(vnfd: Mapping[str, Any]) -> frozenset[str]:
+    kind = "tosca.policies.nfv.ScalingAspects"
+    policies = vnfd.get("topology_template", {}).get("policies", ())
+    bodies = (body for policy in policies for body in policy.values())
+    found = (body["properties"]["aspects"] for body in bodies if body.get("type") == kind)
+    return frozenset(name for aspects in found for name in aspects)
 
 
 def _vnfc(vnfc: Any) -> Vnfc:

@@ -23,7 +23,8 @@ def fitted(name: str, client: Client, **params: Any) -> dict[str, Any]:
     default = next(vim for vim in client.list_vims()["vims"] if vim["is_default"])
     for vim in request["vimConnectionInfo"]:
         vim["vimId"] = default["id"]
-    (driver_params,) = request["additionalParams"].values()
+    found = request["additionalParams"].values()
+    (driver_params,) = (value for value in found if isinstance(value, dict))
     driver_params.update(params)
     for key in [key for key, value in driver_params.items() if value is None]:
         del driver_params[key]

@@ -8,15 +8,23 @@ from mgmt_drivers.secret import Secret
 
 @dataclass(frozen=True)
 class Proxy:
-    """Proxies for apt and the container runtime; ``no_proxy`` lists what goes direct."""
+    """Proxies for apt and the container runtime; ``no_proxy`` lists what goes direct.
+
+    ``node_cidr`` is the network of a cluster's nodes as the request writes it; it
+    is part of ``no_proxy``.
+    """
 
     http: Secret | None = None
     https: Secret | None = None
     no_proxy: tuple[str, ...] = ()
+    node_cidr: str | None = None
 
 
-def read_proxy(reader: Reader | None) -> Proxy | None:
-    """Read ``http_proxy``, ``https_proxy`` and ``no_proxy`` (separated by commas)."""
+def read_proxy(reader: Reader | None, of_cluster: bool = False) -> Proxy | None:
+    """Read ``http_proxy``, ``https_proxy`` and ``no_proxy`` (separated by commas).
+
+    :param of_cluster: ``k8s_node_cidr`` may be given as well
+    """
     if reader is None:
         return None
     listed = (reader.optional_text("no_proxy") or "").split(",")
@@ -24,8 +32,20 @@ def read_proxy(reader: Reader | None) -> Proxy | None:
     for word in no_proxy:
         if not network_or_name(word):
             reader.fault("no_proxy", f"{word!r} is neither a host, a domain nor a network")
-    proxy = Proxy(reader.url("http_proxy"), reader.url("https_proxy"), no_proxy)
+    node_cidr = _read_node_cidr(reader) if of_cluster else None
+    if node_cidr:
+        # The notation is kept: Go's and curl's clients know networks, and a list
+        # of all addresses of a /16 would be too long for a unit file.
+        no_proxy += (node_cidr,)
+    proxy = Proxy(reader.url("http_proxy"), reader.url("https_proxy"), no_proxy, node_cidr)
     if proxy.http is None and proxy.https is None and reader.usable:
         reader.faults.add(reader.path, "needs http_proxy or https_proxy")
     reader.end()
     return proxy
+
+
+def _read_node_cidr(reader: Reader) -> str | None:
+    given = reader.optional_text("k8s_node_cidr")
+    if given:
+        reader.network("k8s_node_cidr")
+    return given

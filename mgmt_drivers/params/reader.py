@@ -1,7 +1,7 @@
 """Reading untrusted values: every fault is noted with its path, none stops the reading."""
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -55,6 +55,16 @@ class Reader:
             return None
         return Reader(self._values[key], f"{self.path}.{key}", self.faults)
 
+    def required_section(self, key: str) -> "Reader":
+        """The object below ``key``; where it is left out, one whose lacks are not noted."""
+        section = self.section(key)
+        if section is None:
+            if self.usable:
+                self.fault(key, "missing")
+            section = Reader({}, f"{self.path}.{key}", Faults())
+            section.usable = False
+        return section
+
     def text(self, key: str) -> str:
         """A string that is not empty and must be there."""
         if not self.has(key):
@@ -75,6 +85,24 @@ class Reader:
         if "\n" in value or "\0" in value:
             self.fault(key, "must not hold line breaks or NUL characters")
         return Secret(value)
+
+    def choice(self, key: str, allowed: Sequence[str], default: str) -> str:
+        """One of the ``allowed`` words."""
+        value = self.text(key) if self.has(key) else default
+        if value and value not in allowed:
+            self.fault(key, f"must be one of: {', '.join(allowed)}")
+            return default
+        return value
+
+    def network(self, key: str, default: str = "0.0.0.0/0") -> ipaddress.IPv4Network:
+        """An IPv4 network in CIDR notation; bits beyond its prefix are dropped."""
+        value = self.text(key) if self.has(key) else default
+        try:
+            return ipaddress.IPv4Network(value, strict=False)
+        except ValueError:
+            if value:
+                self.fault(key, "must be an IPv4 network such as 192.168.0.0/16")
+            return ipaddress.IPv4Network(default)
 
     def port(self, key: str, default: int) -> int:
         """A TCP port number, also as a string of digits."""

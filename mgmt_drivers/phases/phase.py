@@ -1,25 +1,33 @@
 """What a phase is: one step of an operation, on every node that needs it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from mgmt_drivers.host.host import Host
 
-P = TypeVar("P")  # the parameters of the operation
+C = TypeVar("C")  # what the operation knows: its parameters, or more
 
 
-class Phase(ABC, Generic[P]):
+class Phase(ABC, Generic[C]):
     """One step, safe to run again: ``needed`` looks, ``apply`` acts.
 
-    ``title`` names the phase in logs, traces and errors.
+    Both are called for all nodes at once. ``title`` names the phase in logs,
+    traces and errors.
     """
 
     title: str
 
     @abstractmethod
-    def needed(self, host: Host, params: P) -> bool:
+    def needed(self, host: Host, context: C) -> bool:
         """Whether there is anything to do on this node; changes nothing."""
 
     @abstractmethod
-    def apply(self, host: Host, params: P) -> None:
+    def apply(self, host: Host, context: C) -> None:
         """Do it."""
+
+    @contextmanager
+    def around(self, context: C) -> Iterator[None]:
+        """What is to be undone once the phase has ended on all nodes, however it did."""
+        yield

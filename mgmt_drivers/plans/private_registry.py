@@ -1,23 +1,18 @@
 """The operations of the private registry VNF."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from mgmt_drivers.phases.common.await_cloud_init import AwaitCloudInit
 from mgmt_drivers.phases.common.check_platform import CheckPlatform
 from mgmt_drivers.phases.common.configure_proxy import ConfigureProxy
 from mgmt_drivers.phases.common.install_docker import InstallDocker
-from mgmt_drivers.phases.phase import Phase
 from mgmt_drivers.phases.private_registry.await_registry import AwaitRegistry
 from mgmt_drivers.phases.private_registry.provide_image import ProvideImage
 from mgmt_drivers.phases.private_registry.run_registry import RunRegistry
-
-Plan = Sequence[Phase[Any]]
+from mgmt_drivers.plans.plan import Plan
 
 INSTANTIATE: Plan = (
     CheckPlatform(),
     AwaitCloudInit(),
-    ConfigureProxy(),
+    ConfigureProxy(services=("docker",)),
     InstallDocker(),
     ProvideImage(),
     RunRegistry(),

@@ -16,7 +16,7 @@ import paramiko
 
 from mgmt_drivers.errors import CommandFailed, CommandTimeout, ConnectionFailed
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh import wait
+from mgmt_drivers.ssh import keys, wait
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 
@@ -36,13 +36,18 @@ _TAIL = 2000  # characters of a failed command's output that an error quotes
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where and as whom to log in; ``server_id`` names the machine's host key."""
+    """Where and as whom to log in; ``server_id`` names the machine's host key.
+
+    With a ``private_key`` (its text), ``password`` is for sudo only, where that
+    wants one.
+    """
 
     address: str
     username: str
-    password: Secret
+    password: Secret | None
     server_id: str
     port: int = 22
+    private_key: Secret | None = None
 
 
 class _Refused(Exception):
@@ -72,7 +77,7 @@ def connect(
             if refused_since[-1] - refused_since[0] > login_limit:
                 raise ConnectionFailed(
                     f"{endpoint.address} refuses the login of user {endpoint.username}: {refusal}. "
-                    "Check the user name and the password in additionalParams"
+                    "Check the user name and the password (or private key) in additionalParams"
                 ) from None
             raise wait.NotYet(f"login refused: {refusal}") from refusal
         except (OSError, EOFError, paramiko.SSHException) as error:
@@ -98,7 +103,7 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
             options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
         transport.start_client(timeout=_CONNECT_TIMEOUT)
         host_keys.check(endpoint.server_id, endpoint.address, transport.get_remote_server_key())
-        transport.auth_password(endpoint.username, endpoint.password.reveal())
+        _authenticate(transport, endpoint)
         transport.set_keepalive(_KEEPALIVE)
     except paramiko.AuthenticationException as error:
         transport.close()
@@ -107,6 +112,14 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
         transport.close()
         raise
     return Connection(endpoint, transport, masker)
+
+
+def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
+    if endpoint.private_key:
+        transport.auth_publickey(endpoint.username, keys.load(endpoint.private_key))
+    else:
+        password = endpoint.password.reveal() if endpoint.password else ""
+        transport.auth_password(endpoint.username, password)
 
 
 def _proofs_of(key_type: str) -> tuple[str, ...]:
@@ -156,7 +169,7 @@ class Connection:
             ask = "sudo -n true"
             probe = self._execute(ask, b"", io.BytesIO(), DEFAULT_TIMEOUT, ask)
             self._sudo_needs_password = not probe.ok
-        if self._sudo_needs_password:
+        if self._sudo_needs_password and self._endpoint.password:
             password = self._endpoint.password.reveal().encode() + b"\n"
             return ["sudo", "-S", "-p", "", "--", *argv], password
         return ["sudo", "-n", "--", *argv], b""

@@ -44,11 +44,17 @@ def _execute(channel: paramiko.Channel, command: str) -> None:
     ) as process:
         assert process.stdin and process.stdout and process.stderr
 
+        # The client speaks (be it that it has no input) once it was told that the
+        # command runs: to close the channel before that would look like a refusal.
+        told = threading.Event()
+
         def feed() -> None:
             assert process.stdin
             with contextlib.suppress(OSError):
                 while data := channel.recv(32768):
+                    told.set()
                     process.stdin.write(data)
+            told.set()
             with contextlib.suppress(OSError):
                 process.stdin.close()
 
@@ -67,6 +73,7 @@ def _execute(channel: paramiko.Channel, command: str) -> None:
         for thread in threads[1:]:
             thread.join()
         status = process.wait()
+        told.wait(10)
     with contextlib.suppress(OSError):
         channel.send_exit_status(status)
         channel.close()

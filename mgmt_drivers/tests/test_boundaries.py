@@ -13,7 +13,9 @@ import mgmt_drivers
 
 PACKAGE = Path(mgmt_drivers.__file__).parent
 CHECKOUT = PACKAGE.parent
-ADAPTERS = {PACKAGE / "private_registry_mgmt.py"}
+ADAPTERS = {
+    PACKAGE / name for name in ("kubernetes_mgmt.py", "private_registry_mgmt.py", "tacker_v1.py")
+}
 
 # What Tacker 16.0.0 requires itself (its METADATA), as far as it is used here.
 OF_TACKER = {
@@ -44,7 +46,8 @@ def imported(path: Path) -> set[str]:
 class BoundariesTest(unittest.TestCase):
     def test_only_the_adapters_import_tacker(self) -> None:
         importing = {path for path in sources() if imported(path) & {"tacker", "oslo_config"}}
-        self.assertEqual(ADAPTERS, importing)
+        self.assertTrue(importing)
+        self.assertEqual(set(), importing - ADAPTERS)
 
     def test_everything_else_is_imported_without_tacker(self) -> None:
         names = [

@@ -85,9 +85,9 @@ class CanaryTest(unittest.TestCase):
 
             trace = Trace(self.folder / "trace")
             operation: Operation[HasProxy]
-            operation = Operation("instantiate", "vnf-1", params, log_in, trace)
+            operation = Operation("instantiate", "vnf-1", lambda hosts: params, log_in, trace)
             node = Node("vnfc-1", "VDU1", "server-1", {"CP1": "127.0.0.1"})
-            operation.carry_out([Always()], [node])
+            operation.carry_out([Always(services=("docker",))], [node])
 
 
 class Always(ConfigureProxy):

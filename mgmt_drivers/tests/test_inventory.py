@@ -1,13 +1,13 @@
 """Request and inventory: Tacker's and Heat's objects become ours."""
 
 import unittest
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from mgmt_drivers import inventory, request
 from mgmt_drivers.errors import InventoryError
+from mgmt_drivers.inventory import Address
 
 VNFD = {
     "topology_template": {
@@ -31,18 +31,16 @@ def vnf_instance() -> Any:
 
 
 class Stacks:
-    """Heat with two stacks of ports."""
+    """Heat with two stacks of addresses."""
 
-    def ports(self, stack_id: str) -> Mapping[str, Mapping[str, Any]]:
-        fixed = [{"ip_address": "192.0.2.1", "subnet_id": "s"}]
-        others = [{"ip_address": "192.0.2.2", "subnet_id": "s"}]
-        stacks: dict[str, dict[str, dict[str, Any]]] = {
-            "stack-1": {"VIP": {"fixed_ips": others, "device_id": ""}},
-            "nested": {
-                "CP1": {"fixed_ips": fixed, "device_id": "server-1"},
-                "CP2": {"fixed_ips": others, "device_id": "server-2"},
-                "CP3": {"fixed_ips": [], "device_id": "server-1"},
-            },
+    def addresses(self, stack_id: str) -> list[Address]:
+        stacks = {
+            "stack-1": [Address("VIP", "192.0.2.9", "")],
+            "nested": [
+                Address("CP1", "192.0.2.1", "server-1"),
+                Address("FIP1", "203.0.113.1", "server-1"),
+                Address("CP2", "192.0.2.2", "server-2"),
+            ],
         }
         return stacks[stack_id]
 
@@ -67,10 +65,12 @@ class InventoryTest(unittest.TestCase):
             inventory.read(built, Stacks())
 
     def test_a_node_has_the_addresses_of_its_own_ports(self) -> None:
-        (node,) = inventory.read(self.build(), Stacks())
-        self.assertEqual({"CP1": "192.0.2.1"}, node.addresses)
-        self.assertEqual("VDU1 (VNFC vnfc-1, 192.0.2.1)", str(node))
-        with self.assertRaisesRegex(InventoryError, "no address at CP CP9; its CPs in Heat: CP1"):
+        found = inventory.read(self.build(), Stacks())
+        (node,) = found.nodes
+        self.assertEqual({"CP1": "192.0.2.1", "FIP1": "203.0.113.1"}, node.addresses)
+        self.assertEqual("VDU1 (VNFC vnfc-1, 192.0.2.1, 203.0.113.1)", str(node))
+        self.assertEqual({"VIP": "192.0.2.9"}, found.shared)
+        with self.assertRaisesRegex(InventoryError, "at CP CP9; its CPs in Heat: CP1, FIP1"):
             node.address("CP9")
 
     def test_vim_access(self) -> None:

@@ -50,7 +50,9 @@ class OperationTest(unittest.TestCase):
         return self.sessions[-1]
 
     def carry_out(self, *plan: Phase[set[str]], where: set[str]) -> None:
-        operation = Operation("scale", "vnf-1", where, self.connect, Trace(self.folder))
+        operation = Operation(
+            "scale", "vnf-1", lambda hosts: where, self.connect, Trace(self.folder)
+        )
         operation.carry_out(plan, NODES)
 
     def trace(self) -> list[tuple[str, str, str]]:
@@ -99,7 +101,9 @@ class OperationTest(unittest.TestCase):
         blocked = self.folder / "file"
         blocked.touch()
         phase = Touch()
-        operation = Operation("scale", "vnf-1", {"vnfc-1"}, self.connect, Trace(blocked))
+        operation = Operation(
+            "scale", "vnf-1", lambda hosts: {"vnfc-1"}, self.connect, Trace(blocked)
+        )
         with self.assertLogs("mgmt_drivers.trace", "WARNING"):
             operation.carry_out([phase], NODES)
         self.assertEqual(["vnfc-1"], phase.ran)

@@ -81,8 +81,8 @@ class CommonPhasesTest(PhaseTest):
         for _ in range(2):
             self.session.expect("sudo", "sh", "-c", status=1)
             self.session.expect("sudo", "sh", "-c")
-        self.expect_no_docker()
-        ConfigureProxy().apply(self.host, params(proxy=proxy))
+        self.session.expect("sudo", "systemctl", "is-active", "--quiet", "docker", status=3)
+        ConfigureProxy(("docker",)).apply(self.host, params(proxy=proxy))
         apt, docker = self.session.stdin[1].decode(), self.session.stdin[3].decode()
         self.assertIn('Acquire::http::Proxy "http://me:s%cret@proxy:3128";', apt)
         self.assertIn('Acquire::http::Proxy::example.com "DIRECT";', apt)
@@ -92,7 +92,7 @@ class CommonPhasesTest(PhaseTest):
         self.assertNotIn("cret", str(self.session.ran))
 
     def test_no_proxy_no_work(self) -> None:
-        self.assertFalse(ConfigureProxy().needed(self.host, params()))
+        self.assertFalse(ConfigureProxy(("docker",)).needed(self.host, params()))
 
 
 class ProvideImageTest(PhaseTest):

@@ -46,7 +46,9 @@ class Driver:
         node = Node("vnfc", "PrivateRegistryVDU", address, {"CP1": address})
         with tempfile.TemporaryDirectory() as folder:
             trace = Trace(Path(folder))
-            operation = Operation("instantiate", "benchmark", self.params, self._connect, trace)
+            operation = Operation(
+                "instantiate", "benchmark", lambda hosts: self.params, self._connect, trace
+            )
             operation.carry_out(plans.INSTANTIATE, [node])
             lines = (Path(folder) / "benchmark.jsonl").read_text().splitlines()
         records = [json.loads(line) for line in lines]

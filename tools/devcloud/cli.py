@@ -32,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CloudError as error:
         complain(str(error))
         return 1
+    except docker.errors.DockerException as error:
+        complain(f"the Docker engine refuses: {error}; the same command again continues")
+        return 1
     except KeyboardInterrupt:
         complain("interrupted; the same command again continues where this one stopped")
         return 130

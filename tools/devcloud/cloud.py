@@ -48,6 +48,7 @@ class Cloud:
                 images.ensure(client, self.identity, self.progress)
                 found = networks.ensure(client, self.identity)
             settings = self._settings(client, found)
+            self._ensure_mirror(client, settings.networks[0])
             self._ensure_controller(client, settings)
             self._install_drivers(client)
             self._bootstrap(client)
@@ -142,6 +143,24 @@ class Cloud:
             container_id = machine.create(client, self._controller(settings))
             archive = _one_file(CONTAINER_PATH, settings.to_json())
             client.containers.get(container_id).put_archive("/", archive)
+
+    def _ensure_mirror(self, client: docker.DockerClient, network: Network) -> None:
+        found = client.containers.list(all=True, filters={"name": f"^{self.identity.mirror}$"})
+        for container in found:
+            if container.status == "running" and images.MIRROR.tag in container.image.tags:
+                return
+            container.remove(force=True)
+        address = networks.mirror_address(network)
+        endpoint = client.api.create_endpoint_config(ipv4_address=address)
+        client.containers.run(
+            images.MIRROR.tag,
+            name=self.identity.mirror,
+            labels=self.identity.labels,
+            network=network.docker_name,
+            networking_config={network.docker_name: endpoint},
+            detach=True,
+            init=True,
+        )
 
     def _controller(self, settings: Settings) -> machine.Machine:
         tools = Path(__file__).resolve().parents[1]

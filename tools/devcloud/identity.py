@@ -46,5 +46,10 @@ class Identity:
         return f"{self.name}-controller"
 
     @property
+    def mirror(self) -> str:
+        """Name of the container that serves what machines install Kubernetes from."""
+        return f"{self.name}-mirror"
+
+    @property
     def labels(self) -> dict[str, str]:
         return {LABEL: self.name}

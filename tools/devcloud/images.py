@@ -12,9 +12,12 @@ import os
 import shutil
 import subprocess
 import tarfile
+from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import docker
 from docker.types import Mount
@@ -24,6 +27,8 @@ from tools.devcloud.identity import CACHE_LABEL, Identity
 from tools.devcloud.progress import Progress
 
 _HERE = Path(__file__).parent
+# With which a line of a build's output begins that is progress.
+_SAID = "devcloud: "
 # Raised when this module changes what its images hold for the same recipes.
 _FORMAT = "3"
 _SUITE = "bookworm"
@@ -81,9 +86,29 @@ CONTROLLER = Recipe(
     parent=BASE,
     files=(("/provision/constraints.txt", "controller/constraints.txt"),),
 )
-NODE = Recipe(name="node-debian-12", script="node/provision-node.sh", parent=BASE)
+NODE = Recipe(
+    name="node-debian-12",
+    script="node/provision-node.sh",
+    parent=BASE,
+    files=(("/provision/runc.py", "node/runc.py"),),
+)
 NODE_DOCKER = Recipe(name="node-debian-12-docker", script="node/provision-docker.sh", parent=NODE)
 
+# Of the root file system itself: what takes minutes is made again only when it must be.
+KUBERNETES = Recipe(name="kubernetes", script="kubernetes/build.sh")
+MIRROR = Recipe(
+    name="mirror",
+    script="kubernetes/mirror.sh",
+    parent=KUBERNETES,
+    files=(
+        ("/devcloud-mirror", "kubernetes/serve.sh"),
+        ("/provision/10-kubeadm.conf", "kubernetes/10-kubeadm.conf"),
+        ("/provision/tools/docker_archive.py", "../docker_archive.py"),
+        ("/provision/kubelet.service", "kubernetes/kubelet.service"),
+        ("/provision/make_images.py", "kubernetes/make_images.py"),
+    ),
+    entrypoint="/devcloud-mirror",
+)
 VM = Recipe(
     name="vm-debian-12",
     script="vm/provision.sh",
@@ -102,11 +127,11 @@ def ensure(client: docker.DockerClient, identity: Identity, progress: Progress) 
     builder = _Builder(client, identity, progress)
     builder.clear_leftovers()
     builder.ensure(BASE)
+    # The chains side by side: some wait for the network while others compile.
+    chains = ((CONTROLLER,), (NODE, NODE_DOCKER, VM), (KUBERNETES, MIRROR))
     with ThreadPoolExecutor() as pool:
-        control_plane = pool.submit(builder.ensure, CONTROLLER)
-        for recipe in (NODE, NODE_DOCKER, VM):
-            builder.ensure(recipe)
-        control_plane.result()
+        for _ in pool.map(builder.ensure_all, chains):
+            pass
 
 
 def remove(client: docker.DockerClient, progress: Progress) -> None:
@@ -131,6 +156,10 @@ class _Builder:
         for container in self.client.containers.list(all=True, filters={"name": _BUILD_PREFIX}):
             if container.name.startswith(_BUILD_PREFIX):
                 container.remove(force=True, v=True)
+
+    def ensure_all(self, recipes: Sequence[Recipe]) -> None:
+        for recipe in recipes:
+            self.ensure(recipe)
 
     def ensure(self, recipe: Recipe) -> None:
         if self._exists(recipe.tag):
@@ -179,14 +208,27 @@ class _Builder:
         try:
             container.put_archive("/", _archive(recipe))
             container.start()
+            tail = self._follow(container, recipe)
             status = container.wait()["StatusCode"]
             if status:
-                tail = container.logs(tail=30).decode(errors="replace")
                 raise CloudError(f"building {recipe.name} failed ({status}):\n{tail}")
             repository, _, version = recipe.tag.partition(":")
             container.commit(repository, version, changes=_image_settings(recipe))
         finally:
             container.remove(force=True, v=True)
+
+    def _follow(self, container: Any, recipe: Recipe) -> str:
+        """Say what a build says of its progress; returns the end of its output."""
+        tail: deque[str] = deque(maxlen=30)
+        # The stream's pieces are no lines yet.
+        pending = ""
+        for piece in container.logs(stream=True, follow=True):
+            *lines, pending = (pending + piece.decode(errors="replace")).split("\n")
+            for line in lines:
+                tail.append(line)
+                if line.startswith(_SAID):
+                    self.progress.say(f"  {recipe.name}: {line.removeprefix(_SAID)}")
+        return "\n".join([*tail, pending])
 
     def _environment(self) -> list[str]:
         """Proxies of the host and its CA bundle, for the build only: not in the image."""

@@ -14,6 +14,7 @@ from tools.devcloud.settings import Network
 # Names that templates and requests give them.
 NETWORKS = ("net0",)
 CONTROLLER_HOST = 2  # number of the controller's address in each network
+MIRROR_HOST = 3
 _POOL = ipaddress.ip_network("10.192.0.0/14")
 
 
@@ -73,6 +74,10 @@ def remove(client: docker.DockerClient, identity: Identity) -> None:
 
 def controller_address(network: Network) -> str:
     return str(ipaddress.ip_network(network.cidr)[CONTROLLER_HOST])
+
+
+def mirror_address(network: Network) -> str:
+    return str(ipaddress.ip_network(network.cidr)[MIRROR_HOST])
 
 
 def host_nameservers() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import shlex
 
+from tools.devcloud import networks
 from tools.devcloud.settings import Settings
 
 
@@ -16,6 +17,7 @@ def variables(settings: Settings) -> dict[str, str]:
         "OS_PROJECT_DOMAIN_NAME": "Default",
         "OS_REGION_NAME": "RegionOne",
         "OS_IDENTITY_API_VERSION": "3",
+        "FUNCTIONAL_KUBERNETES_MIRROR": f"http://{networks.mirror_address(settings.networks[0])}",
     }
 
 

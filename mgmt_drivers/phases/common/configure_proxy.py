@@ -1,15 +1,16 @@
-"""Make apt and Docker use the proxy."""
+"""Make apt and container runtimes use the proxy."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from mgmt_drivers.host import docker, files
+from mgmt_drivers.host import files
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.phases.phase import Phase
 from mgmt_drivers.secret import Secret
 
 APT_FILE = "/etc/apt/apt.conf.d/95-mgmt-driver-proxy"
-DOCKER_FILE = "/etc/systemd/system/docker.service.d/mgmt-driver-proxy.conf"
+_DROP_IN = "/etc/systemd/system/{}.service.d/mgmt-driver-proxy.conf"
 _MODE = "0600"  # a proxy's URL may carry a password
 
 
@@ -19,28 +20,37 @@ class HasProxy(Protocol):
 
 
 class ConfigureProxy(Phase[HasProxy]):
-    """Write the proxy where apt and Docker's service look for it."""
+    """Write the proxy where apt and the given services look for it.
+
+    The services need not be installed yet.
+    """
 
     title = "configure the proxy"
 
-    def needed(self, host: Host, params: HasProxy) -> bool:
-        if params.proxy is None:
+    def __init__(self, services: Sequence[str]) -> None:
+        self._services = services
+
+    def needed(self, host: Host, context: HasProxy) -> bool:
+        if context.proxy is None:
             return False
-        return not all(
-            files.has(host, path, content, _MODE) for path, content in _files(params.proxy)
-        )
+        wanted = self._files(context.proxy)
+        return not all(files.has(host, path, content, _MODE) for path, content in wanted)
 
-    def apply(self, host: Host, params: HasProxy) -> None:
-        assert params.proxy
-        for path, content in _files(params.proxy):
+    def apply(self, host: Host, context: HasProxy) -> None:
+        assert context.proxy
+        for path, content in self._files(context.proxy):
             files.write(host, path, content, _MODE)
-        if docker.is_installed(host):
-            host.sudo("systemctl", "daemon-reload")
-            host.sudo("systemctl", "try-restart", "docker")
+        for service in self._services:
+            if host.ask("systemctl", "is-active", "--quiet", service).ok:
+                host.sudo("systemctl", "daemon-reload")
+                host.sudo("systemctl", "restart", service)
 
-
-def _files(proxy: Proxy) -> list[tuple[str, Secret]]:
-    return [(APT_FILE, _apt(proxy)), (DOCKER_FILE, _docker(proxy))]
+    def _files(self, proxy: Proxy) -> list[tuple[str, Secret]]:
+        unit = _unit(proxy)
+        return [
+            (APT_FILE, _apt(proxy)),
+            *((_DROP_IN.format(service), unit) for service in self._services),
+        ]
 
 
 def _apt(proxy: Proxy) -> Secret:
@@ -54,7 +64,7 @@ def _apt(proxy: Proxy) -> Secret:
     return Secret("\n".join(lines) + "\n")
 
 
-def _docker(proxy: Proxy) -> Secret:
+def _unit(proxy: Proxy) -> Secret:
     pairs = [("HTTP_PROXY", proxy.http), ("HTTPS_PROXY", proxy.https)]
     lines = ["[Service]"]
     # A percent sign begins a specifier in a unit file.

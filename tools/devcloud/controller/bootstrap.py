@@ -24,6 +24,7 @@ _TACKER_USER = "nfv_user"
 _TACKER_PROJECT = "nfv"
 _ENDPOINTS = {
     "keystone": ("identity", ":5000/v3"),
+    "barbican": ("key-manager", ":9311"),
     "heat": ("orchestration", ":8004/v1/%(tenant_id)s"),
     "tacker": ("nfv-orchestration", ":9890/"),
 }
@@ -36,6 +37,7 @@ def main() -> None:
         ("databases", _databases),
         ("Keystone", _keystone),
         ("users and endpoints", _catalog),
+        ("Barbican", _barbican),
         ("Heat", _heat),
         ("Tacker", _tacker),
         ("default VIM", _default_vim),
@@ -129,17 +131,18 @@ def _session(settings: Settings, user: str, project: str) -> session.Session:
 def _catalog(settings: Settings) -> None:
     keystone = Keystone(session=_session(settings, "admin", "admin"))
     roles = {name: _ensure(keystone.roles, name) for name in ("admin", "service")}
-    for name in ("heat_stack_owner", "heat_stack_user"):
+    for name in ("creator", "heat_stack_owner", "heat_stack_user"):
         roles[name] = _ensure(keystone.roles, name)
     for name, (kind, path) in _ENDPOINTS.items():
         _endpoint(keystone, name, kind, f"http://{settings.address}{path}")
     service = _ensure(keystone.projects, "service", domain="default")
     nfv = _ensure(keystone.projects, _TACKER_PROJECT, domain="default")
-    for name in ("heat", "tacker"):
+    for name in ("barbican", "heat", "tacker"):
         user = _ensure(
             keystone.users, name, domain="default", password=settings.service_password
         )
-        for role in ("admin", "service"):
+        # creator: to keep secrets in Barbican, as Tacker does with those of VIMs.
+        for role in ("admin", "service", "creator"):
             keystone.roles.grant(roles[role], user=user, project=service)
     user = _ensure(
         keystone.users, _TACKER_USER, domain="default", password=settings.admin_password
@@ -171,6 +174,13 @@ def _endpoint(keystone: Keystone, name: str, kind: str, url: str) -> None:
         present = keystone.endpoints.list(service=service, interface=interface)
         if not any(endpoint.url == url for endpoint in present):
             keystone.endpoints.create(service, url, interface, region=config_files.REGION)
+
+
+def _barbican(settings: Settings) -> None:
+    paste = Path("/etc/barbican/barbican-api-paste.ini")
+    paste.write_text(Path("/opt/openstack/etc/barbican/barbican-api-paste.ini").read_text())
+    services.systemctl("enable", "--quiet", "--now", services.BARBICAN.name)
+    _wait("Barbican", _serves(f"http://{settings.address}:9311/"))
 
 
 def _heat(settings: Settings) -> None:
@@ -212,7 +222,6 @@ def _vim(settings: Settings) -> dict[str, Any]:
         "vim_project": {"name": _TACKER_PROJECT, "project_domain_name": "Default"},
         "is_default": True,
     }
-
 
 
 

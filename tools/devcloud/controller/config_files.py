@@ -1,5 +1,6 @@
 """The configuration files of the control plane's services."""
 
+import base64
 import configparser
 from pathlib import Path
 
@@ -7,10 +8,10 @@ from tools.devcloud.settings import Settings
 
 Sections = dict[str, dict[str, str]]
 
-DATABASES = ("keystone", "heat", "tacker")
+DATABASES = ("keystone", "barbican", "heat", "tacker")
 REGION = "RegionOne"
 # Names of the drivers that Tacker loads, besides its own that does nothing.
-MGMT_DRIVERS = ("mgmt-drivers-private-registry",)
+MGMT_DRIVERS = ("mgmt-drivers-private-registry", "mgmt-drivers-kubernetes")
 
 
 def keystone_url(settings: Settings) -> str:
@@ -18,8 +19,9 @@ def keystone_url(settings: Settings) -> str:
 
 
 def write_all(settings: Settings) -> None:
-    """Write keystone.conf, heat.conf and tacker.conf, readable by root only."""
+    """Write each service's configuration, readable by root only."""
     _write(Path("/etc/keystone/keystone.conf"), _keystone(settings))
+    _write(Path("/etc/barbican/barbican.conf"), _barbican(settings))
     _write(Path("/etc/heat/heat.conf"), _heat(settings))
     _write(Path("/etc/tacker/tacker.conf"), _tacker(settings))
 
@@ -67,6 +69,24 @@ def _keystone(settings: Settings) -> Sections:
     }
 
 
+def _barbican(settings: Settings) -> Sections:
+    key = base64.urlsafe_b64encode(settings.service_password.encode()[:32]).decode()
+    return {
+        "DEFAULT": {
+            "use_stderr": "true",
+            "host_href": f"http://{settings.address}:9311",
+            "db_auto_create": "true",
+        },
+        "database": _database("barbican", settings),
+        "keystone_authtoken": _auth("barbican", settings),
+        "secretstore": {"enabled_secretstore_plugins": "store_crypto"},
+        "crypto": {"enabled_crypto_plugins": "simple_crypto"},
+        "simple_crypto_plugin": {"kek": key},
+        # Its old rules: whoever has the role creator in a project.
+        "oslo_policy": {"enforce_new_defaults": "false", "enforce_scope": "false"},
+    }
+
+
 def _heat(settings: Settings) -> Sections:
     url = f"http://{settings.address}:8004"
     return {
@@ -108,6 +128,7 @@ def _tacker(settings: Settings) -> Sections:
         "nfvo_vim": {"vim_drivers": "openstack,kubernetes"},
         "openstack_vim": {"stack_retries": "900", "stack_retry_wait": "1"},
         "tacker": {"vnflcm_mgmt_driver": ",".join(["vnflcm_noop", *MGMT_DRIVERS])},
+        "key_manager": {"api_class": "tacker.keymgr.barbican_key_manager.BarbicanKeyManager"},
         "vim_keys": {"use_barbican": "false", "openstack": "/etc/tacker/vim/fernet_keys"},
         "vnf_package": {"vnf_package_csar_path": "/var/lib/tacker/vnfpackages"},
         "glance_store": {

@@ -33,6 +33,9 @@ _PACKAGE = "tools.devcloud.controller"
 KEYSTONE = Service(
     "keystone", f"{_WSGI}:5000 {_PACKAGE}.wsgi:keystone", ("PYTHONPATH=/opt/devcloud",)
 )
+BARBICAN = Service(
+    "barbican", f"{_WSGI}:9311 {_PACKAGE}.wsgi:barbican", ("PYTHONPATH=/opt/devcloud",)
+)
 HEAT_API = Service(
     "heat-api", f"{_WSGI}:8004 {_PACKAGE}.wsgi:heat", ("PYTHONPATH=/opt/devcloud",)
 )
@@ -47,7 +50,7 @@ TACKER_SERVER = Service(
 TACKER_CONDUCTOR = Service(
     "tacker-conductor", f"{BIN}/tacker-conductor --config-file /etc/tacker/tacker.conf"
 )
-ALL = (KEYSTONE, HEAT_API, HEAT_ENGINE, TACKER_SERVER, TACKER_CONDUCTOR)
+ALL = (KEYSTONE, BARBICAN, HEAT_API, HEAT_ENGINE, TACKER_SERVER, TACKER_CONDUCTOR)
 FROM_DEBIAN = ("mariadb", "rabbitmq-server")
 
 

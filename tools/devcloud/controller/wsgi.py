@@ -10,13 +10,19 @@ def _keystone() -> Any:
     return wsgi.initialize_public_application()
 
 
+def _barbican() -> Any:
+    from barbican.api import app
+
+    return app.get_api_wsgi_script()
+
+
 def _heat() -> Any:
     from heat.api.openstack import wsgi
 
     return wsgi.init_application()
 
 
-_FACTORIES = {"keystone": _keystone, "heat": _heat}
+_FACTORIES = {"keystone": _keystone, "barbican": _barbican, "heat": _heat}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,12 @@ done
 [ -e /dev/kmsg ] || mknod /dev/kmsg c 1 11
 mount --make-rshared /
 
+# The host's swap is none of this machine's, and kubelet refuses to run beside swap.
+if [ "$(wc -l </proc/swaps)" -gt 1 ]; then
+    head -n 1 /proc/swaps >/run/no-swaps
+    mount --bind /run/no-swaps /proc/swaps
+fi
+
 # Docker bind-mounts these, so that renaming a new version over one of them
 # fails as it never does on a virtual machine: make them ordinary files.
 for file in /etc/hosts /etc/hostname /etc/resolv.conf; do

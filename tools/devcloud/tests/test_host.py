@@ -29,9 +29,11 @@ class IdentityTest(unittest.TestCase):
 
 class RecipeTest(unittest.TestCase):
     def test_a_change_is_passed_on_to_what_is_derived(self) -> None:
-        child = images.Recipe("child", "node/provision-node.sh", images.BASE)
+        child = images.Recipe(
+            "child", "node/provision-node.sh", images.BASE, files=images.NODE.files
+        )
         changed = images.Recipe("base", "node/provision-docker.sh")
-        other = images.Recipe("child", "node/provision-node.sh", changed)
+        other = images.Recipe("child", "node/provision-node.sh", changed, files=images.NODE.files)
         self.assertEqual(child.digest, images.NODE.digest)
         self.assertNotEqual(child.digest, other.digest)
 

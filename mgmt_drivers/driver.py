@@ -1,0 +1,67 @@
+"""What the drivers have in common: an operation with its logins, host keys and trace."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.operation import Operation
+from mgmt_drivers.plans.plan import Plan
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.secret import Masker, Secret
+from mgmt_drivers.ssh.connection import Endpoint, connect
+from mgmt_drivers.ssh.hostkeys import HostKeys
+from mgmt_drivers.ssh.session import Session
+from mgmt_drivers.trace import Trace
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the process around a driver offers.
+
+    ``trace_folder`` is where traces go, if anywhere; ``save_host_keys`` is given
+    the host keys of the machines when an operation ends, also when it fails.
+    """
+
+    trace_folder: Path | None
+    save_host_keys: Callable[[dict[str, str]], None]
+
+
+def carry_out(
+    request: LcmRequest,
+    plan: Plan,
+    nodes: Sequence[Node],
+    surroundings: Surroundings,
+    *,
+    context: Callable[[Sequence[Host]], C],
+    endpoint: Callable[[Node], Endpoint],
+    secrets: Iterable[Secret],
+) -> C:
+    """Carry a plan out on machines; parameters as of :class:`Operation`.
+
+    :param endpoint: how to log in to a machine
+    :param secrets: what must not be seen in what machines print
+    :raises OperationError: naming machine, phase and cause
+    """
+    host_keys = HostKeys(request.host_keys)
+    host_keys.keep_only({node.server_id for node in nodes})
+    masker = Masker(secrets)
+
+    def open_session(node: Node) -> Session:
+        return connect(endpoint(node), host_keys, masker)
+
+    operation = Operation(
+        name=request.operation,
+        vnf_instance_id=request.vnf_instance_id,
+        context=context,
+        connect=open_session,
+        trace=Trace(surroundings.trace_folder),
+    )
+    try:
+        return operation.carry_out(plan, nodes)
+    finally:
+        surroundings.save_host_keys(host_keys.as_dict())

@@ -1,0 +1,1 @@
+"""The vocabulary of a Kubernetes cluster that phases are written in."""

@@ -1,0 +1,175 @@
+"""What an operation knows of a cluster; the context of the Kubernetes phases."""
+
+import dataclasses
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mgmt_drivers.errors import InventoryError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.inventory import Inventory, Node
+from mgmt_drivers.kube.runtime import ContainerRuntime, runtime_of
+from mgmt_drivers.params.kubernetes import KubernetesParams, NodeGroup
+from mgmt_drivers.params.proxy import Proxy
+from mgmt_drivers.secret import Secret
+
+API_PORT = 6443  # of each master's apiserver
+BALANCED_PORT = 16443  # of the load balancer in front of them
+_FEWEST_BALANCED_MASTERS = 3  # fewer have no quorum without one of them
+
+# Where phases note on a machine how far it has come; gone with its disk.
+STATE_FOLDER = "/var/lib/tacker-mgmt-drivers"
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The machines' roles and the address of the cluster.
+
+    ``virtual`` tells that ``address`` is a virtual IP with a load balancer
+    behind it; ``public`` is the address by which Tacker reaches it.
+    """
+
+    masters: tuple[Node, ...]
+    workers: tuple[Node, ...]
+    address: str
+    public: str
+    virtual: bool
+
+    @property
+    def port(self) -> int:
+        return BALANCED_PORT if self.virtual else API_PORT
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return self.masters + self.workers
+
+
+def group_of(node: Node, params: KubernetesParams) -> NodeGroup:
+    """Master or worker: the group of which the machine has the CP.
+
+    :raises InventoryError: when that is not exactly one
+    """
+    groups = [g for g in (params.master, params.worker) if g.nic_cp_name in node.addresses]
+    if len(groups) != 1:
+        names = f"{params.master.nic_cp_name} (master), {params.worker.nic_cp_name} (worker)"
+        raise InventoryError(f"{node} must have exactly one of the CPs {names}")
+    return groups[0]
+
+
+def topology(params: KubernetesParams, inventory: Inventory) -> Topology:
+    """Sort the machines by their roles and find the cluster's address.
+
+    :raises InventoryError: when they cannot make a cluster
+    """
+    masters = tuple(n for n in inventory.nodes if group_of(n, params) is params.master)
+    if not masters:
+        raise InventoryError(f"no machine has the CP {params.master.nic_cp_name} of a master")
+    virtual = params.cluster_cp_name in inventory.shared
+    if virtual and len(masters) < _FEWEST_BALANCED_MASTERS:
+        raise InventoryError(
+            f"{len(masters)} masters behind a virtual IP: there must be at least "
+            f"{_FEWEST_BALANCED_MASTERS}"
+        )
+    if not virtual and len(masters) > 1:
+        raise InventoryError(
+            f"{len(masters)} masters need a virtual IP: cluster_cp_name has to name a port that "
+            f"belongs to no machine, and {params.cluster_cp_name} does"
+        )
+    known = {**masters[0].addresses, **inventory.shared}
+
+    def address(cp: str) -> str:
+        if cp not in known:
+            raise InventoryError(f"Heat shows no address of {cp}")
+        return known[cp]
+
+    cluster_address = address(params.cluster_cp_name)
+    fip = params.cluster_fip_name
+    return Topology(
+        masters=masters,
+        workers=tuple(n for n in inventory.nodes if n not in masters),
+        address=cluster_address,
+        public=address(fip) if fip else cluster_address,
+        virtual=virtual,
+    )
+
+
+@dataclass(frozen=True)
+class VimAccount:
+    """What Tacker needs to use the cluster: a bearer token, and its CA (PEM)."""
+
+    url: str
+    token: Secret
+    ca: str
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """What a machine needs to join: a short-lived token, and the CA to trust.
+
+    ``certificate_key`` lets masters fetch the control plane's certificates.
+    """
+
+    token: Secret
+    certificate_key: Secret
+    ca_hash: str
+
+
+@dataclass
+class Cluster:
+    """The cluster while an operation works on it; phases leave here what later ones need.
+
+    ``members`` are the masters that belong to the control plane, by node name.
+    ``lock`` is held to give the first invitation, ``control_plane`` while a
+    master joins: etcd takes one new member at a time, and none after one that
+    ``failed_master`` names. ``pod_shares`` maps node names to their shares of
+    the pods' network and their addresses.
+    """
+
+    params: KubernetesParams
+    topology: Topology
+    hosts: Sequence[Host]
+    members: set[str] = field(default_factory=set)
+    invitation: Invitation | None = None
+    failed_master: str = ""
+    pod_shares: Mapping[str, tuple[str, str]] | None = None
+    account: VimAccount | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    control_plane: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def runtime(self) -> ContainerRuntime:
+        return runtime_of(self.params)
+
+    @property
+    def proxy(self) -> Proxy | None:
+        """The proxy, with all that is inside the cluster going direct."""
+        proxy = self.params.proxy
+        if proxy is None:
+            return None
+        inside = ["127.0.0.1", "localhost", ".svc", ".cluster.local", self.topology.address]
+        inside += [str(self.params.pod_cidr), str(self.params.service_cidr)]
+        inside += [self.address(host) for host in self.hosts]
+        listed = tuple(dict.fromkeys([*proxy.no_proxy, *inside]))
+        return dataclasses.replace(proxy, no_proxy=listed)
+
+    @property
+    def masters(self) -> list[Host]:
+        return [host for host in self.hosts if self.is_master(host)]
+
+    @property
+    def lead(self) -> Host:
+        """The master on which the cluster is asked and changed: a member, if there is one."""
+        masters = self.masters
+        return next((m for m in masters if self.name(m) in self.members), masters[0])
+
+    def is_master(self, host: Host) -> bool:
+        return host.node in self.topology.masters
+
+    def address(self, host: Host) -> str:
+        """The machine's address in the cluster."""
+        return host.node.address(group_of(host.node, self.params).nic_cp_name)
+
+    def name(self, host: Host) -> str:
+        """The machine's node name: of its server's id, so that no two are ever alike."""
+        role = "master" if self.is_master(host) else "worker"
+        return f"{role}-{host.node.server_id.replace('-', '')[:12]}"

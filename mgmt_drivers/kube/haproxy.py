@@ -1,0 +1,69 @@
+"""HAProxy in front of the masters' apiservers."""
+
+from collections.abc import Sequence
+
+from mgmt_drivers.host import files
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube.cluster import API_PORT, BALANCED_PORT
+
+PACKAGE = "haproxy"
+HEALTH_PORT = 16444  # on the loopback address: whether HAProxy itself answers
+_CONFIG = "/etc/haproxy/haproxy.cfg"
+
+# Long timeouts: `kubectl logs --follow` may be silent for minutes.
+_HEAD = f"""\
+# Written by tacker-mgmt-drivers.
+global
+    log /dev/log local0
+    user haproxy
+    group haproxy
+
+defaults
+    log global
+    option dontlognull
+    timeout connect 5s
+    timeout check 5s
+    timeout client 15m
+    timeout server 15m
+
+frontend health
+    mode http
+    bind 127.0.0.1:{HEALTH_PORT}
+    monitor-uri /healthz
+
+frontend kubernetes
+    mode tcp
+    bind *:{BALANCED_PORT}
+    default_backend masters
+
+backend masters
+    mode tcp
+    balance roundrobin
+    option httpchk GET /readyz
+    http-check expect status 200
+    default-server check check-ssl verify none inter 2s fall 3 rise 1
+    default-server on-marked-down shutdown-sessions
+"""
+
+
+def render(masters: Sequence[tuple[str, str]]) -> str:
+    """The configuration for masters, given by node name and address."""
+    return _HEAD + "".join(f"    server {name} {ip}:{API_PORT}\n" for name, ip in masters)
+
+
+def is_configured(host: Host, config: str) -> bool:
+    return files.has(host, _CONFIG, config) and host.ask("systemctl", "is-active", PACKAGE).ok
+
+
+def configure(host: Host, config: str) -> None:
+    """Bring HAProxy to a configuration, without cutting connections where it runs.
+
+    One that HAProxy does not accept is never put in the place of a good one.
+    """
+    candidate = f"{_CONFIG}.candidate"
+    files.write(host, candidate, config)
+    host.sudo("haproxy", "-c", "-q", "-f", candidate)
+    files.write(host, _CONFIG, config)
+    host.sudo("rm", candidate)
+    host.sudo("systemctl", "enable", "--quiet", PACKAGE)
+    host.sudo("systemctl", "reload-or-restart", PACKAGE)

@@ -1,0 +1,96 @@
+"""keepalived: which master holds the cluster's virtual IP (VRRP, RFC 5798)."""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mgmt_drivers.errors import InventoryError
+from mgmt_drivers.host import files
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube.haproxy import HEALTH_PORT
+
+PACKAGE = "keepalived"
+_CONFIG = "/etc/keepalived/keepalived.conf"
+_CHECK = "/etc/keepalived/check_haproxy.sh"
+_HIGHEST_PRIORITY = 200
+
+_CHECK_SCRIPT = f"""\
+#!/bin/bash
+# Whether this machine's HAProxy answers. Written by tacker-mgmt-drivers.
+exec 3<>/dev/tcp/127.0.0.1/{HEALTH_PORT} || exit 1
+printf 'GET /healthz HTTP/1.0\\r\\n\\r\\n' >&3
+read -r _ status _ <&3
+[ "$status" = 200 ]
+"""
+
+
+@dataclass(frozen=True)
+class Router:
+    """One master's part: its address and interface, those of the others, its rank from 0."""
+
+    address: str
+    interface: str
+    peers: Sequence[str]
+    rank: int
+
+
+def render(router: Router, virtual_ip: str) -> str:
+    """The configuration: unicast, for clouds drop multicast; whoever holds the VIP keeps it."""
+    peers = "".join(f"        {peer}\n" for peer in router.peers)
+    return f"""\
+# Written by tacker-mgmt-drivers.
+global_defs {{
+    enable_script_security
+    script_user nobody
+}}
+
+vrrp_script haproxy {{
+    script "{_CHECK}"
+    interval 2
+    timeout 2
+    fall 2
+    rise 1
+}}
+
+vrrp_instance kubernetes {{
+    state BACKUP
+    nopreempt
+    interface {router.interface}
+    virtual_router_id {_router_id(virtual_ip)}
+    priority {_HIGHEST_PRIORITY - router.rank}
+    advert_int 1
+    unicast_src_ip {router.address}
+    unicast_peer {{
+{peers}    }}
+    virtual_ipaddress {{
+        {virtual_ip}/32
+    }}
+    track_script {{
+        haproxy
+    }}
+}}
+"""
+
+
+def _router_id(virtual_ip: str) -> int:
+    """1 to 255, of the VIP: clusters in one network differ, and it never changes."""
+    return int(ipaddress.IPv4Address(virtual_ip)) % 255 + 1
+
+
+def interface_of(host: Host, address: str) -> str:
+    """Name of the interface that has the address."""
+    words = host.run("ip", "-o", "-4", "address", "show", "to", f"{address}/32").split()
+    if len(words) < 2:
+        raise InventoryError(f"no interface of the machine has the address {address}")
+    return words[1]
+
+
+def is_configured(host: Host, config: str) -> bool:
+    return files.has(host, _CONFIG, config) and host.ask("systemctl", "is-active", PACKAGE).ok
+
+
+def configure(host: Host, config: str) -> None:
+    files.write(host, _CHECK, _CHECK_SCRIPT, "0755")
+    files.write(host, _CONFIG, config)
+    host.sudo("systemctl", "enable", "--quiet", PACKAGE)
+    host.sudo("systemctl", "reload-or-restart", PACKAGE)

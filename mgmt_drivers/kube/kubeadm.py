@@ -1,0 +1,222 @@
+"""kubeadm on a machine: its configuration files, init, join and reset.
+
+The files follow kubeadm's API reference (kubeadm.k8s.io): v1beta4 writes extra
+arguments as a list, the versions before it as a mapping. They reach kubeadm on
+its standard input, for they hold tokens.
+"""
+
+import hashlib
+import secrets
+import string
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import kubectl
+from mgmt_drivers.kube.cluster import API_PORT, STATE_FOLDER, Cluster, Invitation
+from mgmt_drivers.secret import Secret
+
+_LIMIT = 600.0  # seconds for one init or join
+CA_PATH = "/etc/kubernetes/pki/ca.crt"
+_MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
+_TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
+
+# One at a time on a machine: a kubeadm whose connection broke may still run. What
+# it left half done is reset, which is safe for a machine that never became a member.
+_RUN = """set -e
+member=$1 socket=$2; shift 2
+mkdir -p "${member%/*}"
+exec 9>/run/lock/tacker-mgmt-drivers.kubeadm
+flock 9
+[ ! -e "$member" ] || exit 0
+if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/bootstrap-kubelet.conf ] ||
+    [ -e /etc/kubernetes/pki/ca.crt ]; then
+    kubeadm reset --force --cri-socket "$socket" </dev/null >/dev/null 2>&1
+fi
+"$@" 9>&-
+touch "$member"
+"""
+
+
+def is_member(host: Host) -> bool:
+    """Whether this machine has become part of its cluster."""
+    return host.ask("test", "-e", _MEMBER).ok
+
+
+def version(host: Host) -> str:
+    """The installed release, such as v1.33.2."""
+    return host.sudo("kubeadm", "version", "--output", "short").strip()
+
+
+def images(host: Host, cluster: Cluster) -> list[str]:
+    """References of the images that this release of Kubernetes is made of."""
+    words = ["kubeadm", "config", "images", "list", "--kubernetes-version", version(host)]
+    if cluster.params.image_repository:
+        words += ["--image-repository", cluster.params.image_repository.reference]
+    return host.sudo(*words).split()
+
+
+def init(host: Host, cluster: Cluster, *, with_dns: bool, sets_conntrack: bool) -> None:
+    """Make this machine the first master."""
+    words = ["kubeadm", "init", "--config", "/dev/stdin"]
+    words += _ignored(host)
+    if not with_dns:
+        words += ["--skip-phases", "addon/coredns"]
+    config = _init_config(host, cluster, version(host), sets_conntrack)
+    _run(host, cluster, words, config)
+
+
+def invite(host: Host, cluster: Cluster) -> Invitation:
+    """Make a token on a master, and upload the control plane's certificates."""
+    ca = host.sudo("cat", CA_PATH)
+    invitation = Invitation(_new_token(), Secret(secrets.token_hex(32)), _hash_of(ca))
+    init_part = {
+        **_header(cluster, "InitConfiguration"),
+        "bootstrapTokens": [{"token": invitation.token.reveal(), "ttl": _TOKEN_LIFETIME}],
+        "certificateKey": invitation.certificate_key.reveal(),
+        "nodeRegistration": _registration(host, cluster),
+    }
+    cluster_part = _cluster_config(cluster, version(host))
+    config = _documents([init_part, cluster_part])
+    host.sudo("kubeadm", "token", "create", "--config", "/dev/stdin", stdin=config)
+    words = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
+    host.sudo(*words, "--config", "/dev/stdin", stdin=config)
+    return invitation
+
+
+def join(host: Host, cluster: Cluster, invitation: Invitation) -> None:
+    """Join a machine to the cluster, a master as part of the control plane."""
+    words = ["kubeadm", "join", "--config", "/dev/stdin", *_ignored(host)]
+    config: dict[str, Any] = {
+        **_header(cluster, "JoinConfiguration"),
+        "nodeRegistration": _registration(host, cluster),
+        "discovery": {
+            "bootstrapToken": {
+                "token": invitation.token.reveal(),
+                "apiServerEndpoint": _endpoint(cluster),
+                "caCertHashes": [invitation.ca_hash],
+            }
+        },
+    }
+    if cluster.is_master(host):
+        config["controlPlane"] = {
+            "localAPIEndpoint": _local_endpoint(host, cluster),
+            "certificateKey": invitation.certificate_key.reveal(),
+        }
+    _run(host, cluster, words, _documents([config]))
+
+
+def revoke(host: Host, invitation: Invitation) -> None:
+    """Make an invitation worthless: delete its token and the uploaded certificates."""
+    token_id = invitation.token.reveal().partition(".")[0]  # the part that is no secret
+    host.sudo("kubeadm", "token", "delete", token_id)
+    kubectl.delete(host, "secret", "kubeadm-certs", "kube-system")
+
+
+def _run(host: Host, cluster: Cluster, words: Sequence[str], config: Secret) -> None:
+    arguments = (_MEMBER, _socket(cluster), *words)
+    host.sudo("bash", "-c", _RUN, "bash", *arguments, stdin=config, timeout=_LIMIT)
+
+
+def _ignored(host: Host) -> list[str]:
+    """Complaints of kubeadm's that do not matter here.
+
+    The images were pulled before, and only CoreDNS may be missing. crictl is
+    wanted by releases before 1.31, yet used for pulling and for reset only.
+    """
+    names = ["ImagePull"]
+    if not host.ask("sh", "-c", "command -v crictl").ok:
+        names.append("FileExisting-crictl")
+    return ["--ignore-preflight-errors", ",".join(names)]
+
+
+def _new_token() -> Secret:
+    alphabet = string.ascii_lowercase + string.digits
+    letters = "".join(secrets.choice(alphabet) for _ in range(22))
+    return Secret(f"{letters[:6]}.{letters[6:]}")
+
+
+def _hash_of(ca: str) -> str:
+    """The hash by which kubeadm pins a CA: of its public key (RFC 7469)."""
+    key = x509.load_pem_x509_certificate(ca.encode()).public_key()
+    der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return f"sha256:{hashlib.sha256(der).hexdigest()}"
+
+
+def _init_config(host: Host, cluster: Cluster, release: str, sets_conntrack: bool) -> Secret:
+    first = {
+        **_header(cluster, "InitConfiguration"),
+        # kubeadm would make a token that is good for a day; machines that join
+        # are given one of their own.
+        "bootstrapTokens": [{"token": _new_token().reveal(), "ttl": "1s"}],
+        "nodeRegistration": _registration(host, cluster),
+        "localAPIEndpoint": _local_endpoint(host, cluster),
+    }
+    kubelet = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "cgroupDriver": "systemd",
+    }
+    proxy: dict[str, Any] = {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+    }
+    if not sets_conntrack:
+        proxy["conntrack"] = {"maxPerCore": 0, "min": 0}  # leave them as they are
+    return _documents([first, _cluster_config(cluster, release), kubelet, proxy])
+
+
+def _cluster_config(cluster: Cluster, release: str) -> dict[str, Any]:
+    names = {cluster.topology.address, cluster.topology.public}
+    config: dict[str, Any] = {
+        **_header(cluster, "ClusterConfiguration"),
+        "kubernetesVersion": release,
+        "controlPlaneEndpoint": _endpoint(cluster),
+        "networking": {
+            "podSubnet": str(cluster.params.pod_cidr),
+            "serviceSubnet": str(cluster.params.service_cidr),
+        },
+        "apiServer": {"certSANs": sorted(names)},
+    }
+    if cluster.params.image_repository:
+        config["imageRepository"] = cluster.params.image_repository.reference
+    return config
+
+
+def _header(cluster: Cluster, kind: str) -> dict[str, str]:
+    return {"apiVersion": f"kubeadm.k8s.io/{cluster.params.series.kubeadm_api}", "kind": kind}
+
+
+def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
+    arguments = {"node-ip": cluster.address(host)}
+    return {
+        "name": cluster.name(host),
+        "criSocket": _socket(cluster),
+        "kubeletExtraArgs": _extra_arguments(cluster, arguments),
+    }
+
+
+def _extra_arguments(cluster: Cluster, arguments: Mapping[str, str]) -> Any:
+    if cluster.params.series.kubeadm_api in ("v1beta2", "v1beta3"):
+        return dict(arguments)
+    return [{"name": name, "value": value} for name, value in arguments.items()]
+
+
+def _socket(cluster: Cluster) -> str:
+    return cluster.params.series.socket_scheme + cluster.runtime.socket
+
+
+def _endpoint(cluster: Cluster) -> str:
+    return f"{cluster.topology.address}:{cluster.topology.port}"
+
+
+def _local_endpoint(host: Host, cluster: Cluster) -> dict[str, Any]:
+    return {"advertiseAddress": cluster.address(host), "bindPort": API_PORT}
+
+
+def _documents(documents: Sequence[Mapping[str, Any]]) -> Secret:
+    return Secret(yaml.safe_dump_all(documents, sort_keys=False))

@@ -1,0 +1,102 @@
+"""The class that Tacker loads for the Kubernetes cluster VNF; the same bytes lie in the CSAR."""
+
+from oslo_utils import uuidutils
+from tacker import objects
+from tacker.nfvo.nfvo_plugin import NfvoPlugin
+
+from mgmt_drivers import kubernetes
+from mgmt_drivers.tacker_v1 import MgmtDriver, lcm_request, surroundings
+
+_TYPE = "kubernetes"
+
+
+class KubernetesMgmtDriver(MgmtDriver):
+    """Hooks that are not here do nothing."""
+
+    name = "mgmt-drivers-kubernetes"
+    description = "Management driver for a kubeadm Kubernetes cluster"
+    user_data = ("UserData/k8s_cluster_user_data.py", "KubernetesClusterUserData")
+
+    def instantiate_start(
+        self, context, vnf_instance, instantiate_vnf_request, grant, grant_request, **kwargs
+    ):
+        source = instantiate_vnf_request
+        kubernetes.validate(
+            lcm_request("instantiate", context, vnf_instance, source, with_vim=False),
+            lambda name: any(
+                vim["description"] != _description(vnf_instance)
+                for vim in _vims(context, name=name)
+            ),
+        )
+        self.add_user_data(source)
+
+    def instantiate_end(
+        self, context, vnf_instance, instantiate_vnf_request, grant, grant_request, **kwargs
+    ):
+        vim = kubernetes.instantiate(
+            lcm_request("instantiate", context, vnf_instance, instantiate_vnf_request),
+            surroundings(vnf_instance),
+        )
+        _register(context, vnf_instance, vim)
+
+    def terminate_start(
+        self, context, vnf_instance, terminate_vnf_request, grant, grant_request, **kwargs
+    ):
+        _unregister(context, vnf_instance)
+
+    def terminate_end(
+        self, context, vnf_instance, terminate_vnf_request, grant, grant_request, **kwargs
+    ):
+        # Also the end of a rollback, which has no terminate_start.
+        _unregister(context, vnf_instance)
+
+
+def _description(vnf_instance):
+    """By which a VIM is known as this VNF's, whatever an operation that failed has lost."""
+    return f"Kubernetes cluster of VNF instance {vnf_instance.id}"
+
+
+def _vims(context, **wanted):
+    filters = {key: [value] for key, value in wanted.items()}
+    return NfvoPlugin().get_vims(context, filters=filters)
+
+
+def _register(context, vnf_instance, vim):
+    _unregister(context, vnf_instance)  # one that an attempt before this made
+    created = NfvoPlugin().create_vim(
+        context,
+        {
+            "vim": {
+                "name": vim.name,
+                "description": _description(vnf_instance),
+                "type": _TYPE,
+                "auth_url": vim.account.url,
+                "auth_cred": {
+                    "bearer_token": vim.account.token.reveal(),
+                    "ssl_ca_cert": vim.account.ca,
+                },
+                "vim_project": {"name": "default"},
+                "is_default": False,
+                "tenant_id": vnf_instance.tenant_id,
+            }
+        },
+    )
+    connection = objects.VimConnectionInfo(
+        id=uuidutils.generate_uuid(),
+        vim_id=created["id"],
+        vim_type=_TYPE,
+        access_info={"auth_url": vim.account.url},
+        interface_info=None,
+    )
+    vnf_instance.vim_connection_info = [*vnf_instance.vim_connection_info, connection]
+    vnf_instance.save()
+
+
+def _unregister(context, vnf_instance):
+    """Remove the VIM of this VNF and its entries in the instance, as far as they are there."""
+    for vim in _vims(context, description=_description(vnf_instance)):
+        NfvoPlugin().delete_vim(context, vim["id"])
+    kept = [c for c in vnf_instance.vim_connection_info if c.vim_type != _TYPE]
+    if len(kept) != len(vnf_instance.vim_connection_info):
+        vnf_instance.vim_connection_info = kept
+        vnf_instance.save()

@@ -1,0 +1,290 @@
+"""The parameter ``k8s_cluster_installation_param``."""
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from mgmt_drivers.kube import series
+from mgmt_drivers.package import address_names
+from mgmt_drivers.params.proxy import Proxy, read_proxy
+from mgmt_drivers.params.reader import Faults, Reader
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh import keys
+
+NAME = "k8s_cluster_installation_param"
+DEFAULT_POD_CIDR = "192.168.0.0/16"
+DEFAULT_SERVICE_CIDR = "10.96.0.0/12"
+CONTAINERD, DOCKER = "containerd", "docker"
+
+# Each node gets a /24 of the pod network: kubeadm's default.
+_LONGEST_POD_PREFIX = 22
+_VIM_NAME_LIMIT = 255  # of Tacker's database
+
+
+@dataclass(frozen=True)
+class NodeGroup:
+    """The machines of one role: by which CPs and as whom they are reached.
+
+    ``ssh_cp_name`` may name a floating IP of the BaseHOT.
+    """
+
+    ssh_cp_name: str
+    nic_cp_name: str
+    username: str
+    password: Secret | None
+    private_key: Secret | None
+
+
+@dataclass(frozen=True)
+class PackageRepository:
+    """An apt repository laid out flat, as the Kubernetes project's own are.
+
+    ``key`` is the ASCII-armored key that signs it; without one, it is fetched
+    from the repository over https.
+    """
+
+    url: str
+    key: Path | None = None
+
+
+@dataclass(frozen=True)
+class ImageRepository:
+    """Where Kubernetes' images lie, such as ``registry.example.com:5000/k8s``."""
+
+    reference: str
+    plain_http: bool = False
+
+    @property
+    def server(self) -> str:
+        """Host and port."""
+        return self.reference.partition("/")[0]
+
+
+@dataclass(frozen=True)
+class KubernetesParams:
+    """What the cluster is to be.
+
+    ``version`` is a release (1.33.2) or a series (1.33: its newest release).
+    Without ``image_repository``, kubeadm's default is used; without
+    ``cni_manifest``, the routed bridge of :mod:`mgmt_drivers.kube.pod_network`.
+    """
+
+    script: Path
+    master: NodeGroup
+    worker: NodeGroup
+    cluster_cp_name: str
+    package_repository: PackageRepository
+    vim_name: str | None = None
+    cluster_fip_name: str | None = None
+    pod_cidr: ipaddress.IPv4Network = ipaddress.IPv4Network(DEFAULT_POD_CIDR)
+    service_cidr: ipaddress.IPv4Network = ipaddress.IPv4Network(DEFAULT_SERVICE_CIDR)
+    proxy: Proxy | None = None
+    version: str = series.DEFAULT_VERSION
+    image_repository: ImageRepository | None = None
+    container_runtime: str = CONTAINERD
+    cni_manifest: Path | None = None
+
+    @property
+    def series(self) -> series.Series:
+        found = series.of(self.version)
+        assert found
+        return found
+
+    def secrets(self) -> Iterator[Secret]:
+        """Every secret in here, for masking what machines print."""
+        for group in (self.master, self.worker):
+            yield from filter(None, (group.password, group.private_key))
+        if self.proxy:
+            yield from filter(None, (self.proxy.http, self.proxy.https))
+
+
+def read_params(request: LcmRequest) -> KubernetesParams:
+    """Read and check the parameters against the VNFD, the BaseHOT and the package's files.
+
+    :raises ParameterError: with every fault, each with its path
+    """
+    faults = Faults()
+    values = request.additional_params.get(NAME)
+    if values is None:
+        faults.add(NAME, "missing in additionalParams")
+        faults.raise_if_any()
+    params = _read(Reader(values, NAME, faults), request)
+    faults.raise_if_any()
+    return params
+
+
+def _read(reader: Reader, request: LcmRequest) -> KubernetesParams:
+    cps = request.cps | address_names(request.package, request.flavour)
+    # An empty object stands for a missing one: what it lacks is a fault each.
+    master = reader.required_section("master_node")
+    worker = reader.required_section("worker_node")
+    version = _read_version(reader)
+    params = KubernetesParams(
+        script=_required_file(reader, "script_path", request.package),
+        vim_name=_read_vim_name(reader),
+        master=_read_group(master, request, cps),
+        worker=_read_group(worker, request, cps),
+        cluster_cp_name=_cp(master, "cluster_cp_name", cps),
+        cluster_fip_name=_optional_cp(master, "cluster_fip_name", cps),
+        pod_cidr=master.network("pod_cidr", DEFAULT_POD_CIDR),
+        service_cidr=master.network("cluster_cidr", DEFAULT_SERVICE_CIDR),
+        proxy=read_proxy(reader.section("proxy"), of_cluster=True),
+        version=version,
+        package_repository=_read_package_repository(reader, version, request.package),
+        image_repository=_read_image_repository(reader),
+        container_runtime=_read_runtime(reader, version),
+        cni_manifest=_read_manifest(reader, "cni_manifest_path", request.package),
+    )
+    for section in (master, worker, reader):
+        section.end()
+    _check_networks(params, master)
+    if params.master.nic_cp_name and params.master.nic_cp_name == params.worker.nic_cp_name:
+        worker.fault("nic_cp_name", "must be another CP than that of master_node")
+    return params
+
+
+def _read_group(reader: Reader, request: LcmRequest, cps: frozenset[str]) -> NodeGroup:
+    aspect = reader.optional_text("aspect_id")
+    if aspect and aspect not in request.aspects:
+        known = ", ".join(sorted(request.aspects)) or "none"
+        reader.fault("aspect_id", f"the VNFD has no scaling aspect {aspect}; it has: {known}")
+    private_key = _read_private_key(reader)
+    return NodeGroup(
+        ssh_cp_name=_cp(reader, "ssh_cp_name", cps),
+        nic_cp_name=_cp(reader, "nic_cp_name", cps),
+        username=reader.text("username"),
+        password=_read_password(reader, needed=private_key is None),
+        private_key=private_key,
+    )
+
+
+def _read_password(reader: Reader, needed: bool) -> Secret | None:
+    """The password; with a private key it is for sudo, and may be left out."""
+    given = reader.has("password")
+    return reader.secret("password") if given or needed else None
+
+
+def _read_private_key(reader: Reader) -> Secret | None:
+    if not reader.has("private_key"):
+        return None
+    key = Secret(reader.text("private_key"))
+    try:
+        keys.load(key)
+    except ValueError as error:
+        reader.fault("private_key", str(error))
+    return key
+
+
+def _cp(reader: Reader, key: str, cps: frozenset[str]) -> str:
+    name = reader.text(key)
+    if name and name not in cps:
+        known = ", ".join(sorted(cps)) or "none"
+        reader.fault(key, f"neither VNFD nor BaseHOT has a CP {name}; they have: {known}")
+    return name
+
+
+def _optional_cp(reader: Reader, key: str, cps: frozenset[str]) -> str | None:
+    return _cp(reader, key, cps) if reader.has(key) else None
+
+
+def _required_file(reader: Reader, key: str, package: Path) -> Path:
+    if not reader.has(key) and reader.usable:
+        reader.fault(key, "missing")
+    return reader.file(key, package) or package
+
+
+def _read_vim_name(reader: Reader) -> str | None:
+    name = reader.optional_text("vim_name")
+    if name and len(name) > _VIM_NAME_LIMIT:
+        reader.fault("vim_name", f"must not be longer than {_VIM_NAME_LIMIT} characters")
+    return name
+
+
+def _read_version(reader: Reader) -> str:
+    version = reader.optional_text("kubernetes_version") or series.DEFAULT_VERSION
+    if series.of(version) is None:
+        names = list(series.SUPPORTED)
+        reader.fault(
+            "kubernetes_version",
+            f"must be a series or a release, such as {series.DEFAULT_VERSION} or "
+            f"{series.DEFAULT_VERSION}.1, from {names[0]} to {names[-1]}",
+        )
+        return series.DEFAULT_VERSION
+    return version.removeprefix("v")
+
+
+def _read_package_repository(reader: Reader, version: str, package: Path) -> PackageRepository:
+    found = series.of(version)
+    assert found
+    default = PackageRepository(f"https://pkgs.k8s.io/core:/stable:/v{found.name}/deb/")
+    section = reader.section("package_repository")
+    if section is None:
+        return default
+    url = section.url("url")
+    if url is None and section.usable:
+        section.fault("url", "missing")
+    key = section.file("key_path", package)
+    address = url.reveal() if url else default.url
+    if "@" in address:
+        section.fault("url", "must not carry a user name or password")
+    if address.startswith("http://") and not section.has("key_path"):
+        section.fault("key_path", "missing: over http, no key can be fetched that is to be trusted")
+    section.end()
+    return PackageRepository(address.rstrip("/") + "/", key)
+
+
+def _read_image_repository(reader: Reader) -> ImageRepository | None:
+    value = reader.optional_text("image_repository")
+    if value is None:
+        return None
+    scheme, separator, rest = value.rpartition("://")
+    reference = rest.rstrip("/")
+    allowed = all(c.isalnum() or c in ".-_:/" for c in reference)
+    if not reference or not allowed or (separator and scheme not in ("http", "https")):
+        reader.fault(
+            "image_repository",
+            "must be like registry.example.com:5000/kubernetes, with http:// before it when the "
+            "registry speaks plain HTTP",
+        )
+    return ImageRepository(reference, plain_http=scheme == "http")
+
+
+def _read_runtime(reader: Reader, version: str) -> str:
+    runtime = reader.choice("container_runtime", (CONTAINERD, DOCKER), CONTAINERD)
+    found = series.of(version)
+    if runtime == DOCKER and found and not found.dockershim:
+        reader.fault(
+            "container_runtime",
+            f"Kubernetes {found.name} has no support for Docker; use containerd",
+        )
+    return runtime
+
+
+def _read_manifest(reader: Reader, key: str, package: Path) -> Path | None:
+    path = reader.file(key, package)
+    if path is None:
+        return None
+    try:
+        documents = [doc for doc in yaml.safe_load_all(path.read_text()) if doc is not None]
+    except (yaml.YAMLError, UnicodeDecodeError):
+        documents = []
+    if not documents or not all(isinstance(d, dict) and "kind" in d for d in documents):
+        reader.fault(key, "is not a file of Kubernetes objects in YAML")
+    return path
+
+
+def _check_networks(params: KubernetesParams, master: Reader) -> None:
+    if params.pod_cidr.prefixlen > _LONGEST_POD_PREFIX:
+        master.fault(
+            "pod_cidr", f"each node takes a /24 of it: use /{_LONGEST_POD_PREFIX} or larger"
+        )
+    if params.pod_cidr.overlaps(params.service_cidr):
+        master.fault("cluster_cidr", f"overlaps with pod_cidr {params.pod_cidr}")
+    nodes = params.proxy.node_cidr if params.proxy else None
+    for key, network in (("pod_cidr", params.pod_cidr), ("cluster_cidr", params.service_cidr)):
+        if nodes and ipaddress.IPv4Network(nodes, strict=False).overlaps(network):
+            master.fault(key, f"overlaps with k8s_node_cidr {nodes}")

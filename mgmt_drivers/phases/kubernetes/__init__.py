@@ -1,0 +1,1 @@
+"""Phases that turn machines into a Kubernetes cluster."""

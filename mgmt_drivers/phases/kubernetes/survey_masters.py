@@ -1,0 +1,20 @@
+"""Learn which masters are members of the control plane already."""
+
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import kubeadm
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.phase import Phase
+
+
+class SurveyMasters(Phase[Cluster]):
+    """Read-only: an operation that is tried again goes on where it stopped."""
+
+    title = "survey the masters"
+
+    def needed(self, host: Host, context: Cluster) -> bool:
+        if context.is_master(host) and kubeadm.is_member(host):
+            context.members.add(context.name(host))
+        return False
+
+    def apply(self, host: Host, context: Cluster) -> None:
+        """Nothing is ever to be done."""

@@ -1,0 +1,22 @@
+"""Private keys for logging in."""
+
+import io
+
+import paramiko
+
+from mgmt_drivers.secret import Secret
+
+_TYPES = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
+
+
+def load(key: Secret) -> paramiko.PKey:
+    """A private key from its text (OpenSSH or PEM), without a passphrase.
+
+    :raises ValueError: when it is none
+    """
+    for kind in _TYPES:
+        try:
+            return kind.from_private_key(io.StringIO(key.reveal()))
+        except (paramiko.SSHException, ValueError, IndexError, TypeError):
+            continue
+    raise ValueError("not an SSH private key without a passphrase (ed25519, ECDSA or RSA)")

@@ -1,0 +1,108 @@
+"""What the classes that Tacker's v1 API loads have in common.
+
+They only translate: Tacker's objects into a request, and what was learned back
+into the VNF instance.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+from tacker.vnflcm import utils as vnflcm_utils
+from tacker.vnfm import vim_client
+from tacker.vnfm.mgmt_drivers import vnflcm_noop
+
+from mgmt_drivers import request
+from mgmt_drivers.driver import Surroundings
+
+_HOST_KEYS = "mgmt_driver_ssh_host_keys"  # key of VnfInstance.vnf_metadata
+_OPTIONS = [
+    cfg.StrOpt(
+        "trace_dir",
+        default="/var/log/tacker/mgmt_drivers",
+        help="Folder for the JSON-lines traces of operations; empty for none.",
+    )
+]
+cfg.CONF.register_opts(_OPTIONS, "mgmt_drivers")
+
+
+class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
+    """Hooks that a subclass has not do nothing.
+
+    ``name`` is the entry point's. ``user_data`` holds file and class that
+    Tacker's v1 API wants in every request, for those that leave them out.
+    """
+
+    name: str
+    description: str
+    user_data: tuple[str, str]
+
+    def get_type(self) -> str:
+        return self.name
+
+    def get_name(self) -> str:
+        return self.name
+
+    def get_description(self) -> str:
+        return self.description
+
+    def heal_start(
+        self,
+        context: Any,
+        vnf_instance: Any,
+        heal_vnf_request: Any,
+        grant: Any,
+        grant_request: Any,
+        **kwargs: Any,
+    ) -> None:
+        # Heal of the whole VNF instantiates anew, from what Tacker kept of the
+        # instantiate request: that lacks what instantiate_start added.
+        self.add_user_data(vnf_instance.instantiated_vnf_info)
+
+    def add_user_data(self, source: Any) -> None:
+        file, name = self.user_data
+        default = {"lcm-operation-user-data": file, "lcm-operation-user-data-class": name}
+        source.additional_params = {**default, **(source.additional_params or {})}
+
+
+def lcm_request(
+    operation: str, context: Any, vnf_instance: Any, source: Any, with_vim: bool = True
+) -> request.LcmRequest:
+    """The request of an operation.
+
+    :param source: what holds the instantiate request's parameters: that request, or
+        the ``instantiated_vnf_info`` in which Tacker keeps them
+    """
+    package = vnflcm_utils._get_vnf_package_path(context, vnf_instance.vnfd_id)
+    return request.from_v1(
+        operation,
+        vnf_instance,
+        source.additional_params or {},
+        vnflcm_utils.get_vnfd_dict(context, vnf_instance.vnfd_id, source.flavour_id),
+        Path(package),
+        flavour=source.flavour_id,
+        vim=_vim(context, vnf_instance) if with_vim else None,
+        host_keys=json.loads((vnf_instance.vnf_metadata or {}).get(_HOST_KEYS, "{}")),
+    )
+
+
+def surroundings(vnf_instance: Any) -> Surroundings:
+    """Tacker's configuration, and the VNF instance as the place for host keys."""
+
+    def save_host_keys(keys: Mapping[str, str]) -> None:
+        kept = {**(vnf_instance.vnf_metadata or {}), _HOST_KEYS: json.dumps(keys)}
+        vnf_instance.vnf_metadata = kept
+        vnf_instance.save()
+
+    folder = cfg.CONF.mgmt_drivers.trace_dir
+    return Surroundings(Path(folder) if folder else None, save_host_keys)
+
+
+def _vim(context: Any, vnf_instance: Any) -> request.VimAccess:
+    connections = [c for c in vnf_instance.vim_connection_info if c.vim_type == "openstack"]
+    vim_id = connections[0].vim_id if connections else None
+    region = (connections[0].access_info or {}).get("region") if connections else None
+    vim = vim_client.VimClient().get_vim(context, vim_id, region_name=region)
+    return request.vim_access_from_v1(vim)

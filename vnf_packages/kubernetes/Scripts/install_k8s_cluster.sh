@@ -1,0 +1,136 @@
+#!/bin/bash
+# Gives ONE machine (Debian or Ubuntu) its container runtime and the packages of
+# Kubernetes. What spans machines is the management driver's: kubeadm, the load
+# balancer, the pod network.
+#
+# Contract: run as root, any number of times; exit status 0 means that the machine
+# is ready for kubeadm. Settings come as environment variables:
+#   NODE_ROLE            master or worker
+#   CONTAINER_RUNTIME    containerd or docker
+#   KUBERNETES_VERSION   a series (1.33) or a release (1.33.2)
+#   PACKAGE_REPOSITORY   URL of a flat apt repository, ending in a slash
+#   PACKAGE_KEY          file with the ASCII-armored key that signs it; empty: the
+#                        repository's own Release.key, which is fetched by https
+#   IMAGE_REPOSITORY     where Kubernetes' images lie; empty: kubeadm's default
+# A proxy, where there is one, is configured for apt and the runtimes already.
+set -euo pipefail
+: "${NODE_ROLE:?}" "${CONTAINER_RUNTIME:?}" "${KUBERNETES_VERSION:?}" "${PACKAGE_REPOSITORY:?}"
+
+readonly KEYRING=/etc/apt/keyrings/kubernetes.asc
+readonly SOURCE=/etc/apt/sources.list.d/kubernetes.list
+readonly PACKAGES=(kubeadm kubectl kubelet)
+export DEBIAN_FRONTEND=noninteractive
+
+fail() {
+    echo "$*" >&2
+    exit 1
+}
+
+apt() {
+    apt-get -q -o Acquire::Retries=1 -o DPkg::Lock::Timeout=300 "$@"
+}
+
+kernel_settings() {
+    printf 'overlay\nbr_netfilter\n' >/etc/modules-load.d/kubernetes.conf
+    # Kernels that have them built in have no modules to load.
+    modprobe overlay 2>/dev/null || true
+    modprobe br_netfilter 2>/dev/null || true
+    [ -e /proc/sys/net/bridge/bridge-nf-call-iptables ] ||
+        fail "the kernel has no br_netfilter, which kube-proxy needs"
+    cat >/etc/sysctl.d/90-kubernetes.conf <<'CONF'
+net.bridge.bridge-nf-call-iptables = 1
+net.bridge.bridge-nf-call-ip6tables = 1
+net.ipv4.ip_forward = 1
+CONF
+    sysctl -q -p /etc/sysctl.d/90-kubernetes.conf
+    # kubelet refuses to run beside swap.
+    swapoff -a
+    sed -i -E 's/^([^#]\S*\s+\S+\s+swap\s)/#\1/' /etc/fstab
+}
+
+package_source() {
+    mkdir -p "${KEYRING%/*}"
+    if [ -n "${PACKAGE_KEY:-}" ]; then
+        install -m 0644 "$PACKAGE_KEY" "$KEYRING"
+    elif [ ! -s "$KEYRING" ]; then
+        # apt's own downloader uses apt's proxy.
+        /usr/lib/apt/apt-helper download-file "${PACKAGE_REPOSITORY}Release.key" "$KEYRING" ||
+            fail "cannot fetch the key of $PACKAGE_REPOSITORY"
+    fi
+    echo "deb [signed-by=$KEYRING] $PACKAGE_REPOSITORY /" >"$SOURCE"
+    apt update -o APT::Update::Error-Mode=any
+}
+
+# The newest version of kubeadm in the repository that belongs to the series or release.
+package_version() {
+    local found
+    found=$(apt-cache madison kubeadm | awk '{ print $3 }' |
+        grep -E "^${KUBERNETES_VERSION//./\\.}(\.|-|\$)" | head -n 1) ||
+        fail "$PACKAGE_REPOSITORY has no kubeadm $KUBERNETES_VERSION; it has:" \
+            "$(apt-cache madison kubeadm | awk '{ print $3 }' | xargs)"
+    echo "$found"
+}
+
+kubernetes_packages() {
+    local version pinned=()
+    version=$(package_version)
+    for package in "${PACKAGES[@]}"; do
+        pinned+=("$package=$version")
+    done
+    apt install -y --no-install-recommends --allow-change-held-packages "${pinned[@]}"
+    apt-mark hold "${PACKAGES[@]}" >/dev/null
+    # Debian's plugins lie where neither kubelet nor the runtimes look for them.
+    if [ -d /usr/lib/cni ]; then
+        mkdir -p /opt/cni/bin
+        ln -sf /usr/lib/cni/* /opt/cni/bin/
+    fi
+    systemctl enable --quiet kubelet
+}
+
+containerd_runtime() {
+    command -v containerd >/dev/null || apt install -y --no-install-recommends containerd
+    local config=/etc/containerd/config.toml wanted sandbox
+    sandbox=$(kubeadm config images list ${IMAGE_REPOSITORY:+--image-repository "$IMAGE_REPOSITORY"} \
+        --kubernetes-version "$(kubeadm version -o short)" | grep '/pause:')
+    wanted=$(containerd config default | sed -E \
+        -e 's|^( *SystemdCgroup = ).*|\1true|' \
+        -e "s|^( *sandbox(_image)? = ).*|\1\"$sandbox\"|" \
+        -e '/registry\]$/,/^ *\[/ s|^( *config_path = ).*|\1"/etc/containerd/certs.d"|')
+    if [ ! -e "$config" ] || [ "$wanted" != "$(cat "$config")" ]; then
+        mkdir -p "${config%/*}"
+        printf '%s\n' "$wanted" >"$config"
+        systemctl restart containerd
+    fi
+    systemctl enable --quiet --now containerd
+}
+
+docker_runtime() {
+    command -v dockerd >/dev/null || apt install -y --no-install-recommends docker.io
+    local config=/etc/docker/daemon.json
+    # Merged: what the image brought stays.
+    python3 - "$config" <<'PYTHON'
+import json, pathlib, sys
+
+path = pathlib.Path(sys.argv[1])
+before = json.loads(path.read_text() or "{}") if path.exists() else {}
+driver = "native.cgroupdriver"
+others = [word for word in before.get("exec-opts", []) if not word.startswith(driver)]
+after = {**before, "exec-opts": [*others, f"{driver}=systemd"]}
+if after != before:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(after, indent=2) + "\n")
+PYTHON
+    if ! docker info --format '{{.CgroupDriver}}' 2>/dev/null | grep -qx systemd; then
+        systemctl restart docker
+    fi
+    systemctl enable --quiet --now docker
+}
+
+kernel_settings
+package_source
+kubernetes_packages
+case "$CONTAINER_RUNTIME" in
+containerd) containerd_runtime ;;
+docker) docker_runtime ;;
+*) fail "CONTAINER_RUNTIME must be containerd or docker, not $CONTAINER_RUNTIME" ;;
+esac

@@ -1,0 +1,52 @@
+"""Turns an instantiate request into the parameters of the Kubernetes cluster's BaseHOT."""
+
+from typing import Any
+
+from tacker.vnfm.lcm_user_data import utils
+from tacker.vnfm.lcm_user_data.abstract_user_data import AbstractUserData
+
+_DEFAULT_POD_CIDR = "192.168.0.0/16"
+_MASTER_CP = "masterNode_CP1"
+_VIRTUAL_IP_CP = "vip_CP"
+
+
+class KubernetesClusterUserData(AbstractUserData):
+    """The request's lcm-operation-user-data-class."""
+
+    @staticmethod
+    def instantiate(
+        base_hot_dict: dict[str, Any],
+        vnfd_dict: dict[str, Any],
+        inst_req_info: Any,
+        grant_info: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Return the BaseHOT's ``nfv`` parameter, as {'nfv': {'VDU': ..., 'CP': ...}}.
+
+        Image and Nova flavor are those which the VNFD names, unless the grant names an image.
+        """
+        images = utils.create_sw_image_dict(vnfd_dict)
+        images.update(utils.create_vdu_image_dict(grant_info or {}))
+        return utils.create_final_param_dict(
+            utils.create_initial_param_dict(base_hot_dict),
+            utils.create_vdu_flavor_capability_name_dict(vnfd_dict),
+            images,
+            _connection_points(inst_req_info),
+        )
+
+
+def _connection_points(request: Any) -> dict[str, dict[str, Any]]:
+    """Return the network of each connection point, and the pods' network that it lets through.
+
+    Addresses are Neutron's choice: a scaling group cannot give each of its VMs another. The
+    virtual IP, which the guide's requests leave out, lies in the masters' network.
+    """
+    installation = (request.additional_params or {}).get("k8s_cluster_installation_param", {})
+    pod_cidr = installation.get("master_node", {}).get("pod_cidr", _DEFAULT_POD_CIDR)
+    points = {
+        cp.cpd_id: {"network": link.resource_id, "pod_cidr": pod_cidr}
+        for link in request.ext_virtual_links or []
+        for cp in link.ext_cps
+    }
+    if _MASTER_CP in points:
+        points.setdefault(_VIRTUAL_IP_CP, points[_MASTER_CP])
+    return points
