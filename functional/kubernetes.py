@@ -15,7 +15,6 @@ from functional.nodes import Remote
 from functional.report import step
 
 _KEY = "Files/kubernetes.asc"
-_MANIFEST_LIMIT = 120  # seconds
 
 
 def repository_key() -> dict[str, Path]:
@@ -72,7 +71,9 @@ class Cluster:
         configuration.ssl_ca_cert = str(ca)
         configuration.api_key = {"authorization": f"Bearer {token}"}
         api = client.ApiClient(configuration)
-        self.core, self.apps = client.CoreV1Api(api), client.AppsV1Api(api)
+        # The client's types say that anything may be missing.
+        self.core: Any = client.CoreV1Api(api)
+        self.apps: Any = client.AppsV1Api(api)
 
     @classmethod
     def of_vim(cls, url: str, master: Remote, folder: Path) -> "Cluster":
@@ -99,10 +100,14 @@ class Cluster:
             if any(c.type == "Ready" and c.status == "True" for c in node.status.conditions)
         }
 
+    def pods(self, label: str) -> list[Any]:
+        found: list[Any] = self.core.list_namespaced_pod("default", label_selector=label).items
+        return found
+
     @contextmanager
     def web_server(self, name: str, image: str, replicas: int) -> Iterator[int]:
         """Pods that answer with their node's name, behind a NodePort, which is given."""
-        self.apps.create_namespaced_deployment("default", _deployment(name, image, replicas))
+        self.apps.create_namespaced_deployment("default", deployment(name, image, replicas))
         try:
             service = self.core.create_namespaced_service("default", _service(name))
             yield service.spec.ports[0].node_port
@@ -111,7 +116,8 @@ class Cluster:
             self.core.delete_namespaced_service(name, "default")
 
 
-def _deployment(name: str, image: str, replicas: int) -> dict[str, Any]:
+def deployment(name: str, image: str, replicas: int) -> dict[str, Any]:
+    """A Deployment of web servers that answer with the name of their node."""
     command = 'mkdir /www && echo "$NODE" >/www/index.html && exec busybox httpd -f -p 8080 -h /www'
     labels = {"app": name}
     container = {
@@ -127,6 +133,8 @@ def _deployment(name: str, image: str, replicas: int) -> dict[str, Any]:
         "labelSelector": {"matchLabels": labels},
     }
     return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
         "metadata": {"name": name},
         "spec": {
             "replicas": replicas,

@@ -99,7 +99,16 @@ class Vnf:
             return self._outcome(occurrence["operation"], occurrence)
 
     def delete(self) -> None:
-        self._client.delete_vnf_instance(self.id)
+        """Delete the instance, which Tacker refuses for a moment after a rollback."""
+
+        def attempt() -> str:
+            try:
+                self._client.delete_vnf_instance(self.id)
+            except TackerClientException as error:
+                return str(error)
+            return ""
+
+        wait.until(attempt, lambda refusal: not refusal, 30, f"deletion of {self.name}")
 
     def occurrences(self) -> list[dict[str, Any]]:
         listed = self._client.list_vnf_lcm_op_occs(filter=f"(eq,vnfInstanceId,{self.id})")

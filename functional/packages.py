@@ -1,6 +1,7 @@
 """The packages under test, built from the sources."""
 
 import functools
+import json
 import shutil
 import subprocess
 import sys
@@ -14,10 +15,12 @@ from functional.report import step
 
 _CHECKOUT = HERE.parent
 _PACKAGES = _CHECKOUT / "vnf_packages"
-_VNFD_IDS = {
-    "private_registry": "5bd1a7c8-2f0c-4f0a-9a2e-6f3f1c0de3a1",
-    "kubernetes": "2d8e5f0c-7a41-4f6b-9a55-0c1de7b3f214",
+_SOURCES = {
+    "private_registry": (_PACKAGES / "private_registry", "5bd1a7c8-2f0c-4f0a-9a2e-6f3f1c0de3a1"),
+    "kubernetes": (_PACKAGES / "kubernetes", "2d8e5f0c-7a41-4f6b-9a55-0c1de7b3f214"),
+    "cnf": (HERE / "cnf_package", "7c0c1a6e-3f5b-4d0e-8f57-2f9b6c1d4e88"),
 }
+CNF_MANIFEST = "Files/kubernetes/deployment.yaml"
 
 
 def _tool(*arguments: str) -> None:
@@ -50,18 +53,26 @@ def kubernetes_csar(files: Mapping[str, Path] | None = None) -> Path:
     return _csar("kubernetes", {**kubernetes.repository_key(), **(files or {})})
 
 
+def cnf_csar(image: str) -> Path:
+    """A CSAR of web servers as pods of ``image``, for the Kubernetes VIM."""
+    manifest = CONFIG.build / "cnf.yaml"
+    manifest.write_text(json.dumps(kubernetes.deployment("cnf-web", image, replicas=2)))
+    return _csar("cnf", {CNF_MANIFEST: manifest})
+
+
 def _csar(name: str, files: Mapping[str, Path]) -> Path:
-    """Build a package of vnf_packages/ with ``files`` added.
+    """Build a package with ``files`` added.
 
     Each CSAR has a VNFD id of its own: Tacker takes every id only once, even
     when the package that had it is deleted.
     """
     source = CONFIG.build / name
     shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(_PACKAGES / name, source)
+    original, original_id = _SOURCES[name]
+    shutil.copytree(original, source)
     vnfd_id = str(uuid.uuid4())
     for path in (source / "Definitions").iterdir():
-        path.write_text(path.read_text().replace(_VNFD_IDS[name], vnfd_id))
+        path.write_text(path.read_text().replace(original_id, vnfd_id))
     csar = CONFIG.build / f"{name}-{vnfd_id[:8]}.csar"
     options = [word for to, path in files.items() for word in ("--file", f"{to}={path}")]
     with step(f"build the CSAR {name}"):

@@ -28,15 +28,34 @@ def address(connection: Connection, stack_id: str, port: str) -> str:
     return fixed
 
 
+def of_vnf(connection: Connection, vnf_id: str) -> list[str]:
+    """Ids of a VNF's stacks, nested ones too, whatever Tacker knows of them."""
+    listed = connection.orchestration.get("/stacks?show_nested=true").json()["stacks"]
+    return [stack["id"] for stack in listed if vnf_id in stack["stack_name"]]
+
+
+def _ports(connection: Connection, vnf_id: str) -> list[dict[str, Any]]:
+    """Attributes of all ports in a VNF's stacks."""
+    return [
+        attributes(connection, stack_id, resource.name)
+        for stack_id in of_vnf(connection, vnf_id)
+        for resource in connection.orchestration.resources(stack_id)
+        if resource.resource_type == "OS::Neutron::Port"
+    ]
+
+
 def addresses(connection: Connection, vnf_id: str) -> list[str]:
-    """Addresses of all ports in a VNF's stack, whatever Tacker knows of it."""
-    found = []
-    for stack in connection.orchestration.stacks():
-        if vnf_id in stack.name:
-            resources = connection.orchestration.resources(stack.id)
-            ports = [r.name for r in resources if r.resource_type == "OS::Neutron::Port"]
-            found += [address(connection, stack.id, port) for port in ports]
-    return found
+    """Addresses of all ports in a VNF's stacks."""
+    return list(server_addresses(connection, vnf_id).values())
+
+
+def server_addresses(connection: Connection, vnf_id: str) -> dict[str, str]:
+    """Address of each machine of a VNF, by the id of its server."""
+    return {
+        port["device_id"]: port["fixed_ips"][0]["ip_address"]
+        for port in _ports(connection, vnf_id)
+        if port["device_id"]
+    }
 
 
 @contextlib.contextmanager

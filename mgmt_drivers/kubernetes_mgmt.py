@@ -5,6 +5,7 @@ from tacker import objects
 from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
 from mgmt_drivers import kubernetes
+from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.tacker_v1 import MgmtDriver, lcm_request, surroundings
 
 _TYPE = "kubernetes"
@@ -38,6 +39,12 @@ class KubernetesMgmtDriver(MgmtDriver):
             surroundings(vnf_instance),
         )
         _register(context, vnf_instance, vim)
+
+    def scale_start(self, context, vnf_instance, scale_vnf_request, grant, grant_request, **kwargs):
+        raise MgmtDriverError("this release of the driver does not scale clusters")
+
+    def heal_start(self, context, vnf_instance, heal_vnf_request, grant, grant_request, **kwargs):
+        raise MgmtDriverError("this release of the driver does not heal clusters")
 
     def terminate_start(
         self, context, vnf_instance, terminate_vnf_request, grant, grant_request, **kwargs

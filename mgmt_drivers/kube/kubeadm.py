@@ -23,6 +23,8 @@ from mgmt_drivers.secret import Secret
 _LIMIT = 600.0  # seconds for one init or join
 CA_PATH = "/etc/kubernetes/pki/ca.crt"
 _MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
+# The images were pulled before, and only that of an add-on may be missing.
+_IGNORED = ("--ignore-preflight-errors", "ImagePull")
 _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 
 # One at a time on a machine: a kubeadm whose connection broke may still run. What
@@ -62,8 +64,7 @@ def images(host: Host, cluster: Cluster) -> list[str]:
 
 def init(host: Host, cluster: Cluster, *, with_dns: bool, sets_conntrack: bool) -> None:
     """Make this machine the first master."""
-    words = ["kubeadm", "init", "--config", "/dev/stdin"]
-    words += _ignored(host)
+    words = ["kubeadm", "init", "--config", "/dev/stdin", *_IGNORED]
     if not with_dns:
         words += ["--skip-phases", "addon/coredns"]
     config = _init_config(host, cluster, version(host), sets_conntrack)
@@ -90,7 +91,7 @@ def invite(host: Host, cluster: Cluster) -> Invitation:
 
 def join(host: Host, cluster: Cluster, invitation: Invitation) -> None:
     """Join a machine to the cluster, a master as part of the control plane."""
-    words = ["kubeadm", "join", "--config", "/dev/stdin", *_ignored(host)]
+    words = ["kubeadm", "join", "--config", "/dev/stdin", *_IGNORED]
     config: dict[str, Any] = {
         **_header(cluster, "JoinConfiguration"),
         "nodeRegistration": _registration(host, cluster),
@@ -120,18 +121,6 @@ def revoke(host: Host, invitation: Invitation) -> None:
 def _run(host: Host, cluster: Cluster, words: Sequence[str], config: Secret) -> None:
     arguments = (_MEMBER, _socket(cluster), *words)
     host.sudo("bash", "-c", _RUN, "bash", *arguments, stdin=config, timeout=_LIMIT)
-
-
-def _ignored(host: Host) -> list[str]:
-    """Complaints of kubeadm's that do not matter here.
-
-    The images were pulled before, and only CoreDNS may be missing. crictl is
-    wanted by releases before 1.31, yet used for pulling and for reset only.
-    """
-    names = ["ImagePull"]
-    if not host.ask("sh", "-c", "command -v crictl").ok:
-        names.append("FileExisting-crictl")
-    return ["--ignore-preflight-errors", ",".join(names)]
 
 
 def _new_token() -> Secret:

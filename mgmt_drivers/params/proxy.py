@@ -46,6 +46,7 @@ def read_proxy(reader: Reader | None, of_cluster: bool = False) -> Proxy | None:
 
 def _read_node_cidr(reader: Reader) -> str | None:
     given = reader.optional_text("k8s_node_cidr")
+    faults = len(reader.faults.found)
     if given:
-        reader.network("k8s_node_cidr")
-    return given
+        reader.network("k8s_node_cidr", given)
+    return given if len(reader.faults.found) == faults else None

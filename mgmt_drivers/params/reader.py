@@ -10,6 +10,10 @@ from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.secret import Secret
 
 
+# Stands for one that cannot be read; overlaps with nothing in use (RFC 2544).
+_NEUTRAL_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
+
+
 class Faults:
     """What is wrong with a request, gathered while it is read."""
 
@@ -94,7 +98,7 @@ class Reader:
             return default
         return value
 
-    def network(self, key: str, default: str = "0.0.0.0/0") -> ipaddress.IPv4Network:
+    def network(self, key: str, default: str) -> ipaddress.IPv4Network:
         """An IPv4 network in CIDR notation; bits beyond its prefix are dropped."""
         value = self.text(key) if self.has(key) else default
         try:
@@ -102,7 +106,7 @@ class Reader:
         except ValueError:
             if value:
                 self.fault(key, "must be an IPv4 network such as 192.168.0.0/16")
-            return ipaddress.IPv4Network(default)
+            return _NEUTRAL_NETWORK
 
     def port(self, key: str, default: int) -> int:
         """A TCP port number, also as a string of digits."""

@@ -149,7 +149,7 @@ class Connection:
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> Result:
-        shown = self._masker(shlex.join(["sudo", *argv] if sudo else argv))
+        shown = self._masker(_shown(["sudo", *argv] if sudo else argv))
         started = time.monotonic()
         with closing(_source(stdin)) as source:
             words, prefix = self._as_root(argv) if sudo else (list(argv), b"")
@@ -191,6 +191,12 @@ class Connection:
 
     def close(self) -> None:
         self._transport.close()
+
+
+def _shown(argv: Sequence[str]) -> str:
+    """The command as logs and errors quote it: scripts left out, which only hide the rest."""
+    words = ("..." if "\n" in word.strip() else shlex.quote(word) for word in argv)
+    return " ".join(words)
 
 
 def _source(stdin: Stdin) -> BinaryIO:

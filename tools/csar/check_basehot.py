@@ -21,8 +21,8 @@ _PARAMETER_NODES = {"VDU": (model.VDU, model.STORAGE), "CP": (model.VDU_CP, "tos
 
 
 def templates(package: Package) -> Iterator[Fault]:
-    """Each flavour has one template, whose resources are the VNFD's nodes by name."""
-    for flavour in package.flavours:
+    """Each flavour of machines has one template, whose resources are the VNFD's nodes by name."""
+    for flavour in filter(_has_machines, package.flavours):
         folder = PurePosixPath(FOLDER, flavour.id)
         top = [name for name in package.documents if PurePosixPath(name).parent == folder]
         if len(top) != 1:
@@ -34,6 +34,12 @@ def templates(package: Package) -> Iterator[Fault]:
         parts = PurePosixPath(name).parts
         if parts[0] == FOLDER and (len(parts) < 3 or parts[1] not in known):
             yield Fault(name, "", "belongs to no flavour of the VNFD")
+
+
+def _has_machines(flavour: Flavour) -> bool:
+    """Whether VDUs are machines made from images; else they are pods."""
+    vdus = flavour.nodes_of(model.VDU).values()
+    return not vdus or any("sw_image_data" in mapping(vdu, "properties") for vdu in vdus)
 
 
 def _resources(package: Package, flavour: Flavour, top: str) -> Iterator[Fault]:

@@ -95,7 +95,11 @@ NODE = Recipe(
 NODE_DOCKER = Recipe(name="node-debian-12-docker", script="node/provision-docker.sh", parent=NODE)
 
 # Of the root file system itself: what takes minutes is made again only when it must be.
-KUBERNETES = Recipe(name="kubernetes", script="kubernetes/build.sh")
+KUBERNETES = Recipe(
+    name="kubernetes",
+    script="kubernetes/build.sh",
+    files=(("/provision/crictl.go", "kubernetes/crictl.go"),),
+)
 MIRROR = Recipe(
     name="mirror",
     script="kubernetes/mirror.sh",

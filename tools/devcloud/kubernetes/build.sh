@@ -27,7 +27,8 @@ cp -r /usr/share/gocode/src/github.com/modern-go/reflect2 vendor/github.com/mode
 
 mkdir -p /opt/kubernetes/bin
 gcc -static -Os -s -o /opt/kubernetes/bin/pause build/pause/linux/pause.c
-programs="kubeadm kubectl kubelet kube-apiserver kube-controller-manager kube-proxy kube-scheduler"
+install -D -m 0644 /provision/crictl.go cmd/crictl/crictl.go
+programs="crictl kubeadm kubectl kubelet kube-apiserver kube-controller-manager kube-proxy kube-scheduler"
 export CGO_ENABLED=0 GO111MODULE=off GOFLAGS=-trimpath GOCACHE=/build/cache
 export KUBE_GIT_VERSION="v$version" KUBE_GIT_TREE_STATE=archive KUBE_GIT_COMMIT=debian
 KUBE_GIT_MAJOR=${version%%.*}

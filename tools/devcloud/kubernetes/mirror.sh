@@ -12,19 +12,19 @@ version=$(cat /opt/kubernetes/version)
 architecture=$(dpkg --print-architecture)
 programs=/opt/kubernetes/bin
 
-# A package: its name, what it depends on, and its description. The program of
-# its name is in it; other files are put below $root before.
+# A package: its name, its program, what it depends on, and its description.
+# Other files are put below $root before.
 root=/build/package
 package() {
     mkdir -p "$root/DEBIAN"
-    install -D -m 0755 "$programs/$1" "$root/usr/bin/$1"
+    install -D -m 0755 "$programs/$2" "$root/usr/bin/$2"
     cat >"$root/DEBIAN/control" <<CONTROL
 Package: $1
 Version: $version-1
 Architecture: $architecture
 Maintainer: tools.devcloud <root@localhost>
-Depends: $2
-Description: $3
+Depends: $3
+Description: $4
 CONTROL
     dpkg-deb --root-owner-group -Zgzip -z1 --build "$root" /srv/mirror/apt >/dev/null
     rm -r "$root"
@@ -32,12 +32,14 @@ CONTROL
 
 echo "devcloud: packages of Kubernetes $version"
 mkdir -p /srv/mirror/apt /srv/mirror/images /build
-package kubectl "libc6" "Command line of Kubernetes"
+package cri-tools crictl "libc6" "What kubeadm needs of crictl"
+package kubectl kubectl "libc6" "Command line of Kubernetes"
 install -D -m 0644 /provision/kubelet.service "$root/lib/systemd/system/kubelet.service"
-package kubelet "conntrack, containernetworking-plugins, ebtables, ethtool, iproute2, iptables, mount, socat, util-linux" "Node agent of Kubernetes"
+package kubelet kubelet "conntrack, containernetworking-plugins, ebtables, ethtool, iproute2, \
+iptables, mount, socat, util-linux" "Node agent of Kubernetes"
 install -D -m 0644 /provision/10-kubeadm.conf \
     "$root/lib/systemd/system/kubelet.service.d/10-kubeadm.conf"
-package kubeadm "kubectl (>= $version), kubelet (>= $version)" "Cluster set-up of Kubernetes"
+package kubeadm kubeadm "cri-tools, kubectl (>= $version), kubelet (>= $version)" "Cluster set-up of Kubernetes"
 
 cd /srv/mirror/apt
 apt-ftparchive packages . >Packages

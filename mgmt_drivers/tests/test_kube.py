@@ -1,0 +1,179 @@
+"""The vocabulary of clusters: topology, kubeadm's files, load balancer, pod network."""
+
+import unittest
+from typing import Any
+
+import yaml
+
+from mgmt_drivers.errors import CommandFailed, InventoryError
+from mgmt_drivers.inventory import Inventory, Node
+from mgmt_drivers.kube import haproxy, images, keepalived, kubeadm, series
+from mgmt_drivers.kube.cluster import Invitation, topology
+from mgmt_drivers.kube.pod_network import PodNetwork
+from mgmt_drivers.kube.runtime import Containerd, Docker
+from mgmt_drivers.params.kubernetes import ImageRepository
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.tests.cluster import MASTER_CP, VIP, VIP_CP, WORKER_CP, cluster, node, params
+from mgmt_drivers.tests.fakes import fake_host
+
+
+class TopologyTest(unittest.TestCase):
+    def refused(self, words: str, masters: int, shared: dict[str, str], **changes: Any) -> None:
+        nodes = tuple(node("master", n) for n in range(masters))
+        with self.assertRaisesRegex(InventoryError, words):
+            topology(params(**changes), Inventory(nodes, shared))
+
+    def test_one_master(self) -> None:
+        found = cluster()[0].topology
+        self.assertEqual(("192.0.2.11", 6443, False), (found.address, found.port, found.virtual))
+
+    def test_masters_behind_a_virtual_ip(self) -> None:
+        found = cluster(masters=3, workers=2)[0].topology
+        self.assertEqual((VIP, 16443, True), (found.address, found.port, found.virtual))
+        self.assertEqual((3, 2), (len(found.masters), len(found.workers)))
+
+    def test_a_floating_ip_is_what_tacker_uses(self) -> None:
+        nodes = (node("master", 1),)
+        found = topology(params(cluster_fip_name="fip"), Inventory(nodes, {"fip": "203.0.113.1"}))
+        self.assertEqual(("192.0.2.11", "203.0.113.1"), (found.address, found.public))
+
+    def test_what_makes_no_cluster_is_refused(self) -> None:
+        self.refused("no machine has the CP", 0, {})
+        self.refused("2 masters need a virtual IP", 2, {})
+        self.refused("at least 3", 2, {VIP_CP: VIP}, cluster_cp_name=VIP_CP)
+        self.refused("Heat shows no address of fip", 1, {}, cluster_fip_name="fip")
+        both = Node("v", "VDU", "s", {MASTER_CP: "192.0.2.1", WORKER_CP: "192.0.2.2"})
+        with self.assertRaisesRegex(InventoryError, "exactly one of the CPs"):
+            topology(params(), Inventory((both,), {}))
+
+    def test_names_differ_whatever_the_addresses(self) -> None:
+        made, _ = cluster(masters=3, workers=2)
+        names = {made.name(host) for host in made.hosts}
+        self.assertEqual(5, len(names))
+        self.assertTrue(all(len(name) < 64 for name in names))
+
+
+class KubeadmTest(unittest.TestCase):
+    def documents(self, secret: Secret | bytes) -> dict[str, dict[str, Any]]:
+        text = secret.reveal() if isinstance(secret, Secret) else secret
+        return {document["kind"]: document for document in yaml.safe_load_all(text)}
+
+    def test_init(self) -> None:
+        repository = ImageRepository("registry:5000")
+        made, sessions = cluster(masters=3, image_repository=repository)
+        session = sessions[made.name(made.lead)]
+        session.expect("sudo", "kubeadm", "version", stdout="v1.20.2\n")
+        session.expect("sudo", "bash", "-c")
+        kubeadm.init(made.lead, made, with_dns=False, sets_conntrack=False)
+        self.assertEqual(("--skip-phases", "addon/coredns"), session.ran[1][-2:])
+        found = self.documents(session.stdin[1])
+        config = found["ClusterConfiguration"]
+        self.assertEqual("kubeadm.k8s.io/v1beta2", config["apiVersion"])
+        self.assertEqual(f"{VIP}:16443", config["controlPlaneEndpoint"])
+        self.assertEqual("registry:5000", config["imageRepository"])
+        self.assertEqual("systemd", found["KubeletConfiguration"]["cgroupDriver"])
+        self.assertEqual({"maxPerCore": 0, "min": 0}, found["KubeProxyConfiguration"]["conntrack"])
+        first = found["InitConfiguration"]
+        self.assertEqual("1s", first["bootstrapTokens"][0]["ttl"])
+        self.assertEqual("192.0.2.11", first["localAPIEndpoint"]["advertiseAddress"])
+
+    def test_join(self) -> None:
+        invitation = Invitation(Secret("abcdef.0123456789abcdef"), Secret("k" * 64), "sha256:00")
+        made, sessions = cluster(masters=3, version="1.33")
+        for host in (made.hosts[1], made.hosts[3]):
+            session = sessions[made.name(host)]
+            session.expect("sudo", "bash", "-c")
+            kubeadm.join(host, made, invitation)
+            self.assertNotIn("abcdef", str(session.ran))
+            config = self.documents(session.stdin[0])["JoinConfiguration"]
+            self.assertEqual("kubeadm.k8s.io/v1beta4", config["apiVersion"])
+            registration = config["nodeRegistration"]
+            self.assertEqual(made.name(host), registration["name"])
+            self.assertEqual("unix:///run/containerd/containerd.sock", registration["criSocket"])
+            arguments = [{"name": "node-ip", "value": made.address(host)}]
+            self.assertEqual(arguments, registration["kubeletExtraArgs"])
+            self.assertEqual(made.is_master(host), "controlPlane" in config)
+
+    def test_series(self) -> None:
+        for version, api, dockershim in (
+            ("1.21.14", "v1beta2", True), ("1.23", "v1beta3", True), ("1.24.0", "v1beta3", False),
+            ("v1.31.1", "v1beta4", False),
+        ):
+            found = series.of(version)
+            assert found
+            self.assertEqual((api, dockershim), (found.kubeadm_api, found.dockershim))
+        for version in ("1.19.1", "1.200", "1", "latest"):
+            self.assertIsNone(series.of(version))
+
+
+class ImagesTest(unittest.TestCase):
+    def test_workers_need_two(self) -> None:
+        made, sessions = cluster()
+        session = sessions[made.name(made.hosts[1])]
+        session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
+        listed = "k8s.gcr.io/etcd:3 k8s.gcr.io/kube-proxy:v1.20.2 k8s.gcr.io/pause:3.2"
+        session.expect("sudo", "kubeadm", "config", "images", "list", stdout=listed)
+        wanted = ["k8s.gcr.io/kube-proxy:v1.20.2", "k8s.gcr.io/pause:3.2"]
+        self.assertEqual(wanted, images.of_machine(made.hosts[1], made))
+
+    def test_only_coredns_may_be_absent(self) -> None:
+        self.assertTrue(images.may_be_absent("registry:5000/k8s/coredns:1.7.0"))
+        self.assertFalse(images.may_be_absent("registry:5000/coredns/etcd:3"))
+        self.assertTrue(images.is_absent(CommandFailed("pull", 1, "manifest unknown")))
+        self.assertFalse(images.is_absent(CommandFailed("pull", 1, "connection refused")))
+
+
+class RuntimeTest(unittest.TestCase):
+    def test_docker_keeps_what_its_configuration_has(self) -> None:
+        host, session = fake_host()
+        before = '{"exec-opts": ["x"], "insecure-registries": ["old:1"]}'
+        session.expect("sudo", "cat", "/etc/docker/daemon.json", stdout=before)
+        session.expect("sudo", "sh", "-c", status=1)
+        session.expect("sudo", "sh", "-c")
+        session.expect("sudo", "systemctl", "reload", "docker")
+        Docker().allow_plain_http(host, "new:5000")
+        after = yaml.safe_load(session.stdin[2])
+        self.assertEqual({"exec-opts": ["x"], "insecure-registries": ["old:1", "new:5000"]}, after)
+
+    def test_containerd_gets_a_file_per_registry(self) -> None:
+        host, session = fake_host()
+        session.expect("sudo", "sh", "-c", status=1)
+        session.expect("sudo", "sh", "-c")
+        Containerd().allow_plain_http(host, "new:5000")
+        self.assertIn("/etc/containerd/certs.d/new:5000/hosts.toml", session.ran[1])
+        self.assertIn(b'server = "http://new:5000"', session.stdin[1])
+
+
+class LoadBalancerTest(unittest.TestCase):
+    def test_haproxy_has_each_master_once(self) -> None:
+        text = haproxy.render([("master-1", "192.0.2.11"), ("master-12", "192.0.2.12")])
+        self.assertEqual(2, text.count("    server "))
+        self.assertIn("    server master-1 192.0.2.11:6443\n", text)
+        self.assertIn("httpchk GET /readyz", text)
+
+    def test_keepalived_peers_and_ranks(self) -> None:
+        router = keepalived.Router("192.0.2.12", "eth1", ["192.0.2.11", "192.0.2.13"], rank=1)
+        text = keepalived.render(router, VIP)
+        for line in ("nopreempt", "interface eth1", "priority 199", f"{VIP}/32",
+                     "unicast_src_ip 192.0.2.12", "        192.0.2.13\n"):
+            self.assertIn(line, text)
+
+    def test_router_ids_are_valid_and_of_the_address(self) -> None:
+        ids = set()
+        for last in range(256):
+            text = keepalived.render(keepalived.Router("a", "b", [], 0), f"192.0.2.{last}")
+            ids.add(text.partition("virtual_router_id ")[2].split()[0])
+        self.assertTrue(all(1 <= int(number) <= 255 for number in ids))
+        self.assertGreaterEqual(len(ids), 255)
+
+
+class PodNetworkTest(unittest.TestCase):
+    def test_files(self) -> None:
+        network = PodNetwork(
+            params().pod_cidr, "192.168.0.0/24", {"192.168.1.0/24": "192.0.2.21"}
+        )
+        conflist, script, _ = (content for _, content, _ in network.files())
+        bridge = yaml.safe_load(conflist)["plugins"][0]
+        self.assertEqual([[{"subnet": "192.168.0.0/24"}]], bridge["ipam"]["ranges"])
+        self.assertIn("ip route replace 192.168.1.0/24 via 192.0.2.21\n", script)
+        self.assertIn("-s 192.168.0.0/24 ! -d 192.168.0.0/16 -j MASQUERADE", script)

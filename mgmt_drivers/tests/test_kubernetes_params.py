@@ -1,0 +1,149 @@
+"""k8s_cluster_installation_param: defaults, what is taken over, and every fault with its path."""
+
+import io
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import paramiko
+
+from mgmt_drivers.errors import ParameterError
+from mgmt_drivers.kube import series
+from mgmt_drivers.params.kubernetes import KubernetesParams, read_params
+from mgmt_drivers.request import LcmRequest
+
+_HOT = """
+heat_template_version: 2013-05-23
+resources:
+  vip_CP: {type: OS::Neutron::Port}
+  vip_FIP: {type: OS::Neutron::FloatingIP}
+  server: {type: OS::Nova::Server}
+"""
+
+
+class ParamsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.package = Path(folder.name)
+        (self.package / "BaseHOT/complex/nested").mkdir(parents=True)
+        (self.package / "BaseHOT/complex/top.yaml").write_text(_HOT)
+        for name in ("install.sh", "key.asc", "text.yaml"):
+            (self.package / name).write_text("some text")
+        (self.package / "cni.yaml").write_text("kind: A\n---\nkind: B\n")
+
+    def values(self) -> dict[str, Any]:
+        group = {"username": "ubuntu", "password": "hidden"}
+        master = {"ssh_cp_name": "CP1", "nic_cp_name": "CP1", "cluster_cp_name": "vip_CP"}
+        return {
+            "script_path": "install.sh",
+            "master_node": {"aspect_id": "masters", **master, **group},
+            "worker_node": {"ssh_cp_name": "CP2", "nic_cp_name": "CP2", **group},
+        }
+
+    def read(self, values: Any) -> KubernetesParams:
+        request = LcmRequest(
+            operation="instantiate",
+            vnf_instance_id="vnf-1",
+            package=self.package,
+            cps=frozenset({"CP1", "CP2"}),
+            aspects=frozenset({"masters"}),
+            flavour="complex",
+            additional_params={"k8s_cluster_installation_param": values},
+        )
+        return read_params(request)
+
+    def faults(self, values: Any) -> list[str]:
+        with self.assertRaises(ParameterError) as caught:
+            self.read(values)
+        return [fault.removeprefix("k8s_cluster_installation_param.") for fault in
+                caught.exception.faults]
+
+    def test_defaults(self) -> None:
+        found = self.read(self.values())
+        self.assertEqual(("192.168.0.0/16", "10.96.0.0/12"), (
+            str(found.pod_cidr), str(found.service_cidr)))
+        self.assertEqual("containerd", found.container_runtime)
+        self.assertEqual(series.DEFAULT_VERSION, found.version)
+        self.assertIn(f"v{series.DEFAULT_VERSION}/deb/", found.package_repository.url)
+        self.assertIsNone(found.image_repository)
+
+    def test_everything(self) -> None:
+        values = self.values()
+        values["vim_name"] = "cluster"
+        values["kubernetes_version"] = "v1.20.2"
+        values["package_repository"] = {"url": "http://mirror/apt", "key_path": "key.asc"}
+        values["image_repository"] = "http://registry:5000/k8s/"
+        values["container_runtime"] = "docker"
+        values["cni_manifest_path"] = "cni.yaml"
+        values["proxy"] = {"http_proxy": "http://p:3128", "no_proxy": "10.0.0.1",
+                           "k8s_node_cidr": "10.10.0.0/24"}
+        values["master_node"] |= {"pod_cidr": "172.16.3.0/16", "cluster_cidr": "10.199.187.0/24",
+                                  "cluster_fip_name": "vip_FIP"}
+        found = self.read(values)
+        self.assertEqual("1.20.2", found.version)
+        self.assertEqual("v1beta2", found.series.kubeadm_api)
+        self.assertEqual("http://mirror/apt/", found.package_repository.url)
+        assert found.image_repository and found.proxy
+        self.assertEqual(("registry:5000/k8s", "registry:5000", True), (
+            found.image_repository.reference, found.image_repository.server,
+            found.image_repository.plain_http))
+        self.assertEqual(("10.0.0.1", "10.10.0.0/24"), found.proxy.no_proxy)
+        self.assertEqual("172.16.0.0/16", str(found.pod_cidr))
+        self.assertNotIn("hidden", repr(found))
+
+    def test_private_key_instead_of_password(self) -> None:
+        text = io.StringIO()
+        paramiko.ECDSAKey.generate().write_private_key(text)
+        values = self.values()
+        del values["worker_node"]["password"]
+        values["worker_node"]["private_key"] = text.getvalue()
+        found = self.read(values)
+        self.assertIsNone(found.worker.password)
+        self.assertIn(text.getvalue(), [secret.reveal() for secret in found.secrets()])
+        values["worker_node"]["private_key"] = "no key"
+        self.assertIn("worker_node.private_key: not an SSH", self.faults(values)[0])
+
+    def test_all_faults_together(self) -> None:
+        values = self.values()
+        values["script_path"] = "nothing.sh"
+        values["colour"] = "blue"
+        values["kubernetes_version"] = "1.9"
+        values["image_repository"] = "ftp://registry"
+        values["cni_manifest_path"] = "text.yaml"
+        values["master_node"] |= {"ssh_cp_name": "server", "pod_cidr": "10.0.0.0/24",
+                                  "cluster_cidr": "10.0.0.0/16", "cluster_fip_name": "none"}
+        values["worker_node"] = {"aspect_id": "workers", "nic_cp_name": "CP1"}
+        paths = [fault.partition(":")[0] for fault in self.faults(values)]
+        self.assertEqual(
+            {
+                "script_path", "colour", "kubernetes_version", "image_repository",
+                "cni_manifest_path", "master_node.ssh_cp_name", "master_node.pod_cidr",
+                "master_node.cluster_cidr", "master_node.cluster_fip_name",
+                "worker_node.aspect_id", "worker_node.ssh_cp_name", "worker_node.username",
+                "worker_node.password", "worker_node.nic_cp_name",
+            },
+            set(paths),
+        )
+
+    def test_one_fault_each(self) -> None:
+        cases: list[tuple[dict[str, Any], str]] = [
+            ({"master_node": None}, "master_node: missing"),
+            ({"worker_node": "x"}, "worker_node: must be an object"),
+            ({"package_repository": {"url": "http://mirror"}}, "package_repository.key_path"),
+            ({"package_repository": {}}, "package_repository.url: missing"),
+            ({"package_repository": {"url": "https://me:pw@mirror"}}, "package_repository.url"),
+            ({"container_runtime": "docker"}, "container_runtime: Kubernetes 1.33 has no support"),
+            ({"container_runtime": "rkt"}, "container_runtime: must be one of: containerd, docker"),
+            ({"proxy": {"http_proxy": "http://p", "k8s_node_cidr": "x"}}, "proxy.k8s_node_cidr"),
+            (
+                {"proxy": {"http_proxy": "http://p", "k8s_node_cidr": "192.168.1.0/24"}},
+                "master_node.pod_cidr: overlaps with k8s_node_cidr",
+            ),
+        ]
+        for change, fault in cases:
+            with self.subTest(fault):
+                faults = self.faults({**self.values(), **change})
+                self.assertEqual(1, len(faults), faults)
+                self.assertTrue(faults[0].startswith(fault), faults)
