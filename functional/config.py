@@ -25,6 +25,10 @@ class CloudConfig:
     # empty where machines reach the Kubernetes project's own.
     kubernetes_mirror: str = os.environ.get("FUNCTIONAL_KUBERNETES_MIRROR", "")
     kubernetes_version: str = os.environ.get("FUNCTIONAL_KUBERNETES_VERSION", "1.20.2")
+    # Shell command that kills tacker-conductor, which something starts again.
+    kill_conductor: str = os.environ.get("FUNCTIONAL_KILL_CONDUCTOR", "")
+    # Tacker's option [mgmt_drivers] ssh_timeout.
+    ssh_timeout: int = int(os.environ.get("FUNCTIONAL_SSH_TIMEOUT", "600"))
     username: str = os.environ.get("FUNCTIONAL_USERNAME", "ubuntu")
     password: str = os.environ.get("FUNCTIONAL_PASSWORD", "ubuntu")
     logs: Path = Path(os.environ.get("FUNCTIONAL_LOGS", HERE / "logs"))

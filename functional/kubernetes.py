@@ -112,8 +112,9 @@ class Cluster:
             service = self.core.create_namespaced_service("default", _service(name))
             yield service.spec.ports[0].node_port
         finally:
-            self.apps.delete_namespaced_deployment(name, "default")
-            self.core.delete_namespaced_service(name, "default")
+            # What a server of another series answers, the client may not understand.
+            self.apps.delete_namespaced_deployment(name, "default", _preload_content=False)
+            self.core.delete_namespaced_service(name, "default", _preload_content=False)
 
 
 def deployment(name: str, image: str, replicas: int) -> dict[str, Any]:

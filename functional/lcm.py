@@ -74,8 +74,28 @@ class Vnf:
 
     def instantiate(self, body: dict[str, Any]) -> dict[str, Any]:
         with step(f"instantiate {self.name}"):
-            self._client.instantiate_vnf_instance(self.id, body)
+            self.begin_instantiate(body)
             return self._outcome("INSTANTIATE")
+
+    def begin_instantiate(self, body: dict[str, Any]) -> None:
+        """Ask for it and do not wait for its end."""
+        self._client.instantiate_vnf_instance(self.id, body)
+
+    def cancel(self) -> dict[str, Any]:
+        """Cancel the newest operation, as soon as Tacker allows it; returns the occurrence."""
+        occurrence: dict[str, Any] = self.occurrences()[-1]
+
+        def attempt() -> str:
+            try:
+                self._client.cancel_vnf_instance(occurrence["id"], {"cancelMode": "FORCEFUL"})
+            except TackerClientException as error:
+                return str(error)
+            return ""
+
+        with step(f"cancel {occurrence['operation']} of {self.name}"):
+            wait.until(attempt, lambda refusal: not refusal, 120, "cancellation")
+        shown: dict[str, Any] = self._client.show_vnf_lcm_op_occs(occurrence["id"])
+        return shown
 
     def heal(self, body: dict[str, Any]) -> dict[str, Any]:
         what = "one VNFC" if body.get("vnfcInstanceId") else "the whole VNF"

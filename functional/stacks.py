@@ -44,6 +44,16 @@ def _ports(connection: Connection, vnf_id: str) -> list[dict[str, Any]]:
     ]
 
 
+def addresses_of_port(connection: Connection, vnf_id: str, name: str) -> list[str]:
+    """Addresses of all ports of a name in a VNF's stacks."""
+    return [
+        address(connection, stack_id, name)
+        for stack_id in of_vnf(connection, vnf_id)
+        for resource in connection.orchestration.resources(stack_id)
+        if resource.name == name and resource.status == "CREATE_COMPLETE"
+    ]
+
+
 def addresses(connection: Connection, vnf_id: str) -> list[str]:
     """Addresses of all ports in a VNF's stacks."""
     return list(server_addresses(connection, vnf_id).values())

@@ -11,7 +11,7 @@ from mgmt_drivers.operation import Operation
 from mgmt_drivers.plans.plan import Plan
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh.connection import Endpoint, connect
+from mgmt_drivers.ssh.connection import BOOT_LIMIT, Endpoint, connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import Session
 from mgmt_drivers.trace import Trace
@@ -24,11 +24,13 @@ class Surroundings:
     """What the process around a driver offers.
 
     ``trace_folder`` is where traces go, if anywhere; ``save_host_keys`` is given
-    the host keys of the machines when an operation ends, also when it fails.
+    the host keys of the machines when an operation ends, also when it fails;
+    ``ssh_timeout`` is how many seconds a machine has to answer on its SSH port.
     """
 
     trace_folder: Path | None
     save_host_keys: Callable[[dict[str, str]], None]
+    ssh_timeout: float = BOOT_LIMIT
 
 
 def carry_out(
@@ -52,7 +54,7 @@ def carry_out(
     masker = Masker(secrets)
 
     def open_session(node: Node) -> Session:
-        return connect(endpoint(node), host_keys, masker)
+        return connect(endpoint(node), host_keys, masker, surroundings.ssh_timeout)
 
     operation = Operation(
         name=request.operation,

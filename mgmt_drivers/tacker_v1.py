@@ -23,7 +23,13 @@ _OPTIONS = [
         "trace_dir",
         default="/var/log/tacker/mgmt_drivers",
         help="Folder for the JSON-lines traces of operations; empty for none.",
-    )
+    ),
+    cfg.IntOpt(
+        "ssh_timeout",
+        default=600,
+        min=1,
+        help="Seconds for a machine, which may still be booting, to answer on its SSH port.",
+    ),
 ]
 cfg.CONF.register_opts(_OPTIONS, "mgmt_drivers")
 
@@ -96,8 +102,9 @@ def surroundings(vnf_instance: Any) -> Surroundings:
         vnf_instance.vnf_metadata = kept
         vnf_instance.save()
 
-    folder = cfg.CONF.mgmt_drivers.trace_dir
-    return Surroundings(Path(folder) if folder else None, save_host_keys)
+    options = cfg.CONF.mgmt_drivers
+    folder = Path(options.trace_dir) if options.trace_dir else None
+    return Surroundings(folder, save_host_keys, options.ssh_timeout)
 
 
 def _vim(context: Any, vnf_instance: Any) -> request.VimAccess:

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.secret import Secret
 
-
 # Stands for one that cannot be read; overlaps with nothing in use (RFC 2544).
 _NEUTRAL_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
 

@@ -1,15 +1,15 @@
-"""The main job, for people: the private registry VNF on the embedded cloud."""
+"""The main job, for people: a private registry and a Kubernetes cluster on the embedded cloud."""
 
 import os
 import sys
-import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from functional import stacks
+from functional import kubernetes, stacks
 from functional.config import cloud, tacker
 from functional.lcm import Package, Vnf
-from functional.packages import private_registry_csar
+from functional.packages import kubernetes_csar, private_registry_csar
 from functional.requests import fitted
 from tools.devcloud import openrc
 from tools.devcloud.cloud import Cloud
@@ -17,20 +17,22 @@ from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
 from tools.devcloud.progress import Progress, complain
 
-_NAME = "demo-registry"
+_REGISTRY, _CLUSTER, _VIM = "demo-registry", "demo-cluster", "demo-kubernetes"
 _LOOK = """
-The registry answers at http://{address}:5000/v2/ ({status}).
+The registry answers at http://{registry}:5000/v2/, the cluster's API at {api}.
 
 Look at it (from {checkout}):
-  curl http://{address}:5000/v2/_catalog
-  {python} -m tools.devcloud ssh {address}
+  curl http://{registry}:5000/v2/_catalog
+  {python} -m tools.devcloud ssh {master} {kubectl} get nodes -o wide
+  {python} -m tools.devcloud ssh {master}
   {python} -m tools.devcloud status
   eval "$({python} -m tools.devcloud openrc)"
+  {openstack} vim list
   {openstack} vnflcm show {vnf} --os-tacker-api-version 1
-  {openstack} stack list
 Take it down:
   {python} -m tools.devcloud down          (all but the caches)
   {python} -m tools.devcloud down --all    (the caches too)"""
+_KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
 
 
 def main() -> int:
@@ -39,8 +41,9 @@ def main() -> int:
     try:
         settings = Cloud(identity, progress).up()
         os.environ.update(openrc.variables(settings))
-        vnf = _deployed(progress)
-        _show(progress, identity, vnf)
+        demo = Demo(progress)
+        demo.deploy()
+        demo.show(identity)
     except CloudError as error:
         complain(str(error))
         return 1
@@ -50,45 +53,89 @@ def main() -> int:
     return 0
 
 
-def _deployed(progress: Progress) -> Vnf:
-    """The demo's VNF: the one that an earlier run deployed, or a new one."""
-    connection = cloud()
-    client = tacker(connection)
-    found = {vnf.name: vnf for vnf in Vnf.all(client)}
-    vnf = found.get(_NAME)
-    if vnf and vnf.show()["instantiationState"] == "INSTANTIATED":
-        progress.say("the registry VNF of an earlier run is there")
-        return vnf
-    if vnf:
-        vnf.remove()
-    with progress.step("building and onboarding the VNF package"):
-        package = Package(client, private_registry_csar())
-    vnf = Vnf.create(client, package, _NAME)
-    with progress.step("instantiating the VNF"):
-        outcome = vnf.instantiate(fitted("private_registry/instantiate.json", client))
-    if outcome["operationState"] != "COMPLETED":
-        raise CloudError(f"the instantiation failed: {outcome['error']['detail']}")
-    return vnf
+class Demo:
+    """The two VNFs: those that an earlier run deployed, or new ones."""
 
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._cloud = cloud()
+        self._tacker = tacker(self._cloud)
+        self._vnfs: dict[str, Vnf] = {}
 
-def _show(progress: Progress, identity: Identity, vnf: Vnf) -> None:
-    print("\nwhat took how long:")
-    for text, seconds in progress.steps:
-        print(f"  {seconds:7.1f} s  {text}")
-    print(f"  {progress.elapsed:7.1f} s  in all\n\ndeployed:")
-    print(f"  VNF instance {vnf.id} ({vnf.name})")
-    (address,) = stacks.addresses(cloud(), vnf.id)
-    print(f"  VNFC {_describe(vnf.vnfcs()[0])} at {address}")
-    answer = urllib.request.urlopen(f"http://{address}:5000/v2/", timeout=10)  # noqa: S310 - ours
-    values = {
-        "address": address,
-        "status": answer.status,
-        "checkout": identity.checkout,
-        "python": sys.executable,
-        "openstack": Path(sys.executable).parent / "openstack",
-        "vnf": vnf.id,
-    }
-    print(_LOOK.format(**values))
+    def deploy(self) -> None:
+        if self._found(_CLUSTER) and self._found(_REGISTRY):
+            self._progress.say("the VNFs of an earlier run are there")
+            return
+        for name in (_CLUSTER, _REGISTRY):  # the cluster's images come from the registry
+            self._remove(name)
+        self._instantiate(_REGISTRY, private_registry_csar, "private_registry/instantiate.json")
+        registry = f"{self._addresses(_REGISTRY)[0]}:5000"
+        with (
+            self._progress.step("pushing the images of Kubernetes into the registry"),
+            stacks.machines(self._cloud, ["pusher"]) as (pusher,),
+        ):
+            kubernetes.push_images(pusher, registry)
+        params = {**kubernetes.source_params(f"http://{registry}"), "vim_name": _VIM}
+        self._instantiate(_CLUSTER, kubernetes_csar, "kubernetes/complex.json", **params)
+
+    def _found(self, name: str) -> bool:
+        """Whether the VNF is there and instantiated; it is remembered either way."""
+        for vnf in Vnf.all(self._tacker):
+            if vnf.name == name:
+                self._vnfs[name] = vnf
+                return bool(vnf.show()["instantiationState"] == "INSTANTIATED")
+        return False
+
+    def _remove(self, name: str) -> None:
+        self._found(name)
+        if name in self._vnfs:
+            with self._progress.step(f"removing {name}, which an earlier run left"):
+                self._vnfs.pop(name).remove()
+
+    def _instantiate(
+        self, name: str, csar: Callable[[], Path], request: str, **params: Any
+    ) -> None:
+        with self._progress.step(f"building and onboarding the package of {name}"):
+            package = Package(self._tacker, csar())
+        vnf = Vnf.create(self._tacker, package, name)
+        self._vnfs[name] = vnf
+        with self._progress.step(f"instantiating {name}"):
+            outcome = vnf.instantiate(fitted(request, self._tacker, **params))
+        if outcome["operationState"] != "COMPLETED":
+            raise CloudError(f"the instantiation failed: {outcome['error']['detail']}")
+
+    def _addresses(self, name: str, vdu: str = "") -> list[str]:
+        """Addresses of a VNF's machines, of one VDU or all."""
+        vnf = self._vnfs[name]
+        addresses = stacks.server_addresses(self._cloud, vnf.id)
+        return [
+            addresses[vnfc["computeResource"]["resourceId"]]
+            for vnfc in vnf.vnfcs()
+            if vdu in ("", vnfc["vduId"])
+        ]
+
+    def show(self, identity: Identity) -> None:
+        print("\nwhat took how long:")
+        for text, seconds in self._progress.steps:
+            print(f"  {seconds:7.1f} s  {text}")
+        print(f"  {self._progress.elapsed:7.1f} s  in all\n\ndeployed:")
+        for vnf in self._vnfs.values():
+            print(f"  VNF instance {vnf.id} ({vnf.name})")
+            for vnfc in vnf.vnfcs():
+                print(f"    {_describe(vnfc)}")
+        (vim,) = (v for v in self._tacker.list_vims()["vims"] if v["name"] == _VIM)
+        print(f"  VIM {vim['name']} ({vim['type']}, {vim['status']})")
+        values = {
+            "registry": self._addresses(_REGISTRY)[0],
+            "api": vim["auth_url"],
+            "master": self._addresses(_CLUSTER, "masterNode")[0],
+            "kubectl": _KUBECTL,
+            "checkout": identity.checkout,
+            "python": sys.executable,
+            "openstack": Path(sys.executable).parent / "openstack",
+            "vnf": self._vnfs[_CLUSTER].id,
+        }
+        print(_LOOK.format(**values))
 
 
 def _describe(vnfc: dict[str, Any]) -> str:

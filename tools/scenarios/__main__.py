@@ -7,6 +7,7 @@ import sys
 
 from tools.devcloud import openrc
 from tools.devcloud.cloud import Cloud
+from tools.devcloud.controller.config_files import SSH_TIMEOUT
 from tools.devcloud.diagnosis import collect
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CHECKOUT, Identity
@@ -43,7 +44,7 @@ def _on_devcloud(options: argparse.Namespace) -> int:
     cloud = Cloud(identity, Progress())
     try:
         settings = cloud.up()
-        environment = {**os.environ, **openrc.variables(settings)}
+        environment = {**os.environ, **openrc.variables(settings), **_means(identity)}
         status = run_scenarios(options.filters, LOGS, environment)
         if status:
             collect(identity, LOGS)
@@ -52,6 +53,15 @@ def _on_devcloud(options: argparse.Namespace) -> int:
         if not was_up and not options.keep:
             cloud.down()
     return status
+
+
+def _means(identity: Identity) -> dict[str, str]:
+    """What the scenarios can do to this cloud besides using its APIs."""
+    kill = "systemctl kill --signal=KILL tacker-conductor"
+    return {
+        "FUNCTIONAL_KILL_CONDUCTOR": f"docker exec {identity.controller} {kill}",
+        "FUNCTIONAL_SSH_TIMEOUT": str(SSH_TIMEOUT),
+    }
 
 
 if __name__ == "__main__":

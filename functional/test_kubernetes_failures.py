@@ -1,0 +1,90 @@
+"""Clusters that fail: the cause is named, and a retry of the operation goes on from there."""
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+from functional import stacks, wait
+from functional.clusters import MASTER, WORKER, ClusterScenario
+from functional.config import CONFIG
+from functional.lcm import Vnf
+from functional.nodes import Remote
+from functional.packages import kubernetes_csar
+from functional.report import step
+
+_STATE = "/var/lib/tacker-mgmt-drivers"
+
+
+class ClusterFailures(ClusterScenario):
+    """Each failure is mended as its operator would mend it."""
+
+    def test_causes_of_failure_are_named_and_mended(self) -> None:
+        registry = self.registry()
+        vnf = self.vnf(self.package(kubernetes_csar()))
+        request = self.request("simple", registry, kubernetes_version="1.20.9")
+        failed = vnf.instantiate(request)
+        self.assert_failed(failed, "install Kubernetes", "has no kubeadm 1.20.9", "1.20.2-1")
+        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
+        self.assert_nothing_left(vnf, request)
+
+        request = self.request("simple", registry)
+        with _stopped_registry(Remote(registry.partition(":")[0])):
+            failed = vnf.instantiate(request)
+        self.assert_failed(failed, "pull the images", f"cannot pull {registry}/")
+
+        worker = self.machines(vnf)[WORKER][0]
+        worker.run(f"sudo rm {_STATE}/installed && sudo mv /usr/bin/apt-get /usr/bin/apt-get.away")
+        failed = vnf.retry(failed)
+        self.assert_failed(failed, "install Kubernetes", worker.address, "status 127")
+        worker.run("sudo mv /usr/bin/apt-get.away /usr/bin/apt-get")
+
+        worker.run(_AWAY_FOR_A_WHILE)
+        failed = vnf.retry(failed)
+        self.assert_failed(failed, "connect", f"SSH to {worker.address}")
+        worker.await_login()
+        self.assert_completed(vnf.retry(failed))
+        self.cluster_works(vnf, registry, masters=1, workers=2)
+
+    def test_conductor_dies_between_init_and_join(self) -> None:
+        """Its operation stays PROCESSING: it is cancelled, and tried again."""
+        if not CONFIG.kill_conductor:
+            self.skipTest("no FUNCTIONAL_KILL_CONDUCTOR says how to kill the conductor")
+        registry = self.registry()
+        vnf = self.vnf(self.package(kubernetes_csar()))
+        vnf.begin_instantiate(self.request("simple", registry))
+        with step("wait for the control plane, then kill the conductor"):
+            (master,) = wait.until(lambda: self.masters(vnf), bool, 120, "a master")
+            master.await_login()
+            made = f"test -e {_STATE}/member && echo made"
+            wait.until(lambda: master.run(made, check=False), bool, 300, "the control plane")
+            subprocess.run(CONFIG.kill_conductor, shell=True, check=True)  # noqa: S602 - ours
+        failed = vnf.cancel()
+        self.assertEqual("FAILED_TEMP", failed["operationState"])
+        self.assert_completed(vnf.retry(failed))
+        self.cluster_works(vnf, registry, masters=1, workers=2)
+
+    def masters(self, vnf: Vnf) -> list[Remote]:
+        """The masters of a VNF of which Tacker does not tell yet."""
+        return [Remote(a) for a in stacks.addresses_of_port(self.cloud, vnf.id, f"{MASTER}_CP1")]
+
+    def assert_nothing_left(self, vnf: Vnf, request: dict[str, Any]) -> None:
+        name = request["additionalParams"]["k8s_cluster_installation_param"]["vim_name"]
+        self.assertNotIn(name, {vim["name"] for vim in self.tacker.list_vims()["vims"]})
+        self.assertEqual([], stacks.of_vnf(self.cloud, vnf.id))
+
+
+@contextlib.contextmanager
+def _stopped_registry(machine: Remote) -> Iterator[None]:
+    machine.run("sudo docker stop private_registry")
+    try:
+        yield
+    finally:
+        machine.run("sudo docker start private_registry")
+
+
+# Long enough for the driver to give the machine up (option ssh_timeout).
+_AWAY_FOR_A_WHILE = (
+    f"sudo systemd-run --quiet --on-active={CONFIG.ssh_timeout + 40} systemctl start ssh; "
+    "sudo systemctl stop ssh"
+)
