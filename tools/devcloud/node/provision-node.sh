@@ -21,6 +21,11 @@ ExecStartPre=
 ExecStartPre=/usr/bin/ssh-keygen -A
 ExecStartPre=/usr/sbin/sshd -t
 UNIT
+# kubelet sees the host's disk, on which other things may leave less than the 15 %
+# free that it wants by default.
+cat >/etc/default/kubelet <<'CONF'
+KUBELET_EXTRA_ARGS=--eviction-hard=memory.available<100Mi,nodefs.available<1%,imagefs.available<1% --image-gc-high-threshold=100
+CONF
 # Whatever runtime is installed later calls the wrapper, which calls runc.
 dpkg-divert --quiet --local --rename --divert /usr/sbin/runc.real --add /usr/sbin/runc
 install -m 0755 /provision/runc.py /usr/sbin/runc

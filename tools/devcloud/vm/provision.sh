@@ -25,13 +25,15 @@ tar --create --one-file-system --exclude=./vm --exclude=./provision --exclude=./
     --exclude=./etc/hosts --exclude=./etc/hostname --exclude=./devcloud-entrypoint \
     --exclude=./.dockerenv --directory=/ . | tar --extract --directory=/vm/root
 mkdir -p /vm/root/boot /vm/root/dev /vm/root/proc /vm/root/sys
-# Sparse: the disk grows as the guest writes.
-truncate -s 8G /vm/root.ext4
-mke2fs -q -t ext4 -d /vm/root /vm/root.ext4
+truncate -s 8G /root.ext4
+mke2fs -q -t ext4 -d /vm/root /root.ext4
 rm -rf /vm/root
 
 # Its host.
 apt-get install -y -qq --no-install-recommends qemu-system-x86 qemu-utils >/dev/null
+# An image of Docker's knows no holes in files: 8 GB would be written to its layer.
+qemu-img convert -O qcow2 /root.ext4 /vm/root.qcow2
+rm /root.ext4
 chmod 0755 /devcloud-vm
 apt-get clean
 rm -rf /var/lib/apt/lists/*

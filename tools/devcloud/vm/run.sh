@@ -55,7 +55,7 @@ for interface in $(ip -o link show type veth | awk -F'[ :@]+' '{ print $2 }' | s
 done
 
 # A reboot keeps the disk; a new container begins with the image's.
-[ -e /disk/root.qcow2 ] || qemu-img create -q -f qcow2 -F raw -b /vm/root.ext4 /disk/root.qcow2
+[ -e /disk/root.qcow2 ] || qemu-img create -q -f qcow2 -F qcow2 -b /vm/root.qcow2 /disk/root.qcow2
 set -- "$@" -drive file=/disk/root.qcow2,if=none,id=root -device virtio-blk-pci,drive=root
 for volume in $DEVCLOUD_VOLUMES; do
     id="${volume%:*}"

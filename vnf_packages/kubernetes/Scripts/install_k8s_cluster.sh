@@ -27,7 +27,9 @@ fail() {
 }
 
 apt() {
-    apt-get -q -o Acquire::Retries=1 -o DPkg::Lock::Timeout=300 "$@"
+    # Configuration that the image brought for packages to come stays.
+    apt-get -q -o Acquire::Retries=1 -o DPkg::Lock::Timeout=300 \
+        -o DPkg::Options::=--force-confold "$@"
 }
 
 kernel_settings() {
