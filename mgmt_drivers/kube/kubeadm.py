@@ -23,6 +23,11 @@ from mgmt_drivers.secret import Secret
 _LIMIT = 600.0  # seconds for one init or join
 CA_PATH = "/etc/kubernetes/pki/ca.crt"
 _MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
+# Milliseconds. When the second master joins, etcd is without a quorum until that one's
+# etcd has started: seconds, within which a leader with the default timing steps down,
+# and every watch on the cluster breaks off. Some controllers of Kubernetes 1.20 then
+# miss events for minutes.
+_ETCD_TIMING = {"heartbeat-interval": "500", "election-timeout": "5000"}
 # The images were pulled before, and only that of an add-on may be missing.
 _IGNORED = ("--ignore-preflight-errors", "ImagePull")
 _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
@@ -171,6 +176,9 @@ def _cluster_config(cluster: Cluster, release: str) -> dict[str, Any]:
         },
         "apiServer": {"certSANs": sorted(names)},
     }
+    if cluster.topology.virtual:
+        timing = _extra_arguments(cluster, _ETCD_TIMING)
+        config["etcd"] = {"local": {"dataDir": "/var/lib/etcd", "extraArgs": timing}}
     if cluster.params.image_repository:
         config["imageRepository"] = cluster.params.image_repository.reference
     return config

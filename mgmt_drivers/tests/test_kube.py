@@ -71,6 +71,7 @@ class KubeadmTest(unittest.TestCase):
         self.assertEqual("kubeadm.k8s.io/v1beta2", config["apiVersion"])
         self.assertEqual(f"{VIP}:16443", config["controlPlaneEndpoint"])
         self.assertEqual("registry:5000", config["imageRepository"])
+        self.assertEqual("5000", config["etcd"]["local"]["extraArgs"]["election-timeout"])
         self.assertEqual("systemd", found["KubeletConfiguration"]["cgroupDriver"])
         self.assertEqual({"maxPerCore": 0, "min": 0}, found["KubeProxyConfiguration"]["conntrack"])
         first = found["InitConfiguration"]
