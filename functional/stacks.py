@@ -34,6 +34,13 @@ def of_vnf(connection: Connection, vnf_id: str) -> list[str]:
     return [stack["id"] for stack in listed if vnf_id in stack["stack_name"]]
 
 
+def delete_of_vnf(connection: Connection, vnf_id: str) -> None:
+    """Delete a VNF's stack that Tacker has lost track of, as its operator would."""
+    with step(f"delete the stack of VNF {vnf_id}"):
+        connection.orchestration.delete_stack(f"vnflcm_{vnf_id}")
+        wait.until(lambda: of_vnf(connection, vnf_id), lambda left: not left, 120, "no stack left")
+
+
 def _ports(connection: Connection, vnf_id: str) -> list[dict[str, Any]]:
     """Attributes of all ports in a VNF's stacks."""
     return [
