@@ -159,6 +159,8 @@ class Vnf:
 
     def remove(self) -> None:
         """Bring the instance to its end from whatever state it is in."""
+        if self.id not in {vnf.id for vnf in Vnf.all(self._client)}:
+            return
         for occurrence in self.occurrences():
             if occurrence["operationState"] != "FAILED_TEMP":
                 continue

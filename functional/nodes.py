@@ -53,6 +53,10 @@ class Remote:
     def await_login(self, limit: float = 300) -> None:
         wait.until(self._boot_id, lambda seen: len(seen) == 37, limit, f"SSH to {self.address}")
 
+    def await_end(self, limit: float = 60) -> None:
+        """Wait until nobody can log in any more."""
+        wait.until(self._boot_id, lambda seen: len(seen) != 37, limit, f"end of {self.address}")
+
     def await_reboot(self, before: str, limit: float = 300) -> None:
         """Wait for a login after the boot whose /proc/sys/kernel/random/boot_id was ``before``."""
 

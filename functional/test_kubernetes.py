@@ -26,11 +26,11 @@ class LifeOfClusters(ClusterScenario):
         balanced = self.vnf(package)
         self.assert_completed(balanced.instantiate(self.request("complex", registry)))
         cluster = self.cluster_works(balanced, registry, masters=3, workers=2)
-        self.cnf_lives_on_it(balanced, registry, cluster)
+        cnf = self.cnf_lives_on_it(balanced, registry, cluster)
         self.api_survives_a_master(balanced, cluster)
-        self.ends(balanced)
+        self.ends(balanced, cnf)
 
-    def cnf_lives_on_it(self, vnf: Vnf, registry: str, cluster: kubernetes.Cluster) -> None:
+    def cnf_lives_on_it(self, vnf: Vnf, registry: str, cluster: kubernetes.Cluster) -> Vnf:
         """Tacker deploys pods through the VIM that it was given, and takes them away."""
         cnf = self.vnf(self.package(cnf_csar(f"{registry}/busybox:1")))
         request = {
@@ -46,6 +46,7 @@ class LifeOfClusters(ClusterScenario):
         self.assertEqual(2, len(pods))
         self.assert_completed(cnf.terminate())
         wait.until(lambda: cluster.pods("app=cnf-web"), lambda left: not left, 60, "no pods left")
+        return cnf
 
     def api_survives_a_master(self, vnf: Vnf, cluster: kubernetes.Cluster) -> None:
         """The master that holds the virtual IP loses its power."""
@@ -57,6 +58,7 @@ class LifeOfClusters(ClusterScenario):
         )
         with step(f"stop {holder.address}, which holds {address}"):
             holder.run("sudo systemctl poweroff", check=False)
+            holder.await_end()
             wait.until(lambda: _asks(cluster), bool, 120, "the API on the virtual IP")
 
     def vim_name_is_taken(self, package: Any, request: dict[str, Any]) -> None:
@@ -66,10 +68,18 @@ class LifeOfClusters(ClusterScenario):
         self.assert_failed(failed, f"vim_name: Tacker already has a VIM {name}")
         self.assertEqual([], stacks.of_vnf(self.cloud, vnf.id))
 
-    def ends(self, vnf: Vnf) -> None:
-        """Terminate leaves neither VIM nor stack nor an entry in the instance."""
+    def ends(self, vnf: Vnf, cnf: Vnf | None = None) -> None:
+        """Terminate leaves neither VIM nor stack nor an entry in the instance.
+
+        It is refused while the instance of a CNF, even a terminated one, has the VIM.
+        """
         vim = self.vim(vnf)
-        self.assert_completed(vnf.terminate())
+        occurrence = vnf.terminate()
+        if cnf:
+            self.assert_failed(occurrence, vim["name"], "terminate and delete them first")
+            cnf.delete()
+            occurrence = vnf.retry(occurrence)
+        self.assert_completed(occurrence)
         self.assertNotIn(vim["id"], {found["id"] for found in self.tacker.list_vims()["vims"]})
         kinds = [c["vimType"] for c in vnf.show().get("vimConnectionInfo", [])]
         self.assertNotIn("kubernetes", kinds)

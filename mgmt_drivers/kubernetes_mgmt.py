@@ -2,6 +2,7 @@
 
 from oslo_utils import uuidutils
 from tacker import objects
+from tacker.extensions.nfvo import VimInUseException
 from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
 from mgmt_drivers import kubernetes
@@ -102,7 +103,13 @@ def _register(context, vnf_instance, vim):
 def _unregister(context, vnf_instance):
     """Remove the VIM of this VNF and its entries in the instance, as far as they are there."""
     for vim in _vims(context, description=_description(vnf_instance)):
-        NfvoPlugin().delete_vim(context, vim["id"])
+        try:
+            NfvoPlugin().delete_vim(context, vim["id"])
+        except VimInUseException as error:
+            raise MgmtDriverError(
+                f"VNF instances use VIM {vim['name']}, which is this cluster: terminate and delete "
+                "them first"
+            ) from error
     kept = [c for c in vnf_instance.vim_connection_info if c.vim_type != _TYPE]
     if len(kept) != len(vnf_instance.vim_connection_info):
         vnf_instance.vim_connection_info = kept
