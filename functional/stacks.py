@@ -38,7 +38,14 @@ def delete_of_vnf(connection: Connection, vnf_id: str) -> None:
     """Delete a VNF's stack that Tacker has lost track of, as its operator would."""
     with step(f"delete the stack of VNF {vnf_id}"):
         connection.orchestration.delete_stack(f"vnflcm_{vnf_id}")
-        wait.until(lambda: of_vnf(connection, vnf_id), lambda left: not left, 120, "no stack left")
+        await_end(connection, vnf_id)
+
+
+def await_end(connection: Connection, vnf_id: str) -> None:
+    """Wait until nothing is left of a VNF's stacks."""
+    wait.until(
+        lambda: of_vnf(connection, vnf_id), lambda left: not left, 120, f"end of VNF {vnf_id}"
+    )
 
 
 def _ports(connection: Connection, vnf_id: str) -> list[dict[str, Any]]:

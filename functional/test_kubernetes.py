@@ -83,7 +83,7 @@ class LifeOfClusters(ClusterScenario):
         self.assertNotIn(vim["id"], {found["id"] for found in self.tacker.list_vims()["vims"]})
         kinds = [c["vimType"] for c in vnf.show().get("vimConnectionInfo", [])]
         self.assertNotIn("kubernetes", kinds)
-        self.assertEqual([], stacks.of_vnf(self.cloud, vnf.id))
+        stacks.await_end(self.cloud, vnf.id)
 
 
 
