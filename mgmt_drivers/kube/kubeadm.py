@@ -42,7 +42,7 @@ flock 9
 [ ! -e "$member" ] || exit 0
 if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/bootstrap-kubelet.conf ] ||
     [ -e /etc/kubernetes/pki/ca.crt ]; then
-    kubeadm reset --force --cri-socket "$socket" </dev/null >/dev/null 2>&1
+    kubeadm reset --force --cri-socket "$socket" </dev/null >/dev/null
 fi
 "$@" 9>&-
 touch "$member"
@@ -52,6 +52,11 @@ touch "$member"
 def is_member(host: Host) -> bool:
     """Whether this machine has become part of its cluster."""
     return host.ask("test", "-e", _MEMBER).ok
+
+
+def is_half_way(host: Host) -> bool:
+    """Whether an init or join has begun on this machine; asked of one that is no member."""
+    return host.ask("test", "-e", "/etc/kubernetes/kubelet.conf").ok
 
 
 def version(host: Host) -> str:

@@ -150,6 +150,7 @@ class JoinTest(PhaseTest):
         lead.expect("sudo", "kubeadm", "token", "create")
         lead.expect("sudo", "kubeadm", "init", "phase", "upload-certs")
         for session in self.sessions[1:]:
+            session.expect("sudo", "test", "-e", status=1)
             session.expect("sudo", "bash", "-c")
         lead.expect("sudo", "kubeadm", "token", "delete")
         lead.expect("sudo", "kubectl")
@@ -164,6 +165,8 @@ class JoinTest(PhaseTest):
     def test_no_master_joins_after_one_that_failed(self) -> None:
         self.make(masters=3)
         self.cluster.invitation = _INVITATION
+        for session in self.sessions[1:]:
+            session.expect("sudo", "test", "-e", status=1)
         self.sessions[1].expect("sudo", "bash", "-c", status=1, stderr="etcd timeout")
         with self.assertRaisesRegex(CommandFailed, "etcd timeout"):
             JoinNodes().apply(self.hosts[1], self.cluster)
@@ -171,6 +174,17 @@ class JoinTest(PhaseTest):
             JoinNodes().apply(self.hosts[2], self.cluster)
         self.sessions[3].expect("sudo", "bash", "-c")  # a worker all the same
         JoinNodes().apply(self.hosts[3], self.cluster)
+
+    def test_a_node_that_joined_half_way_is_taken_out_first(self) -> None:
+        self.make()
+        self.cluster.invitation = _INVITATION
+        self.sessions[1].expect("sudo", "test", "-e")
+        self.sessions[0].expect(
+            "sudo", "kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf",
+            "delete", "node", self.cluster.name(self.hosts[1]),
+        )
+        self.sessions[1].expect("sudo", "bash", "-c")
+        JoinNodes().apply(self.hosts[1], self.cluster)
 
     def test_a_revocation_that_fails_is_only_said(self) -> None:
         self.make()

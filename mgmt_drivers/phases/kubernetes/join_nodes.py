@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import kubeadm
+from mgmt_drivers.kube import kubeadm, kubectl
 from mgmt_drivers.kube.cluster import Cluster, Invitation
 from mgmt_drivers.phases.phase import Phase
 
@@ -27,6 +27,10 @@ class JoinNodes(Phase[Cluster]):
 
     def apply(self, host: Host, context: Cluster) -> None:
         invitation = _invitation(context)
+        if kubeadm.is_half_way(host):
+            # kubeadm refuses a name that the cluster has as a node that is ready,
+            # which it goes on to be for a while.
+            kubectl.delete(context.lead, "node", context.name(host))
         if context.is_master(host):
             _join_control_plane(host, context, invitation)
         else:
