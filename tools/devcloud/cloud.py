@@ -48,8 +48,9 @@ class Cloud:
                 images.ensure(client, self.identity, self.progress)
                 found = networks.ensure(client, self.identity)
             settings = self._settings(client, found)
-            self._ensure_mirror(client, settings.networks[0])
+            # The controller first: one that is made anew begins with no container.
             self._ensure_controller(client, settings)
+            self._ensure_mirror(client, settings.networks[0])
             self._install_drivers(client)
             self._bootstrap(client)
             return settings
