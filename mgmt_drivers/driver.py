@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.operation import Operation
+from mgmt_drivers.operation import Crew, Operation
 from mgmt_drivers.plans.plan import Plan
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker, Secret
@@ -25,18 +25,20 @@ class Surroundings:
 
     ``trace_folder`` is where traces go, if anywhere; ``save_host_keys`` is given
     the host keys of the machines when an operation ends, also when it fails;
-    ``ssh_timeout`` is how many seconds a machine has to answer on its SSH port.
+    ``ssh_timeout`` is how many seconds a machine has to answer on its SSH port;
+    ``connect`` logs in to a machine.
     """
 
     trace_folder: Path | None
     save_host_keys: Callable[[dict[str, str]], None]
     ssh_timeout: float = BOOT_LIMIT
+    connect: Callable[[Endpoint, HostKeys, Masker, float], Session] = connect
 
 
 def carry_out(
     request: LcmRequest,
     plan: Plan,
-    nodes: Sequence[Node],
+    crew: Crew,
     surroundings: Surroundings,
     *,
     context: Callable[[Sequence[Host]], C],
@@ -50,11 +52,12 @@ def carry_out(
     :raises OperationError: naming machine, phase and cause
     """
     host_keys = HostKeys(request.host_keys)
-    host_keys.keep_only({node.server_id for node in nodes})
+    host_keys.keep_only({vnfc.server_id for vnfc in request.vnfcs})
     masker = Masker(secrets)
 
-    def open_session(node: Node) -> Session:
-        return connect(endpoint(node), host_keys, masker, surroundings.ssh_timeout)
+    def open_session(node: Node, limit: float | None) -> Session:
+        limit = limit or surroundings.ssh_timeout
+        return surroundings.connect(endpoint(node), host_keys, masker, limit)
 
     operation = Operation(
         name=request.operation,
@@ -64,6 +67,6 @@ def carry_out(
         trace=Trace(surroundings.trace_folder),
     )
     try:
-        return operation.carry_out(plan, nodes)
+        return operation.carry_out(plan, crew)
     finally:
         surroundings.save_host_keys(host_keys.as_dict())

@@ -1,17 +1,25 @@
 """The Kubernetes cluster driver, free of Tacker: request in, machines changed, a VIM out."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from mgmt_drivers import inventory
 from mgmt_drivers.driver import Surroundings, carry_out
-from mgmt_drivers.errors import ParameterError
+from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube.cluster import Cluster, VimAccount, group_of, topology
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.kube import kubeadm
+from mgmt_drivers.kube.cluster import Cluster, Marks, Topology, VimAccount, group_of, topology
+from mgmt_drivers.operation import Crew
 from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, read_params
 from mgmt_drivers.plans import kubernetes as plans
+from mgmt_drivers.plans.plan import Plan
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.ssh.connection import Endpoint
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -20,6 +28,10 @@ class Vim:
 
     name: str
     account: VimAccount
+
+
+class Refused(MgmtDriverError):
+    """The operation makes no sense for this cluster; nothing was changed."""
 
 
 def validate(request: LcmRequest, is_vim_name_taken: Callable[[str], bool]) -> None:
@@ -35,17 +47,161 @@ def validate(request: LcmRequest, is_vim_name_taken: Callable[[str], bool]) -> N
 
 
 def instantiate(request: LcmRequest, surroundings: Surroundings) -> Vim:
-    """Make the VNF's machines a cluster.
+    """Make the VNF's machines a cluster; also how a whole cluster is healed.
 
     :returns: the VIM that is to be registered
     :raises MgmtDriverError: naming machine, phase and cause
     """
-    params = read_params(request)
-    assert request.vim
-    found = topology(params, inventory.read(request, inventory.Heat(request.vim)))
+    work = _Work.read(request, surroundings)
+    nodes = work.topology.nodes
+    cluster = work.carry_out(plans.INSTANTIATE, Crew(required=nodes), joining=nodes)
+    assert cluster.account
+    return Vim(_vim_name(work.params, request), cluster.account)
 
-    def endpoint(node: inventory.Node) -> Endpoint:
-        group = group_of(node, params)
+
+def scale_out(request: LcmRequest, surroundings: Surroundings) -> None:
+    """Join the workers that have come: the request's targets.
+
+    One that fails leaves nothing of them in the cluster, ready to be tried
+    again or to be taken away.
+    """
+    work = _Work.read(request, surroundings)
+    new = work.workers
+    try:
+        crew = work.with_a_master(required=new)
+        work.carry_out(plans.SCALE_OUT, crew, joining=new)
+    except MgmtDriverError:
+        try:
+            work.carry_out(plans.UNDO_SCALE_OUT, work.with_a_master(), leaving=new)
+        except MgmtDriverError as error:
+            LOG.warning("nodes of the failed scale-out may be left: %s", error)
+        raise
+
+
+def scale_in(request: LcmRequest, surroundings: Surroundings) -> None:
+    """Evacuate and remove the workers that are about to go: the request's targets."""
+    work = _Work.read(request, surroundings)
+    work.carry_out(plans.SCALE_IN, work.with_a_master(), leaving=work.workers)
+
+
+def heal_start(
+    request: LcmRequest,
+    surroundings: Surroundings,
+    save_marks: Callable[[dict[str, Any]], None],
+) -> None:
+    """Take the request's targets out of the cluster, before their machines are replaced.
+
+    :param save_marks: is given labels and taints of the nodes that were lost, by
+        VNFC, for :func:`heal_end`; also when the operation fails
+    :raises MgmtDriverError: where the cluster would not outlive it, with nothing changed
+    """
+    work = _Work.read(request, surroundings)
+    leaving = work.targets
+    lost = [node for node in leaving if node in work.topology.masters]
+    stay = [node for node in work.topology.masters if node not in leaving]
+    if not stay:
+        raise Refused(
+            "no master of the cluster would be left. Heal the whole VNF (a request without "
+            "vnfcInstanceId), which makes a new cluster"
+        )
+    crew = work.with_a_master(optional=[*stay, *lost] if lost else ())
+    marks: dict[str, Marks] = {}
+    try:
+        work.carry_out(plans.HEAL_START, crew, leaving=leaving, marks=marks)
+    finally:
+        if marks:
+            save_marks({vnfc: asdict(found) for vnfc, found in marks.items()})
+
+
+def heal_end(
+    request: LcmRequest, surroundings: Surroundings, marks: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Join the machines that came in the place of the request's targets.
+
+    :param marks: what :func:`heal_start` saved
+    """
+    work = _Work.read(request, surroundings)
+    joining = work.targets
+    masters = work.topology.masters
+    others = [node for node in masters if node not in joining]
+    has_master = len(others) < len(masters)
+    crew = work.with_a_master(required=joining, optional=others if has_master else ())
+    found = {vnfc: Marks(**mark) for vnfc, mark in marks.items()}
+    work.carry_out(plans.HEAL_END, crew, joining=joining, marks=found)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What every operation begins with."""
+
+    request: LcmRequest
+    surroundings: Surroundings
+    params: KubernetesParams
+    topology: Topology
+
+    @classmethod
+    def read(cls, request: LcmRequest, surroundings: Surroundings) -> "_Work":
+        params = read_params(request)
+        assert request.vim
+        found = topology(params, inventory.read(request, inventory.Heat(request.vim)))
+        return cls(request, surroundings, params, found)
+
+    @property
+    def targets(self) -> list[Node]:
+        """The machines that the request is about, masters first."""
+        found = [node for node in self.topology.nodes if node.vnfc_id in self.request.targets]
+        lacking = set(self.request.targets) - {node.vnfc_id for node in found}
+        if lacking or not found:
+            raise InventoryError(f"the VNF has not the VNFCs {sorted(lacking)} of the request")
+        return found
+
+    @property
+    def workers(self) -> list[Node]:
+        """The targets of scaling, which are workers."""
+        found = self.targets
+        if any(node in self.topology.masters for node in found):
+            raise Refused(
+                "masters cannot be scaled: their number is the size of etcd, which is settled when "
+                "the VNF is instantiated. Scale the workers, or instantiate another VNF"
+            )
+        return found
+
+    def with_a_master(
+        self, required: Sequence[Node] = (), optional: Sequence[Node] = ()
+    ) -> Crew:
+        """These machines, and a master of the cluster that is not a target."""
+        targets = self.targets
+        return Crew(
+            required=required,
+            optional=optional,
+            any_of=[node for node in self.topology.masters if node not in targets],
+            check=kubeadm.check_member,
+        )
+
+    def carry_out(
+        self,
+        plan: Plan,
+        crew: Crew,
+        joining: Sequence[Node] = (),
+        leaving: Sequence[Node] = (),
+        marks: dict[str, Marks] | None = None,
+    ) -> Cluster:
+        def context(hosts: Sequence[Host]) -> Cluster:
+            known = marks if marks is not None else {}
+            return Cluster(self.params, self.topology, hosts, joining, leaving, known)
+
+        return carry_out(
+            self.request,
+            plan,
+            crew,
+            self.surroundings,
+            context=context,
+            endpoint=self._endpoint,
+            secrets=self.params.secrets(),
+        )
+
+    def _endpoint(self, node: Node) -> Endpoint:
+        group = group_of(node, self.params)
         return Endpoint(
             address=node.address(group.ssh_cp_name),
             username=group.username,
@@ -53,21 +209,6 @@ def instantiate(request: LcmRequest, surroundings: Surroundings) -> Vim:
             private_key=group.private_key,
             server_id=node.server_id,
         )
-
-    def context(hosts: Sequence[Host]) -> Cluster:
-        return Cluster(params, found, hosts)
-
-    cluster = carry_out(
-        request,
-        plans.INSTANTIATE,
-        found.nodes,
-        surroundings,
-        context=context,
-        endpoint=endpoint,
-        secrets=params.secrets(),
-    )
-    assert cluster.account
-    return Vim(_vim_name(params, request), cluster.account)
 
 
 def _vim_name(params: KubernetesParams, request: LcmRequest) -> str:

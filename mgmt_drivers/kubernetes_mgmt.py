@@ -7,9 +7,10 @@ from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
 from mgmt_drivers import kubernetes
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.tacker_v1 import MgmtDriver, lcm_request, surroundings
+from mgmt_drivers.tacker_v1 import MgmtDriver, keep, kept, lcm_request, surroundings
 
 _TYPE = "kubernetes"
+_MARKS = "mgmt_driver_node_marks"  # key of VnfInstance.vnf_metadata, during a heal
 
 
 class KubernetesMgmtDriver(MgmtDriver):
@@ -42,10 +43,44 @@ class KubernetesMgmtDriver(MgmtDriver):
         _register(context, vnf_instance, vim)
 
     def scale_start(self, context, vnf_instance, scale_vnf_request, grant, grant_request, **kwargs):
-        raise MgmtDriverError("this release of the driver does not scale clusters")
+        going = _of_stacks(vnf_instance, kwargs["scale_out_id_list"])
+        request = _later("scale in", context, vnf_instance, going)
+        kubernetes.scale_in(request, surroundings(vnf_instance))
+
+    def scale_end(self, context, vnf_instance, scale_vnf_request, grant, grant_request, **kwargs):
+        new = _of_stacks(vnf_instance, kwargs["scale_out_id_list"])
+        request = _later("scale out", context, vnf_instance, new)
+        try:
+            kubernetes.scale_out(request, surroundings(vnf_instance))
+        except MgmtDriverError as error:
+            raise MgmtDriverError(
+                f"{error}. Roll this operation back and scale out again: Tacker's retry of a "
+                "scale-out does not call the driver"
+            ) from error
 
     def heal_start(self, context, vnf_instance, heal_vnf_request, grant, grant_request, **kwargs):
-        raise MgmtDriverError("this release of the driver does not heal clusters")
+        targets = heal_vnf_request.vnfc_instance_id
+        if not targets:
+            super().heal_start(context, vnf_instance, heal_vnf_request, grant, grant_request)
+            _unregister(context, vnf_instance)
+            return
+        request = _later("heal", context, vnf_instance, targets)
+        kubernetes.heal_start(
+            request,
+            surroundings(vnf_instance),
+            lambda lost: keep(vnf_instance, _MARKS, {**kept(vnf_instance, _MARKS), **lost}),
+        )
+
+    def heal_end(self, context, vnf_instance, heal_vnf_request, grant, grant_request, **kwargs):
+        targets = heal_vnf_request.vnfc_instance_id
+        request = _later("heal", context, vnf_instance, targets or ())
+        if targets:
+            kubernetes.heal_end(request, surroundings(vnf_instance), kept(vnf_instance, _MARKS))
+        else:
+            _register(
+                context, vnf_instance, kubernetes.instantiate(request, surroundings(vnf_instance))
+            )
+        keep(vnf_instance, _MARKS, {})
 
     def terminate_start(
         self, context, vnf_instance, terminate_vnf_request, grant, grant_request, **kwargs
@@ -57,6 +92,21 @@ class KubernetesMgmtDriver(MgmtDriver):
     ):
         # Also the end of a rollback, which has no terminate_start.
         _unregister(context, vnf_instance)
+
+
+def _later(operation, context, vnf_instance, targets):
+    """The request of an operation on a VNF that is instantiated."""
+    source = vnf_instance.instantiated_vnf_info
+    return lcm_request(operation, context, vnf_instance, source, targets=targets)
+
+
+def _of_stacks(vnf_instance, stack_ids):
+    """Ids of the VNFCs in the members of a scaling group."""
+    return [
+        vnfc.id
+        for vnfc in vnf_instance.instantiated_vnf_info.vnfc_resource_info
+        if (vnfc.metadata or {}).get("stack_id") in stack_ids
+    ]
 
 
 def _description(vnf_instance):

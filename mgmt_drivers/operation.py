@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mgmt_drivers import trace
-from mgmt_drivers.errors import NodeError, OperationError
+from mgmt_drivers.errors import MgmtDriverError, NodeError, OperationError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.phases.phase import Phase
@@ -19,29 +19,46 @@ C = TypeVar("C")
 T = TypeVar("T", Host, Node)
 
 CONNECT = "connect"  # the phase under which logging in is traced
+RUNNING_LIMIT = 10.0  # seconds for a machine to answer that has been running all along
+
+
+@dataclass(frozen=True)
+class Crew:
+    """The machines that an operation logs in to.
+
+    Of ``required`` each must answer, and may still be booting. Of ``optional``
+    those that do not answer are left out. Of ``any_of``, only the first is
+    taken that answers and at which ``check`` raises nothing; one must be.
+    """
+
+    required: Sequence[Node] = ()
+    optional: Sequence[Node] = ()
+    any_of: Sequence[Node] = ()
+    check: Callable[[Host], None] = lambda host: None
 
 
 @dataclass(frozen=True)
 class Operation(Generic[C]):
     """One LCM operation on the nodes of one VNF instance.
 
-    ``connect`` opens the one session that a node gets, ``context`` makes of the
-    logged-in hosts what every phase is given.
+    ``connect`` opens the one session that a node gets, within a number of
+    seconds where one is given; ``context`` makes of the logged-in hosts what
+    every phase is given.
     """
 
     name: str
     vnf_instance_id: str
     context: Callable[[Sequence[Host]], C]
-    connect: Callable[[Node], Session]
+    connect: Callable[[Node, float | None], Session]
     trace: trace.Trace
 
-    def carry_out(self, plan: Sequence[Phase[C]], nodes: Sequence[Node]) -> C:
+    def carry_out(self, plan: Sequence[Phase[C]], crew: Crew) -> C:
         """Run every phase of the plan; a phase begins when the one before has ended well.
 
         :returns: the context, with what the phases left in it
         :raises OperationError: naming each node that failed, and why
         """
-        with self._hosts(nodes) as hosts:
+        with self._hosts(crew) as hosts:
             context = self.context(hosts)
             for phase in plan:
                 action = functools.partial(_run, phase, context)
@@ -50,22 +67,56 @@ class Operation(Generic[C]):
             return context
 
     @contextmanager
-    def _hosts(self, nodes: Sequence[Node]) -> Iterator[list[Host]]:
+    def _hosts(self, crew: Crew) -> Iterator[list[Host]]:
         opened: list[Host] = []
 
-        def log_in(node: Node) -> str:
-            opened.append(Host(node, self.connect(node)))
+        def log_in(node: Node, limit: float | None = None) -> str:
+            opened.append(Host(node, self.connect(node, limit)))
             return trace.CHANGED
 
+        def try_to_log_in(node: Node) -> str:
+            return log_in(node, RUNNING_LIMIT)
+
         try:
-            self._on_all(nodes, CONNECT, log_in)
-            order = {node: number for number, node in enumerate(nodes)}
-            yield sorted(opened, key=lambda host: order[host.node])
+            self._log_in_to_any(crew, opened, try_to_log_in)
+            self._on_all(crew.required, CONNECT, log_in)
+            inside = {host.node for host in opened}
+            self._each([n for n in crew.optional if n not in inside], CONNECT, try_to_log_in)
+            order = [*crew.any_of, *crew.required, *crew.optional]
+            yield sorted(opened, key=lambda host: order.index(host.node))
         finally:
             for host in opened:
                 host.session.close()
 
+    def _log_in_to_any(
+        self, crew: Crew, opened: list[Host], log_in: Callable[[Node], str]
+    ) -> None:
+        def log_in_and_check(node: Node) -> str:
+            log_in(node)
+            try:
+                crew.check(opened[-1])
+            except MgmtDriverError:
+                opened.pop().session.close()
+                raise
+            return trace.CHANGED
+
+        failures: list[NodeError] = []
+        for node in crew.any_of:
+            failed = self._each([node], CONNECT, log_in_and_check)
+            if not failed:
+                return
+            failures += failed
+        if failures:
+            raise OperationError(self.name, failures)
+
     def _on_all(self, items: Sequence[T], title: str, action: Callable[[T], str]) -> None:
+        failures = self._each(items, title, action)
+        if failures:
+            raise OperationError(self.name, failures) from failures[0].cause
+
+    def _each(
+        self, items: Sequence[T], title: str, action: Callable[[T], str]
+    ) -> list[NodeError]:
         """Do ``action`` on each host or node, trace it, and gather the errors."""
 
         def one(item: T) -> NodeError | None:
@@ -79,9 +130,7 @@ class Operation(Generic[C]):
             self._record(title, node, start, outcome, failure)
             return failure
 
-        failures = [failure for failure in parallel.each(one, items) if failure]
-        if failures:
-            raise OperationError(self.name, failures) from failures[0].cause
+        return [failure for failure in parallel.each(one, items) if failure]
 
     def _record(
         self, title: str, node: object, start: float, outcome: str, failure: NodeError | None

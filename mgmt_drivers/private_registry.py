@@ -2,6 +2,7 @@
 
 from mgmt_drivers import inventory
 from mgmt_drivers.driver import Surroundings, carry_out
+from mgmt_drivers.operation import Crew
 from mgmt_drivers.params.private_registry import read_params
 from mgmt_drivers.plans import private_registry as plans
 from mgmt_drivers.plans.plan import Plan
@@ -45,7 +46,7 @@ def _carry_out(request: LcmRequest, plan: Plan, surroundings: Surroundings) -> N
     carry_out(
         request,
         plan,
-        inventory.read(request, inventory.Heat(request.vim)).nodes,
+        Crew(required=inventory.read(request, inventory.Heat(request.vim)).nodes),
         surroundings,
         context=lambda hosts: params,
         endpoint=endpoint,

@@ -42,8 +42,9 @@ class LcmRequest:
 
     ``additional_params`` are those of the *instantiate* request in every
     operation. ``cps`` names the VduCps of the VNFD's flavour, ``aspects`` its
-    scaling aspects. ``host_keys`` maps server ids to the SSH host keys seen
-    before.
+    scaling aspects. ``targets`` are the ids of the VNFCs that the operation is
+    about, where it is not about all. ``host_keys`` maps server ids to the SSH
+    host keys seen before.
     """
 
     operation: str
@@ -55,6 +56,7 @@ class LcmRequest:
     aspects: frozenset[str] = frozenset()
     stack_id: str = ""
     vnfcs: tuple[Vnfc, ...] = ()
+    targets: frozenset[str] = frozenset()
     vim: VimAccess | None = None
     host_keys: Mapping[str, str] = field(default_factory=dict)
 

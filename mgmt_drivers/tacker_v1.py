@@ -5,7 +5,7 @@ into the VNF instance.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +74,18 @@ class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
 
 
 def lcm_request(
-    operation: str, context: Any, vnf_instance: Any, source: Any, with_vim: bool = True
+    operation: str,
+    context: Any,
+    vnf_instance: Any,
+    source: Any,
+    with_vim: bool = True,
+    targets: Iterable[str] = (),
 ) -> request.LcmRequest:
     """The request of an operation.
 
     :param source: what holds the instantiate request's parameters: that request, or
         the ``instantiated_vnf_info`` in which Tacker keeps them
+    :param targets: ids of the VNFCs that the operation is about, where not about all
     """
     package = vnflcm_utils._get_vnf_package_path(context, vnf_instance.vnfd_id)
     return request.from_v1(
@@ -89,18 +95,30 @@ def lcm_request(
         vnflcm_utils.get_vnfd_dict(context, vnf_instance.vnfd_id, source.flavour_id),
         Path(package),
         flavour=source.flavour_id,
+        targets=frozenset(targets),
         vim=_vim(context, vnf_instance) if with_vim else None,
-        host_keys=json.loads((vnf_instance.vnf_metadata or {}).get(_HOST_KEYS, "{}")),
+        host_keys=kept(vnf_instance, _HOST_KEYS),
     )
+
+
+def keep(vnf_instance: Any, key: str, value: Mapping[str, Any]) -> None:
+    """Keep something that JSON can hold with the VNF instance."""
+    metadata = {**(vnf_instance.vnf_metadata or {}), key: json.dumps(value)}
+    vnf_instance.vnf_metadata = metadata
+    vnf_instance.save()
+
+
+def kept(vnf_instance: Any, key: str) -> dict[str, Any]:
+    """What was kept under the key, or nothing."""
+    value: dict[str, Any] = json.loads((vnf_instance.vnf_metadata or {}).get(key, "{}"))
+    return value
 
 
 def surroundings(vnf_instance: Any) -> Surroundings:
     """Tacker's configuration, and the VNF instance as the place for host keys."""
 
     def save_host_keys(keys: Mapping[str, str]) -> None:
-        kept = {**(vnf_instance.vnf_metadata or {}), _HOST_KEYS: json.dumps(keys)}
-        vnf_instance.vnf_metadata = kept
-        vnf_instance.save()
+        keep(vnf_instance, _HOST_KEYS, keys)
 
     options = cfg.CONF.mgmt_drivers
     folder = Path(options.trace_dir) if options.trace_dir else None

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mgmt_drivers.errors import InventoryError
+from mgmt_drivers.errors import InventoryError, MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.kube.runtime import ContainerRuntime, runtime_of
@@ -114,24 +114,54 @@ class Invitation:
     ca_hash: str
 
 
+@dataclass(frozen=True)
+class PodNetworkFacts:
+    """Each node's share of the pods' network, by name, and how nodes learn of the others."""
+
+    shares: Mapping[str, str]
+    token: Secret
+    ca: str
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What a node was marked with, beyond what every node has: labels and taints.
+
+    Taints are as the API shows them: ``key``, ``effect``, perhaps ``value``.
+    """
+
+    labels: Mapping[str, str]
+    taints: Sequence[Mapping[str, str]]
+
+
+class NotAMember(MgmtDriverError):
+    """A machine does not belong to the cluster."""
+
+
 @dataclass
 class Cluster:
     """The cluster while an operation works on it; phases leave here what later ones need.
 
-    ``members`` are the masters that belong to the control plane, by node name.
+    ``joining`` are the machines that are to become nodes, ``leaving`` those
+    that are to be nodes no more; ``hosts`` are the machines the operation has
+    logged in to. ``members`` names the masters on which kubeadm has ended well.
+    ``marks`` are those of nodes that were lost, by VNFC.
+
     ``lock`` is held to give the first invitation, ``control_plane`` while a
     master joins: etcd takes one new member at a time, and none after one that
-    ``failed_master`` names. ``pod_shares`` maps node names to their shares of
-    the pods' network and their addresses.
+    ``failed_master`` names.
     """
 
     params: KubernetesParams
     topology: Topology
     hosts: Sequence[Host]
+    joining: Sequence[Node] = ()
+    leaving: Sequence[Node] = ()
+    marks: dict[str, Marks] = field(default_factory=dict)
     members: set[str] = field(default_factory=set)
     invitation: Invitation | None = None
     failed_master: str = ""
-    pod_shares: Mapping[str, tuple[str, str]] | None = None
+    pod_network: PodNetworkFacts | None = None
     account: VimAccount | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     control_plane: threading.Lock = field(default_factory=threading.Lock)
@@ -148,28 +178,46 @@ class Cluster:
             return None
         inside = ["127.0.0.1", "localhost", ".svc", ".cluster.local", self.topology.address]
         inside += [str(self.params.pod_cidr), str(self.params.service_cidr)]
-        inside += [self.address(host) for host in self.hosts]
+        inside += [self.address(node) for node in self.topology.nodes]
         listed = tuple(dict.fromkeys([*proxy.no_proxy, *inside]))
         return dataclasses.replace(proxy, no_proxy=listed)
 
     @property
-    def masters(self) -> list[Host]:
-        return [host for host in self.hosts if self.is_master(host)]
+    def endpoint(self) -> str:
+        """Where the cluster's API is reached from inside: address and port."""
+        return f"{self.topology.address}:{self.topology.port}"
+
+    @property
+    def masters(self) -> list[Node]:
+        """The masters that are to stay."""
+        return [node for node in self.topology.masters if node not in self.leaving]
 
     @property
     def lead(self) -> Host:
-        """The master on which the cluster is asked and changed: a member, if there is one."""
-        masters = self.masters
-        return next((m for m in masters if self.name(m) in self.members), masters[0])
+        """The master on which the cluster is asked and changed: a member, if there is one.
 
-    def is_master(self, host: Host) -> bool:
-        return host.node in self.topology.masters
+        One that is to join again is no longer a member, whatever its disk says.
+        """
+        masters = [host for host in self.hosts if host.node in self.masters]
 
-    def address(self, host: Host) -> str:
+        def rank(host: Host) -> tuple[bool, bool]:
+            return self.name(host.node) not in self.members, host.node in self.joining
+
+        return min(masters, key=rank)
+
+    @property
+    def changes_masters(self) -> bool:
+        """Whether any of the machines that come or go is a master."""
+        return any(self.is_master(node) for node in (*self.joining, *self.leaving))
+
+    def is_master(self, node: Node) -> bool:
+        return node in self.topology.masters
+
+    def address(self, node: Node) -> str:
         """The machine's address in the cluster."""
-        return host.node.address(group_of(host.node, self.params).nic_cp_name)
+        return node.address(group_of(node, self.params).nic_cp_name)
 
-    def name(self, host: Host) -> str:
+    def name(self, node: Node) -> str:
         """The machine's node name: of its server's id, so that no two are ever alike."""
-        role = "master" if self.is_master(host) else "worker"
-        return f"{role}-{host.node.server_id.replace('-', '')[:12]}"
+        role = "master" if self.is_master(node) else "worker"
+        return f"{role}-{node.server_id.replace('-', '')[:12]}"

@@ -13,7 +13,7 @@ _ABSENT = ("not found", "manifest unknown", "repository name not known")
 def of_machine(host: Host, cluster: Cluster) -> list[str]:
     """References of what this machine runs."""
     listed = kubeadm.images(host, cluster)
-    if cluster.is_master(host):
+    if cluster.is_master(host.node):
         return listed
     return [image for image in listed if _short(image) in _ON_EVERY_NODE]
 

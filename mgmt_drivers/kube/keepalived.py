@@ -85,8 +85,17 @@ def interface_of(host: Host, address: str) -> str:
     return words[1]
 
 
+def is_running(host: Host) -> bool:
+    return host.ask("systemctl", "is-active", "--quiet", PACKAGE).ok
+
+
+def stop(host: Host) -> None:
+    """Give the virtual IP away, where it is here, and take it no more."""
+    host.sudo("systemctl", "disable", "--quiet", "--now", PACKAGE)
+
+
 def is_configured(host: Host, config: str) -> bool:
-    return files.has(host, _CONFIG, config) and host.ask("systemctl", "is-active", PACKAGE).ok
+    return files.has(host, _CONFIG, config) and is_running(host)
 
 
 def configure(host: Host, config: str) -> None:

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
-from mgmt_drivers.kube.cluster import API_PORT, STATE_FOLDER, Cluster, Invitation
+from mgmt_drivers.kube.cluster import API_PORT, STATE_FOLDER, Cluster, Invitation, NotAMember
 from mgmt_drivers.secret import Secret
 
 _LIMIT = 600.0  # seconds for one init or join
@@ -52,6 +52,17 @@ touch "$member"
 def is_member(host: Host) -> bool:
     """Whether this machine has become part of its cluster."""
     return host.ask("test", "-e", _MEMBER).ok
+
+
+def check_member(host: Host) -> None:
+    """:raises NotAMember: when this machine has not become part of its cluster"""
+    if not is_member(host):
+        raise NotAMember("the machine does not belong to the cluster")
+
+
+def forget(host: Host) -> None:
+    """Let a machine that the cluster has lost join again."""
+    host.sudo("rm", "--force", _MEMBER)
 
 
 def is_half_way(host: Host) -> bool:
@@ -108,12 +119,12 @@ def join(host: Host, cluster: Cluster, invitation: Invitation) -> None:
         "discovery": {
             "bootstrapToken": {
                 "token": invitation.token.reveal(),
-                "apiServerEndpoint": _endpoint(cluster),
+                "apiServerEndpoint": cluster.endpoint,
                 "caCertHashes": [invitation.ca_hash],
             }
         },
     }
-    if cluster.is_master(host):
+    if cluster.is_master(host.node):
         config["controlPlane"] = {
             "localAPIEndpoint": _local_endpoint(host, cluster),
             "certificateKey": invitation.certificate_key.reveal(),
@@ -174,7 +185,7 @@ def _cluster_config(cluster: Cluster, release: str) -> dict[str, Any]:
     config: dict[str, Any] = {
         **_header(cluster, "ClusterConfiguration"),
         "kubernetesVersion": release,
-        "controlPlaneEndpoint": _endpoint(cluster),
+        "controlPlaneEndpoint": cluster.endpoint,
         "networking": {
             "podSubnet": str(cluster.params.pod_cidr),
             "serviceSubnet": str(cluster.params.service_cidr),
@@ -194,9 +205,9 @@ def _header(cluster: Cluster, kind: str) -> dict[str, str]:
 
 
 def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
-    arguments = {"node-ip": cluster.address(host)}
+    arguments = {"node-ip": cluster.address(host.node)}
     return {
-        "name": cluster.name(host),
+        "name": cluster.name(host.node),
         "criSocket": _socket(cluster),
         "kubeletExtraArgs": _extra_arguments(cluster, arguments),
     }
@@ -212,12 +223,8 @@ def _socket(cluster: Cluster) -> str:
     return cluster.params.series.socket_scheme + cluster.runtime.socket
 
 
-def _endpoint(cluster: Cluster) -> str:
-    return f"{cluster.topology.address}:{cluster.topology.port}"
-
-
 def _local_endpoint(host: Host, cluster: Cluster) -> dict[str, Any]:
-    return {"advertiseAddress": cluster.address(host), "bindPort": API_PORT}
+    return {"advertiseAddress": cluster.address(host.node), "bindPort": API_PORT}
 
 
 def _documents(documents: Sequence[Mapping[str, Any]]) -> Secret:

@@ -1,11 +1,16 @@
 """kubectl on a master, with the administrator's rights."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from mgmt_drivers.host.host import Host
 
-_KUBECTL = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf")
+# The machine's own apiserver, not the virtual IP, which may sit on a machine that fails.
+_KUBECTL = (
+    "kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf",
+    "--server", "https://127.0.0.1:6443", "--tls-server-name", "kubernetes",
+)
 _LIMIT = 120.0  # seconds
 
 
@@ -29,3 +34,54 @@ def delete(host: Host, kind: str, name: str, namespace: str | None = None) -> No
     """Delete an object; one that is gone is fine."""
     where = ("--namespace", namespace) if namespace else ()
     host.sudo(*_KUBECTL, "delete", kind, name, *where, "--ignore-not-found", timeout=_LIMIT)
+
+
+def cordon(host: Host, node: str) -> None:
+    """Let no new pods come to a node."""
+    host.sudo(*_KUBECTL, "cordon", node)
+
+
+def uncordon(host: Host, node: str) -> None:
+    host.sudo(*_KUBECTL, "uncordon", node)
+
+
+def drain(host: Host, node: str, seconds: int) -> None:
+    """Evict a node's pods, of whatever namespace; PodDisruptionBudgets are respected.
+
+    :param seconds: after which it is given up
+    :raises CommandFailed: with the API's words on what cannot be evicted
+    """
+    options = ("--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={seconds}s")
+    host.sudo(*_KUBECTL, "drain", node, *options, timeout=seconds + _LIMIT)
+
+
+def label(host: Host, node: str, labels: Mapping[str, str]) -> None:
+    words = [f"{key}={value}" for key, value in labels.items()]
+    host.sudo(*_KUBECTL, "label", "node", node, "--overwrite", *words)
+
+
+def taint(host: Host, node: str, taint: Mapping[str, str]) -> None:
+    """Put a taint, as the API shows it, on a node."""
+    words = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
+    host.sudo(*_KUBECTL, "taint", "node", node, "--overwrite", words)
+
+
+def state_of(node: Mapping[str, Any] | None) -> str:
+    """``ready``, or the cluster's words on why a node (None: one it has not) is not."""
+    if node is None:
+        return "not in the cluster"
+    return _readiness(node)
+
+
+def is_ready(thing: Mapping[str, Any] | None) -> bool:
+    """Whether the cluster holds a node or pod to be ready."""
+    return thing is not None and _readiness(thing) == _READY
+
+
+_READY = "ready"
+
+
+def _readiness(thing: Mapping[str, Any]) -> str:
+    conditions = {c["type"]: c for c in thing["status"].get("conditions", ())}
+    ready = conditions.get("Ready", {})
+    return _READY if ready.get("status") == "True" else str(ready.get("message", "unknown"))

@@ -2,21 +2,43 @@
 
 For nodes in one subnet whose ports let the pods' addresses through (Neutron's
 allowed_address_pairs). Pods see each other's addresses; what leaves for the
-world outside goes by the node's address.
+world outside goes by the node's address. Each node keeps its routes itself, as
+the cluster tells it of other nodes: a node that comes or goes is no reason to
+log in to all others.
 """
 
+import base64
 import ipaddress
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mgmt_drivers.host import files
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube.service_account import ServiceAccount
+from mgmt_drivers.secret import Secret
 
+_NAME = "mgmt-driver-pod-network"
 _CNI = "/etc/cni/net.d/10-mgmt-driver-bridge.conflist"
-_SCRIPT = "/usr/local/sbin/mgmt-driver-pod-network"
-_UNIT = "mgmt-driver-pod-network.service"
+_SCRIPT = f"/usr/local/sbin/{_NAME}"
+_KUBECONFIG = f"/etc/kubernetes/{_NAME}.conf"
+_UNIT = f"{_NAME}.service"
 _BRIDGE = "cni0"
+
+# Not kubelet's own: since 1.32 that sees no node but its own.
+ACCOUNT = ServiceAccount(
+    _NAME,
+    role=_NAME,
+    role_manifest=f"""\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {_NAME}
+rules:
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get, list, watch]
+""",
+)
 
 _UNIT_FILE = f"""\
 # Written by tacker-mgmt-drivers.
@@ -24,11 +46,12 @@ _UNIT_FILE = f"""\
 Description=Routes to the pods of other nodes
 Wants=network-online.target
 After=network-online.target
+StartLimitIntervalSec=0
 
 [Service]
-Type=oneshot
-RemainAfterExit=yes
 ExecStart={_SCRIPT}
+Restart=always
+RestartSec=1
 
 [Install]
 WantedBy=multi-user.target
@@ -37,19 +60,22 @@ WantedBy=multi-user.target
 
 @dataclass(frozen=True)
 class PodNetwork:
-    """One node's part: the pods' network, its own share, and where the others' shares lie.
+    """One node's part: the pods' network, its own share, and whom it asks for the others'.
 
-    ``routes`` maps a share of the pods' network to the address of its node.
+    ``server`` is the API's URL, ``ca`` its CA (PEM), ``token`` that of :data:`ACCOUNT`.
     """
 
     whole: ipaddress.IPv4Network
     own: str
-    routes: Mapping[str, str]
+    server: str
+    ca: str
+    token: Secret
 
-    def files(self) -> list[tuple[str, str, str]]:
+    def files(self) -> list[tuple[str, str | Secret, str]]:
         """Path, content and mode of what makes it up."""
         return [
             (_CNI, self._conflist(), "0644"),
+            (_KUBECONFIG, self._kubeconfig(), "0600"),
             (_SCRIPT, self._script(), "0755"),
             (f"/etc/systemd/system/{_UNIT}", _UNIT_FILE, "0644"),
         ]
@@ -71,29 +97,49 @@ class PodNetwork:
         }
         return json.dumps(document, indent=2) + "\n"
 
+    def _kubeconfig(self) -> Secret:
+        ca = base64.b64encode(self.ca.encode()).decode()
+        cluster = {"server": self.server, "certificate-authority-data": ca}
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "cluster", "cluster": cluster}],
+            "users": [{"name": _NAME, "user": {"token": self.token.reveal()}}],
+            "contexts": [{"name": _NAME, "context": {"cluster": "cluster", "user": _NAME}}],
+            "current-context": _NAME,
+        }
+        return Secret(json.dumps(document, indent=2) + "\n")
+
     def _script(self) -> str:
-        lines = ["#!/bin/sh", "# Written by tacker-mgmt-drivers.", "set -eu"]
-        lines += [
-            f"ip route replace {share} via {address}"
-            for share, address in sorted(self.routes.items())
-        ]
-        # Routes to nodes that are gone.
-        known = "|".join(sorted(self.routes)) or "none"
-        lines += [
-            f"ip -4 route show root {self.whole} | while read -r share via _; do",
-            '    [ "$via" = via ] || continue',
-            f'    case "$share" in {known}) ;; *) ip route delete "$share" ;; esac',
-            "done",
-        ]
-        for chain, rule in (
-            ("POSTROUTING", f"-t nat -s {self.own} ! -d {self.whole} -j MASQUERADE"),
-            ("FORWARD", f"-s {self.whole} -j ACCEPT"),
-            ("FORWARD", f"-d {self.whole} -j ACCEPT"),
+        lines = ["#!/bin/bash", "# Written by tacker-mgmt-drivers.", "set -euo pipefail"]
+        for table, chain, rule in (
+            ("nat", "POSTROUTING", f"-s {self.own} ! -d {self.whole} -j MASQUERADE"),
+            ("filter", "FORWARD", f"-s {self.whole} -j ACCEPT"),
+            ("filter", "FORWARD", f"-d {self.whole} -j ACCEPT"),
         ):
-            table, rest = ("-t nat", rule.removeprefix("-t nat ")) if "nat" in rule else ("", rule)
-            check = f"iptables -w {table} -C {chain} {rest} 2>/dev/null"
-            lines.append(f"{check} ||\n    iptables -w {table} -A {chain} {rest}")
-        return "\n".join(lines) + "\n"
+            words = f"iptables -w -t {table}"
+            lines.append(
+                f"{words} -C {chain} {rule} 2>/dev/null ||\n    {words} -A {chain} {rule}"
+            )
+        return "\n".join([*lines, f"own={self.own}"]) + _FOLLOW_NODES
+
+
+# A watch that is silent may be a dead one: it is begun anew every few minutes.
+_EVENT = (
+    '{.type} {.object.spec.podCIDR} '
+    '{.object.status.addresses[?(@.type=="InternalIP")].address}{"\\n"}'
+)
+_FOLLOW_NODES = f"""
+kubectl --kubeconfig {_KUBECONFIG} --request-timeout=180s get nodes --watch \\
+    --output-watch-events --output 'jsonpath={_EVENT}' |
+    while read -r event share address; do
+        if [ -z "$address" ] || [ "$share" = "$own" ]; then continue; fi
+        case "$event" in
+        ADDED | MODIFIED) ip route replace "$share" via "$address" ;;
+        DELETED) ip route delete "$share" via "$address" || true ;;
+        esac
+    done
+"""
 
 
 def is_configured(host: Host, network: PodNetwork) -> bool:

@@ -5,28 +5,82 @@ from mgmt_drivers.phases.common.check_platform import CheckPlatform
 from mgmt_drivers.phases.common.configure_proxy import ConfigureProxy
 from mgmt_drivers.phases.kubernetes.await_nodes import AwaitNodes
 from mgmt_drivers.phases.kubernetes.balance_api import BalanceApi
+from mgmt_drivers.phases.kubernetes.check_quorum import CheckQuorum
 from mgmt_drivers.phases.kubernetes.connect_pods import ConnectPods
+from mgmt_drivers.phases.kubernetes.evacuate_nodes import EvacuateNodes
 from mgmt_drivers.phases.kubernetes.grant_vim_access import GrantVimAccess
 from mgmt_drivers.phases.kubernetes.init_control_plane import InitControlPlane
 from mgmt_drivers.phases.kubernetes.install_kubernetes import InstallKubernetes
 from mgmt_drivers.phases.kubernetes.join_nodes import JoinNodes
+from mgmt_drivers.phases.kubernetes.joining import Joining
+from mgmt_drivers.phases.kubernetes.miss_no_master import MissNoMaster
+from mgmt_drivers.phases.kubernetes.probe_virtual_ip import ProbeVirtualIp
+from mgmt_drivers.phases.kubernetes.prove_control_plane import ProveControlPlane
 from mgmt_drivers.phases.kubernetes.pull_images import PullImages
+from mgmt_drivers.phases.kubernetes.release_virtual_ip import ReleaseVirtualIp
+from mgmt_drivers.phases.kubernetes.remember_marks import RememberMarks
+from mgmt_drivers.phases.kubernetes.remove_etcd_members import RemoveEtcdMembers
+from mgmt_drivers.phases.kubernetes.remove_nodes import RemoveNodes
+from mgmt_drivers.phases.kubernetes.restore_marks import RestoreMarks
+from mgmt_drivers.phases.kubernetes.share_pod_network import SharePodNetwork
 from mgmt_drivers.phases.kubernetes.survey_masters import SurveyMasters
 from mgmt_drivers.phases.kubernetes.use_image_repository import UseImageRepository
 from mgmt_drivers.plans.plan import Plan
 
-INSTANTIATE: Plan = (
-    CheckPlatform(),
-    AwaitCloudInit(),
-    ConfigureProxy(services=("containerd", "docker")),
-    InstallKubernetes(),
-    UseImageRepository(),
-    PullImages(),
+_PREPARE: Plan = (
+    Joining(CheckPlatform()),
+    Joining(AwaitCloudInit()),
+    Joining(ConfigureProxy(services=("containerd", "docker"))),
+    Joining(InstallKubernetes()),
+    Joining(UseImageRepository()),
+    Joining(PullImages()),
     SurveyMasters(),
+)
+
+_JOIN: Plan = (
+    Joining(JoinNodes()),
+    SharePodNetwork(),
+    Joining(ConnectPods()),
+    AwaitNodes(),
+)
+
+INSTANTIATE: Plan = (
+    *_PREPARE,
     BalanceApi(),
     InitControlPlane(),
-    JoinNodes(),
-    ConnectPods(),
-    AwaitNodes(),
+    *_JOIN,
     GrantVimAccess(),
+)
+
+# New workers have come.
+SCALE_OUT: Plan = (*_PREPARE, *_JOIN)
+
+# Workers are about to go.
+SCALE_IN: Plan = (SurveyMasters(), EvacuateNodes(), RemoveNodes())
+
+# What a scale-out that failed has joined is taken out again.
+UNDO_SCALE_OUT: Plan = (SurveyMasters(), RemoveNodes())
+
+# Masters and workers are about to be replaced. Remove before add: etcd's quorum.
+HEAL_START: Plan = (
+    SurveyMasters(),
+    CheckQuorum(),
+    RememberMarks(),
+    EvacuateNodes(),
+    RemoveEtcdMembers(),
+    RemoveNodes(),
+    BalanceApi(),
+    ReleaseVirtualIp(),
+)
+
+# Others have come in their place. A master gets its share of the API's load
+# only when it has proved itself.
+HEAL_END: Plan = (
+    *_PREPARE,
+    *_JOIN,
+    RestoreMarks(),
+    MissNoMaster(),
+    ProveControlPlane(),
+    BalanceApi(),
+    ProbeVirtualIp(),
 )

@@ -46,5 +46,5 @@ def cluster(
     shared = {VIP_CP: VIP} if masters > 1 else {}
     sessions = [FakeSession() for _ in nodes]
     hosts = [Host(machine, session) for machine, session in zip(nodes, sessions, strict=True)]
-    made = Cluster(found, topology(found, Inventory(tuple(nodes), shared)), hosts)
-    return made, {made.name(h): s for h, s in zip(hosts, sessions, strict=True)}
+    made = Cluster(found, topology(found, Inventory(tuple(nodes), shared)), hosts, joining=nodes)
+    return made, {made.name(h.node): s for h, s in zip(hosts, sessions, strict=True)}

@@ -13,7 +13,7 @@ from pathlib import Path
 from mgmt_drivers.errors import OperationError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.operation import Operation
+from mgmt_drivers.operation import Crew, Operation
 from mgmt_drivers.params.private_registry import PrivateRegistryParams
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.phases.common.configure_proxy import ConfigureProxy, HasProxy
@@ -77,7 +77,7 @@ class CanaryTest(unittest.TestCase):
     def carry_out(self, params: PrivateRegistryParams) -> None:
         with sshd(PASSWORD) as server:
 
-            def log_in(node: Node) -> Session:
+            def log_in(node: Node, limit: float | None) -> Session:
                 endpoint = Endpoint(
                     "127.0.0.1", "ubuntu", params.ssh_password, "server-1", server.port
                 )
@@ -87,7 +87,7 @@ class CanaryTest(unittest.TestCase):
             operation: Operation[HasProxy]
             operation = Operation("instantiate", "vnf-1", lambda hosts: params, log_in, trace)
             node = Node("vnfc-1", "VDU1", "server-1", {"CP1": "127.0.0.1"})
-            operation.carry_out([Always(services=("docker",))], [node])
+            operation.carry_out([Always(services=("docker",))], Crew(required=[node]))
 
 
 class Always(ConfigureProxy):

@@ -1,5 +1,7 @@
 """The vocabulary of clusters: topology, kubeadm's files, load balancer, pod network."""
 
+import subprocess
+import tempfile
 import unittest
 from typing import Any
 
@@ -48,7 +50,7 @@ class TopologyTest(unittest.TestCase):
 
     def test_names_differ_whatever_the_addresses(self) -> None:
         made, _ = cluster(masters=3, workers=2)
-        names = {made.name(host) for host in made.hosts}
+        names = {made.name(host.node) for host in made.hosts}
         self.assertEqual(5, len(names))
         self.assertTrue(all(len(name) < 64 for name in names))
 
@@ -61,7 +63,7 @@ class KubeadmTest(unittest.TestCase):
     def test_init(self) -> None:
         repository = ImageRepository("registry:5000")
         made, sessions = cluster(masters=3, image_repository=repository)
-        session = sessions[made.name(made.lead)]
+        session = sessions[made.name(made.lead.node)]
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2\n")
         session.expect("sudo", "bash", "-c")
         kubeadm.init(made.lead, made, with_dns=False, sets_conntrack=False)
@@ -82,18 +84,18 @@ class KubeadmTest(unittest.TestCase):
         invitation = Invitation(Secret("abcdef.0123456789abcdef"), Secret("k" * 64), "sha256:00")
         made, sessions = cluster(masters=3, version="1.33")
         for host in (made.hosts[1], made.hosts[3]):
-            session = sessions[made.name(host)]
+            session = sessions[made.name(host.node)]
             session.expect("sudo", "bash", "-c")
             kubeadm.join(host, made, invitation)
             self.assertNotIn("abcdef", str(session.ran))
             config = self.documents(session.stdin[0])["JoinConfiguration"]
             self.assertEqual("kubeadm.k8s.io/v1beta4", config["apiVersion"])
             registration = config["nodeRegistration"]
-            self.assertEqual(made.name(host), registration["name"])
+            self.assertEqual(made.name(host.node), registration["name"])
             self.assertEqual("unix:///run/containerd/containerd.sock", registration["criSocket"])
-            arguments = [{"name": "node-ip", "value": made.address(host)}]
+            arguments = [{"name": "node-ip", "value": made.address(host.node)}]
             self.assertEqual(arguments, registration["kubeletExtraArgs"])
-            self.assertEqual(made.is_master(host), "controlPlane" in config)
+            self.assertEqual(made.is_master(host.node), "controlPlane" in config)
 
     def test_series(self) -> None:
         for version, api, dockershim in (
@@ -110,7 +112,7 @@ class KubeadmTest(unittest.TestCase):
 class ImagesTest(unittest.TestCase):
     def test_workers_need_two(self) -> None:
         made, sessions = cluster()
-        session = sessions[made.name(made.hosts[1])]
+        session = sessions[made.name(made.hosts[1].node)]
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
         listed = "k8s.gcr.io/etcd:3 k8s.gcr.io/kube-proxy:v1.20.2 k8s.gcr.io/pause:3.2"
         session.expect("sudo", "kubeadm", "config", "images", "list", stdout=listed)
@@ -171,10 +173,25 @@ class LoadBalancerTest(unittest.TestCase):
 class PodNetworkTest(unittest.TestCase):
     def test_files(self) -> None:
         network = PodNetwork(
-            params().pod_cidr, "192.168.0.0/24", {"192.168.1.0/24": "192.0.2.21"}
+            whole=params().pod_cidr,
+            own="192.168.0.0/24",
+            server="https://192.0.2.100:16443",
+            ca="the CA",
+            token=Secret("t0ken"),
         )
-        conflist, script, _ = (content for _, content, _ in network.files())
-        bridge = yaml.safe_load(conflist)["plugins"][0]
+        files = {path.rpartition("/")[2]: (text, mode) for path, text, mode in network.files()}
+        conflist, _ = files["10-mgmt-driver-bridge.conflist"]
+        bridge = yaml.safe_load(str(conflist))["plugins"][0]
         self.assertEqual([[{"subnet": "192.168.0.0/24"}]], bridge["ipam"]["ranges"])
-        self.assertIn("ip route replace 192.168.1.0/24 via 192.0.2.21\n", script)
-        self.assertIn("-s 192.168.0.0/24 ! -d 192.168.0.0/16 -j MASQUERADE", script)
+        kubeconfig, mode = files["mgmt-driver-pod-network.conf"]
+        assert isinstance(kubeconfig, Secret)
+        self.assertEqual("0600", mode)
+        user = yaml.safe_load(kubeconfig.reveal())["users"][0]
+        self.assertEqual({"token": "t0ken"}, user["user"])
+        script, _ = files["mgmt-driver-pod-network"]
+        self.assertIn("-s 192.168.0.0/24 ! -d 192.168.0.0/16 -j MASQUERADE", str(script))
+        self.assertIn("own=192.168.0.0/24\n", str(script))
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(str(script))
+            file.flush()
+            subprocess.run(["bash", "-n", file.name], check=True)

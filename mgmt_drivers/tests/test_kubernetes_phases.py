@@ -17,6 +17,7 @@ from mgmt_drivers.phases.kubernetes.init_control_plane import InitControlPlane
 from mgmt_drivers.phases.kubernetes.install_kubernetes import InstallKubernetes
 from mgmt_drivers.phases.kubernetes.join_nodes import JoinNodes, NotTried
 from mgmt_drivers.phases.kubernetes.pull_images import ImagesUnavailable, PullImages
+from mgmt_drivers.phases.kubernetes.share_pod_network import SharePodNetwork
 from mgmt_drivers.phases.kubernetes.survey_masters import SurveyMasters
 from mgmt_drivers.phases.kubernetes.use_image_repository import UseImageRepository
 from mgmt_drivers.secret import Secret
@@ -24,18 +25,30 @@ from mgmt_drivers.tests.certificates import key_and_certificate
 from mgmt_drivers.tests.cluster import VIP, cluster
 from mgmt_drivers.tests.fakes import FakeSession
 
+NO_MEMBERS = json.dumps({"members": []})
 _INVITATION = Invitation(Secret("abcdef.0123456789abcdef"), Secret("k" * 64), "sha256:00")
+
+
+def _secret_of_account() -> str:
+    data = {"token": b"the token", "ca.crt": b"the CA"}
+    encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
+    return json.dumps({"data": encoded})
 
 
 class PhaseTest(unittest.TestCase):
     def make(self, masters: int = 1, workers: int = 1, **changes: Any) -> None:
         self.cluster, by_name = cluster(masters, workers, **changes)
         self.hosts = list(self.cluster.hosts)
-        self.sessions: list[FakeSession] = [by_name[self.cluster.name(h)] for h in self.hosts]
+        self.sessions: list[FakeSession] = [by_name[self.cluster.name(h.node)] for h in self.hosts]
 
     def tearDown(self) -> None:
         for session in self.sessions:
             session.assert_done()
+
+    def expect_etcd(self, session: FakeSession, answer: str) -> None:
+        session.expect("sudo", "ctr", "--namespace", "k8s.io", "containers", stdout="etcd1\n")
+        session.expect("sudo", "ctr", "--namespace", "k8s.io", "tasks", stdout="etcd1 7 RUNNING\n")
+        session.expect("sudo", "ctr", "--namespace", "k8s.io", "tasks", "exec", stdout=answer)
 
     def expect_images(self, session: FakeSession, names: str) -> None:
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
@@ -150,8 +163,11 @@ class JoinTest(PhaseTest):
         lead.expect("sudo", "kubeadm", "token", "create")
         lead.expect("sudo", "kubeadm", "init", "phase", "upload-certs")
         for session in self.sessions[1:]:
+            session.expect("sudo", "rm")
             session.expect("sudo", "test", "-e", status=1)
             session.expect("sudo", "bash", "-c")
+        for _ in range(2):  # what joins that failed may have left in etcd
+            self.expect_etcd(lead, NO_MEMBERS)
         lead.expect("sudo", "kubeadm", "token", "delete")
         lead.expect("sudo", "kubectl")
         with JoinNodes().around(self.cluster):
@@ -166,11 +182,13 @@ class JoinTest(PhaseTest):
         self.make(masters=3)
         self.cluster.invitation = _INVITATION
         for session in self.sessions[1:]:
+            session.expect("sudo", "rm")
             session.expect("sudo", "test", "-e", status=1)
+        self.expect_etcd(self.sessions[0], NO_MEMBERS)
         self.sessions[1].expect("sudo", "bash", "-c", status=1, stderr="etcd timeout")
         with self.assertRaisesRegex(CommandFailed, "etcd timeout"):
             JoinNodes().apply(self.hosts[1], self.cluster)
-        with self.assertRaisesRegex(NotTried, self.cluster.name(self.hosts[1])):
+        with self.assertRaisesRegex(NotTried, self.cluster.name(self.hosts[1].node)):
             JoinNodes().apply(self.hosts[2], self.cluster)
         self.sessions[3].expect("sudo", "bash", "-c")  # a worker all the same
         JoinNodes().apply(self.hosts[3], self.cluster)
@@ -178,13 +196,13 @@ class JoinTest(PhaseTest):
     def test_a_node_that_joined_half_way_is_taken_out_first(self) -> None:
         self.make()
         self.cluster.invitation = _INVITATION
+        self.sessions[1].expect("sudo", "rm")
         self.sessions[1].expect("sudo", "test", "-e")
-        self.sessions[0].expect(
-            "sudo", "kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf",
-            "delete", "node", self.cluster.name(self.hosts[1]),
-        )
+        self.sessions[0].expect("sudo", "kubectl")
         self.sessions[1].expect("sudo", "bash", "-c")
         JoinNodes().apply(self.hosts[1], self.cluster)
+        words = ("delete", "node", self.cluster.name(self.hosts[1].node))
+        self.assertEqual(words, self.sessions[0].ran[-1][-4:-1])
 
     def test_a_revocation_that_fails_is_only_said(self) -> None:
         self.make()
@@ -199,10 +217,9 @@ class ReadinessTest(PhaseTest):
         listed = zip(self.hosts, ready, strict=True)
         items = [
             {
-                "metadata": {"name": self.cluster.name(host)},
+                "metadata": {"name": self.cluster.name(host.node)},
                 "spec": {"podCIDR": f"192.168.{number}.0/24"},
                 "status": {
-                    "addresses": [{"type": "InternalIP", "address": self.cluster.address(host)}],
                     "conditions": [
                         {"type": "Ready", "status": str(good), "message": "no network yet"}
                     ],
@@ -212,11 +229,15 @@ class ReadinessTest(PhaseTest):
         ]
         return json.dumps({"items": items})
 
-    def test_shares_are_asked_once_and_become_routes(self) -> None:
+    def test_each_node_gets_its_share(self) -> None:
         self.make()
-        self.sessions[0].expect("sudo", "kubectl", stdout=self.nodes(False, False))
+        lead = self.sessions[0]
+        lead.expect("sudo", "kubectl")
+        lead.expect("sudo", "kubectl", stdout=_secret_of_account())
+        lead.expect("sudo", "kubectl", stdout=self.nodes(False, False))
+        SharePodNetwork().apply(self.hosts[0], self.cluster)
         session = self.sessions[1]
-        for _ in range(3):
+        for _ in range(4):
             session.expect("sudo", "sh", "-c", status=1)
             session.expect("sudo", "sh", "-c")
         session.expect("sudo", "systemctl", "daemon-reload")
@@ -224,8 +245,9 @@ class ReadinessTest(PhaseTest):
         session.expect("sudo", "systemctl", "restart")
         ConnectPods().apply(self.hosts[1], self.cluster)
         self.assertIn(b"192.168.1.0/24", session.stdin[1])
-        self.assertIn(b"ip route replace 192.168.0.0/24 via 192.0.2.11", session.stdin[3])
-        self.sessions[0].expect("sudo", "systemctl", "is-active", status=3)
+        self.assertIn(b"the token", session.stdin[3])
+        self.assertNotIn("the token", str(session.ran))
+        lead.expect("sudo", "systemctl", "is-active", status=3)
         self.assertTrue(ConnectPods().needed(self.hosts[0], self.cluster))
 
     def test_nodes_are_waited_for(self) -> None:
@@ -236,12 +258,10 @@ class ReadinessTest(PhaseTest):
 
     def test_account_of_the_vim(self) -> None:
         self.make(masters=3)
-        encoded = {key: base64.b64encode(value).decode() for key, value in
-                   (("token", b"the token"), ("ca.crt", b"the CA"))}
         session = self.sessions[0]
         session.expect("sudo", "kubectl")
         session.expect("sudo", "kubectl", stdout=json.dumps({}))
-        session.expect("sudo", "kubectl", stdout=json.dumps({"data": encoded}))
+        session.expect("sudo", "kubectl", stdout=_secret_of_account())
         GrantVimAccess().apply(self.hosts[0], self.cluster)
         account = self.cluster.account
         assert account

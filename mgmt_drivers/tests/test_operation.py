@@ -8,7 +8,7 @@ from pathlib import Path
 from mgmt_drivers.errors import CommandFailed, ConnectionFailed, OperationError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.operation import Operation
+from mgmt_drivers.operation import Crew, Operation
 from mgmt_drivers.phases.phase import Phase
 from mgmt_drivers.ssh.session import Session
 from mgmt_drivers.tests.fakes import FakeSession
@@ -43,7 +43,7 @@ class OperationTest(unittest.TestCase):
         self.sessions: list[FakeSession] = []
         self.unreachable: set[str] = set()
 
-    def connect(self, node: Node) -> Session:
+    def connect(self, node: Node, limit: float | None) -> Session:
         if node.vnfc_id in self.unreachable:
             raise ConnectionFailed(f"no route to {node.vnfc_id}")
         self.sessions.append(FakeSession())
@@ -53,7 +53,7 @@ class OperationTest(unittest.TestCase):
         operation = Operation(
             "scale", "vnf-1", lambda hosts: where, self.connect, Trace(self.folder)
         )
-        operation.carry_out(plan, NODES)
+        operation.carry_out(plan, Crew(required=NODES))
 
     def trace(self) -> list[tuple[str, str, str]]:
         lines = (self.folder / "vnf-1.jsonl").read_text().splitlines()
@@ -105,5 +105,5 @@ class OperationTest(unittest.TestCase):
             "scale", "vnf-1", lambda hosts: {"vnfc-1"}, self.connect, Trace(blocked)
         )
         with self.assertLogs("mgmt_drivers.trace", "WARNING"):
-            operation.carry_out([phase], NODES)
+            operation.carry_out([phase], Crew(required=NODES))
         self.assertEqual(["vnfc-1"], phase.ran)

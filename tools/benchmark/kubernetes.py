@@ -24,7 +24,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.kube import images, kubeadm
 from mgmt_drivers.kube.cluster import Cluster, Topology, group_of, topology
-from mgmt_drivers.operation import Operation
+from mgmt_drivers.operation import Crew, Operation
 from mgmt_drivers.params.kubernetes import (
     ImageRepository,
     KubernetesParams,
@@ -37,6 +37,7 @@ from mgmt_drivers.phases.kubernetes.connect_pods import ConnectPods
 from mgmt_drivers.phases.kubernetes.grant_vim_access import GrantVimAccess
 from mgmt_drivers.phases.kubernetes.init_control_plane import InitControlPlane
 from mgmt_drivers.phases.kubernetes.install_kubernetes import InstallKubernetes
+from mgmt_drivers.phases.kubernetes.share_pod_network import SharePodNetwork
 from mgmt_drivers.plans import kubernetes as plans
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint, connect
@@ -127,15 +128,15 @@ class Bench:
         """The plan, as Tacker's hook would carry it out."""
         connections: list[str] = []
 
-        def log_in(node: Node) -> Session:
+        def log_in(node: Node, limit: float | None) -> Session:
             connections.append(node.vnfc_id)
             return _connect(node, params)
 
         def context(hosts: Sequence[Host]) -> Cluster:
-            return Cluster(params, found, hosts)
+            return Cluster(params, found, hosts, joining=found.nodes)
 
         operation = Operation("instantiate", "benchmark", context, log_in, Trace(self.folder))
-        operation.carry_out(plans.INSTANTIATE, found.nodes)
+        operation.carry_out(plans.INSTANTIATE, Crew(required=found.nodes))
         assert len(connections) == len(found.nodes), "one SSH connection per node"
 
     def _resources(self, masters: int, workers: int) -> dict[str, Any]:
@@ -208,9 +209,12 @@ class _Hands:
         for image in images.of_machine(host, cluster):
             if not images.may_be_absent(image):
                 cluster.runtime.pull(host, image)
-        if cluster.topology.virtual and cluster.is_master(host):
+        if cluster.topology.virtual and cluster.is_master(host.node):
             BalanceApi().apply(host, cluster)
         self._become_member(host)
+        self.joined.wait()
+        if host is cluster.lead:
+            SharePodNetwork().apply(host, cluster)
         self.joined.wait()
         ConnectPods().apply(host, cluster)
         self.joined.wait()
@@ -227,7 +231,7 @@ class _Hands:
             return
         self.invited.wait()
         assert cluster.invitation
-        if cluster.is_master(host):
+        if cluster.is_master(host.node):
             with cluster.control_plane:
                 kubeadm.join(host, cluster, cluster.invitation)
         else:
@@ -236,7 +240,7 @@ class _Hands:
 
 def _by_hand(params: KubernetesParams, found: Topology) -> None:
     hosts = [Host(node, _Unlooking(_connect(node, params))) for node in found.nodes]
-    hands = _Hands(Cluster(params, found, hosts))
+    hands = _Hands(Cluster(params, found, hosts, joining=found.nodes))
     try:
         with ThreadPoolExecutor(max_workers=len(hosts)) as pool:
             for _ in pool.map(hands.work, hosts):

@@ -17,7 +17,7 @@ from functional import stacks
 from functional.config import CONFIG, cloud
 from functional.packages import registry_image
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.operation import CONNECT, Operation
+from mgmt_drivers.operation import CONNECT, Crew, Operation
 from mgmt_drivers.params.private_registry import ImageArchive, PrivateRegistryParams
 from mgmt_drivers.phases.private_registry import settings
 from mgmt_drivers.phases.private_registry.provide_image import image_tag
@@ -46,13 +46,13 @@ class Driver:
             operation = Operation(
                 "instantiate", "benchmark", lambda hosts: self.params, self._connect, trace
             )
-            operation.carry_out(plans.INSTANTIATE, [node])
+            operation.carry_out(plans.INSTANTIATE, Crew(required=[node]))
             lines = (Path(folder) / "benchmark.jsonl").read_text().splitlines()
         records = [json.loads(line) for line in lines]
         changed = [record["phase"] for record in records if record["outcome"] == CHANGED]
         return [phase for phase in changed if phase != CONNECT]
 
-    def _connect(self, node: Node) -> Session:
+    def _connect(self, node: Node, limit: float | None) -> Session:
         self.connections += 1
         endpoint = Endpoint(
             node.address("CP1"), CONFIG.username, self.params.ssh_password, node.server_id

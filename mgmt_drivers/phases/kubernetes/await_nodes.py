@@ -1,6 +1,4 @@
-"""Wait until the cluster says that every node is ready."""
-
-from typing import Any
+"""Wait until the cluster says that the nodes that joined are ready."""
 
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
@@ -20,22 +18,13 @@ class AwaitNodes(Phase[Cluster]):
         return host is context.lead
 
     def apply(self, host: Host, context: Cluster) -> None:
-        wanted = [context.name(machine) for machine in context.hosts]
+        wanted = [context.name(node) for node in context.joining]
 
         def ready() -> None:
             nodes = kubectl.nodes(host)
-            lacking = [f"{name}: {_state(nodes.get(name))}" for name in wanted]
-            lacking = [text for text in lacking if not text.endswith(": ready")]
+            lacking = [name for name in wanted if not kubectl.is_ready(nodes.get(name))]
             if lacking:
-                raise wait.NotYet("; ".join(lacking))
+                seen = (f"{name}: {kubectl.state_of(nodes.get(name))}" for name in lacking)
+                raise wait.NotYet("; ".join(seen))
 
         wait.until(ready, _LIMIT, "readiness of all nodes")
-
-
-def _state(node: dict[str, Any] | None) -> str:
-    """``ready``, or the cluster's words on why it is not."""
-    if node is None:
-        return "not in the cluster"
-    conditions = {c["type"]: c for c in node["status"].get("conditions", ())}
-    ready = conditions.get("Ready", {})
-    return "ready" if ready.get("status") == "True" else ready.get("message", "unknown")

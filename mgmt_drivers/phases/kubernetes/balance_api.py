@@ -13,7 +13,9 @@ class BalanceApi(Phase[Cluster]):
     title = "balance the API"
 
     def needed(self, host: Host, context: Cluster) -> bool:
-        if not context.topology.virtual or not context.is_master(host):
+        if not context.topology.virtual or not context.changes_masters:
+            return False
+        if host.node not in context.masters:
             return False
         return not (
             haproxy.is_configured(host, _haproxy(context))
@@ -31,12 +33,12 @@ def _haproxy(cluster: Cluster) -> str:
 
 
 def _keepalived(host: Host, cluster: Cluster) -> str:
-    own = cluster.address(host)
-    everyone = [cluster.address(master) for master in cluster.masters]
+    own = cluster.address(host.node)
     router = keepalived.Router(
         address=own,
         interface=keepalived.interface_of(host, own),
-        peers=[address for address in everyone if address != own],
-        rank=everyone.index(own),
+        peers=[cluster.address(node) for node in cluster.masters if node != host.node],
+        # The same whoever else comes and goes.
+        rank=cluster.topology.masters.index(host.node),
     )
     return keepalived.render(router, cluster.topology.address)

@@ -27,7 +27,7 @@ class InitControlPlane(Phase[Cluster]):
     title = "make the control plane"
 
     def needed(self, host: Host, context: Cluster) -> bool:
-        return host is context.lead and context.name(host) not in context.members
+        return host is context.lead and context.name(host.node) not in context.members
 
     def apply(self, host: Host, context: Cluster) -> None:
         if context.topology.virtual:
@@ -37,7 +37,7 @@ class InitControlPlane(Phase[Cluster]):
             LOG.warning("the cluster gets no DNS: the image repository has no CoreDNS")
         sets_conntrack = host.ask("sh", "-c", _SETS_CONNTRACK).ok
         kubeadm.init(host, context, with_dns=with_dns, sets_conntrack=sets_conntrack)
-        context.members.add(context.name(host))
+        context.members.add(context.name(host.node))
 
 
 def _await_virtual_ip(host: Host, cluster: Cluster) -> None:

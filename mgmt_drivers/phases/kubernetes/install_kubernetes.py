@@ -34,7 +34,7 @@ def _settings(host: Host, cluster: Cluster) -> list[str]:
     params = cluster.params
     repository = params.package_repository
     settings = {
-        "NODE_ROLE": "master" if cluster.is_master(host) else "worker",
+        "NODE_ROLE": "master" if cluster.is_master(host.node) else "worker",
         "CONTAINER_RUNTIME": params.container_runtime,
         "KUBERNETES_VERSION": params.version,
         "PACKAGE_REPOSITORY": repository.url,

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import kubeadm, kubectl
+from mgmt_drivers.kube import etcd, kubeadm, kubectl
 from mgmt_drivers.kube.cluster import Cluster, Invitation
 from mgmt_drivers.phases.phase import Phase
 
@@ -23,15 +23,19 @@ class JoinNodes(Phase[Cluster]):
     title = "join the cluster"
 
     def needed(self, host: Host, context: Cluster) -> bool:
-        return not kubeadm.is_member(host)
+        if not kubeadm.is_member(host):
+            return True
+        # The cluster has the last word: it may have lost the machine since.
+        return context.name(host.node) not in kubectl.nodes(context.lead)
 
     def apply(self, host: Host, context: Cluster) -> None:
         invitation = _invitation(context)
+        kubeadm.forget(host)
         if kubeadm.is_half_way(host):
             # kubeadm refuses a name that the cluster has as a node that is ready,
             # which it goes on to be for a while.
-            kubectl.delete(context.lead, "node", context.name(host))
-        if context.is_master(host):
+            kubectl.delete(context.lead, "node", context.name(host.node))
+        if context.is_master(host.node):
             _join_control_plane(host, context, invitation)
         else:
             kubeadm.join(host, context, invitation)
@@ -61,6 +65,7 @@ def _join_control_plane(host: Host, cluster: Cluster, invitation: Invitation) ->
     with cluster.control_plane:
         if cluster.failed_master:
             raise NotTried(f"not tried, because {cluster.failed_master} could not join")
-        cluster.failed_master = cluster.name(host)
+        cluster.failed_master = cluster.name(host.node)
+        etcd.purge(cluster.lead, cluster, cluster.address(host.node))
         kubeadm.join(host, cluster, invitation)
         cluster.failed_master = ""

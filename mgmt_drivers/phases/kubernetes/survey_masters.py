@@ -12,8 +12,8 @@ class SurveyMasters(Phase[Cluster]):
     title = "survey the masters"
 
     def needed(self, host: Host, context: Cluster) -> bool:
-        if context.is_master(host) and kubeadm.is_member(host):
-            context.members.add(context.name(host))
+        if context.is_master(host.node) and kubeadm.is_member(host):
+            context.members.add(context.name(host.node))
         return False
 
     def apply(self, host: Host, context: Cluster) -> None:

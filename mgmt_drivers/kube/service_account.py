@@ -1,6 +1,7 @@
-"""The account by which Tacker uses the cluster as a VIM."""
+"""Accounts of the cluster for programs outside of its pods."""
 
 import base64
+from dataclasses import dataclass
 
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
@@ -8,53 +9,64 @@ from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh import wait
 
 _NAMESPACE = "kube-system"
-_NAME = "tacker-vim"
 _LIMIT = 60.0  # seconds
 
-# The token is asked for as a Secret: since 1.24 none is made by itself
-# (Kubernetes' documentation, "Managing Service Accounts").
-_MANIFEST = f"""\
+
+@dataclass(frozen=True)
+class ServiceAccount:
+    """One with the rights of a ClusterRole; ``role_manifest`` makes that, where it is ours."""
+
+    name: str
+    role: str
+    role_manifest: str = ""
+
+    def manifest(self) -> str:
+        # The token is asked for as a Secret: since 1.24 none is made by itself
+        # (Kubernetes' documentation, "Managing Service Accounts").
+        return f"""\
+{self.role_manifest}---
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  name: {_NAME}
+  name: {self.name}
   namespace: {_NAMESPACE}
 ---
 apiVersion: v1
 kind: Secret
 type: kubernetes.io/service-account-token
 metadata:
-  name: {_NAME}
+  name: {self.name}
   namespace: {_NAMESPACE}
   annotations:
-    kubernetes.io/service-account.name: {_NAME}
+    kubernetes.io/service-account.name: {self.name}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata:
-  name: {_NAME}
+  name: {self.name}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
-  name: cluster-admin
+  name: {self.role}
 subjects:
 - kind: ServiceAccount
-  name: {_NAME}
+  name: {self.name}
   namespace: {_NAMESPACE}
 """
 
 
-def ensure(host: Host) -> tuple[Secret, str]:
+def ensure(host: Host, account: ServiceAccount) -> tuple[Secret, str]:
     """Make the account on a master; returns its bearer token and the cluster's CA (PEM)."""
-    kubectl.apply(host, _MANIFEST)
+    kubectl.apply(host, account.manifest())
 
     def issued() -> tuple[Secret, str]:
-        data = kubectl.get(host, "secret", _NAME, "--namespace", _NAMESPACE).get("data", {})
+        secret = kubectl.get(host, "secret", account.name, "--namespace", _NAMESPACE)
+        data = secret.get("data", {})
         if "token" not in data or "ca.crt" not in data:
             raise wait.NotYet("the secret has no token yet")
         return Secret(_decoded(data["token"])), _decoded(data["ca.crt"])
 
-    return wait.until(issued, _LIMIT, f"the token of service account {_NAMESPACE}/{_NAME}")
+    return wait.until(issued, _LIMIT, f"the token of service account {_NAMESPACE}/{account.name}")
 
 
 def _decoded(text: str) -> str:

@@ -1,0 +1,172 @@
+"""The members of etcd, asked and changed on a master, in etcd's own container.
+
+Never through the virtual IP, nor through the Kubernetes API, which has no answer
+where etcd has no quorum.
+"""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube.cluster import STATE_FOLDER, Cluster
+from mgmt_drivers.ssh.session import Result
+
+_PKI = "/etc/kubernetes/pki/etcd"
+_ETCDCTL = (
+    "etcdctl",
+    f"--cacert={_PKI}/ca.crt",
+    f"--cert={_PKI}/healthcheck-client.crt",
+    f"--key={_PKI}/healthcheck-client.key",
+    "--dial-timeout=3s",
+    "--command-timeout=10s",
+)
+_LOCAL = "https://127.0.0.1:2379"
+_DATA = "/var/lib/etcd"  # the same path in the container and on its machine
+_SNAPSHOT = f"{STATE_FOLDER}/etcd-snapshot.db"
+_SNAPSHOT_LIMIT = 300.0  # seconds
+
+
+class EtcdUnreadable(MgmtDriverError):
+    """etcd does not tell what it consists of."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member as etcd lists it; one that never started has no name yet."""
+
+    id: int
+    name: str
+    peer_urls: tuple[str, ...]
+    client_urls: tuple[str, ...]
+    is_learner: bool = False
+
+    @property
+    def is_voter(self) -> bool:
+        return bool(self.name) and not self.is_learner
+
+    def __str__(self) -> str:
+        return f"{self.name or 'a member that never started'} ({', '.join(self.peer_urls)})"
+
+    def is_at(self, address: str) -> bool:
+        """Whether its peers reach it at the address, which is compared as a whole."""
+        return address in {urlsplit(url).hostname for url in self.peer_urls}
+
+
+@dataclass(frozen=True)
+class Census:
+    """The members, those of them (by id) that answer, and the leader's id, 0 for none."""
+
+    members: tuple[Member, ...]
+    healthy: frozenset[int]
+    leader: int
+
+
+def members(host: Host, cluster: Cluster) -> list[Member]:
+    """What etcd on this machine knows of its members.
+
+    :raises EtcdUnreadable: when it does not answer
+    """
+    seen = _run(host, cluster, _LOCAL, "member", "list", "--write-out=json")
+    if not seen.ok:
+        raise EtcdUnreadable(f"etcd's member list cannot be read: {seen.stderr.strip()}")
+    return [_member(entry) for entry in json.loads(seen.stdout)["members"]]
+
+
+def census(host: Host, cluster: Cluster) -> Census:
+    """Ask each member how it is: what it answers, it answers without a quorum."""
+    listed = members(host, cluster)
+    urls = ",".join(member.client_urls[0] for member in listed if member.client_urls)
+    # Its exit status tells that one of them does not answer.
+    seen = _run(host, cluster, urls, "endpoint", "status", "--write-out=json")
+    answers = [entry["Status"] for entry in json.loads(seen.stdout or "null") or []]
+    leaders = {answer.get("leader", 0) for answer in answers} - {0}
+    return Census(
+        members=tuple(listed),
+        healthy=frozenset(a["header"]["member_id"] for a in answers if not a.get("errors")),
+        leader=leaders.pop() if len(leaders) == 1 else 0,
+    )
+
+
+def refusal(found: Census, leaving: Collection[Member]) -> str:
+    """Why etcd cannot lose these members one after another; empty when it can.
+
+    After each removal a quorum of healthy voters must stand (etcd's FAQ,
+    "What is failure tolerance?").
+    """
+    odd = [str(m) for m in found.members if not m.is_voter and m not in leaving]
+    if odd:
+        return f"etcd has members that are not voters: {', '.join(odd)}"
+    left = list(found.members)
+    for member in in_order(found, leaving):
+        left.remove(member)
+        healthy = [m for m in left if m.id in found.healthy]
+        quorum = len(left) // 2 + 1
+        if len(healthy) < quorum or not left:
+            sick = ", ".join(str(m) for m in left if m not in healthy) or "none"
+            return (
+                f"etcd has {len(left) + 1} voters; without {member} there are {len(left)}, of "
+                f"which {quorum} must be healthy and {len(healthy)} are (not healthy: {sick})"
+            )
+    return ""
+
+
+def in_order(found: Census, leaving: Collection[Member]) -> list[Member]:
+    """Those that do not answer first: each that goes makes the quorum safer."""
+    return sorted(leaving, key=lambda member: member.id in found.healthy)
+
+
+def purge(host: Host, cluster: Cluster, address: str) -> None:
+    """Remove what a join that failed has left: of the machine at an address, or never started."""
+    for member in members(host, cluster):
+        if member.is_at(address) or not member.name:
+            remove(host, cluster, member)
+
+
+def move_leader(host: Host, cluster: Cluster, found: Census, leaving: Collection[Member]) -> None:
+    """Let a member that stays lead, if one that leaves does."""
+    leader = next((m for m in leaving if m.id == found.leader), None)
+    if leader is None or leader.id not in found.healthy:
+        return
+    heir = next(m for m in found.members if m not in leaving and m.id in found.healthy)
+    _check(_run(host, cluster, leader.client_urls[0], "move-leader", f"{heir.id:x}"))
+
+
+def remove(host: Host, cluster: Cluster, member: Member) -> None:
+    _check(_run(host, cluster, _LOCAL, "member", "remove", f"{member.id:x}"))
+
+
+def snapshot(host: Host, cluster: Cluster) -> str:
+    """Save all that etcd holds on the machine's disk; returns the file's path."""
+    inside = f"{_DATA}/snapshot.db"
+    host.sudo("rm", "--force", inside, f"{inside}.part")
+    words = ("snapshot", "save", inside)
+    _check(_run(host, cluster, _LOCAL, *words, timeout=_SNAPSHOT_LIMIT))
+    host.sudo("chmod", "0600", inside)  # it holds the cluster's secrets
+    host.sudo("mv", inside, _SNAPSHOT)
+    return _SNAPSHOT
+
+
+def _run(
+    host: Host, cluster: Cluster, endpoints: str, *words: str, timeout: float = 60.0
+) -> Result:
+    argv = (*_ETCDCTL, f"--endpoints={endpoints}", *words)
+    return cluster.runtime.ask_in(host, "etcd", argv, timeout)
+
+
+def _check(seen: Result) -> None:
+    if not seen.ok:
+        raise EtcdUnreadable(f"etcdctl: {seen.stderr.strip() or seen.stdout.strip()}")
+
+
+def _member(entry: dict[str, Any]) -> Member:
+    return Member(
+        id=entry["ID"],
+        name=entry.get("name", ""),
+        peer_urls=tuple(entry.get("peerURLs", ())),
+        client_urls=tuple(entry.get("clientURLs", ())),
+        is_learner=entry.get("isLearner", False),
+    )

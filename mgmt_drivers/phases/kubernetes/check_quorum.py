@@ -1,0 +1,77 @@
+"""Refuse to take masters away that the cluster cannot do without."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.kube import etcd, kubectl
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.phase import Phase
+
+_COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+
+class Indispensable(MgmtDriverError):
+    """The cluster would not outlive the loss."""
+
+
+class CheckQuorum(Phase[Cluster]):
+    """Read-only, and before anything else is done."""
+
+    title = "check that the cluster can do without"
+
+    def needed(self, host: Host, context: Cluster) -> bool:
+        if host is context.lead and context.changes_masters:
+            self._check(host, context)
+        return False
+
+    def apply(self, host: Host, context: Cluster) -> None:
+        """Nothing is ever to be done."""
+
+    def _check(self, host: Host, context: Cluster) -> None:
+        found = etcd.census(host, context)
+        reason = etcd.refusal(found, members_leaving(context, found.members))
+        if reason:
+            raise Indispensable(
+                f"the master cannot be healed now, nothing was changed: {reason}. Bring the other "
+                "masters back first, or heal the whole VNF (a request without vnfcInstanceId), "
+                "which makes a new cluster"
+            )
+        names = [context.name(node) for node in context.masters]
+        if not any(_is_whole(host, name) for name in names):
+            raise Indispensable(
+                "the master cannot be healed now, nothing was changed: on none of the masters that "
+                f"stay ({', '.join(names)}) all of {', '.join(sorted(_COMPONENTS))} are ready"
+            )
+
+
+def masters_leaving(cluster: Cluster) -> list[Node]:
+    return [node for node in cluster.leaving if cluster.is_master(node)]
+
+
+def members_leaving(cluster: Cluster, members: Sequence[etcd.Member]) -> list[etcd.Member]:
+    """The members of etcd on masters that leave: of the master's name and address, both whole.
+
+    One that never started has no name; its address alone tells.
+    """
+    wanted = {cluster.name(node): cluster.address(node) for node in masters_leaving(cluster)}
+    return [
+        member
+        for member in members
+        if any(
+            member.is_at(address) and member.name in (name, "")
+            for name, address in wanted.items()
+        )
+    ]
+
+
+def _is_whole(host: Host, name: str) -> bool:
+    """Whether a master's own parts are all ready, as kubelet finds them."""
+    pods: list[dict[str, Any]] = kubectl.get(
+        host, "pods", "--namespace", "kube-system", "--selector", "tier=control-plane",
+        "--field-selector", f"spec.nodeName={name}",
+    )["items"]
+    ready = {p["metadata"]["labels"].get("component") for p in pods if kubectl.is_ready(p)}
+    return ready >= _COMPONENTS

@@ -1,0 +1,28 @@
+"""Confines a phase to the machines that are to become nodes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.phase import Phase
+
+
+class Joining(Phase[Cluster]):
+    """The phase inside is not tried on machines that are nodes already."""
+
+    def __init__(self, inside: Phase[Any]) -> None:
+        self.title = inside.title
+        self._inside = inside
+
+    def needed(self, host: Host, context: Cluster) -> bool:
+        return host.node in context.joining and self._inside.needed(host, context)
+
+    def apply(self, host: Host, context: Cluster) -> None:
+        self._inside.apply(host, context)
+
+    @contextmanager
+    def around(self, context: Cluster) -> Iterator[None]:
+        with self._inside.around(context):
+            yield

@@ -1,0 +1,19 @@
+"""Let masters that leave, as far as they answer, give the virtual IP to another."""
+
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import keepalived
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.phase import Phase
+
+
+class ReleaseVirtualIp(Phase[Cluster]):
+    """A machine that just vanishes takes the virtual IP with it for seconds."""
+
+    title = "release the virtual IP"
+
+    def needed(self, host: Host, context: Cluster) -> bool:
+        leaving = host.node in context.leaving and context.is_master(host.node)
+        return leaving and context.topology.virtual and keepalived.is_running(host)
+
+    def apply(self, host: Host, context: Cluster) -> None:
+        keepalived.stop(host)

@@ -1,0 +1,40 @@
+"""Remember how nodes that are to be replaced were marked."""
+
+from typing import Any
+
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import kubectl
+from mgmt_drivers.kube.cluster import Cluster, Marks
+from mgmt_drivers.phases.phase import Phase
+
+# Taints of Kubernetes' own, which come and go with a node's state.
+_OWN_TAINTS = "node.kubernetes.io/"
+
+
+class RememberMarks(Phase[Cluster]):
+    """Leaves labels and taints in the context, by VNFC, for the node that comes in its place."""
+
+    title = "remember labels and taints"
+
+    def needed(self, host: Host, context: Cluster) -> bool:
+        return host is context.lead
+
+    def apply(self, host: Host, context: Cluster) -> None:
+        nodes = kubectl.nodes(host)
+        for machine in context.leaving:
+            # One that is gone already was remembered by the attempt that took it away.
+            node = nodes.get(context.name(machine))
+            if node:
+                context.marks[machine.vnfc_id] = _marks(node)
+
+
+def _marks(node: dict[str, Any]) -> Marks:
+    taints = node["spec"].get("taints", ())
+    return Marks(
+        labels=dict(node["metadata"].get("labels", {})),
+        taints=[
+            {key: taint[key] for key in ("key", "value", "effect") if key in taint}
+            for taint in taints
+            if not taint["key"].startswith(_OWN_TAINTS)
+        ],
+    )

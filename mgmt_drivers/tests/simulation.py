@@ -1,0 +1,332 @@
+"""A balanced cluster of simulated machines: what the driver's commands do to it, and no more.
+
+An unknown command fails the test. Faults can be put before or after any command.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from mgmt_drivers.errors import CommandFailed, ConnectionFailed
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.kube.cluster import STATE_FOLDER
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
+from mgmt_drivers.tests.certificates import key_and_certificate
+from mgmt_drivers.tests.cluster import MASTER_CP, WORKER_CP
+
+MEMBER = f"{STATE_FOLDER}/member"
+_KUBELET = "/etc/kubernetes/kubelet.conf"
+_IMAGES = "r/kube-apiserver:v1.20.2\nr/kube-proxy:v1.20.2\nr/pause:3.2\n"
+_OK = Result(0)
+_NO = Result(1)
+
+
+@dataclass
+class Machine:
+    """What a machine keeps on its disk; ``alive`` tells whether it runs."""
+
+    node: Node
+    files: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    images: set[str] = field(default_factory=set)
+    packages: set[str] = field(default_factory=set)
+    services: set[str] = field(default_factory=set)
+    alive: bool = True
+
+    @property
+    def role(self) -> str:
+        return "master" if MASTER_CP in self.node.addresses else "worker"
+
+    @property
+    def name(self) -> str:
+        return f"{self.role}-{self.node.server_id.replace('-', '')[:12]}"
+
+    @property
+    def address(self) -> str:
+        return self.node.addresses[MASTER_CP if self.role == "master" else WORKER_CP]
+
+    @property
+    def backends(self) -> list[str]:
+        """The servers in its HAProxy's configuration."""
+        text = self.files.get("/etc/haproxy/haproxy.cfg", (b"", ""))[0].decode()
+        lines = [line.split() for line in text.splitlines()]
+        return [words[1] for words in lines if words[:1] == ["server"]]
+
+
+@dataclass
+class World:
+    """The machines, the cluster's nodes, and the members of its etcd."""
+
+    machines: dict[str, Machine] = field(default_factory=dict)  # by server id
+    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    members: list[dict[str, Any]] = field(default_factory=list)
+    drained: list[str] = field(default_factory=list)
+    budget: str = ""  # why no pod may be evicted
+    tokens: set[str] = field(default_factory=set)
+    certificate: bytes = field(default_factory=lambda: key_and_certificate()[1])
+
+    def add(self, node: Node) -> Machine:
+        machine = self.machines[node.server_id] = Machine(node)
+        return machine
+
+    def join(self, machine: Machine) -> None:
+        """As kubeadm does, when nothing comes in between."""
+        share = f"192.168.{len(self.nodes)}.0/24"
+        self.nodes[machine.name] = {
+            "metadata": {"name": machine.name, "labels": {"kubernetes.io/os": "linux"}},
+            "spec": {"podCIDR": share, "taints": []},
+        }
+        machine.files[_KUBELET] = (b"", "600")
+        if machine.role == "master":
+            urls = {"peerURLs": [f"https://{machine.address}:2380"],
+                    "clientURLs": [f"https://{machine.address}:2379"]}
+            number = max((m["ID"] for m in self.members), default=0) + 1
+            self.members.append({"ID": number, "name": machine.name, **urls})
+
+    def machine_of(self, name: str) -> Machine | None:
+        return next((m for m in self.machines.values() if m.name == name and m.alive), None)
+
+    def shown(self, name: str) -> dict[str, Any]:
+        ready = "True" if self.machine_of(name) else "Unknown"
+        conditions = [{"type": "Ready", "status": ready, "message": "kubelet is silent"}]
+        return {**self.nodes[name], "status": {"conditions": conditions}}
+
+
+Fault = Callable[["SimulatedSession", Sequence[str]], None]
+
+
+class SimulatedSession:
+    """A connection to a machine of the world.
+
+    ``before`` and ``after`` each command, a fault may strike.
+    """
+
+    def __init__(self, world: World, machine: Machine, before: Fault, after: Fault) -> None:
+        self.world, self.machine = world, machine
+        self.before, self.after = before, after
+        self.broken = False
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: Stdin = None,
+        sudo: bool = False,
+        check: bool = True,
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> Result:
+        self.before(self, argv)
+        if self.broken or not self.machine.alive:
+            raise ConnectionFailed(f"{self.machine.address}: connection lost")
+        result = self._answer(list(argv), _bytes(stdin))
+        self.after(self, argv)
+        if check and not result.ok:
+            raise CommandFailed(" ".join(argv), result.status, result.stderr)
+        return result
+
+    def close(self) -> None:
+        self.broken = True
+
+    def _answer(self, argv: list[str], stdin: bytes) -> Result:
+        program = argv[0]
+        handler = getattr(self, f"_{program.replace('-', '_')}", None)
+        if handler is None:
+            raise AssertionError(f"the simulation does not know {argv}")
+        result: Result = handler(argv[1:], stdin)
+        return result
+
+    # What machines have of themselves.
+
+    def _cat(self, words: list[str], stdin: bytes) -> Result:
+        if words == ["/etc/os-release"]:
+            return Result(0, "ID=debian\nVERSION_ID=12\n")
+        return Result(0, self.world.certificate.decode())
+
+    def _sh(self, words: list[str], stdin: bytes) -> Result:
+        if "command -v cloud-init" in words:
+            return _NO
+        path = words[3]
+        if words[1].startswith("sha256sum"):
+            if path not in self.machine.files:
+                return _NO
+            content, mode = self.machine.files[path]
+            return Result(0, f"{hashlib.sha256(content).hexdigest()}  -\n{mode}\n")
+        self.machine.files[path] = (stdin, f"{int(words[5], 8):o}")
+        return _OK
+
+    def _test(self, words: list[str], stdin: bytes) -> Result:
+        return _OK if words[1] in self.machine.files else _NO
+
+    def _rm(self, words: list[str], stdin: bytes) -> Result:
+        for path in words:
+            self.machine.files.pop(path, None)
+        return _OK
+
+    def _chmod(self, words: list[str], stdin: bytes) -> Result:
+        return _OK
+
+    def _mv(self, words: list[str], stdin: bytes) -> Result:
+        self.machine.files[words[1]] = self.machine.files.pop(words[0])
+        return _OK
+
+    def _ip(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, "2: eth0    inet")
+
+    def _env(self, words: list[str], stdin: bytes) -> Result:
+        if words[-1].endswith("install_k8s_cluster.sh"):
+            self.machine.packages |= {"kubeadm", "containerd"}
+        else:
+            self.machine.packages |= set(words)
+        return _OK
+
+    def _dpkg_query(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, "".join(f"installed {name}\n" for name in self.machine.packages))
+
+    def _systemctl(self, words: list[str], stdin: bytes) -> Result:
+        action, unit = words[0], words[-1]
+        if action == "is-active":
+            return _OK if unit in self.machine.services else _NO
+        if action == "disable":
+            self.machine.services.discard(unit)
+        elif action in ("restart", "reload-or-restart"):
+            self.machine.services.add(unit)
+        return _OK
+
+    def _haproxy(self, words: list[str], stdin: bytes) -> Result:
+        return _OK
+
+    # Images and etcd, in containers.
+
+    def _ctr(self, words: list[str], stdin: bytes) -> Result:
+        words = words[2:]
+        if words[:2] == ["images", "pull"]:
+            self.machine.images.add(words[-1])
+        if words[0] == "images":
+            return Result(0, "\n".join(self.machine.images))
+        if words[0] == "containers":
+            return Result(0, "etcd-container\n")
+        if words[1] == "list":
+            return Result(0, "etcd-container 7 RUNNING\n")
+        return self._etcdctl([word for word in words[5:] if not word.startswith("--")])
+
+    def _etcdctl(self, words: list[str]) -> Result:
+        members = self.world.members
+        if words[1:3] == ["member", "list"]:
+            return Result(0, json.dumps({"members": members}))
+        if words[1:3] == ["endpoint", "status"]:
+            alive = [m["ID"] for m in members if self.world.machine_of(m["name"])]
+            status = [
+                {"Status": {"header": {"member_id": number}, "leader": alive[0]}}
+                for number in alive
+            ]
+            return Result(0 if len(alive) == len(members) else 1, json.dumps(status))
+        if words[1:3] == ["member", "remove"]:
+            self.world.members = [m for m in members if f"{m['ID']:x}" != words[3]]
+            return _OK
+        if words[1] == "snapshot":
+            self.machine.files[words[3]] = (b"all", "644")
+            return _OK
+        if words[1] == "move-leader":
+            return _OK
+        raise AssertionError(f"the simulation does not know {words}")
+
+    # Kubernetes.
+
+    def _kubeadm(self, words: list[str], stdin: bytes) -> Result:
+        if words[0] == "version":
+            return Result(0, "v1.20.2\n")
+        if words[:2] == ["config", "images"]:
+            return Result(0, _IMAGES)
+        if words[:2] == ["token", "create"]:
+            made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
+            self.world.tokens.add(made.partition(".")[0])
+        if words[:2] == ["token", "delete"]:
+            self.world.tokens.discard(words[2])
+        return _OK
+
+    def _bash(self, words: list[str], stdin: bytes) -> Result:
+        """The script in which kubeadm joins."""
+        assert "kubeadm reset" in words[1] and "join" in words, words
+        machine, world = self.machine, self.world
+        if MEMBER in machine.files:
+            return _OK
+        if machine.name in world.nodes:
+            return Result(1, stderr=f"a Node with name {machine.name} exists")
+        urls = {url for member in world.members for url in member["peerURLs"]}
+        if f"https://{machine.address}:2380" in urls:
+            return Result(1, stderr="etcd has a member at this address")
+        join = yaml.safe_load(stdin)
+        if join["discovery"]["bootstrapToken"]["token"].partition(".")[0] not in world.tokens:
+            return Result(1, stderr="the token is not known")
+        world.join(machine)
+        machine.files[MEMBER] = (b"", "644")
+        return _OK
+
+    def _kubectl(self, words: list[str], stdin: bytes) -> Result:
+        if "/readyz" in words:
+            return Result(0, "ok")
+        verb, *rest = words[6:]
+        done: Result = getattr(self, f"_kubectl_{verb}")(rest)
+        return done
+
+    def _kubectl_get(self, words: list[str]) -> Result:
+        world = self.world
+        if words[0] == "nodes":
+            return Result(0, json.dumps({"items": [world.shown(name) for name in world.nodes]}))
+        if words[0] == "secret":
+            return Result(0, json.dumps({"data": {"token": "dA==", "ca.crt": "Yw=="}}))
+        name = words[-3].partition("=")[2]
+        components = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+        ready = "True" if world.machine_of(name) else "False"
+        pods = [
+            {
+                "metadata": {"labels": {"component": component}},
+                "status": {"conditions": [{"type": "Ready", "status": ready}]},
+            }
+            for component in components
+        ]
+        return Result(0, json.dumps({"items": pods}))
+
+    def _kubectl_apply(self, words: list[str]) -> Result:
+        return _OK
+
+    def _kubectl_cordon(self, words: list[str]) -> Result:
+        self.world.nodes[words[0]]["spec"]["unschedulable"] = True
+        return _OK
+
+    def _kubectl_uncordon(self, words: list[str]) -> Result:
+        self.world.nodes[words[0]]["spec"].pop("unschedulable", None)
+        return _OK
+
+    def _kubectl_drain(self, words: list[str]) -> Result:
+        if self.world.budget:
+            return Result(1, stderr=self.world.budget)
+        self.world.drained.append(words[0])
+        return _OK
+
+    def _kubectl_delete(self, words: list[str]) -> Result:
+        if words[0] == "node":
+            self.world.nodes.pop(words[1], None)
+        return _OK
+
+    def _kubectl_label(self, words: list[str]) -> Result:
+        node = self.world.nodes[words[1]]
+        node["metadata"]["labels"] |= dict(word.split("=", 1) for word in words[3:])
+        return _OK
+
+    def _kubectl_taint(self, words: list[str]) -> Result:
+        key, _, rest = words[3].partition("=")
+        value, _, effect = rest.rpartition(":")
+        taints = self.world.nodes[words[1]]["spec"]["taints"]
+        taints.append({"key": key, "value": value, "effect": effect})
+        return _OK
+
+
+def _bytes(stdin: Stdin) -> bytes:
+    if isinstance(stdin, Secret):
+        stdin = stdin.reveal()
+    return stdin.encode() if isinstance(stdin, str) else stdin if isinstance(stdin, bytes) else b""

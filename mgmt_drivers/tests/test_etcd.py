@@ -1,0 +1,101 @@
+"""etcd's members: what may be removed, and by what they are known."""
+
+import json
+import unittest
+
+from mgmt_drivers.kube import etcd
+from mgmt_drivers.kube.etcd import Census, Member
+from mgmt_drivers.tests.cluster import cluster
+from mgmt_drivers.tests.fakes import FakeSession
+
+
+def _members(count: int) -> tuple[Member, ...]:
+    """Named and addressed so that one is the beginning of another."""
+    return tuple(
+        Member(n, f"master{'1' * n}", (f"https://10.10.0.{'1' * n}:2380",), ("https://c",))
+        for n in range(1, count + 1)
+    )
+
+
+class RefusalTest(unittest.TestCase):
+    def refusal(self, voters: int, sick: set[int], leaving: set[int]) -> str:
+        members = _members(voters)
+        healthy = frozenset(m.id for m in members) - sick
+        found = Census(members, healthy, leader=0)
+        return etcd.refusal(found, [m for m in members if m.id in leaving])
+
+    def test_a_quorum_of_healthy_voters_must_stand(self) -> None:
+        for voters, sick, leaving, good in (
+            (3, set(), {1}, True),
+            (3, {1}, {1}, True),
+            (3, {2}, {1}, False),  # two left, one of them sick
+            (3, {1, 2}, {1}, False),
+            (3, {1}, {1, 2}, True),  # the dead one first
+            (3, set(), {1, 2, 3}, False),
+            (5, {1, 2}, {1}, True),
+            (5, {1, 2}, {1, 2}, True),
+            (5, {1, 2, 3}, {1}, False),
+            (1, set(), {1}, False),
+        ):
+            reason = self.refusal(voters, sick, leaving)
+            self.assertEqual(good, not reason, (voters, sick, leaving, reason))
+
+    def test_the_arithmetic_is_told(self) -> None:
+        reason = self.refusal(3, {1, 2}, {1})
+        self.assertIn("etcd has 3 voters; without master1 ", reason)
+        self.assertIn("there are 2, of which 2 must be healthy and 1 are", reason)
+        self.assertIn("not healthy: master11 ", reason)
+
+    def test_members_that_do_not_vote_are_in_the_way(self) -> None:
+        members = (*_members(3), Member(9, "", ("https://10.10.0.9:2380",), ()))
+        found = Census(members, frozenset({1, 2, 3}), leader=1)
+        self.assertIn("not voters: a member that never", etcd.refusal(found, members[:1]))
+        self.assertEqual("", etcd.refusal(found, members[3:]))
+
+
+class MembersTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.cluster, sessions = cluster(masters=3)
+        self.host = self.cluster.hosts[0]
+        self.session = sessions[self.cluster.name(self.host.node)]
+
+    def expect(self, session: FakeSession, answer: object, status: int = 0) -> None:
+        session.expect("sudo", "ctr", "--namespace", "k8s.io", "containers", stdout="old\nnew\n")
+        session.expect("sudo", "ctr", "--namespace", "k8s.io", "tasks", "list",
+                       stdout="TASK PID STATUS\nold 3 STOPPED\nnew 7 RUNNING\n")
+        session.expect("sudo", "ctr", "--namespace", "k8s.io", "tasks", "exec",
+                       stdout=json.dumps(answer), status=status)
+
+    def test_addresses_are_compared_as_a_whole(self) -> None:
+        found = [m.is_at("10.10.0.1") for m in _members(3)]
+        self.assertEqual([True, False, False], found)
+
+    def test_a_census_counts_who_answers(self) -> None:
+        listed = [
+            {"ID": 10, "name": "a", "peerURLs": ["https://1:2380"], "clientURLs": ["https://1:2379"]},
+            {"ID": 11, "peerURLs": ["https://2:2380"]},
+        ]
+        self.expect(self.session, {"members": listed})
+        status = {"header": {"member_id": 10}, "leader": 10}
+        self.expect(self.session, [{"Status": status}], status=1)
+        found = etcd.census(self.host, self.cluster)
+        self.assertEqual((frozenset({10}), 10), (found.healthy, found.leader))
+        self.assertEqual([True, False], [m.is_voter for m in found.members])
+        self.assertIn("new", self.session.ran[-1])
+
+    def test_no_answer_is_an_error(self) -> None:
+        self.session.expect("sudo", "ctr", "--namespace", "k8s.io", "containers")
+        self.session.expect("sudo", "ctr", "--namespace", "k8s.io", "tasks", "list")
+        with self.assertRaisesRegex(etcd.EtcdUnreadable, "no container etcd runs"):
+            etcd.members(self.host, self.cluster)
+
+    def test_leftovers_of_a_join_are_purged(self) -> None:
+        listed = [
+            {"ID": 10, "name": "a", "peerURLs": ["https://10.10.0.11:2380"]},
+            {"ID": 171, "name": "b", "peerURLs": ["https://10.10.0.1:2380"]},
+        ]
+        self.expect(self.session, {"members": listed})
+        self.expect(self.session, {})
+        etcd.purge(self.host, self.cluster, "10.10.0.1")
+        self.assertEqual(("member", "remove", "ab"), self.session.ran[-1][-3:])
+        self.session.assert_done()

@@ -1,0 +1,90 @@
+"""Scaling and healing of a simulated cluster: what is done, and what is refused."""
+
+import copy
+
+from mgmt_drivers import kubernetes
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.tests.simulated import MASTERS, WORKERS, SimulatedClusterTest
+
+
+class NodesTest(SimulatedClusterTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.build()
+
+    def heal_start(self, *addresses: str) -> None:
+        request = self.request(*self.ids(*addresses))
+        kubernetes.heal_start(request, self.surroundings(), self.marks.update)
+
+    def refused(self, words: str, *addresses: str) -> None:
+        """Healing these is refused and changes nothing."""
+        before = copy.deepcopy((self.world.nodes, self.world.members))
+        files = {m.name: dict(m.files) for m in self.world.machines.values()}
+        with self.assertRaisesRegex(MgmtDriverError, words):
+            self.heal_start(*addresses)
+        self.assertEqual(before, (self.world.nodes, self.world.members))
+        self.assertEqual(files, {m.name: m.files for m in self.world.machines.values()})
+
+    def test_scale_in_removes_what_goes(self) -> None:
+        name = self.machine(WORKERS[0]).name
+        request = self.request(*self.ids(WORKERS[0]))
+        kubernetes.scale_in(request, self.surroundings())
+        self.assertNotIn(name, self.world.nodes)
+        self.assertEqual(4, len(self.world.nodes))
+        self.assertEqual([name], self.world.drained)
+        self.assertEqual(1, self.connections.total())
+
+    def test_a_dead_node_is_just_removed(self) -> None:
+        machine = self.machine(WORKERS[0])
+        machine.alive = False
+        kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.surroundings())
+        self.assertNotIn(machine.name, self.world.nodes)
+        self.assertEqual([], self.world.drained)
+
+    def test_pods_that_may_not_leave_keep_their_node(self) -> None:
+        self.world.budget = "Cannot evict pod as it would violate the pod's disruption budget."
+        with self.assertRaisesRegex(MgmtDriverError, "300 s; last seen: Cannot evict.*relax"):
+            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.surroundings())
+        self.assert_whole(3, 2)
+
+    def test_masters_are_not_scaled(self) -> None:
+        for operation in (kubernetes.scale_in, kubernetes.scale_out):
+            with self.assertRaisesRegex(MgmtDriverError, "masters cannot be scaled"):
+                operation(self.request(*self.ids(MASTERS[0])), self.surroundings())
+        self.assert_whole(3, 2)
+
+    def test_a_cluster_is_never_without_a_master(self) -> None:
+        self.refused("no master of the cluster would be left. Heal the whole VNF", *MASTERS)
+
+    def test_no_quorum_no_heal(self) -> None:
+        for address in MASTERS[:2]:
+            self.machine(address).alive = False
+        self.refused("etcd has 3 voters.*2 must be healthy and 1 are", MASTERS[0])
+
+    def test_one_that_is_sick_stays_in_the_way(self) -> None:
+        self.machine(MASTERS[1]).alive = False
+        self.refused("nothing was changed", MASTERS[0])
+
+    def test_two_masters_and_a_worker_at_once(self) -> None:
+        self.machine(MASTERS[2]).alive = False
+        addresses = (MASTERS[0], MASTERS[2], WORKERS[1])
+        targets = [self.machine(address).node for address in addresses]
+        self.heal_start(*addresses)
+        self.assertEqual([self.machine(MASTERS[1]).name], [m["name"] for m in self.world.members])
+        for node in targets:
+            self.replaced(node)
+        request = self.request(*(node.vnfc_id for node in targets))
+        kubernetes.heal_end(request, self.surroundings(), self.marks)
+        self.assert_whole(3, 2)
+
+    def test_a_master_that_works_must_be_reached(self) -> None:
+        target = self.machine(MASTERS[2]).node
+        self.heal_start(MASTERS[2])
+        self.replaced(target)
+        self.deaf.add(MASTERS[0])
+        request = self.request(target.vnfc_id)
+        with self.assertRaisesRegex(MgmtDriverError, "SSH does not reach masters.*10.10.0.1[)]"):
+            kubernetes.heal_end(request, self.surroundings(), self.marks)
+        self.deaf.clear()
+        kubernetes.heal_end(request, self.surroundings(), self.marks)
+        self.assert_whole(3, 2)
