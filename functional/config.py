@@ -16,6 +16,8 @@ class CloudConfig:
     """Names of what the cloud must have; set by FUNCTIONAL_* variables."""
 
     network: str = os.environ.get("FUNCTIONAL_NETWORK", "net0")
+    # Network of floating IPs.
+    external_network: str = os.environ.get("FUNCTIONAL_EXTERNAL_NETWORK", "net0")
     flavor: str = os.environ.get("FUNCTIONAL_FLAVOR", "m1.small")
     # An image like that of the packages, with Docker preinstalled.
     docker_image: str = os.environ.get("FUNCTIONAL_DOCKER_IMAGE", "node-debian-12-docker")

@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import docker
@@ -205,7 +206,11 @@ class Servers:
         container = self._find(server_id)
         if container is None:
             return
-        container.kill()
+        try:
+            container.kill()
+        except docker.errors.APIError as error:
+            if error.status_code != HTTPStatus.CONFLICT:  # that one does not run any more
+                raise
         for port in _facts(container)["ports"]:
             bound = self._ports.get(port)
             if bound:

@@ -108,7 +108,8 @@ def _heat(settings: Settings) -> Sections:
         },
         "database": _database("heat", settings),
         "keystone_authtoken": _auth("heat", settings),
-        "trustee": _auth("heat", settings),
+        # A trust's own project is what Heat acts in for a user: none may stand here.
+        "trustee": {k: v for k, v in _auth("heat", settings).items() if "project" not in k},
         "clients_keystone": {"auth_uri": keystone_url(settings)},
         "heat_api": {"bind_port": "8004"},
         "oslo_policy": {"enforce_scope": "false"},

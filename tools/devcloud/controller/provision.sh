@@ -4,8 +4,8 @@
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-apt-get install -y -qq --no-install-recommends mariadb-server rabbitmq-server \
-    python3 python3-venv >/dev/null
+apt-get install -y -qq --no-install-recommends iptables mariadb-server \
+    rabbitmq-server python3 python3-venv >/dev/null
 systemctl disable --quiet rabbitmq-server mariadb
 python3 -m venv /opt/openstack
 /opt/openstack/bin/pip install --quiet --disable-pip-version-check \

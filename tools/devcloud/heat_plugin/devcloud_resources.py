@@ -12,6 +12,7 @@ from typing import Any
 import docker
 from heat.engine import attributes, properties, resource
 
+from tools.devcloud.compute import floating, ports
 from tools.devcloud.compute.ports import PortStore
 from tools.devcloud.compute.servers import ServerRequest, Servers
 from tools.devcloud.compute.table import Table
@@ -98,6 +99,55 @@ class Port(resource.Resource):
     def _show_resource(self) -> dict[str, Any]:
         port = _ports().get(self.resource_id)
         return port.show() if port else {}
+
+    def _resolve_attribute(self, name: str) -> Any:
+        return self._show_resource().get(name)
+
+
+class FloatingIP(resource.Resource):
+    """OS::Neutron::FloatingIP: an address of a network that leads to a port in another."""
+
+    properties_schema = {
+        "floating_network": _string(),
+        "floating_network_id": _string(),
+        "port_id": _string(),
+    }
+    attributes_schema = {"floating_ip_address": attributes.Schema("The address.")}
+
+    def handle_create(self) -> None:
+        network = self.properties["floating_network"] or self.properties["floating_network_id"]
+        own = _ports().create(network, name=self.properties["port_id"] or "")
+        self.resource_id_set(own.id)
+        target = self._target()
+        if target:
+            floating.connect(own.address, target.address)
+            self.data_set("fixed", target.address)  # the port may be gone before this
+
+    def handle_delete(self) -> None:
+        own = _ports().get(self.resource_id) if self.resource_id else None
+        if own is None:
+            return
+        fixed = self.data().get("fixed")
+        if fixed:
+            floating.disconnect(own.address, fixed)
+        _ports().delete(own.id)
+
+    def _target(self) -> ports.Port | None:
+        port_id = self.properties["port_id"]
+        return _ports().get(port_id) if port_id else None
+
+    def _show_resource(self) -> dict[str, Any]:
+        own, target = _ports().get(self.resource_id), self._target()
+        if own is None:
+            return {}
+        return {
+            "id": own.id,
+            "floating_ip_address": own.address,
+            "floating_network_id": own.network,
+            "port_id": target.id if target else None,
+            "fixed_ip_address": target.address if target else None,
+            "status": "ACTIVE" if target else "DOWN",
+        }
 
     def _resolve_attribute(self, name: str) -> Any:
         return self._show_resource().get(name)
@@ -222,4 +272,5 @@ def resource_mapping() -> dict[str, type]:
         "Devcloud::Volume": Volume,
         "Devcloud::ServerGroup": ServerGroup,
         "Devcloud::Port": Port,
+        "Devcloud::FloatingIP": FloatingIP,
     }
