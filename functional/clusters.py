@@ -9,7 +9,7 @@ from functional import kubernetes, stacks, wait
 from functional.base import Scenario
 from functional.lcm import Vnf
 from functional.nodes import Remote
-from functional.packages import private_registry_csar
+from functional.packages import kubernetes_csar, private_registry_csar
 from functional.report import say, step
 from functional.requests import fitted
 
@@ -88,3 +88,52 @@ class ClusterScenario(Scenario):
             server = vnfc["computeResource"]["resourceId"]
             found.setdefault(vnfc["vduId"], []).append(Remote(addresses[server]))
         return found
+
+
+class BalancedClusterScenario(ClusterScenario):
+    """One cluster of three masters and some workers, with a workload, looked at again and again."""
+
+    def balanced_cluster(self) -> Vnf:
+        """Three masters, two workers, and pods on them."""
+        self.images = self.registry()
+        vnf = self.vnf(self.package(kubernetes_csar()))
+        self.assert_completed(vnf.instantiate(self.request("complex", self.images)))
+        self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=2)
+        self.vim_before = self.vim(vnf)
+        self.cluster.make_workload(f"{self.images}/busybox:1", self.machines(vnf)[MASTER][0])
+        return vnf
+
+    def heal(self, vnf: Vnf, vnfcs: list[str]) -> None:
+        self.assert_completed(vnf.heal({"vnfcInstanceId": vnfcs}))
+
+    def all_is_well(self, vnf: Vnf, workers: int) -> None:
+        """Nodes, etcd, load balancers, the VIM and the workload are as they should be."""
+        with step(f"look at 3 masters and {workers} workers"):
+            masters = {self.node_of(m): m for _, m in self.vnfcs(vnf, MASTER)}
+            names = set(masters)
+            others = {self.node_of(m) for _, m in self.vnfcs(vnf, WORKER)}
+            ready = self.cluster.nodes()
+            self.assertEqual(names | others, set(ready))
+            self.assertEqual((3, workers), (len(names), len(others)))
+            self.assertEqual(names | others, self.cluster.all_nodes())
+            for name, master in masters.items():
+                self.assertEqual(names, kubernetes.healthy_etcd_members(master, name))
+                self.assertEqual(names, kubernetes.balanced(master))
+            vim = self.vim(vnf)
+            self.assertEqual(self.vim_before["id"], vim["id"])
+            wanted = (6, 3 + workers)
+            wait.until(self.cluster.workload, lambda seen: seen == wanted, 120, "the workload")
+        say(f"nodes {sorted(ready)}; etcd and HAProxy of each master know {sorted(names)}")
+
+    def vnfcs(self, vnf: Vnf, vdu: str) -> list[tuple[str, Remote]]:
+        """Ids and machines of the VNFCs of a VDU."""
+        addresses = stacks.server_addresses(self.cloud, vnf.id)
+        return [
+            (vnfc["id"], Remote(addresses[vnfc["computeResource"]["resourceId"]]))
+            for vnfc in vnf.vnfcs()
+            if vnfc["vduId"] == vdu
+        ]
+
+    def node_of(self, machine: Remote) -> str:
+        """The name of the node at an address."""
+        return self.cluster.node_at(machine.address)

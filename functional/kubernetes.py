@@ -79,8 +79,7 @@ class Cluster:
     def of_vim(cls, url: str, master: Remote, folder: Path) -> "Cluster":
         """Log in as the VIM's service account; Tacker itself does not show its token."""
         shown = master.run(
-            "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf --namespace kube-system "
-            "get secret tacker-vim --output json"
+            f"{_KUBECTL} --namespace kube-system get secret tacker-vim --output json"
         )
         data = json.loads(shown)["data"]
         ca = folder / "ca.crt"
@@ -100,6 +99,45 @@ class Cluster:
             if any(c.type == "Ready" and c.status == "True" for c in node.status.conditions)
         }
 
+    def all_nodes(self) -> set[str]:
+        """Names of all nodes, ready or not."""
+        return {node.metadata.name for node in self.core.list_node().items}
+
+    def node_at(self, address: str) -> str:
+        """Name of the node whose machine has the address."""
+        return next(
+            str(node.metadata.name)
+            for node in self.core.list_node().items
+            if any(a.address == address for a in node.status.addresses)
+        )
+
+    def mark(self, node: str, labels: dict[str, str], taint: dict[str, str]) -> None:
+        body = {"metadata": {"labels": labels}, "spec": {"taints": [taint]}}
+        self.core.patch_node(node, body, _preload_content=False)
+
+    def make_workload(self, image: str, master: Remote) -> None:
+        """Six pods of which two may be away, one pod on each node, and a pod of nobody's."""
+        self.apps.create_namespaced_deployment(
+            "default", deployment("load", image, replicas=6, spread=False)
+        )
+        # The API's version of budgets is not the same in all series: kubectl knows.
+        master.run(
+            f"{_KUBECTL} create poddisruptionbudget load --selector=app=load --min-available=4"
+        )
+        everywhere = deployment("everywhere", image, replicas=1, spread=False)
+        template = everywhere["spec"]["template"]
+        template["spec"]["tolerations"] = [{"operator": "Exists"}]
+        del everywhere["spec"]["replicas"]
+        self.apps.create_namespaced_daemon_set("default", {**everywhere, "kind": "DaemonSet"})
+        bare = {"metadata": {"name": "bare"}, "spec": template["spec"]}
+        self.core.create_namespaced_pod("default", bare)
+
+    def workload(self) -> tuple[int, int]:
+        """How many pods of the Deployment and of the DaemonSet are ready."""
+        replicas = self.apps.read_namespaced_deployment("load", "default").status.ready_replicas
+        ready = self.apps.read_namespaced_daemon_set("everywhere", "default").status.number_ready
+        return replicas or 0, ready or 0
+
     def pods(self, label: str) -> list[Any]:
         found: list[Any] = self.core.list_namespaced_pod("default", label_selector=label).items
         return found
@@ -117,7 +155,47 @@ class Cluster:
             self.core.delete_namespaced_service(name, "default", _preload_content=False)
 
 
-def deployment(name: str, image: str, replicas: int) -> dict[str, Any]:
+_KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
+_ETCDCTL = (
+    "etcdctl --cacert /etc/kubernetes/pki/etcd/ca.crt --write-out json "
+    "--cert /etc/kubernetes/pki/etcd/server.crt --key /etc/kubernetes/pki/etcd/server.key "
+    "--endpoints https://127.0.0.1:2379"
+)
+
+
+def _etcdctl(master: Remote, node: str, words: str) -> Any:
+    """What etcdctl says in the etcd of a master, which is the node of that name."""
+    pod = f"etcd-{node}"
+    command = f"{_KUBECTL} exec --namespace kube-system {pod} -- {_ETCDCTL} {words}"
+    return json.loads(master.run(command))
+
+
+def healthy_etcd_members(master: Remote, node: str) -> set[str]:
+    """Names of etcd's members, all of which must be started, voting and healthy."""
+    members = _etcdctl(master, node, "member list")["members"]
+    if any(member.get("isLearner") for member in members):
+        raise AssertionError(f"learners among {members}")
+    health = _etcdctl(master, node, "endpoint health --cluster")
+    if len(health) != len(members) or not all(entry["health"] for entry in health):
+        raise AssertionError(f"health of etcd: {health}")
+    return {member["name"] for member in members}
+
+
+def etcd_leader(master: Remote, node: str) -> str:
+    """Name of the member that leads."""
+    leader = _etcdctl(master, node, "endpoint status")[0]["Status"]["leader"]
+    members = _etcdctl(master, node, "member list")["members"]
+    return next(str(member["name"]) for member in members if member["ID"] == leader)
+
+
+def balanced(master: Remote) -> set[str]:
+    """Names of the backends of a master's HAProxy, which must run with what its file says."""
+    master.run("sudo systemctl is-active haproxy keepalived")
+    lines = master.run("sudo cat /etc/haproxy/haproxy.cfg").splitlines()
+    return {line.split()[1] for line in lines if line.strip().startswith("server ")}
+
+
+def deployment(name: str, image: str, replicas: int, spread: bool = True) -> dict[str, Any]:
     """A Deployment of web servers that answer with the name of their node."""
     command = 'mkdir /www && echo "$NODE" >/www/index.html && exec busybox httpd -f -p 8080 -h /www'
     labels = {"app": name}
@@ -127,12 +205,13 @@ def deployment(name: str, image: str, replicas: int) -> dict[str, Any]:
         "command": ["/bin/busybox", "sh", "-c", command],
         "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
     }
-    spread = {
+    constraint = {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": labels},
     }
+    constraints = [constraint] if spread else []
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -142,7 +221,11 @@ def deployment(name: str, image: str, replicas: int) -> dict[str, Any]:
             "selector": {"matchLabels": labels},
             "template": {
                 "metadata": {"labels": labels},
-                "spec": {"containers": [container], "topologySpreadConstraints": [spread]},
+                "spec": {
+                    "containers": [container],
+                    "topologySpreadConstraints": constraints,
+                    "terminationGracePeriodSeconds": 1,  # it knows no goodbye
+                },
             },
         },
     }

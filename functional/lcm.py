@@ -1,6 +1,7 @@
 """A VNF's life through Tacker's v1 API: packages, instances, operations."""
 
 import contextlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +99,20 @@ class Vnf:
         return shown
 
     def heal(self, body: dict[str, Any]) -> dict[str, Any]:
-        what = "one VNFC" if body.get("vnfcInstanceId") else "the whole VNF"
+        count = len(body.get("vnfcInstanceId", ()))
+        what = f"{count} VNFCs" if count else "the whole VNF"
         with step(f"heal {what} of {self.name}"):
+            known = self._known()
             self._client.heal_vnf_instance(self.id, body)
-            return self._outcome("HEAL")
+            return self._outcome("HEAL", known=known)
+
+    def scale(self, kind: str, aspect: str, steps: int) -> dict[str, Any]:
+        """``kind`` is SCALE_OUT or SCALE_IN."""
+        with step(f"{kind} of {self.name} by {steps}"):
+            known = self._known()
+            body = {"type": kind, "aspectId": aspect, "numberOfSteps": steps}
+            self._client.scale_vnf_instance(self.id, body)
+            return self._outcome("SCALE", known=known)
 
     def terminate(self) -> dict[str, Any]:
         with step(f"terminate {self.name}"):
@@ -135,8 +146,16 @@ class Vnf:
         found = listed if isinstance(listed, list) else listed["vnf_lcm_op_occs"]
         return sorted(found, key=lambda occurrence: str(occurrence["startTime"]))
 
-    def _outcome(self, operation: str, before: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The newest occurrence of the operation, once it has ended.
+    def _known(self) -> set[str]:
+        return {occurrence["id"] for occurrence in self.occurrences()}
+
+    def _outcome(
+        self,
+        operation: str,
+        before: dict[str, Any] | None = None,
+        known: Collection[str] = (),
+    ) -> dict[str, Any]:
+        """The newest occurrence of the operation that was not ``known``, once it has ended.
 
         One that is retried or rolled back has ended ``before``: it must be seen
         to differ first. (Its stateEnteredTime does not tell: Tacker keeps it.)
@@ -144,7 +163,8 @@ class Vnf:
         moved = before is None
 
         def look() -> dict[str, Any]:
-            mine = [found for found in self.occurrences() if found["operation"] == operation]
+            mine = [o for o in self.occurrences() if o["operation"] == operation]
+            mine = [o for o in mine if o["id"] not in known]
             if not mine:
                 return {"operationState": "none yet"}
             shown: dict[str, Any] = self._client.show_vnf_lcm_op_occs(mine[-1]["id"])

@@ -50,6 +50,14 @@ class Remote:
             raise AssertionError(f"{self.address}: {command}: status {status}: {errors}")
         return str(output)
 
+    def kill(self) -> None:
+        """Cut its power; nothing on it is told."""
+        self.run("sudo systemctl --force --force poweroff", check=False)
+        self.await_end()
+
+    def has_address(self, address: str) -> bool:
+        return f" {address}/" in self.run("ip -4 -o address show")
+
     def await_login(self, limit: float = 300) -> None:
         wait.until(self._boot_id, lambda seen: len(seen) == 37, limit, f"SSH to {self.address}")
 

@@ -9,6 +9,8 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
+import yaml
+
 from functional import kubernetes
 from functional.config import CONFIG, HERE
 from functional.report import step
@@ -51,6 +53,29 @@ def kubernetes_csar(files: Mapping[str, Path] | None = None) -> Path:
     Among these is the key of the package repository, where the cloud has one of its own.
     """
     return _csar("kubernetes", {**kubernetes.repository_key(), **(files or {})})
+
+
+def floating_ips(flavour: str) -> dict[str, Path]:
+    """The package's templates of a flavour, with a floating IP ``<VDU>_fip`` on each machine."""
+    made = {}
+    for role, vdu, port in (
+        ("master", "masterNode", "masterNode_CP1"), ("worker", "workerNode", "workerNode_CP2")
+    ):
+        name = f"BaseHOT/{flavour}/nested/{flavour}_nested_{role}.yaml"
+        template = yaml.safe_load((_PACKAGES / "kubernetes" / name).read_text())
+        template["heat_template_version"] = str(template["heat_template_version"])
+        template["resources"][f"{vdu}_fip"] = {
+            "type": "OS::Neutron::FloatingIP",
+            "properties": {
+                "floating_network": CONFIG.external_network,
+                "port_id": {"get_resource": port},
+            },
+        }
+        CONFIG.build.mkdir(parents=True, exist_ok=True)
+        path = CONFIG.build / f"floating-{flavour}-{role}.yaml"
+        path.write_text(yaml.safe_dump(template))
+        made[name] = path
+    return made
 
 
 def cnf_csar(image: str) -> Path:

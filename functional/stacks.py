@@ -68,6 +68,16 @@ def addresses_of_port(connection: Connection, vnf_id: str, name: str) -> list[st
     ]
 
 
+def floating_ips(connection: Connection, vnf_id: str, name: str) -> list[str]:
+    """The floating IPs of a name in a VNF's stacks."""
+    return [
+        attributes(connection, stack_id, name)["floating_ip_address"]
+        for stack_id in of_vnf(connection, vnf_id)
+        for resource in connection.orchestration.resources(stack_id)
+        if resource.name == name
+    ]
+
+
 def addresses(connection: Connection, vnf_id: str) -> list[str]:
     """Addresses of all ports in a VNF's stacks."""
     return list(server_addresses(connection, vnf_id).values())

@@ -6,7 +6,7 @@ from typing import Any
 from functional import kubernetes, stacks, wait
 from functional.clusters import MASTER, ClusterScenario
 from functional.lcm import Vnf
-from functional.packages import CNF_MANIFEST, cnf_csar, kubernetes_csar
+from functional.packages import CNF_MANIFEST, cnf_csar, floating_ips, kubernetes_csar
 from functional.report import say, step
 
 
@@ -15,11 +15,14 @@ class LifeOfClusters(ClusterScenario):
 
     def test_life_of_clusters(self) -> None:
         registry = self.registry()
-        package = self.package(kubernetes_csar())
+        package = self.package(kubernetes_csar(floating_ips("simple")))
         simple = self.vnf(package)
-        request = self.request("simple", registry, container_runtime="docker")
+        request = by_floating_ips(
+            self.request("simple", registry, container_runtime="docker")
+        )
         self.assert_completed(simple.instantiate(request))
         self.cluster_works(simple, registry, masters=1, workers=2)
+        self.vim_has_the_floating_ip(simple)
         self.vim_name_is_taken(package, request)
         self.ends(simple)
 
@@ -29,6 +32,11 @@ class LifeOfClusters(ClusterScenario):
         cnf = self.cnf_lives_on_it(balanced, registry, cluster)
         self.api_survives_a_master(balanced, cluster)
         self.ends(balanced, cnf)
+
+    def vim_has_the_floating_ip(self, vnf: Vnf) -> None:
+        (floating,) = stacks.floating_ips(self.cloud, vnf.id, "masterNode_fip")
+        self.assertEqual(f"https://{floating}:6443", self.vim(vnf)["auth_url"])
+        say(f"SSH, and the VIM's API, by floating IPs: {floating}")
 
     def cnf_lives_on_it(self, vnf: Vnf, registry: str, cluster: kubernetes.Cluster) -> Vnf:
         """Tacker deploys pods through the VIM that it was given, and takes them away."""
@@ -85,6 +93,15 @@ class LifeOfClusters(ClusterScenario):
         self.assertNotIn("kubernetes", kinds)
         stacks.await_end(self.cloud, vnf.id)
 
+
+def by_floating_ips(request: dict[str, Any]) -> dict[str, Any]:
+    """The request, with floating IPs for SSH and for the cluster's address."""
+    installation = request["additionalParams"]["k8s_cluster_installation_param"]
+    installation["master_node"] |= {
+        "ssh_cp_name": "masterNode_fip", "cluster_fip_name": "masterNode_fip"
+    }
+    installation["worker_node"] |= {"ssh_cp_name": "workerNode_fip"}
+    return request
 
 
 def _asks(cluster: kubernetes.Cluster) -> bool:

@@ -1,0 +1,1 @@
+"""Scenarios that take too long for every run: ``tox -e functional-full``."""

@@ -1,0 +1,89 @@
+"""Each phase of a heal comes to grief once; retries bring the operation to a good end."""
+
+from typing import Any
+
+from functional import faults
+from functional.clusters import MASTER, WORKER, BalancedClusterScenario
+from functional.lcm import Vnf
+from functional.nodes import Remote
+from functional.report import say
+
+_CONNECT = ("connect", "fails", "test -e .*/member")
+_START = (
+    ("check that the cluster can do without", "cut", "endpoint status"),
+    ("remember labels and taints", "fails", "kubectl .* get nodes"),
+    ("evacuate the nodes", "cut", "kubectl .* drain"),
+    ("remove the members of etcd", "fails", "snapshot save"),
+    ("remove the members of etcd", "cut", "member remove"),
+    ("remove the nodes", "cut", "kubectl .* delete node"),
+    ("balance the API", "fails", "haproxy -c"),
+)
+_END = (
+    ("install Kubernetes", "cut", "install_k8s_cluster"),
+    ("pull the images", "cut", "images pull"),
+    ("join the cluster", "fails", "kubeadm token create"),
+    ("join the cluster", "cut", "kubeadm init phase upload-certs"),
+    ("join the cluster", "cut", "kubeadm join"),
+    ("share out the pods' network", "fails", "kubectl .* apply"),
+    ("connect the pods", "fails", "systemctl restart mgmt-driver-pod-network"),
+    ("restore labels and taints", "cut", "kubectl .* label"),
+    ("prove the control plane", "cut", "get --raw /readyz"),
+    ("balance the API", "cut", "reload-or-restart haproxy"),
+    ("probe the virtual IP", "cut", "16443 .* --raw /readyz"),
+)
+# What a worker's heal has nothing to do with.
+_MASTERS_ONLY = {
+    "check that the cluster can do without", "remove the members of etcd", "balance the API",
+    "prove the control plane", "probe the virtual IP",
+}
+
+Fault = tuple[str, str, str]
+
+
+class FaultsOnNodes(BalancedClusterScenario):
+    """A fault, a retry that gets as far as the next fault, and so on to the end."""
+
+    def test_every_phase_comes_to_grief(self) -> None:
+        vnf = self.balanced_cluster()
+        for vdu in (WORKER, MASTER):
+            self.heal_with_faults(vnf, vdu)
+            self.all_is_well(vnf, workers=2)
+
+    def heal_with_faults(self, vnf: Vnf, vdu: str) -> None:
+        target, machine = self.vnfcs(vnf, vdu)[-1]
+        name = self.node_of(machine)
+        self.cluster.mark(name, {"rack": "r7"}, {"key": "lab", "effect": "NoSchedule"})
+        masters = [m for vnfc, m in self.vnfcs(vnf, MASTER) if vnfc != target]
+        for master in masters:
+            faults.prepare(master)
+        occurrence: dict[str, Any] = {}
+        table = [_CONNECT, *_fitting(_START, vdu), _CONNECT, *_fitting(_END, vdu)]
+        for number, fault in enumerate(table):
+            if fault is _CONNECT and number:
+                # With it the machines have been replaced; what follows strikes there too.
+                occurrence = self.fails(vnf, target, occurrence, masters, fault)
+                new = dict(self.vnfcs(vnf, vdu))[target]
+                new.await_login()
+                faults.prepare(new)
+                masters = [*masters, new]
+            else:
+                occurrence = self.fails(vnf, target, occurrence, masters, fault)
+        self.assert_completed(vnf.retry(occurrence))
+        say(f"heal of a {vdu}: {len(table)} faults in as many phases, cured by retry: {table}")
+
+    def fails(
+        self, vnf: Vnf, target: str, before: dict[str, Any], machines: list[Remote], fault: Fault
+    ) -> dict[str, Any]:
+        """The operation, or its retry, comes as far as the fault."""
+        phase, kind, pattern = fault
+        for machine in machines:
+            faults.put(machine, kind, pattern)
+        occurrence = vnf.retry(before) if before else vnf.heal({"vnfcInstanceId": [target]})
+        self.assert_failed(occurrence, f"phase '{phase}'")
+        for machine in machines:
+            faults.clear(machine)
+        return occurrence
+
+
+def _fitting(table: tuple[Fault, ...], vdu: str) -> list[Fault]:
+    return [f for f in table if vdu == MASTER or f[0] not in _MASTERS_ONLY]
