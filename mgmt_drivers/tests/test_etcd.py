@@ -83,6 +83,17 @@ class MembersTest(unittest.TestCase):
         self.assertEqual([True, False], [m.is_voter for m in found.members])
         self.assertIn("new", self.session.ran[-1])
 
+    def test_nobody_is_sick_for_want_of_a_leader_that_nobody_has(self) -> None:
+        listed = [
+            {"ID": n, "name": f"m{n}", "peerURLs": ["https://1:2380"], "clientURLs": ["https://c"]}
+            for n in (1, 2)
+        ]
+        alone = {"header": {"member_id": 1}, "errors": ["etcdserver: no leader"]}
+        for others, healthy in (([], {1}), ([{"header": {"member_id": 2}, "leader": 2}], {2})):
+            self.expect(self.session, {"members": listed})
+            self.expect(self.session, [{"Status": status} for status in (alone, *others)])
+            self.assertEqual(healthy, etcd.census(self.host, self.cluster).healthy)
+
     def test_no_answer_is_an_error(self) -> None:
         self.session.expect("sudo", "ctr", "--namespace", "k8s.io", "containers")
         self.session.expect("sudo", "ctr", "--namespace", "k8s.io", "tasks", "list")
