@@ -12,7 +12,7 @@ from typing import Any
 import docker
 from heat.engine import attributes, properties, resource
 
-from tools.devcloud.compute import floating, ports
+from tools.devcloud.compute import floating
 from tools.devcloud.compute.ports import PortStore
 from tools.devcloud.compute.servers import ServerRequest, Servers
 from tools.devcloud.compute.table import Table
@@ -116,37 +116,36 @@ class FloatingIP(resource.Resource):
 
     def handle_create(self) -> None:
         network = self.properties["floating_network"] or self.properties["floating_network_id"]
-        own = _ports().create(network, name=self.properties["port_id"] or "")
+        port_id = self.properties["port_id"]
+        own = _ports().create(network)
         self.resource_id_set(own.id)
-        target = self._target()
+        target = _ports().get(port_id) if port_id else None
         if target:
             floating.connect(own.address, target.address)
-            self.data_set("fixed", target.address)  # the port may be gone before this
+            # Heat resolves properties only while it creates; and the port may go first.
+            self.data_set("port_id", target.id)
+            self.data_set("fixed_ip_address", target.address)
 
     def handle_delete(self) -> None:
         own = _ports().get(self.resource_id) if self.resource_id else None
         if own is None:
             return
-        fixed = self.data().get("fixed")
+        fixed = self.data().get("fixed_ip_address")
         if fixed:
             floating.disconnect(own.address, fixed)
         _ports().delete(own.id)
 
-    def _target(self) -> ports.Port | None:
-        port_id = self.properties["port_id"]
-        return _ports().get(port_id) if port_id else None
-
     def _show_resource(self) -> dict[str, Any]:
-        own, target = _ports().get(self.resource_id), self._target()
+        own = _ports().get(self.resource_id)
         if own is None:
             return {}
         return {
             "id": own.id,
             "floating_ip_address": own.address,
             "floating_network_id": own.network,
-            "port_id": target.id if target else None,
-            "fixed_ip_address": target.address if target else None,
-            "status": "ACTIVE" if target else "DOWN",
+            "port_id": self.data().get("port_id"),
+            "fixed_ip_address": self.data().get("fixed_ip_address"),
+            "status": "ACTIVE" if "port_id" in self.data() else "DOWN",
         }
 
     def _resolve_attribute(self, name: str) -> Any:
