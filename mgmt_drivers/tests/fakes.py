@@ -44,7 +44,7 @@ class FakeSession:
         if words[: len(expected)] != expected:
             raise AssertionError(f"expected {expected}, got {words}")
         self.ran.append(words)
-        self.stdin.append(_bytes(stdin))
+        self.stdin.append(fed(stdin))
         if check and not result.ok:
             raise CommandFailed(" ".join(words), result.status, result.stderr)
         return result
@@ -56,7 +56,8 @@ class FakeSession:
         assert not self._script, f"not run: {self._script}"
 
 
-def _bytes(stdin: Stdin) -> bytes:
+def fed(stdin: Stdin) -> bytes:
+    """What a command reads on its standard input."""
     if isinstance(stdin, Path):
         return stdin.read_bytes()
     if isinstance(stdin, Secret):

@@ -14,10 +14,10 @@ import yaml
 from mgmt_drivers.errors import CommandFailed, ConnectionFailed
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube.cluster import STATE_FOLDER
-from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.tests.certificates import key_and_certificate
 from mgmt_drivers.tests.cluster import MASTER_CP, WORKER_CP
+from mgmt_drivers.tests.fakes import fed
 
 MEMBER = f"{STATE_FOLDER}/member"
 _KUBELET = "/etc/kubernetes/kubelet.conf"
@@ -122,7 +122,7 @@ class SimulatedSession:
         self.before(self, argv)
         if self.broken or not self.machine.alive:
             raise ConnectionFailed(f"{self.machine.address}: connection lost")
-        result = self._answer(list(argv), _bytes(stdin))
+        result = self._answer(list(argv), fed(stdin))
         self.after(self, argv)
         if check and not result.ok:
             raise CommandFailed(" ".join(argv), result.status, result.stderr)
@@ -324,9 +324,3 @@ class SimulatedSession:
         taints = self.world.nodes[words[1]]["spec"]["taints"]
         taints.append({"key": key, "value": value, "effect": effect})
         return _OK
-
-
-def _bytes(stdin: Stdin) -> bytes:
-    if isinstance(stdin, Secret):
-        stdin = stdin.reveal()
-    return stdin.encode() if isinstance(stdin, str) else stdin if isinstance(stdin, bytes) else b""
