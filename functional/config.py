@@ -1,40 +1,52 @@
 """What the scenarios must be told of the cloud they run against."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import openstack
 from openstack.connection import Connection
 from tackerclient.v1_0.client import Client as TackerClient
 
 HERE = Path(__file__).parent
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+class _Variable(Generic[T]):
+    """An environment variable, read when it is asked for: a tool may set it for itself."""
+
+    def __init__(self, name: str, default: T, kind: Callable[[str], T]) -> None:
+        self._name, self._default, self._kind = name, default, kind
+
+    def __get__(self, instance: object, owner: type) -> T:
+        value = os.environ.get(self._name)
+        return self._default if value is None else self._kind(value)
+
+
 class CloudConfig:
     """Names of what the cloud must have; set by FUNCTIONAL_* variables."""
 
-    network: str = os.environ.get("FUNCTIONAL_NETWORK", "net0")
+    network = _Variable("FUNCTIONAL_NETWORK", "net0", str)
     # Network of floating IPs.
-    external_network: str = os.environ.get("FUNCTIONAL_EXTERNAL_NETWORK", "net0")
-    flavor: str = os.environ.get("FUNCTIONAL_FLAVOR", "m1.small")
+    external_network = _Variable("FUNCTIONAL_EXTERNAL_NETWORK", "net0", str)
+    flavor = _Variable("FUNCTIONAL_FLAVOR", "m1.small", str)
     # An image like that of the packages, with Docker preinstalled.
-    docker_image: str = os.environ.get("FUNCTIONAL_DOCKER_IMAGE", "node-debian-12-docker")
+    docker_image = _Variable("FUNCTIONAL_DOCKER_IMAGE", "node-debian-12-docker", str)
     # An image whose servers can have volumes.
-    vm_image: str = os.environ.get("FUNCTIONAL_VM_IMAGE", "vm-debian-12")
+    vm_image = _Variable("FUNCTIONAL_VM_IMAGE", "vm-debian-12", str)
     # URL of packages and images of Kubernetes (its layout: tools/devcloud/kubernetes/mirror.sh);
     # empty where machines reach the Kubernetes project's own.
-    kubernetes_mirror: str = os.environ.get("FUNCTIONAL_KUBERNETES_MIRROR", "")
-    kubernetes_version: str = os.environ.get("FUNCTIONAL_KUBERNETES_VERSION", "1.20.2")
+    kubernetes_mirror = _Variable("FUNCTIONAL_KUBERNETES_MIRROR", "", str)
+    kubernetes_version = _Variable("FUNCTIONAL_KUBERNETES_VERSION", "1.20.2", str)
     # Shell command that kills tacker-conductor, which something starts again.
-    kill_conductor: str = os.environ.get("FUNCTIONAL_KILL_CONDUCTOR", "")
+    kill_conductor = _Variable("FUNCTIONAL_KILL_CONDUCTOR", "", str)
     # Tacker's option [mgmt_drivers] ssh_timeout.
-    ssh_timeout: int = int(os.environ.get("FUNCTIONAL_SSH_TIMEOUT", "600"))
-    username: str = os.environ.get("FUNCTIONAL_USERNAME", "ubuntu")
-    password: str = os.environ.get("FUNCTIONAL_PASSWORD", "ubuntu")
-    logs: Path = Path(os.environ.get("FUNCTIONAL_LOGS", HERE / "logs"))
-    build: Path = Path(os.environ.get("FUNCTIONAL_BUILD", HERE.parent / "build"))
+    ssh_timeout = _Variable("FUNCTIONAL_SSH_TIMEOUT", 600, int)
+    username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)
+    password = _Variable("FUNCTIONAL_PASSWORD", "ubuntu", str)
+    logs = _Variable("FUNCTIONAL_LOGS", HERE / "logs", Path)
+    build = _Variable("FUNCTIONAL_BUILD", HERE.parent / "build", Path)
 
 
 CONFIG = CloudConfig()

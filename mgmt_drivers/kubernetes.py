@@ -10,7 +10,7 @@ from mgmt_drivers.driver import Surroundings, carry_out
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.kube import kubeadm
+from mgmt_drivers.kube import kubeadm, readiness
 from mgmt_drivers.kube.cluster import Cluster, Marks, Topology, VimAccount, group_of, topology
 from mgmt_drivers.operation import Crew
 from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, read_params
@@ -20,6 +20,8 @@ from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.ssh.connection import Endpoint
 
 LOG = logging.getLogger(__name__)
+
+SavedMarks = Mapping[str, Mapping[str, Any]]  # by VNFC, the fields of Marks
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,12 @@ def scale_in(request: LcmRequest, surroundings: Surroundings) -> None:
 def heal_start(
     request: LcmRequest,
     surroundings: Surroundings,
-    save_marks: Callable[[dict[str, Any]], None],
+    saved: SavedMarks,
+    save_marks: Callable[[SavedMarks], None],
 ) -> None:
     """Take the request's targets out of the cluster, before their machines are replaced.
 
+    :param saved: what attempts before this one saved
     :param save_marks: is given labels and taints of the nodes that were lost, by
         VNFC, for :func:`heal_end`; also when the operation fails
     :raises MgmtDriverError: where the cluster would not outlive it, with nothing changed
@@ -104,8 +108,10 @@ def heal_start(
             "no master of the cluster would be left. Heal the whole VNF (a request without "
             "vnfcInstanceId), which makes a new cluster"
         )
-    crew = work.with_a_master(optional=[*stay, *lost] if lost else ())
-    marks: dict[str, Marks] = {}
+    # With an API that is not ready etcd can still tell why no master may go.
+    checks = [readiness.check_master, kubeadm.check_member] if lost else [readiness.check_master]
+    crew = work.with_a_master(optional=[*stay, *lost] if lost else (), checks=checks)
+    marks = {vnfc: Marks(**mark) for vnfc, mark in saved.items()}
     try:
         work.carry_out(plans.HEAL_START, crew, leaving=leaving, marks=marks)
     finally:
@@ -113,12 +119,10 @@ def heal_start(
             save_marks({vnfc: asdict(found) for vnfc, found in marks.items()})
 
 
-def heal_end(
-    request: LcmRequest, surroundings: Surroundings, marks: Mapping[str, Mapping[str, Any]]
-) -> None:
+def heal_end(request: LcmRequest, surroundings: Surroundings, saved: SavedMarks) -> None:
     """Join the machines that came in the place of the request's targets.
 
-    :param marks: what :func:`heal_start` saved
+    :param saved: what :func:`heal_start` saved
     """
     work = _Work.read(request, surroundings)
     joining = work.targets
@@ -126,8 +130,8 @@ def heal_end(
     others = [node for node in masters if node not in joining]
     has_master = len(others) < len(masters)
     crew = work.with_a_master(required=joining, optional=others if has_master else ())
-    found = {vnfc: Marks(**mark) for vnfc, mark in marks.items()}
-    work.carry_out(plans.HEAL_END, crew, joining=joining, marks=found)
+    marks = {vnfc: Marks(**mark) for vnfc, mark in saved.items()}
+    work.carry_out(plans.HEAL_END, crew, joining=joining, marks=marks)
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,10 @@ class _Work:
         return found
 
     def with_a_master(
-        self, required: Sequence[Node] = (), optional: Sequence[Node] = ()
+        self,
+        required: Sequence[Node] = (),
+        optional: Sequence[Node] = (),
+        checks: Sequence[Callable[[Host], None]] = (readiness.check_master,),
     ) -> Crew:
         """These machines, and a master of the cluster that is not a target."""
         targets = self.targets
@@ -175,7 +182,7 @@ class _Work:
             required=required,
             optional=optional,
             any_of=[node for node in self.topology.masters if node not in targets],
-            check=kubeadm.check_member,
+            checks=checks,
         )
 
     def carry_out(

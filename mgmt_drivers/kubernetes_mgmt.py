@@ -43,7 +43,10 @@ class KubernetesMgmtDriver(MgmtDriver):
         _register(context, vnf_instance, vim)
 
     def scale_start(self, context, vnf_instance, scale_vnf_request, grant, grant_request, **kwargs):
-        going = _of_stacks(vnf_instance, kwargs["scale_out_id_list"])
+        # A rollback of a scale-out comes here too; without any where Heat had none yet.
+        going = _of_stacks(vnf_instance, kwargs.get("scale_out_id_list") or ())
+        if not going:
+            return
         request = _later("scale in", context, vnf_instance, going)
         kubernetes.scale_in(request, surroundings(vnf_instance))
 
@@ -68,19 +71,22 @@ class KubernetesMgmtDriver(MgmtDriver):
         kubernetes.heal_start(
             request,
             surroundings(vnf_instance),
-            lambda lost: keep(vnf_instance, _MARKS, {**kept(vnf_instance, _MARKS), **lost}),
+            kept(vnf_instance, _MARKS),
+            lambda marks: keep(vnf_instance, _MARKS, marks),
         )
 
     def heal_end(self, context, vnf_instance, heal_vnf_request, grant, grant_request, **kwargs):
         targets = heal_vnf_request.vnfc_instance_id
         request = _later("heal", context, vnf_instance, targets or ())
         if targets:
-            kubernetes.heal_end(request, surroundings(vnf_instance), kept(vnf_instance, _MARKS))
+            marks = kept(vnf_instance, _MARKS)
+            kubernetes.heal_end(request, surroundings(vnf_instance), marks)
+            rest = {vnfc: mark for vnfc, mark in marks.items() if vnfc not in targets}
+            keep(vnf_instance, _MARKS, rest)
         else:
-            _register(
-                context, vnf_instance, kubernetes.instantiate(request, surroundings(vnf_instance))
-            )
-        keep(vnf_instance, _MARKS, {})
+            vim = kubernetes.instantiate(request, surroundings(vnf_instance))
+            _register(context, vnf_instance, vim)
+            keep(vnf_instance, _MARKS, {})
 
     def terminate_start(
         self, context, vnf_instance, terminate_vnf_request, grant, grant_request, **kwargs

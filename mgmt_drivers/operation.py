@@ -27,14 +27,15 @@ class Crew:
     """The machines that an operation logs in to.
 
     Of ``required`` each must answer, and may still be booting. Of ``optional``
-    those that do not answer are left out. Of ``any_of``, only the first is
-    taken that answers and at which ``check`` raises nothing; one must be.
+    those that do not answer are left out. Of ``any_of`` one is taken: the first
+    that answers and at which the first of ``checks`` raises nothing, or else the
+    second, and so on. It comes first among the hosts.
     """
 
     required: Sequence[Node] = ()
     optional: Sequence[Node] = ()
     any_of: Sequence[Node] = ()
-    check: Callable[[Host], None] = lambda host: None
+    checks: Sequence[Callable[[Host], None]] = (lambda host: None,)
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,11 @@ class Operation(Generic[C]):
 
         try:
             self._log_in_to_any(crew, opened, try_to_log_in)
+            picked = [host.node for host in opened]
             self._on_all(crew.required, CONNECT, log_in)
             inside = {host.node for host in opened}
             self._each([n for n in crew.optional if n not in inside], CONNECT, try_to_log_in)
-            order = [*crew.any_of, *crew.required, *crew.optional]
+            order = [*picked, *crew.any_of, *crew.required, *crew.optional]
             yield sorted(opened, key=lambda host: order.index(host.node))
         finally:
             for host in opened:
@@ -91,21 +93,23 @@ class Operation(Generic[C]):
     def _log_in_to_any(
         self, crew: Crew, opened: list[Host], log_in: Callable[[Node], str]
     ) -> None:
-        def log_in_and_check(node: Node) -> str:
+        def log_in_and_check(check: Callable[[Host], None], node: Node) -> str:
             log_in(node)
             try:
-                crew.check(opened[-1])
+                check(opened[-1])
             except MgmtDriverError:
                 opened.pop().session.close()
                 raise
             return trace.CHANGED
 
         failures: list[NodeError] = []
-        for node in crew.any_of:
-            failed = self._each([node], CONNECT, log_in_and_check)
-            if not failed:
-                return
-            failures += failed
+        for check in crew.checks:
+            failures.clear()
+            for node in crew.any_of:
+                failed = self._each([node], CONNECT, functools.partial(log_in_and_check, check))
+                if not failed:
+                    return
+                failures += failed
         if failures:
             raise OperationError(self.name, failures)
 

@@ -2,9 +2,23 @@
 
 import hashlib
 import posixpath
+from dataclasses import dataclass
 
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.secret import Secret
+
+# Where phases note on a machine how far it has come; gone with its disk.
+STATE_FOLDER = "/var/lib/tacker-mgmt-drivers"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as it is to be; the mode is octal."""
+
+    path: str
+    content: str | bytes | Secret
+    mode: str = "0644"
+
 
 # One command, so that a connection that breaks leaves the old file or the new
 # one. The content comes on standard input and is never readable by others

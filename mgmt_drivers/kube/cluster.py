@@ -17,9 +17,6 @@ API_PORT = 6443  # of each master's apiserver
 BALANCED_PORT = 16443  # of the load balancer in front of them
 _FEWEST_BALANCED_MASTERS = 3  # fewer have no quorum without one of them
 
-# Where phases note on a machine how far it has come; gone with its disk.
-STATE_FOLDER = "/var/lib/tacker-mgmt-drivers"
-
 
 @dataclass(frozen=True)
 class Topology:

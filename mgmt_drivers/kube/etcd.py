@@ -5,15 +5,19 @@ where etcd has no quorum.
 """
 
 import json
+import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube.cluster import STATE_FOLDER, Cluster
+from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.ssh.session import Result
+
+LOG = logging.getLogger(__name__)
 
 _PKI = "/etc/kubernetes/pki/etcd"
 _ETCDCTL = (
@@ -22,13 +26,15 @@ _ETCDCTL = (
     f"--cert={_PKI}/healthcheck-client.crt",
     f"--key={_PKI}/healthcheck-client.key",
     "--dial-timeout=3s",
-    "--command-timeout=10s",
 )
 _LOCAL = "https://127.0.0.1:2379"
 _NO_LEADER = "etcdserver: no leader"
+_FEWEST_VOTERS = 2  # that work
 _DATA = "/var/lib/etcd"  # the same path in the container and on its machine
 _SNAPSHOT = f"{STATE_FOLDER}/etcd-snapshot.db"
+_LIMIT = 10.0  # seconds for etcdctl, for each member that it asks
 _SNAPSHOT_LIMIT = 300.0  # seconds
+_GRACE = 60.0  # seconds for etcdctl to give up by itself
 
 
 class EtcdUnreadable(MgmtDriverError):
@@ -102,7 +108,7 @@ def refusal(found: Census, leaving: Collection[Member]) -> str:
     """Why etcd cannot lose these members one after another; empty when it can.
 
     After each removal a quorum of healthy voters must stand (etcd's FAQ,
-    "What is failure tolerance?").
+    "What is failure tolerance?"), and two of them, lest one disk holds all there is.
     """
     odd = [str(m) for m in found.members if not m.is_voter and m not in leaving]
     if odd:
@@ -112,11 +118,17 @@ def refusal(found: Census, leaving: Collection[Member]) -> str:
         left.remove(member)
         healthy = [m for m in left if m.id in found.healthy]
         quorum = len(left) // 2 + 1
-        if len(healthy) < quorum or not left:
+        if len(healthy) < quorum:
             sick = ", ".join(str(m) for m in left if m not in healthy) or "none"
             return (
                 f"etcd has {len(left) + 1} voters; without {member} there are {len(left)}, of "
-                f"which {quorum} must be healthy and {len(healthy)} are (not healthy: {sick})"
+                f"which {quorum} must be healthy and {len(healthy)} are (not healthy: {sick}). "
+                "Bring the other masters back first"
+            )
+        if len(healthy) < _FEWEST_VOTERS:
+            return (
+                f"without {member} all that etcd holds would lie on one disk, that of "
+                f"{healthy[0]}. Heal the masters one after another, each in a request of its own"
             )
     return ""
 
@@ -139,7 +151,9 @@ def move_leader(host: Host, cluster: Cluster, found: Census, leaving: Collection
     if leader is None or leader.id not in found.healthy:
         return
     heir = next(m for m in found.members if m not in leaving and m.id in found.healthy)
-    _check(_run(host, cluster, leader.client_urls[0], "move-leader", f"{heir.id:x}"))
+    seen = _run(host, cluster, leader.client_urls[0], "move-leader", f"{heir.id:x}")
+    if not seen.ok:  # without it, they elect one
+        LOG.warning("etcd's leader %s does not step down: %s", leader, seen.stderr.strip())
 
 
 def remove(host: Host, cluster: Cluster, member: Member) -> None:
@@ -158,10 +172,11 @@ def snapshot(host: Host, cluster: Cluster) -> str:
 
 
 def _run(
-    host: Host, cluster: Cluster, endpoints: str, *words: str, timeout: float = 60.0
+    host: Host, cluster: Cluster, endpoints: str, *words: str, timeout: float = _LIMIT
 ) -> Result:
-    argv = (*_ETCDCTL, f"--endpoints={endpoints}", *words)
-    return cluster.runtime.ask_in(host, "etcd", argv, timeout)
+    limit = f"--command-timeout={timeout:g}s"
+    argv = (*_ETCDCTL, limit, f"--endpoints={endpoints}", *words)
+    return cluster.runtime.ask_in(host, "etcd", argv, timeout + _GRACE)
 
 
 def _check(seen: Result) -> None:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from mgmt_drivers.host import files
+from mgmt_drivers.host import files, units
+from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube.cluster import API_PORT, BALANCED_PORT
 
@@ -52,7 +53,7 @@ def render(masters: Sequence[tuple[str, str]]) -> str:
 
 
 def is_configured(host: Host, config: str) -> bool:
-    return files.has(host, _CONFIG, config) and host.ask("systemctl", "is-active", PACKAGE).ok
+    return units.is_as_configured(host, PACKAGE, [File(_CONFIG, config)])
 
 
 def configure(host: Host, config: str) -> None:
@@ -63,7 +64,5 @@ def configure(host: Host, config: str) -> None:
     candidate = f"{_CONFIG}.candidate"
     files.write(host, candidate, config)
     host.sudo("haproxy", "-c", "-q", "-f", candidate)
-    files.write(host, _CONFIG, config)
     host.sudo("rm", candidate)
-    host.sudo("systemctl", "enable", "--quiet", PACKAGE)
-    host.sudo("systemctl", "reload-or-restart", PACKAGE)
+    units.configure(host, PACKAGE, [File(_CONFIG, config)])

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mgmt_drivers.errors import InventoryError
-from mgmt_drivers.host import files
+from mgmt_drivers.host import units
+from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube.haproxy import HEALTH_PORT
 
@@ -85,21 +86,19 @@ def interface_of(host: Host, address: str) -> str:
     return words[1]
 
 
-def is_running(host: Host) -> bool:
-    return host.ask("systemctl", "is-active", "--quiet", PACKAGE).ok
-
-
 def stop(host: Host) -> None:
     """Give the virtual IP away, where it is here, and take it no more."""
-    host.sudo("systemctl", "disable", "--quiet", "--now", PACKAGE)
+    host.sudo("systemctl", "stop", PACKAGE)
+    host.sudo("systemctl", "disable", "--quiet", PACKAGE)
 
 
 def is_configured(host: Host, config: str) -> bool:
-    return files.has(host, _CONFIG, config) and is_running(host)
+    return units.is_as_configured(host, PACKAGE, _files(config))
 
 
 def configure(host: Host, config: str) -> None:
-    files.write(host, _CHECK, _CHECK_SCRIPT, "0755")
-    files.write(host, _CONFIG, config)
-    host.sudo("systemctl", "enable", "--quiet", PACKAGE)
-    host.sudo("systemctl", "reload-or-restart", PACKAGE)
+    units.configure(host, PACKAGE, _files(config))
+
+
+def _files(config: str) -> list[File]:
+    return [File(_CHECK, _CHECK_SCRIPT, "0755"), File(_CONFIG, config)]

@@ -15,9 +15,10 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import kubectl
-from mgmt_drivers.kube.cluster import API_PORT, STATE_FOLDER, Cluster, Invitation, NotAMember
+from mgmt_drivers.kube import kubectl, pod_network
+from mgmt_drivers.kube.cluster import API_PORT, Cluster, Invitation, NotAMember
 from mgmt_drivers.secret import Secret
 
 _LIMIT = 600.0  # seconds for one init or join
@@ -34,15 +35,16 @@ _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 
 # One at a time on a machine: a kubeadm whose connection broke may still run. What
 # it left half done is reset, which is safe for a machine that never became a member.
-_RUN = """set -e
+_RUN = f"""set -e
 member=$1 socket=$2; shift 2
-mkdir -p "${member%/*}"
+mkdir -p "${{member%/*}}"
 exec 9>/run/lock/tacker-mgmt-drivers.kubeadm
 flock 9
 [ ! -e "$member" ] || exit 0
 if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/bootstrap-kubelet.conf ] ||
     [ -e /etc/kubernetes/pki/ca.crt ]; then
     kubeadm reset --force --cri-socket "$socket" </dev/null >/dev/null
+    {pod_network.FORGET.strip()}
 fi
 "$@" 9>&-
 touch "$member"

@@ -7,10 +7,9 @@ from typing import Any
 from mgmt_drivers.host.host import Host
 
 # The machine's own apiserver, not the virtual IP, which may sit on a machine that fails.
-_KUBECTL = (
-    "kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf",
-    "--server", "https://127.0.0.1:6443", "--tls-server-name", "kubernetes",
-)
+_OWN = "https://127.0.0.1:6443"
+_AT = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--tls-server-name", "kubernetes")
+_KUBECTL = (*_AT, "--server", _OWN)
 _LIMIT = 120.0  # seconds
 
 
@@ -19,6 +18,15 @@ def get(host: Host, *words: str) -> dict[str, Any]:
     shown = host.sudo(*_KUBECTL, "get", *words, "--output", "json", timeout=_LIMIT)
     found: dict[str, Any] = json.loads(shown)
     return found
+
+
+def unreadiness(host: Host, url: str = _OWN) -> str:
+    """Why the API at a URL is not ready (its /readyz); empty when it is."""
+    words = ("--server", url, "--request-timeout", "5s", "get", "--raw", "/readyz")
+    seen = host.ask(*_AT, *words)
+    if seen.ok and seen.stdout.strip() == "ok":
+        return ""
+    return seen.stderr.strip() or seen.stdout.strip() or "no answer"
 
 
 def apply(host: Host, manifest: str) -> None:

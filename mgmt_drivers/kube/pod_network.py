@@ -12,7 +12,8 @@ import ipaddress
 import json
 from dataclasses import dataclass
 
-from mgmt_drivers.host import files
+from mgmt_drivers.host import units
+from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube.service_account import ServiceAccount
 from mgmt_drivers.secret import Secret
@@ -22,7 +23,16 @@ _CNI = "/etc/cni/net.d/10-mgmt-driver-bridge.conflist"
 _SCRIPT = f"/usr/local/sbin/{_NAME}"
 _KUBECONFIG = f"/etc/kubernetes/{_NAME}.conf"
 _UNIT = f"{_NAME}.service"
+_NETWORK = "mgmt-driver-bridge"
 _BRIDGE = "cni0"
+
+# Shell: take away a share of the network that a node had before it was reset. It
+# would give its pods addresses of that one until it is configured anew.
+FORGET = f"""
+    systemctl --quiet stop {_UNIT} 2>/dev/null || true
+    ip link delete {_BRIDGE} 2>/dev/null || true
+    rm -rf {_CNI} /var/lib/cni/networks/{_NETWORK}
+"""
 
 # Not kubelet's own: since 1.32 that sees no node but its own.
 ACCOUNT = ServiceAccount(
@@ -71,13 +81,12 @@ class PodNetwork:
     ca: str
     token: Secret
 
-    def files(self) -> list[tuple[str, str | Secret, str]]:
-        """Path, content and mode of what makes it up."""
+    def files(self) -> list[File]:
         return [
-            (_CNI, self._conflist(), "0644"),
-            (_KUBECONFIG, self._kubeconfig(), "0600"),
-            (_SCRIPT, self._script(), "0755"),
-            (f"/etc/systemd/system/{_UNIT}", _UNIT_FILE, "0644"),
+            File(_CNI, self._conflist()),
+            File(_KUBECONFIG, self._kubeconfig(), "0600"),
+            File(_SCRIPT, self._script(), "0755"),
+            File(f"/etc/systemd/system/{_UNIT}", _UNIT_FILE),
         ]
 
     def _conflist(self) -> str:
@@ -92,7 +101,7 @@ class PodNetwork:
         ports = {"type": "portmap", "capabilities": {"portMappings": True}}
         document = {
             "cniVersion": "0.3.1",
-            "name": "mgmt-driver-bridge",
+            "name": _NETWORK,
             "plugins": [bridge, ports],
         }
         return json.dumps(document, indent=2) + "\n"
@@ -143,13 +152,8 @@ kubectl --kubeconfig {_KUBECONFIG} --request-timeout=180s get nodes --watch \\
 
 
 def is_configured(host: Host, network: PodNetwork) -> bool:
-    running = host.ask("systemctl", "is-active", "--quiet", _UNIT).ok
-    return running and all(files.has(host, *file) for file in network.files())
+    return units.is_as_configured(host, _UNIT, network.files())
 
 
 def configure(host: Host, network: PodNetwork) -> None:
-    for file in network.files():
-        files.write(host, *file)
-    host.sudo("systemctl", "daemon-reload")
-    host.sudo("systemctl", "enable", "--quiet", _UNIT)
-    host.sudo("systemctl", "restart", _UNIT)
+    units.configure(host, _UNIT, network.files())

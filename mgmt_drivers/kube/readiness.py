@@ -1,8 +1,25 @@
 """Whether an apiserver is ready, asked from a master."""
 
+from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import kubeadm, kubectl
 from mgmt_drivers.kube.cluster import API_PORT
 from mgmt_drivers.ssh import wait
+
+
+class NotReady(MgmtDriverError):
+    """A master belongs to the cluster, but its apiserver is not ready."""
+
+
+def check_master(host: Host) -> None:
+    """
+    :raises NotAMember: when the machine has not become part of its cluster
+    :raises NotReady: with what its apiserver says
+    """
+    kubeadm.check_member(host)
+    reason = kubectl.unreadiness(host)
+    if reason:
+        raise NotReady(f"the master's apiserver is not ready: {reason}")
 
 
 def await_api(host: Host, address: str, limit: float, port: int = API_PORT) -> None:
@@ -10,11 +27,8 @@ def await_api(host: Host, address: str, limit: float, port: int = API_PORT) -> N
     url = f"https://{address}:{port}"
 
     def answers() -> None:
-        seen = host.ask(
-            "kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--server", url,
-            "--request-timeout", "5s", "get", "--raw", "/readyz",
-        )
-        if not seen.ok or seen.stdout.strip() != "ok":
-            raise wait.NotYet(seen.stderr.strip() or seen.stdout.strip() or "no answer")
+        reason = kubectl.unreadiness(host, url)
+        if reason:
+            raise wait.NotYet(reason)
 
     wait.until(answers, limit, f"the API at {url}")

@@ -170,8 +170,9 @@ class Connection:
             probe = self._execute(ask, b"", io.BytesIO(), DEFAULT_TIMEOUT, ask)
             self._sudo_needs_password = not probe.ok
         if self._sudo_needs_password and self._endpoint.password:
+            # Without -k a sudo that remembers leaves the password to the command's input.
             password = self._endpoint.password.reveal().encode() + b"\n"
-            return ["sudo", "-S", "-p", "", "--", *argv], password
+            return ["sudo", "-k", "-S", "-p", "", "--", *argv], password
         return ["sudo", "-n", "--", *argv], b""
 
     def _execute(

@@ -123,6 +123,9 @@ class SimulatedClusterTest(unittest.TestCase):
         """The VNFC ids of the machines at these addresses."""
         return [self.machine(address).node.vnfc_id for address in addresses]
 
+    def save_marks(self, marks: kubernetes.SavedMarks) -> None:
+        self.marks = dict(marks)
+
     def assert_whole(self, masters: int, workers: int) -> None:
         machines = list(self.world.machines.values())
         self.assertEqual({m.name for m in machines}, set(self.world.nodes))

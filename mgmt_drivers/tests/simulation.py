@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from mgmt_drivers.errors import CommandFailed, ConnectionFailed
+from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.kube.cluster import STATE_FOLDER
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.tests.certificates import key_and_certificate
 from mgmt_drivers.tests.cluster import MASTER_CP, WORKER_CP
@@ -66,6 +66,7 @@ class World:
     members: list[dict[str, Any]] = field(default_factory=list)
     drained: list[str] = field(default_factory=list)
     budget: str = ""  # why no pod may be evicted
+    sick: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
     tokens: set[str] = field(default_factory=set)
     certificate: bytes = field(default_factory=lambda: key_and_certificate()[1])
 
@@ -190,7 +191,7 @@ class SimulatedSession:
         action, unit = words[0], words[-1]
         if action == "is-active":
             return _OK if unit in self.machine.services else _NO
-        if action == "disable":
+        if action == "stop":
             self.machine.services.discard(unit)
         elif action in ("restart", "reload-or-restart"):
             self.machine.services.add(unit)
@@ -267,6 +268,9 @@ class SimulatedSession:
         return _OK
 
     def _kubectl(self, words: list[str], stdin: bytes) -> Result:
+        own = "https://127.0.0.1:6443" in words
+        if own and self.machine.name in self.world.sick:
+            return Result(1, stderr="etcd failed")
         if "/readyz" in words:
             return Result(0, "ok")
         verb, *rest = words[6:]

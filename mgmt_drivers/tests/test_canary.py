@@ -33,7 +33,7 @@ TRACES_OF_SECRETS = ("Plänted", "Pl4nted")
 _SUDO = """#!/bin/sh
 [ "$1" = -n ] && exit 1
 IFS= read -r password
-shift 4
+shift 5
 [ "$1" = sh ] || exec "$@"
 sleep 0.1
 { echo "password $password"; cat; echo; } >&2

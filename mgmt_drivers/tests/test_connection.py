@@ -138,6 +138,6 @@ class SudoTest(ServerTest):
         self.assertEqual("hello", self.log_in().run(["cat"], stdin="hello", sudo=True).stdout)
 
     def test_sudo_reads_the_password_before_the_input(self) -> None:
-        self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 4; echo "$p"; exec "$@"')
+        self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 5; echo "$p"; exec "$@"')
         result = self.log_in().run(["cat"], stdin="hello", sudo=True)
         self.assertEqual(f"{PASSWORD}\nhello", result.stdout)

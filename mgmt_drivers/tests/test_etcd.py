@@ -30,10 +30,12 @@ class RefusalTest(unittest.TestCase):
             (3, {1}, {1}, True),
             (3, {2}, {1}, False),  # two left, one of them sick
             (3, {1, 2}, {1}, False),
-            (3, {1}, {1, 2}, True),  # the dead one first
+            (3, {1}, {1, 2}, False),  # one disk would hold all there is
             (3, set(), {1, 2, 3}, False),
             (5, {1, 2}, {1}, True),
             (5, {1, 2}, {1, 2}, True),
+            (5, {1}, {1, 2, 3}, True),  # the dead one first
+            (5, set(), {1, 2, 3, 4}, False),
             (5, {1, 2, 3}, {1}, False),
             (1, set(), {1}, False),
         ):

@@ -87,7 +87,7 @@ class FaultsTest(SimulatedClusterTest):
         request = self.request(target.vnfc_id)
 
         def start(surroundings: Surroundings) -> None:
-            kubernetes.heal_start(request, surroundings, self.marks.update)
+            kubernetes.heal_start(request, surroundings, self.marks, self.save_marks)
 
         struck = self.cured(start, number if when == "start" else 0, fault)
         self.assertNotIn(name, self.world.nodes)
@@ -136,7 +136,7 @@ class FaultsTest(SimulatedClusterTest):
             target = self.machine(MASTERS[0]).node
             request = self.request(target.vnfc_id)
             if operation == "start":
-                kubernetes.heal_start(request, whole, self.marks.update)
+                kubernetes.heal_start(request, whole, self.marks, self.save_marks)
                 self.replaced(target)
             else:
                 kubernetes.heal_end(request, whole, self.marks)

@@ -179,7 +179,7 @@ class PodNetworkTest(unittest.TestCase):
             ca="the CA",
             token=Secret("t0ken"),
         )
-        files = {path.rpartition("/")[2]: (text, mode) for path, text, mode in network.files()}
+        files = {f.path.rpartition("/")[2]: (f.content, f.mode) for f in network.files()}
         conflist, _ = files["10-mgmt-driver-bridge.conflist"]
         bridge = yaml.safe_load(str(conflist))["plugins"][0]
         self.assertEqual([[{"subnet": "192.168.0.0/24"}]], bridge["ipam"]["ranges"])

@@ -112,7 +112,7 @@ class ControlPlaneTest(PhaseTest):
         self.assertFalse(BalanceApi().needed(self.hosts[0], self.cluster))
         self.make(masters=3)
         self.assertFalse(BalanceApi().needed(self.hosts[3], self.cluster))
-        self.sessions[1].expect("sudo", "sh", "-c", status=1)
+        self.sessions[1].expect("sudo", "systemctl", "is-active", status=3)
         self.assertTrue(BalanceApi().needed(self.hosts[1], self.cluster))
 
     def test_a_bad_configuration_of_haproxy_replaces_nothing(self) -> None:
@@ -237,15 +237,16 @@ class ReadinessTest(PhaseTest):
         lead.expect("sudo", "kubectl", stdout=self.nodes(False, False))
         SharePodNetwork().apply(self.hosts[0], self.cluster)
         session = self.sessions[1]
-        for _ in range(4):
+        for _ in range(5):
             session.expect("sudo", "sh", "-c", status=1)
             session.expect("sudo", "sh", "-c")
         session.expect("sudo", "systemctl", "daemon-reload")
         session.expect("sudo", "systemctl", "enable")
-        session.expect("sudo", "systemctl", "restart")
+        session.expect("sudo", "systemctl", "reload-or-restart")
+        session.expect("sudo", "rm")
         ConnectPods().apply(self.hosts[1], self.cluster)
-        self.assertIn(b"192.168.1.0/24", session.stdin[1])
-        self.assertIn(b"the token", session.stdin[3])
+        self.assertIn(b"192.168.1.0/24", session.stdin[3])
+        self.assertIn(b"the token", session.stdin[5])
         self.assertNotIn("the token", str(session.ran))
         lead.expect("sudo", "systemctl", "is-active", status=3)
         self.assertTrue(ConnectPods().needed(self.hosts[0], self.cluster))

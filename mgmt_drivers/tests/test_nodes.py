@@ -4,7 +4,7 @@ import copy
 
 from mgmt_drivers import kubernetes
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.tests.simulated import MASTERS, WORKERS, SimulatedClusterTest
+from mgmt_drivers.tests.simulated import MASTERS, WORKERS, SimulatedClusterTest, new_node
 
 
 class NodesTest(SimulatedClusterTest):
@@ -14,7 +14,8 @@ class NodesTest(SimulatedClusterTest):
 
     def heal_start(self, *addresses: str) -> None:
         request = self.request(*self.ids(*addresses))
-        kubernetes.heal_start(request, self.surroundings(), self.marks.update)
+        surroundings = self.surroundings()
+        kubernetes.heal_start(request, surroundings, self.marks, self.save_marks)
 
     def refused(self, words: str, *addresses: str) -> None:
         """Healing these is refused and changes nothing."""
@@ -66,16 +67,45 @@ class NodesTest(SimulatedClusterTest):
         self.refused("nothing was changed", MASTERS[0])
 
     def test_two_masters_and_a_worker_at_once(self) -> None:
+        self.refused("one disk, that of.*each in a request of its own", MASTERS[0], MASTERS[2])
+        for number, address in ((3, "10.10.0.12"), (4, "10.10.0.13")):
+            self.arrive(new_node("master", number, address), is_member=True)
         self.machine(MASTERS[2]).alive = False
-        addresses = (MASTERS[0], MASTERS[2], WORKERS[1])
+        self.healed(MASTERS[0], MASTERS[2], WORKERS[1])
+        self.assert_whole(5, 2)
+
+    def test_a_sick_apiserver_does_not_lead(self) -> None:
+        """The first master's is down: the others see to the worker, then to it."""
+        self.world.sick.add(self.machine(MASTERS[0]).name)
+        self.healed(WORKERS[0])
+        self.assert_whole(3, 2)
+        self.healed(MASTERS[0])
+        self.assert_whole(3, 2)
+
+    def test_without_an_api_the_reason_is_told(self) -> None:
+        self.world.sick = {self.machine(address).name for address in MASTERS}
+        self.refused("the master's apiserver is not ready: etcd failed", WORKERS[0])
+
+    def test_marks_are_not_lost_by_a_second_loss(self) -> None:
+        """The node that came in the place of one was lost before it was marked."""
+        self.world.nodes[self.machine(WORKERS[0]).name]["metadata"]["labels"]["rack"] = "r7"
+        for _ in range(2):
+            target = self.machine(WORKERS[0]).node
+            self.heal_start(WORKERS[0])
+            new = self.arrive(self.replaced(target), is_member=True)
+        self.assertNotIn("rack", self.world.nodes[new.name]["metadata"]["labels"])
+        self.assertEqual("r7", self.marks[new.node.vnfc_id]["labels"]["rack"])
+
+    def healed(self, *addresses: str) -> None:
         targets = [self.machine(address).node for address in addresses]
         self.heal_start(*addresses)
-        self.assertEqual([self.machine(MASTERS[1]).name], [m["name"] for m in self.world.members])
+        lost = {self.world.machines[node.server_id].name for node in targets}
+        self.assertFalse(lost & set(self.world.nodes))
+        self.assertFalse(lost & {m["name"] for m in self.world.members})
         for node in targets:
             self.replaced(node)
         request = self.request(*(node.vnfc_id for node in targets))
         kubernetes.heal_end(request, self.surroundings(), self.marks)
-        self.assert_whole(3, 2)
 
     def test_a_master_that_works_must_be_reached(self) -> None:
         target = self.machine(MASTERS[2]).node
@@ -83,7 +113,8 @@ class NodesTest(SimulatedClusterTest):
         self.replaced(target)
         self.deaf.add(MASTERS[0])
         request = self.request(target.vnfc_id)
-        with self.assertRaisesRegex(MgmtDriverError, "SSH does not reach masters.*10.10.0.1[)]"):
+        words = "SSH does not reach them: [^,]*, 10.10.0.1[)]"
+        with self.assertRaisesRegex(MgmtDriverError, words):
             kubernetes.heal_end(request, self.surroundings(), self.marks)
         self.deaf.clear()
         kubernetes.heal_end(request, self.surroundings(), self.marks)

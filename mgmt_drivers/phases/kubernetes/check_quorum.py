@@ -35,9 +35,8 @@ class CheckQuorum(Phase[Cluster]):
         reason = etcd.refusal(found, members_leaving(context, found.members))
         if reason:
             raise Indispensable(
-                f"the master cannot be healed now, nothing was changed: {reason}. Bring the other "
-                "masters back first, or heal the whole VNF (a request without vnfcInstanceId), "
-                "which makes a new cluster"
+                f"the master cannot be healed now, nothing was changed: {reason}. To "
+                "have a new cluster instead, heal the whole VNF (a request without vnfcInstanceId)"
             )
         names = [context.name(node) for node in context.masters]
         if not any(_is_whole(host, name) for name in names):

@@ -3,8 +3,9 @@
 import hashlib
 
 from mgmt_drivers.host import files
+from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube.cluster import STATE_FOLDER, Cluster
+from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.phases.phase import Phase
 
 _LIMIT = 1800.0  # seconds

@@ -9,12 +9,13 @@ _LIMIT = 60.0  # seconds
 
 
 class ProbeVirtualIp(Phase[Cluster]):
-    """From every master, once its load balancer is as it should be."""
+    """From the masters that joined and from one that was there."""
 
     title = "probe the virtual IP"
 
     def needed(self, host: Host, context: Cluster) -> bool:
-        return context.changes_masters and host.node in context.masters
+        joined = host.node in context.joining and context.is_master(host.node)
+        return joined or (context.changes_masters and host is context.lead)
 
     def apply(self, host: Host, context: Cluster) -> None:
         readiness.await_api(host, context.topology.address, _LIMIT, BALANCED_PORT)

@@ -25,7 +25,15 @@ class RememberMarks(Phase[Cluster]):
             # One that is gone already was remembered by the attempt that took it away.
             node = nodes.get(context.name(machine))
             if node:
-                context.marks[machine.vnfc_id] = _marks(node)
+                known = context.marks.get(machine.vnfc_id, Marks({}, ()))
+                context.marks[machine.vnfc_id] = _merged(known, _marks(node))
+
+
+def _merged(known: Marks, found: Marks) -> Marks:
+    """A node that came in another's place may be lost before it was marked like that."""
+    has = {(taint["key"], taint["effect"]) for taint in found.taints}
+    more = [taint for taint in known.taints if (taint["key"], taint["effect"]) not in has]
+    return Marks({**known.labels, **found.labels}, [*found.taints, *more])
 
 
 def _marks(node: dict[str, Any]) -> Marks:

@@ -12,7 +12,7 @@ class SurveyMasters(Phase[Cluster]):
     title = "survey the masters"
 
     def needed(self, host: Host, context: Cluster) -> bool:
-        if context.is_master(host.node) and kubeadm.is_member(host):
+        if host.node in context.masters and kubeadm.is_member(host):
             context.members.add(context.name(host.node))
         return False
 
