@@ -8,7 +8,8 @@ from functional.lcm import Vnf
 from functional.nodes import Remote
 from functional.report import say
 
-_CONNECT = ("connect", "fails", "test -e .*/member")
+# A master's heal begins also on one that does not seem to be well.
+_START_OF_WORKER = ("connect", "fails", "test -e .*/member")
 _START = (
     ("check that the cluster can do without", "cut", "endpoint status"),
     ("remember labels and taints", "fails", "kubectl .* get nodes"),
@@ -18,14 +19,16 @@ _START = (
     ("remove the nodes", "cut", "kubectl .* delete node"),
     ("balance the API", "fails", "haproxy -c"),
 )
+# The first that strikes when the machines have been replaced, for it strikes on a master.
+_REPLACED = ("join the cluster", "fails", "kubeadm token create")
 _END = (
     ("install Kubernetes", "cut", "install_k8s_cluster"),
+    ("connect the registries", "fails", "python3 -c"),
     ("pull the images", "cut", "images pull"),
-    ("join the cluster", "fails", "kubeadm token create"),
     ("join the cluster", "cut", "kubeadm init phase upload-certs"),
     ("join the cluster", "cut", "kubeadm join"),
     ("share out the pods' network", "fails", "kubectl .* apply"),
-    ("connect the pods", "fails", "systemctl restart mgmt-driver-pod-network"),
+    ("connect the pods", "fails", "systemctl reload-or-restart mgmt-driver-pod"),
     ("restore labels and taints", "cut", "kubectl .* label"),
     ("prove the control plane", "cut", "get --raw /readyz"),
     ("balance the API", "cut", "reload-or-restart haproxy"),
@@ -36,6 +39,12 @@ _MASTERS_ONLY = {
     "check that the cluster can do without", "remove the members of etcd", "balance the API",
     "prove the control plane", "probe the virtual IP",
 }
+
+_AS_IF_NEW = (
+    "sudo rm /var/lib/tacker-mgmt-drivers/installed /var/lib/tacker-mgmt-drivers/registries && "
+    "sudo ctr --namespace k8s.io images ls --quiet | grep /kube-proxy: | "
+    "xargs sudo ctr --namespace k8s.io images rm"
+)
 
 Fault = tuple[str, str, str]
 
@@ -57,17 +66,16 @@ class FaultsOnNodes(BalancedClusterScenario):
         for master in masters:
             faults.prepare(master)
         occurrence: dict[str, Any] = {}
-        table = [_CONNECT, *_fitting(_START, vdu), _CONNECT, *_fitting(_END, vdu)]
-        for number, fault in enumerate(table):
-            if fault is _CONNECT and number:
-                # With it the machines have been replaced; what follows strikes there too.
-                occurrence = self.fails(vnf, target, occurrence, masters, fault)
+        table = [*_fitting(_START, vdu), _REPLACED, *_fitting(_END, vdu)]
+        if vdu == WORKER:
+            table.insert(0, _START_OF_WORKER)
+        for fault in table:
+            occurrence = self.fails(vnf, target, occurrence, masters, fault)
+            if fault is _REPLACED:
                 new = dict(self.vnfcs(vnf, vdu))[target]
-                new.await_login()
+                new.run(_AS_IF_NEW)
                 faults.prepare(new)
                 masters = [*masters, new]
-            else:
-                occurrence = self.fails(vnf, target, occurrence, masters, fault)
         self.assert_completed(vnf.retry(occurrence))
         say(f"heal of a {vdu}: {len(table)} faults in as many phases, cured by retry: {table}")
 

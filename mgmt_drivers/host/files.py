@@ -1,9 +1,12 @@
 """Files on a machine, owned by root."""
 
 import hashlib
+import json
 import posixpath
 from dataclasses import dataclass
+from typing import Any
 
+from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.secret import Secret
 
@@ -27,6 +30,26 @@ _WRITE = (
     'set -e; umask 077; mkdir -p -m 0755 "$2"; new=$(mktemp "$1.XXXXXX"); '
     'trap \'rm -f "$new"\' EXIT; cat >"$new"; chmod "$3" "$new"; mv "$new" "$1"'
 )
+
+
+def read(host: Host, path: str) -> str:
+    """What a text file holds; nothing where there is none."""
+    return host.sudo("sh", "-c", '[ ! -e "$1" ] || cat "$1"', "sh", path)
+
+
+def read_json(host: Host, path: str) -> dict[str, Any]:
+    """The JSON object in a file that the machine's image may have brought.
+
+    :raises MgmtDriverError: when it holds something else, which must not be lost
+    """
+    text = read(host, path)
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise MgmtDriverError(f"{path} on the machine is not a JSON object: mend it in the image")
+    return found
 
 
 def has(host: Host, path: str, content: str | bytes | Secret, mode: str = "0644") -> bool:

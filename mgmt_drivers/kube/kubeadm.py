@@ -19,6 +19,7 @@ from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl, pod_network
 from mgmt_drivers.kube.cluster import API_PORT, Cluster, Invitation, NotAMember
+from mgmt_drivers.kube.registries import KUBELET_LOGINS
 from mgmt_drivers.secret import Secret
 
 _LIMIT = 600.0  # seconds for one init or join
@@ -35,16 +36,23 @@ _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 
 # One at a time on a machine: a kubeadm whose connection broke may still run. What
 # it left half done is reset, which is safe for a machine that never became a member.
+# A reset empties kubelet's folder, in which the logins lie already.
 _RUN = f"""set -e
-member=$1 socket=$2; shift 2
+member=$1 socket=$2 logins={KUBELET_LOGINS}; shift 2
+kept=${{member%/*}}/${{logins##*/}}
 mkdir -p "${{member%/*}}"
 exec 9>/run/lock/tacker-mgmt-drivers.kubeadm
 flock 9
 [ ! -e "$member" ] || exit 0
 if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/bootstrap-kubelet.conf ] ||
     [ -e /etc/kubernetes/pki/ca.crt ]; then
+    [ ! -e "$logins" ] || mv "$logins" "$kept"
     kubeadm reset --force --cri-socket "$socket" </dev/null >/dev/null
     {pod_network.FORGET.strip()}
+fi
+if [ -e "$kept" ]; then
+    mkdir -p "${{logins%/*}}"
+    mv "$kept" "$logins"
 fi
 "$@" 9>&-
 touch "$member"

@@ -5,13 +5,16 @@ import secrets
 from collections.abc import Sequence
 from typing import Protocol
 
-from mgmt_drivers.host import docker, files
+from mgmt_drivers.host import blocks, docker, files, units
+from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.params.kubernetes import DOCKER, KubernetesParams
+from mgmt_drivers.params.registries import Registry
 from mgmt_drivers.ssh.session import Result
 
 _PULL_LIMIT = 1800.0  # seconds
 _CTR = ("ctr", "--namespace", "k8s.io")
+_CA_FILE = "tacker-mgmt-drivers.crt"  # its ending is what Docker looks for
 _CONTAINER_LABEL = "io.kubernetes.container.name"  # given by kubelet
 
 
@@ -26,11 +29,9 @@ class ContainerRuntime(Protocol):
     def pull(self, host: Host, image: str) -> None:
         """:raises CommandFailed: with the runtime's words"""
 
-    def allows_plain_http(self, host: Host, server: str) -> bool:
-        """Whether it asks the registry ``server`` (host and port) over plain HTTP."""
+    def trust(self, host: Host, registries: Sequence[Registry]) -> None:
+        """Pull from them over plain HTTP, or with their CA; what the image brought stays."""
         ...
-
-    def allow_plain_http(self, host: Host, server: str) -> None: ...
 
     def ask_in(self, host: Host, container: str, argv: Sequence[str], timeout: float) -> Result:
         """Run a command in the running container that a pod calls ``container``."""
@@ -44,6 +45,7 @@ class Docker:
     socket = "/var/run/dockershim.sock"
     _CONFIG = "/etc/docker/daemon.json"
     _REGISTRIES = "insecure-registries"
+    _CERTIFICATES = "/etc/docker/certs.d"
 
     def has(self, host: Host, image: str) -> bool:
         return docker.image_id(host, image) is not None
@@ -51,16 +53,17 @@ class Docker:
     def pull(self, host: Host, image: str) -> None:
         docker.pull(host, image)
 
-    def allows_plain_http(self, host: Host, server: str) -> bool:
-        return server in self._read(host).get(self._REGISTRIES, ())
-
-    def allow_plain_http(self, host: Host, server: str) -> None:
-        config = self._read(host)
-        registries = [*config.get(self._REGISTRIES, ()), server]
-        merged = {**config, self._REGISTRIES: registries}
-        files.write(host, self._CONFIG, json.dumps(merged, indent=2) + "\n")
+    def trust(self, host: Host, registries: Sequence[Registry]) -> None:
+        for registry in registries:
+            _write_certificate(host, f"{self._CERTIFICATES}/{registry.server}", registry)
+        config = files.read_json(host, self._CONFIG)
+        before = config.get(self._REGISTRIES, [])
+        after = list(dict.fromkeys([*before, *(r.server for r in registries if r.plain_http)]))
+        content = json.dumps({**config, self._REGISTRIES: after}, indent=2) + "\n"
+        wanted = [File(self._CONFIG, content)]
         # A reload takes new registries over and leaves containers running.
-        host.sudo("systemctl", "reload", self.service)
+        if after and not units.is_as_configured(host, self.service, wanted):
+            units.configure(host, self.service, wanted)
 
     def ask_in(self, host: Host, container: str, argv: Sequence[str], timeout: float) -> Result:
         label = f"label={_CONTAINER_LABEL}={container}"
@@ -68,11 +71,6 @@ class Docker:
         if not found:
             return _no_container(container)
         return host.ask("docker", "exec", found[0], *argv, timeout=timeout)
-
-    def _read(self, host: Host) -> dict[str, list[str]]:
-        seen = host.ask("cat", self._CONFIG)
-        config: dict[str, list[str]] = json.loads(seen.stdout) if seen.ok and seen.stdout else {}
-        return config
 
 
 class Containerd:
@@ -88,12 +86,13 @@ class Containerd:
     def pull(self, host: Host, image: str) -> None:
         host.sudo(*_CTR, "images", "pull", "--hosts-dir", self._HOSTS, image, timeout=_PULL_LIMIT)
 
-    def allows_plain_http(self, host: Host, server: str) -> bool:
-        return files.has(host, self._hosts_file(server), _plain_http(server))
-
-    def allow_plain_http(self, host: Host, server: str) -> None:
-        # Read anew at each pull: nothing is to be restarted.
-        files.write(host, self._hosts_file(server), _plain_http(server))
+    def trust(self, host: Host, registries: Sequence[Registry]) -> None:
+        # All is read anew at each pull: nothing is to be restarted.
+        for registry in registries:
+            folder = f"{self._HOSTS}/{registry.server}"
+            certificate = _write_certificate(host, folder, registry)
+            path = f"{folder}/hosts.toml"
+            files.write(host, path, _hosts_toml(files.read(host, path), registry, certificate))
 
     def ask_in(self, host: Host, container: str, argv: Sequence[str], timeout: float) -> Result:
         wanted = f'labels."{_CONTAINER_LABEL}"=={container}'
@@ -106,16 +105,34 @@ class Containerd:
         words = ("tasks", "exec", "--exec-id", secrets.token_hex(8), found[0])
         return host.ask(*_CTR, *words, *argv, timeout=timeout)
 
-    def _hosts_file(self, server: str) -> str:
-        return f"{self._HOSTS}/{server}/hosts.toml"
-
 
 def _no_container(name: str) -> Result:
     return Result(status=1, stderr=f"no container {name} runs on the machine")
 
 
-def _plain_http(server: str) -> str:
-    return f'server = "http://{server}"\n\n[host."http://{server}"]\n'
+def _write_certificate(host: Host, folder: str, registry: Registry) -> str:
+    """Both runtimes take a registry's CA from a folder of its own; returns the path, if any."""
+    if not registry.certificate:
+        return ""
+    path = f"{folder}/{_CA_FILE}"
+    files.write(host, path, registry.certificate.read_bytes())
+    return path
+
+
+def _hosts_toml(before: str, registry: Registry, certificate: str) -> str:
+    """The file with our table in it, unless the image brought one for the same URL.
+
+    Any other that the image brought is tried first (containerd's documentation,
+    "Registry Configuration").
+    """
+    rest = blocks.without(before)
+    table = f'[host."{registry.url}"]\n'
+    if table in rest:
+        return rest
+    table += f'ca = "{certificate}"\n' if certificate else ""
+    # A key of the whole file's cannot come after another table.
+    top = "" if rest.strip() else f'server = "{registry.url}"\n\n'
+    return blocks.replaced(rest, top + table)
 
 
 def runtime_of(params: KubernetesParams) -> ContainerRuntime:

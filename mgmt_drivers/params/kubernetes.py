@@ -11,6 +11,8 @@ from mgmt_drivers.kube import series
 from mgmt_drivers.package import address_names
 from mgmt_drivers.params.proxy import Proxy, read_proxy
 from mgmt_drivers.params.reader import Faults, Reader
+from mgmt_drivers.params.registries import NAME as REGISTRIES
+from mgmt_drivers.params.registries import Registry, read_registries
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh import keys
@@ -87,6 +89,16 @@ class KubernetesParams:
     image_repository: ImageRepository | None = None
     container_runtime: str = CONTAINERD
     cni_manifest: Path | None = None
+    private_registries: tuple[Registry, ...] = ()
+
+    @property
+    def registries(self) -> tuple[Registry, ...]:
+        """All that the nodes must be told of: the private ones, and that of Kubernetes' images."""
+        images = self.image_repository
+        known = {registry.server for registry in self.private_registries}
+        if images is None or not images.plain_http or images.server in known:
+            return self.private_registries
+        return (*self.private_registries, Registry(images.server, plain_http=True))
 
     @property
     def series(self) -> series.Series:
@@ -100,6 +112,9 @@ class KubernetesParams:
             yield from filter(None, (group.password, group.private_key))
         if self.proxy:
             yield from filter(None, (self.proxy.http, self.proxy.https))
+        for login in (registry.login for registry in self.registries):
+            if login:
+                yield from (login.password, login.basic)
 
 
 def read_params(request: LcmRequest) -> KubernetesParams:
@@ -138,10 +153,12 @@ def _read(reader: Reader, request: LcmRequest) -> KubernetesParams:
         image_repository=_read_image_repository(reader),
         container_runtime=_read_runtime(reader, version),
         cni_manifest=_read_manifest(reader, "cni_manifest_path", request.package),
+        private_registries=read_registries(reader, request.package),
     )
     for section in (master, worker, reader):
         section.end()
     _check_networks(params, master)
+    _check_image_repository(params, reader)
     if params.master.nic_cp_name and params.master.nic_cp_name == params.worker.nic_cp_name:
         worker.fault("nic_cp_name", "must be another CP than that of master_node")
     return params
@@ -251,6 +268,18 @@ def _read_image_repository(reader: Reader) -> ImageRepository | None:
             "registry speaks plain HTTP",
         )
     return ImageRepository(reference, plain_http=scheme == "http")
+
+
+def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:
+    images = params.image_repository
+    for registry in params.private_registries:
+        if images is None or registry.server != images.server:
+            continue
+        if registry.plain_http != images.plain_http:
+            reader.fault("image_repository", f"{REGISTRIES} says that it is {registry.url}")
+        if registry.login:
+            # The runtimes' command lines would show the password to all of a machine.
+            reader.fault("image_repository", "must be one that wants no login")
 
 
 def _read_runtime(reader: Reader, version: str) -> str:

@@ -1,5 +1,6 @@
 """The parameter ``proxy``: how machines reach the world outside."""
 
+import ipaddress
 from dataclasses import dataclass
 
 from mgmt_drivers.params.reader import Reader, network_or_name
@@ -18,6 +19,11 @@ class Proxy:
     https: Secret | None = None
     no_proxy: tuple[str, ...] = ()
     node_cidr: str | None = None
+
+    def way_to(self, scheme: str, host: str) -> Secret | None:
+        """The proxy by which programs written in Go, as the runtimes are, reach a host."""
+        direct = any(_matches(word, host) for word in self.no_proxy)
+        return None if direct else (self.http if scheme == "http" else self.https)
 
 
 def read_proxy(reader: Reader | None, of_cluster: bool = False) -> Proxy | None:
@@ -42,6 +48,16 @@ def read_proxy(reader: Reader | None, of_cluster: bool = False) -> Proxy | None:
         reader.faults.add(reader.path, "needs http_proxy or https_proxy")
     reader.end()
     return proxy
+
+
+def _matches(word: str, host: str) -> bool:
+    """Whether a word of no_proxy means the host (Go's package httpproxy, "Config")."""
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(word, strict=False)
+    except ValueError:
+        name = host.lower()
+        domain = word.lower().removeprefix("*")
+        return word == "*" or name == domain or name.endswith("." + domain.lstrip("."))
 
 
 def _read_node_cidr(reader: Reader) -> str | None:

@@ -68,13 +68,29 @@ class Reader:
             section.usable = False
         return section
 
-    def text(self, key: str) -> str:
-        """A string that is not empty and must be there."""
+    def sections(self, key: str) -> "list[Reader]":
+        """The objects of the list below ``key``; none where it is left out."""
+        if not self.has(key):
+            return []
+        values = self._values[key]
+        if not isinstance(values, list):
+            self.fault(key, f"must be a list of objects, not {_kind(values)}")
+            return []
+        path = f"{self.path}.{key}"
+        return [Reader(value, f"{path}[{n}]", self.faults) for n, value in enumerate(values)]
+
+    def text(self, key: str, digits: bool = False) -> str:
+        """A string that is not empty and must be there.
+
+        :param digits: a number will do as well, which is then taken as its digits
+        """
         if not self.has(key):
             if self.usable:
                 self.fault(key, "missing")
             return ""
         value = self._values[key]
+        if digits and isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
         if not isinstance(value, str) or not value:
             self.fault(key, f"must be a string that is not empty, not {_kind(value)}")
             return ""

@@ -7,6 +7,7 @@ from mgmt_drivers.phases.kubernetes.await_nodes import AwaitNodes
 from mgmt_drivers.phases.kubernetes.balance_api import BalanceApi
 from mgmt_drivers.phases.kubernetes.check_quorum import CheckQuorum
 from mgmt_drivers.phases.kubernetes.connect_pods import ConnectPods
+from mgmt_drivers.phases.kubernetes.connect_registries import ConnectRegistries
 from mgmt_drivers.phases.kubernetes.evacuate_nodes import EvacuateNodes
 from mgmt_drivers.phases.kubernetes.grant_vim_access import GrantVimAccess
 from mgmt_drivers.phases.kubernetes.init_control_plane import InitControlPlane
@@ -24,7 +25,6 @@ from mgmt_drivers.phases.kubernetes.remove_nodes import RemoveNodes
 from mgmt_drivers.phases.kubernetes.restore_marks import RestoreMarks
 from mgmt_drivers.phases.kubernetes.share_pod_network import SharePodNetwork
 from mgmt_drivers.phases.kubernetes.survey_masters import SurveyMasters
-from mgmt_drivers.phases.kubernetes.use_image_repository import UseImageRepository
 from mgmt_drivers.plans.plan import Plan
 
 _PREPARE: Plan = (
@@ -32,7 +32,7 @@ _PREPARE: Plan = (
     Joining(AwaitCloudInit()),
     Joining(ConfigureProxy(services=("containerd", "docker"))),
     Joining(InstallKubernetes()),
-    Joining(UseImageRepository()),
+    Joining(ConnectRegistries()),
     Joining(PullImages()),
     SurveyMasters(),
 )

@@ -1,6 +1,7 @@
-"""Keys and certificates for tests, made anew each time."""
+"""Keys and certificates for tests, made anew each time; all PEM."""
 
 import datetime
+from dataclasses import dataclass
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -9,23 +10,62 @@ from cryptography.x509.oid import NameOID
 
 
 def key_and_certificate() -> tuple[bytes, bytes]:
-    """A private key and a certificate signed by it, both PEM."""
+    """A private key and a certificate signed by it."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    return _pem(key), _certificate(key, "localhost", key, "localhost")
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A server's key and certificate, and the certificate of the CA that signed it."""
+
+    key: bytes
+    certificate: bytes
+    ca: bytes
+
+
+def signed(name: str) -> Signed:
+    """For a server of that name, by a CA of its own."""
+    authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    issuer = f"CA of {name}"
+    return Signed(
+        _pem(key),
+        _certificate(key, name, authority, issuer),
+        _certificate(authority, issuer, authority, issuer, is_authority=True),
+    )
+
+
+def _certificate(
+    key: ec.EllipticCurvePrivateKey,
+    name: str,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    issuer: str,
+    is_authority: bool = False,
+) -> bytes:
     now = datetime.datetime.now(datetime.timezone.utc)
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(_name(name))
+        .issuer_name(_name(issuer))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .sign(key, hashes.SHA256())
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
     )
-    pem = key.private_bytes(
+    if not is_authority:
+        names = x509.SubjectAlternativeName([x509.DNSName(name)])
+        builder = builder.add_extension(names, critical=False)
+    return builder.sign(issuer_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    return pem, certificate.public_bytes(serialization.Encoding.PEM)

@@ -13,6 +13,8 @@ from mgmt_drivers import inventory, kubernetes
 from mgmt_drivers.driver import Surroundings
 from mgmt_drivers.errors import ConnectionFailed
 from mgmt_drivers.inventory import Inventory, Node
+from mgmt_drivers.kube.registries import KUBELET_LOGINS
+from mgmt_drivers.params.registries import Login, Registry
 from mgmt_drivers.request import LcmRequest, VimAccess, Vnfc
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh import wait
@@ -24,6 +26,10 @@ from mgmt_drivers.tests.simulation import MEMBER, Fault, Machine, SimulatedSessi
 MASTERS = ("10.10.0.1", "10.10.0.11", "10.10.0.111")
 WORKERS = ("10.10.0.10", "10.10.0.101")
 _VIP = "10.10.0.110"
+_REGISTRIES = (
+    Registry("10.10.0.2:5000", plain_http=True),
+    Registry("registry.example.com", login=Login("me", Secret("Pl4nted"))),
+)
 
 
 def new_node(role: str, number: int, address: str) -> Node:
@@ -62,7 +68,9 @@ class SimulatedClusterTest(unittest.TestCase):
         read.start()
         self.addCleanup(read.stop)
         known = mock.patch.object(
-            kubernetes, "read_params", lambda request: params(cluster_cp_name=VIP_CP)
+            kubernetes,
+            "read_params",
+            lambda request: params(cluster_cp_name=VIP_CP, private_registries=_REGISTRIES),
         )
         known.start()
         self.addCleanup(known.stop)
@@ -84,6 +92,7 @@ class SimulatedClusterTest(unittest.TestCase):
 
     def arrive(self, node: Node, is_member: bool = False) -> Machine:
         machine = self.world.add(node)
+        machine.came = not is_member
         if is_member:
             machine.files[MEMBER] = (b"", "644")
             machine.packages |= {"haproxy", "keepalived"}
@@ -134,6 +143,8 @@ class SimulatedClusterTest(unittest.TestCase):
         self.assertEqual(workers, len(machines) - masters)
         self.assertEqual(names, sorted(m["name"] for m in self.world.members))
         self.assertTrue(all(MEMBER in m.files for m in machines))
+        logins = [m.files.get(KUBELET_LOGINS) for m in machines if m.came]
+        self.assertTrue(all(login and login[1] == "600" for login in logins), logins)
         closed = [n for n, node in self.world.nodes.items() if node["spec"].get("unschedulable")]
         self.assertEqual([], closed)
 

@@ -3,6 +3,7 @@
 import subprocess
 import tempfile
 import unittest
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -14,9 +15,10 @@ from mgmt_drivers.kube.cluster import Invitation, topology
 from mgmt_drivers.kube.pod_network import PodNetwork
 from mgmt_drivers.kube.runtime import Containerd, Docker
 from mgmt_drivers.params.kubernetes import ImageRepository
+from mgmt_drivers.params.registries import Registry
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.cluster import MASTER_CP, VIP, VIP_CP, WORKER_CP, cluster, node, params
-from mgmt_drivers.tests.fakes import fake_host
+from mgmt_drivers.tests.fakes import FakeSession, fake_host
 
 
 class TopologyTest(unittest.TestCase):
@@ -130,21 +132,53 @@ class RuntimeTest(unittest.TestCase):
     def test_docker_keeps_what_its_configuration_has(self) -> None:
         host, session = fake_host()
         before = '{"exec-opts": ["x"], "insecure-registries": ["old:1"]}'
-        session.expect("sudo", "cat", "/etc/docker/daemon.json", stdout=before)
-        session.expect("sudo", "sh", "-c", status=1)
-        session.expect("sudo", "sh", "-c")
-        session.expect("sudo", "systemctl", "reload", "docker")
-        Docker().allow_plain_http(host, "new:5000")
-        after = yaml.safe_load(session.stdin[2])
+        session.expect("sudo", "sh", "-c", stdout=before)
+        session.expect("sudo", "systemctl", "is-active", status=3)
+        for _ in range(2):
+            session.expect("sudo", "sh", "-c", status=1)
+            session.expect("sudo", "sh", "-c")
+        session.expect("sudo", "systemctl", "daemon-reload")
+        session.expect("sudo", "systemctl", "enable")
+        session.expect("sudo", "systemctl", "reload-or-restart", "docker")
+        session.expect("sudo", "rm")
+        Docker().trust(host, [Registry("new:5000", plain_http=True), Registry("other")])
+        after = yaml.safe_load(session.stdin[5])
         self.assertEqual({"exec-opts": ["x"], "insecure-registries": ["old:1", "new:5000"]}, after)
 
-    def test_containerd_gets_a_file_per_registry(self) -> None:
+    def trusted(self, before: str, registry: Registry) -> tuple[str, FakeSession]:
+        """What the last file that is written for a registry holds."""
         host, session = fake_host()
-        session.expect("sudo", "sh", "-c", status=1)
-        session.expect("sudo", "sh", "-c")
-        Containerd().allow_plain_http(host, "new:5000")
-        self.assertIn("/etc/containerd/certs.d/new:5000/hosts.toml", session.ran[1])
-        self.assertIn(b'server = "http://new:5000"', session.stdin[1])
+        writes = 2 if registry.certificate else 1
+        for number in range(writes):
+            if number == writes - 1:
+                session.expect("sudo", "sh", "-c", stdout=before)
+            session.expect("sudo", "sh", "-c", status=1)
+            session.expect("sudo", "sh", "-c")
+        Containerd().trust(host, [registry])
+        session.assert_done()
+        return session.stdin[-1].decode(), session
+
+    def test_containerd_gets_a_file_per_registry(self) -> None:
+        text, session = self.trusted("", Registry("new:5000", plain_http=True))
+        self.assertIn("/etc/containerd/certs.d/new:5000/hosts.toml", session.ran[-1])
+        self.assertIn('server = "http://new:5000"\n\n[host."http://new:5000"]\n', text)
+        self.assertEqual(text, self.trusted(text, Registry("new:5000", plain_http=True))[0])
+
+    def test_containerd_is_told_of_a_ca(self) -> None:
+        text, session = self.trusted("", Registry("new", certificate=Path(__file__)))
+        self.assertEqual(Path(__file__).read_bytes(), session.stdin[1])
+        path = "/etc/containerd/certs.d/new/tacker-mgmt-drivers.crt"
+        self.assertIn(path, session.ran[1])
+        self.assertIn(f'[host."https://new"]\nca = "{path}"\n', text)
+
+    def test_what_the_image_brought_for_a_registry_stays(self) -> None:
+        mirror = 'server = "https://x"\n[host."https://mirror"]\n'
+        text, _ = self.trusted(mirror, Registry("x"))
+        self.assertTrue(text.startswith(mirror))
+        self.assertEqual(1, text.count("server ="))
+        self.assertIn('[host."https://x"]\n', text)
+        own = '[host."https://x"]\nskip_verify = true\n'
+        self.assertEqual(own, self.trusted(own, Registry("x"))[0])
 
 
 class LoadBalancerTest(unittest.TestCase):

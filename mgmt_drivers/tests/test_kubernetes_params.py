@@ -75,6 +75,7 @@ class ParamsTest(unittest.TestCase):
         values["kubernetes_version"] = "v1.20.2"
         values["package_repository"] = {"url": "http://mirror/apt", "key_path": "key.asc"}
         values["image_repository"] = "http://registry:5000/k8s/"
+        values["private_registry_connection_info"] = [{"connection_type": 1, "server": "other"}]
         values["container_runtime"] = "docker"
         values["cni_manifest_path"] = "cni.yaml"
         values["proxy"] = {"http_proxy": "http://p:3128", "no_proxy": "10.0.0.1",
@@ -89,6 +90,7 @@ class ParamsTest(unittest.TestCase):
         self.assertEqual(("registry:5000/k8s", "registry:5000", True), (
             found.image_repository.reference, found.image_repository.server,
             found.image_repository.plain_http))
+        self.assertEqual(["other", "registry:5000"], [r.server for r in found.registries])
         self.assertEqual(("10.0.0.1", "10.10.0.0/24"), found.proxy.no_proxy)
         self.assertEqual("172.16.0.0/16", str(found.pod_cidr))
         self.assertNotIn("hidden", repr(found))
@@ -137,6 +139,16 @@ class ParamsTest(unittest.TestCase):
             ({"container_runtime": "docker"}, "container_runtime: Kubernetes 1.33 has no support"),
             ({"container_runtime": "rkt"}, "container_runtime: must be one of: containerd, docker"),
             ({"proxy": {"http_proxy": "http://p", "k8s_node_cidr": "x"}}, "proxy.k8s_node_cidr"),
+            (
+                {"image_repository": "http://r:1/k8s", "private_registry_connection_info": [
+                    {"connection_type": 1, "server": "r:1"}]},
+                "image_repository: private_registry_connection_info says that it is https://r:1",
+            ),
+            (
+                {"image_repository": "r:1/k8s", "private_registry_connection_info": [
+                    {"connection_type": 1, "server": "r:1", "username": "u", "password": "p"}]},
+                "image_repository: must be one that wants no login",
+            ),
             (
                 {"proxy": {"http_proxy": "http://p", "k8s_node_cidr": "192.168.1.0/24"}},
                 "master_node.pod_cidr: overlaps with k8s_node_cidr",

@@ -5,13 +5,15 @@ import json
 import unittest
 from typing import Any
 
-from mgmt_drivers.errors import CommandFailed
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.kube.cluster import Invitation
 from mgmt_drivers.params.kubernetes import ImageRepository
 from mgmt_drivers.params.proxy import Proxy
+from mgmt_drivers.params.registries import HostEntry, Login, Registry
 from mgmt_drivers.phases.kubernetes.await_nodes import AwaitNodes
 from mgmt_drivers.phases.kubernetes.balance_api import BalanceApi
 from mgmt_drivers.phases.kubernetes.connect_pods import ConnectPods
+from mgmt_drivers.phases.kubernetes.connect_registries import ConnectRegistries
 from mgmt_drivers.phases.kubernetes.grant_vim_access import GrantVimAccess
 from mgmt_drivers.phases.kubernetes.init_control_plane import InitControlPlane
 from mgmt_drivers.phases.kubernetes.install_kubernetes import InstallKubernetes
@@ -19,7 +21,6 @@ from mgmt_drivers.phases.kubernetes.join_nodes import JoinNodes, NotTried
 from mgmt_drivers.phases.kubernetes.pull_images import ImagesUnavailable, PullImages
 from mgmt_drivers.phases.kubernetes.share_pod_network import SharePodNetwork
 from mgmt_drivers.phases.kubernetes.survey_masters import SurveyMasters
-from mgmt_drivers.phases.kubernetes.use_image_repository import UseImageRepository
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.certificates import key_and_certificate
 from mgmt_drivers.tests.cluster import VIP, cluster
@@ -72,10 +73,42 @@ class InstallTest(PhaseTest):
 
     def test_only_plain_http_needs_the_runtime_to_know(self) -> None:
         self.make(image_repository=ImageRepository("registry:5000"))
-        self.assertFalse(UseImageRepository().needed(self.hosts[0], self.cluster))
+        self.assertFalse(ConnectRegistries().needed(self.hosts[0], self.cluster))
         self.make(image_repository=ImageRepository("registry:5000", plain_http=True))
         self.sessions[0].expect("sudo", "sh", "-c", status=1)
-        self.assertTrue(UseImageRepository().needed(self.hosts[0], self.cluster))
+        self.assertTrue(ConnectRegistries().needed(self.hosts[0], self.cluster))
+
+    def test_registries_are_connected_and_asked(self) -> None:
+        self.make(
+            private_registries=(
+                Registry("one:5000", plain_http=True),
+                Registry("two", login=Login("me", Secret("p")), host_entry=HostEntry("::1", "two")),
+            )
+        )
+        session = self.sessions[1]
+        session.expect("sudo", "sh", "-c", stdout="127.0.0.1 localhost")
+        for _ in range(2):  # the file of hosts, that of the first registry
+            session.expect("sudo", "sh", "-c", status=1)
+            session.expect("sudo", "sh", "-c")
+            session.expect("sudo", "sh", "-c")  # the next file is read
+        session.expect("sudo", "sh", "-c", status=1)
+        session.expect("sudo", "sh", "-c")
+        session.expect("sudo", "sh", "-c", stdout='{"auths": {"old": {"auth": "x"}}, "a": 1}')
+        session.expect("sudo", "sh", "-c", status=1)
+        session.expect("sudo", "sh", "-c")
+        session.expect("sudo", "python3", "-c", stdout='[null, "it cannot be reached"]')
+        with self.assertRaisesRegex(MgmtDriverError, "registries: two: it cannot be reached$"):
+            ConnectRegistries().apply(self.hosts[1], self.cluster)
+        hosts = session.stdin[2].decode()
+        self.assertTrue(hosts.startswith("127.0.0.1 localhost\n# BEGIN"), hosts)
+        self.assertIn("\n::1 two\n# END", hosts)
+        logins = json.loads(session.stdin[-2])
+        self.assertEqual({"old": {"auth": "x"}, "two": {"auth": "bWU6cA=="}}, logins["auths"])
+        self.assertEqual(1, logins["a"])
+        self.assertIn("0600", session.ran[-2])
+        asked = json.loads(session.stdin[-1])
+        self.assertEqual(["http://one:5000", "https://two"], [entry["url"] for entry in asked])
+        self.assertNotIn("bWU6cA==", str(session.ran))
 
 
 class PullTest(PhaseTest):

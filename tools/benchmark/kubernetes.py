@@ -205,7 +205,7 @@ class _Hands:
         InstallKubernetes().apply(host, cluster)
         repository = cluster.params.image_repository
         assert repository
-        cluster.runtime.allow_plain_http(host, repository.server)
+        cluster.runtime.trust(host, cluster.params.registries)
         for image in images.of_machine(host, cluster):
             if not images.may_be_absent(image):
                 cluster.runtime.pull(host, image)

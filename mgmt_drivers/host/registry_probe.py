@@ -1,0 +1,130 @@
+"""Asks registries whether they can be used, on the machine that is to use them.
+
+A program of its own for Python 3.8 and later, without any other package. It reads
+a JSON list of registries and prints one of what is wrong with each, in their
+order, null where all is well. A registry is an object with ``url``, and perhaps
+``username``, ``password``, ``ca`` (PEM, trusted besides the machine's own) and
+``proxy`` (URL).
+"""
+
+from __future__ import annotations
+
+import base64
+import concurrent.futures
+import json
+import re
+import socket
+import ssl
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from email.message import Message
+
+Opener = urllib.request.OpenerDirector
+
+_LIMIT = 10  # seconds for one answer
+_OK, _UNAUTHORIZED, _FORBIDDEN = 200, 401, 403
+_MANY = 16  # asked at once
+
+
+class Unusable(Exception):
+    """What is wrong with a registry."""
+
+
+def main() -> None:
+    registries = json.load(sys.stdin)
+    with concurrent.futures.ThreadPoolExecutor(_MANY) as pool:
+        json.dump(list(pool.map(fault, registries)), sys.stdout)
+
+
+def fault(registry: dict[str, str]) -> str | None:
+    """What is wrong with a registry, or None."""
+    try:
+        _check(registry)
+    except Unusable as error:
+        return str(error)
+    return None
+
+
+def _check(registry: dict[str, str]) -> None:
+    """As its clients do (Docker Registry HTTP API V2, "API Version Check")."""
+    opener = _opener(registry)
+    url = registry["url"] + "/v2/"
+    status, headers, _ = _get(opener, url)
+    if status == _UNAUTHORIZED:
+        challenge = headers.get("WWW-Authenticate", "")
+        authorization = _authorization(opener, registry, challenge)
+        status, _, _ = _get(opener, url, authorization)
+        if status in (_UNAUTHORIZED, _FORBIDDEN):
+            raise Unusable(f"it refuses the login of user {registry.get('username')}")
+    if status != _OK:
+        raise Unusable(f"it is no registry: {url} answers with status {status}")
+
+
+def _authorization(opener: Opener, registry: dict[str, str], challenge: str) -> str:
+    """What answers the registry's challenge (RFC 7235, and Docker's token authentication)."""
+    scheme, _, rest = challenge.partition(" ")
+    basic = _basic(registry)
+    if scheme.lower() != "bearer":
+        if basic is None:
+            raise Unusable("it wants a login: give username and password")
+        return basic
+    fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+    query = urllib.parse.urlencode({"service": fields.get("service", "")})
+    realm = fields.get("realm", "")
+    status, _, answer = _get(opener, f"{realm}?{query}", basic)
+    if status != _OK:
+        who = f"the login of user {registry['username']}" if basic else "those who give no login"
+        raise Unusable(f"{realm} refuses {who}")
+    token = json.loads(answer)
+    return f"Bearer {token.get('token') or token.get('access_token')}"
+
+
+def _basic(registry: dict[str, str]) -> str | None:
+    if not registry.get("username"):
+        return None
+    pair = f"{registry['username']}:{registry['password']}"
+    return "Basic " + base64.b64encode(pair.encode()).decode()
+
+
+def _opener(registry: dict[str, str]) -> Opener:
+    context = ssl.create_default_context()
+    # Container runtimes look at subjectAltName alone.
+    context.hostname_checks_common_name = False
+    if registry.get("ca"):
+        context.load_verify_locations(cadata=registry["ca"])
+    proxy = registry.get("proxy")
+    proxies = {"http": proxy, "https": proxy} if proxy else {}
+    return urllib.request.build_opener(
+        urllib.request.ProxyHandler(proxies), urllib.request.HTTPSHandler(context=context)
+    )
+
+
+def _get(opener: Opener, url: str, authorization: str | None = None) -> tuple[int, Message, bytes]:
+    """Status, headers and body."""
+    request = urllib.request.Request(url)  # noqa: S310 - the opener knows http and https only
+    if authorization:
+        request.add_unredirected_header("Authorization", authorization)
+    try:
+        with opener.open(request, timeout=_LIMIT) as answer:
+            return answer.status, answer.headers, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, b""
+    except (OSError, ValueError) as error:
+        raise Unusable(_told(error)) from error
+
+
+def _told(error: Exception) -> str:
+    cause = getattr(error, "reason", error)
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not to be trusted: {cause.verify_message}"
+    if isinstance(cause, ssl.SSLError):
+        return f"it does not speak HTTPS: {cause}"
+    if isinstance(cause, socket.gaierror):
+        return f"its name is not known: {cause}"
+    return f"it cannot be reached: {cause or type(cause).__name__}"
+
+
+if __name__ == "__main__":
+    main()

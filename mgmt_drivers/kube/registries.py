@@ -1,0 +1,60 @@
+"""Registries on a node: found, asked, and with their logins where kubelet looks.
+
+That they are trusted is up to the container runtime.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from mgmt_drivers.host import blocks, files, registry_probe
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.params.proxy import Proxy
+from mgmt_drivers.params.registries import Registry
+from mgmt_drivers.secret import Secret
+
+_HOSTS = "/etc/hosts"
+# With it pods need no imagePullSecrets (Kubernetes' documentation, "Images").
+KUBELET_LOGINS = "/var/lib/kubelet/config.json"
+_PROBE = Path(registry_probe.__file__).read_text()
+_PROBE_LIMIT = 120.0  # seconds
+
+
+def name_hosts(host: Host, registries: Sequence[Registry]) -> None:
+    """Give the machine the addresses that no name server knows."""
+    entries = dict.fromkeys(str(r.host_entry) for r in registries if r.host_entry)
+    wanted = blocks.replaced(files.read(host, _HOSTS), "".join(f"{e}\n" for e in entries))
+    files.write(host, _HOSTS, wanted)
+
+
+def write_logins(host: Host, registries: Sequence[Registry]) -> None:
+    """Add the logins to kubelet's; those of other registries stay as they are."""
+    logins = {r.server: {"auth": r.login.basic.reveal()} for r in registries if r.login}
+    if not logins:
+        return
+    config = files.read_json(host, KUBELET_LOGINS)
+    merged = {**config, "auths": {**config.get("auths", {}), **logins}}
+    content = Secret(json.dumps(merged, indent=2) + "\n")
+    files.write(host, KUBELET_LOGINS, content, "0600")
+
+
+def faults(host: Host, registries: Sequence[Registry], proxy: Proxy | None) -> dict[str, str]:
+    """Ask the registries from the machine: what is wrong, by server."""
+    asked = [_question(registry, proxy) for registry in registries]
+    questions = Secret(json.dumps(asked))
+    answer = host.sudo("python3", "-c", _PROBE, stdin=questions, timeout=_PROBE_LIMIT)
+    found = zip(registries, json.loads(answer), strict=True)
+    return {registry.server: cause for registry, cause in found if cause}
+
+
+def _question(registry: Registry, proxy: Proxy | None) -> dict[str, str]:
+    question = {"url": registry.url}
+    if registry.login:
+        question["username"] = registry.login.username
+        question["password"] = registry.login.password.reveal()
+    if registry.certificate:
+        question["ca"] = registry.certificate.read_text()
+    way = proxy.way_to(registry.scheme, registry.host) if proxy else None
+    if way:
+        question["proxy"] = way.reveal()
+    return question

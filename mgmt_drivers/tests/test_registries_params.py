@@ -1,0 +1,110 @@
+"""private_registry_connection_info: what is taken over, and every fault with its path."""
+
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers.params.proxy import Proxy
+from mgmt_drivers.params.reader import Faults, Reader
+from mgmt_drivers.params.registries import Registry, read_registries
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.tests.certificates import signed
+
+_LIST = "private_registry_connection_info"
+_PLAIN = {"connection_type": "0", "server": "192.168.0.10:5000"}
+_SECURE = {
+    "connection_type": 1,
+    "server": "registry.example.com",
+    "username": "user01",
+    "password": "p:01",
+    "certificate_path": "ca.crt",
+    "hosts_string": "192.168.0.20  registry.example.com",
+}
+
+
+class RegistriesTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.package = Path(folder.name)
+        (self.package / "ca.crt").write_bytes(signed("x").ca)
+        (self.package / "text").write_text("some text")
+
+    def read(self, *entries: Any) -> tuple[tuple[Registry, ...], list[str]]:
+        """The registries, and the faults without the path of the list."""
+        faults = Faults()
+        reader = Reader({_LIST: list(entries)}, "p", faults)
+        found = read_registries(reader, self.package)
+        return found, [fault.removeprefix(f"p.{_LIST}") for fault in faults.found]
+
+    def test_what_is_taken_over(self) -> None:
+        (plain, secure), faults = self.read(_PLAIN, _SECURE)
+        self.assertEqual([], faults)
+        self.assertEqual(Registry("192.168.0.10:5000", plain_http=True), plain)
+        self.assertEqual("https://registry.example.com", secure.url)
+        assert secure.login and secure.certificate
+        self.assertEqual("user01", secure.login.username)
+        self.assertEqual("dXNlcjAxOnA6MDE=", secure.login.basic.reveal())
+        self.assertEqual("192.168.0.20 registry.example.com", str(secure.host_entry))
+        self.assertNotIn("p:01", repr(secure))
+
+    def test_none(self) -> None:
+        self.assertEqual(((), []), self.read())
+        faults = Faults()
+        self.assertEqual((), read_registries(Reader({_LIST: {}}, "p", faults), self.package))
+        self.assertIn("must be a list of objects", faults.found[0])
+
+    def test_one_fault_each(self) -> None:
+        cases: list[tuple[Any, str]] = [
+            ("x", "[0]: must be an object"),
+            ({**_PLAIN, "connection_type": "2"}, "[0].connection_type: must be 0 (HTTP) or 1"),
+            ({**_PLAIN, "connection_type": True}, "[0].connection_type: must be a string"),
+            ({"server": "x"}, "[0].connection_type: missing"),
+            ({"connection_type": 1}, "[0].server: missing"),
+            ({**_PLAIN, "server": "http://x"}, "[0].server: must be a host"),
+            ({**_PLAIN, "server": "x:70000"}, "[0].server: must be a host"),
+            ({**_PLAIN, "server": "x:0"}, "[0].server: must be a host"),
+            ({**_PLAIN, "server": "-x"}, "[0].server: must be a host"),
+            ({**_PLAIN, "certificate_path": "ca.crt"}, "[0].certificate_path: is for HTTPS"),
+            ({**_SECURE, "certificate_path": "text"}, "[0].certificate_path: is not a certificate"),
+            ({**_SECURE, "certificate_path": "no"}, "[0].certificate_path: the VNF package has no"),
+            ({**_PLAIN, "username": "me"}, "[0].password: missing"),
+            ({**_PLAIN, "password": "me"}, "[0].username: missing"),
+            ({**_SECURE, "username": "a:b"}, "[0].username: must not hold a colon"),
+            ({**_SECURE, "hosts_string": "x.example.com"}, "[0].hosts_string: must be an address"),
+            ({**_SECURE, "hosts_string": "10.0.0.256 x"}, "[0].hosts_string: must be an address"),
+            ({**_SECURE, "hosts_string": "10.0.0.25 x y"}, "[0].hosts_string: must be an address"),
+            ({**_PLAIN, "colour": "blue"}, "[0].colour: unknown parameter"),
+        ]
+        for entry, fault in cases:
+            with self.subTest(fault):
+                _, faults = self.read(entry)
+                self.assertEqual(1, len(faults), faults)
+                self.assertTrue(faults[0].startswith(fault), faults)
+
+    def test_twice_the_same(self) -> None:
+        _, faults = self.read(_SECURE, _PLAIN, {**_PLAIN, "server": "REGISTRY.example.com"})
+        self.assertEqual(["[0].server", "[2].server"], [f.partition(":")[0] for f in faults])
+        _, faults = self.read(_SECURE, {**_PLAIN, "hosts_string": "10.0.0.1 registry.example.com"})
+        self.assertIn("[1].hosts_string: registry.example.com is given another", faults[0])
+
+
+class ProxyTest(unittest.TestCase):
+    def test_the_way_to_a_registry(self) -> None:
+        http, https = Secret("http://a"), Secret("http://b")
+        proxy = Proxy(http, https, ("10.0.0.0/8", "192.0.2.1", "example.com", ".lab", "*.org"))
+        for host, direct in (
+            ("10.1.2.3", True),
+            ("11.1.2.3", False),
+            ("192.0.2.1", True),
+            ("192.0.2.11", False),
+            ("example.com", True),
+            ("registry.example.com", True),
+            ("notexample.com", False),
+            ("x.lab", True),
+            ("x.org", True),
+        ):
+            way = proxy.way_to("https", host)
+            self.assertEqual(None if direct else https, way, host)
+        self.assertEqual(http, proxy.way_to("http", "elsewhere"))

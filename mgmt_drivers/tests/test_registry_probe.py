@@ -1,0 +1,128 @@
+"""Asking registries, on real sockets: what is wrong with each is told."""
+
+import base64
+import io
+import json
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers.host import registry_probe
+from mgmt_drivers.tests.certificates import Signed, signed
+
+_GOOD = "Basic " + base64.b64encode(b"me:secret").decode()
+
+
+class Registry(BaseHTTPRequestHandler):
+    """One that wants what its server's ``wants`` says: nothing, basic or bearer."""
+
+    def do_GET(self) -> None:
+        server: Any = self.server
+        self.given = self.headers.get("Authorization")
+        if self.path.startswith("/token"):
+            allowed = self.given == _GOOD or (server.anonymous and self.given is None)
+            self.answer(200 if allowed else 401, body=b'{"token": "t0ken"}')
+        elif not self.path.endswith("/v2/") or "elsewhere" in self.path:
+            self.answer(404)
+        elif server.wants == "basic" and self.given != _GOOD:
+            self.answer(401, 'Basic realm="here"')
+        elif server.wants == "bearer" and self.given != "Bearer t0ken":
+            host = self.headers["Host"]
+            self.answer(401, f'Bearer realm="http://{host}/token",service="{host}"')
+        else:
+            self.answer(200)
+
+    def answer(self, status: int, challenge: str = "", body: bytes = b"{}") -> None:
+        self.send_response(status)
+        if challenge:
+            self.send_header("WWW-Authenticate", challenge)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words: Any) -> None:
+        """Say nothing."""
+
+
+class RegistryProbeTest(unittest.TestCase):
+    def serve(
+        self, wants: str = "", anonymous: bool = False, certificate: Signed | None = None
+    ) -> str:
+        """Start a registry; returns host and port."""
+        server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Registry)
+        server.wants, server.anonymous = wants, anonymous
+        if certificate:
+            with tempfile.TemporaryDirectory() as folder:
+                chain = Path(folder, "chain.pem")
+                chain.write_bytes(certificate.certificate + certificate.key)
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(chain)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f"localhost:{server.server_port}"
+
+    def assert_fault(self, words: str, url: str, **more: str) -> None:
+        fault = registry_probe.fault({"url": url, **more})
+        self.assertIn(words, fault or "")
+        if not words:
+            self.assertIsNone(fault)
+
+    def test_without_login(self) -> None:
+        self.assert_fault("", f"http://{self.serve()}")
+        self.assert_fault("answers with status 404", f"http://{self.serve()}/elsewhere/v3")
+
+    def test_basic_login(self) -> None:
+        url = f"http://{self.serve('basic')}"
+        self.assert_fault("", url, username="me", password="secret")
+        self.assert_fault("it refuses the login of user me", url, username="me", password="wrong")
+        self.assert_fault("it wants a login: give username and password", url)
+
+    def test_token_login(self) -> None:
+        url = f"http://{self.serve('bearer')}"
+        self.assert_fault("", url, username="me", password="secret")
+        self.assert_fault("refuses the login of user me", url, username="me", password="wrong")
+        self.assert_fault("refuses those who give no login", url)
+        self.assert_fault("", f"http://{self.serve('bearer', anonymous=True)}")
+
+    def test_certificates(self) -> None:
+        good, other = signed("localhost"), signed("elsewhere")
+        url = f"https://{self.serve(certificate=good)}"
+        self.assert_fault("", url, ca=good.ca.decode())
+        self.assert_fault("certificate is not to be trusted: unable to get", url)
+        self.assert_fault("not to be trusted", url, ca=other.ca.decode())
+        url = f"https://{self.serve(certificate=other)}"
+        self.assert_fault("Hostname mismatch", url, ca=other.ca.decode())
+
+    def test_the_wrong_connection_type(self) -> None:
+        self.assert_fault("it does not speak HTTPS", f"https://{self.serve()}")
+        secure = self.serve(certificate=signed("localhost"))
+        self.assert_fault("it cannot be reached", f"http://{secure}")
+
+    def test_nobody_there(self) -> None:
+        self.assert_fault("its name is not known", "http://registry.invalid:5000")
+        self.assert_fault("it cannot be reached: [Errno 111]", "http://127.0.0.1:1")
+
+    def test_through_a_proxy(self) -> None:
+        proxy = f"http://{self.serve()}"
+        self.assert_fault("", "http://registry.invalid:5000", proxy=proxy)
+
+    def test_it_is_a_program(self) -> None:
+        """As it is run on machines: from standard input to standard output."""
+        questions = [{"url": f"http://{self.serve()}"}, {"url": "http://127.0.0.1:1"}]
+        program = Path(registry_probe.__file__).read_text()
+        ran = subprocess.run(
+            [sys.executable, "-I", "-c", program], input=json.dumps(questions).encode(),
+            stdout=subprocess.PIPE, check=True,
+        )
+        first, second = json.load(io.BytesIO(ran.stdout))
+        self.assertIsNone(first)
+        self.assertIn("refused", second)
