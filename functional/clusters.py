@@ -10,6 +10,7 @@ from functional.base import Scenario
 from functional.lcm import Vnf
 from functional.nodes import Remote
 from functional.packages import kubernetes_csar, private_registry_csar
+from functional.registries import OutsideRegistry, outside_registry, pull_without_login
 from functional.report import say, step
 from functional.requests import fitted
 
@@ -17,7 +18,12 @@ MASTER, WORKER = "masterNode", "workerNode"
 
 
 class ClusterScenario(Scenario):
-    """Clusters whose images come from a private registry that is a VNF too."""
+    """Clusters whose images come from a private registry that is a VNF too.
+
+    ``outside`` is a registry outside of Tacker, in scenarios that start one.
+    """
+
+    outside: OutsideRegistry
 
     def registry(self) -> str:
         """Host and port of a private registry VNF that holds the images of Kubernetes."""
@@ -35,6 +41,31 @@ class ClusterScenario(Scenario):
         return fitted(
             f"kubernetes/{flavour}.json", self.tacker, **{**source, "vim_name": name, **params}
         )
+
+    def registries(self, registry: str, **changes: Any) -> dict[str, Any]:
+        """Parameters that name the private registry, and one outside of Tacker with login."""
+        plain = {"connection_type": "0", "server": registry}
+        return {
+            "private_registry_connection_info": [plain, self.outside.connection_info(**changes)]
+        }
+
+    def pulls_from_registries(
+        self, cluster: kubernetes.Cluster, registry: str, machine: Remote, runtime: str
+    ) -> None:
+        """Pods on every node, whose images are nowhere but in one registry each."""
+        seen = pull_without_login(machine, self.outside.image, runtime)
+        say(f"without the login: {seen.strip().splitlines()[-1]}")
+        self.assertRegex(seen, "401|no basic auth")
+        cluster.run_everywhere("inside", f"{registry}/busybox:1")
+        cluster.run_everywhere("outside", self.outside.image)
+        self.runs_everywhere(cluster, len(cluster.nodes()))
+
+    def runs_everywhere(self, cluster: kubernetes.Cluster, nodes: int) -> None:
+        wanted = {"inside": nodes, "outside": nodes}
+        seen = wait.until(
+            cluster.running_everywhere, lambda found: found == wanted, 120, "pods on every node"
+        )
+        say(f"pods from each registry: {seen}")
 
     def cluster_works(
         self, vnf: Vnf, registry: str, masters: int, workers: int
@@ -93,15 +124,24 @@ class ClusterScenario(Scenario):
 class BalancedClusterScenario(ClusterScenario):
     """One cluster of three masters and some workers, with a workload, looked at again and again."""
 
+    runtime = "containerd"
+
     def balanced_cluster(self) -> Vnf:
         """Three masters, two workers, and pods on them."""
         self.images = self.registry()
-        vnf = self.vnf(self.package(kubernetes_csar()))
-        self.assert_completed(vnf.instantiate(self.request("complex", self.images)))
-        self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=2)
-        self.vim_before = self.vim(vnf)
-        self.cluster.make_workload(f"{self.images}/busybox:1", self.machines(vnf)[MASTER][0])
+        self.outside = self.enter(outside_registry(self.cloud))
+        vnf = self.vnf(self.package(kubernetes_csar(self.outside.files)))
+        params = {"container_runtime": self.runtime, **self.registries(self.images)}
+        self.assert_completed(vnf.instantiate(self.request("complex", self.images, **params)))
+        self.make_workload(vnf, workers=2)
         return vnf
+
+    def make_workload(self, vnf: Vnf, workers: int) -> None:
+        self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=workers)
+        self.vim_before = self.vim(vnf)
+        master = self.machines(vnf)[MASTER][0]
+        self.cluster.make_workload(f"{self.images}/busybox:1", master)
+        self.pulls_from_registries(self.cluster, self.images, master, self.runtime)
 
     def heal(self, vnf: Vnf, vnfcs: list[str]) -> None:
         self.assert_completed(vnf.heal({"vnfcInstanceId": vnfcs}))
@@ -121,8 +161,8 @@ class BalancedClusterScenario(ClusterScenario):
                 self.assertEqual(names, kubernetes.balanced(master))
             vim = self.vim(vnf)
             self.assertEqual(self.vim_before["id"], vim["id"])
-            wanted = (6, 3 + workers)
-            wait.until(self.cluster.workload, lambda seen: seen == wanted, 120, "the workload")
+            wait.until(self.cluster.replicas, lambda seen: seen == 6, 120, "the workload")
+            self.runs_everywhere(self.cluster, 3 + workers)
         say(f"nodes {sorted(ready)}; etcd and HAProxy of each master know {sorted(names)}")
 
     def vnfcs(self, vnf: Vnf, vdu: str) -> list[tuple[str, Remote]]:

@@ -116,7 +116,7 @@ class Cluster:
         self.core.patch_node(node, body, _preload_content=False)
 
     def make_workload(self, image: str, master: Remote) -> None:
-        """Six pods of which two may be away, one pod on each node, and a pod of nobody's."""
+        """Six pods of which two may be away, and a pod of nobody's."""
         self.apps.create_namespaced_deployment(
             "default", deployment("load", image, replicas=6, spread=False)
         )
@@ -124,19 +124,26 @@ class Cluster:
         master.run(
             f"{_KUBECTL} create poddisruptionbudget load --selector=app=load --min-available=4"
         )
-        everywhere = deployment("everywhere", image, replicas=1, spread=False)
-        template = everywhere["spec"]["template"]
-        template["spec"]["tolerations"] = [{"operator": "Exists"}]
+        pod = deployment("bare", image, replicas=1, spread=False)["spec"]["template"]["spec"]
+        self.core.create_namespaced_pod("default", {"metadata": {"name": "bare"}, "spec": pod})
+
+    def run_everywhere(self, name: str, image: str) -> None:
+        """A pod on each node, masters included, for which the image is pulled."""
+        everywhere = deployment(name, image, replicas=1, spread=False)
+        spec = everywhere["spec"]["template"]["spec"]
+        spec["tolerations"] = [{"operator": "Exists"}]
+        spec["containers"][0]["imagePullPolicy"] = "Always"
         del everywhere["spec"]["replicas"]
         self.apps.create_namespaced_daemon_set("default", {**everywhere, "kind": "DaemonSet"})
-        bare = {"metadata": {"name": "bare"}, "spec": template["spec"]}
-        self.core.create_namespaced_pod("default", bare)
 
-    def workload(self) -> tuple[int, int]:
-        """How many pods of the Deployment and of the DaemonSet are ready."""
-        replicas = self.apps.read_namespaced_deployment("load", "default").status.ready_replicas
-        ready = self.apps.read_namespaced_daemon_set("everywhere", "default").status.number_ready
-        return replicas or 0, ready or 0
+    def running_everywhere(self) -> dict[str, int]:
+        """How many pods are ready of each DaemonSet, by name."""
+        found = self.apps.list_namespaced_daemon_set("default").items
+        return {item.metadata.name: item.status.number_ready or 0 for item in found}
+
+    def replicas(self) -> int:
+        """How many pods of the Deployment are ready."""
+        return self.apps.read_namespaced_deployment("load", "default").status.ready_replicas or 0
 
     def pods(self, label: str) -> list[Any]:
         found: list[Any] = self.core.list_namespaced_pod("default", label_selector=label).items

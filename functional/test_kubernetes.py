@@ -7,6 +7,7 @@ from functional import kubernetes, stacks, wait
 from functional.clusters import MASTER, ClusterScenario
 from functional.lcm import Vnf
 from functional.packages import CNF_MANIFEST, cnf_csar, floating_ips, kubernetes_csar
+from functional.registries import outside_registry
 from functional.report import say, step
 
 
@@ -15,13 +16,16 @@ class LifeOfClusters(ClusterScenario):
 
     def test_life_of_clusters(self) -> None:
         registry = self.registry()
-        package = self.package(kubernetes_csar(floating_ips("simple")))
+        self.outside = self.enter(outside_registry(self.cloud))
+        files = {**floating_ips("simple"), **self.outside.files}
+        package = self.package(kubernetes_csar(files))
         simple = self.vnf(package)
-        request = by_floating_ips(
-            self.request("simple", registry, container_runtime="docker")
-        )
+        params = {"container_runtime": "docker", **self.registries(registry)}
+        request = by_floating_ips(self.request("simple", registry, **params))
         self.assert_completed(simple.instantiate(request))
-        self.cluster_works(simple, registry, masters=1, workers=2)
+        cluster = self.cluster_works(simple, registry, masters=1, workers=2)
+        master = self.machines(simple)[MASTER][0]
+        self.pulls_from_registries(cluster, registry, master, "docker")
         self.vim_has_the_floating_ip(simple)
         self.vim_name_is_taken(package, request)
         self.ends(simple)

@@ -11,6 +11,7 @@ from functional.config import CONFIG
 from functional.lcm import Vnf
 from functional.nodes import Remote
 from functional.packages import kubernetes_csar
+from functional.registries import outside_registry
 from functional.report import step
 
 _STATE = "/var/lib/tacker-mgmt-drivers"
@@ -27,11 +28,12 @@ class ClusterFailures(ClusterScenario):
         self.assert_failed(failed, "install Kubernetes", "has no kubeadm 1.20.9", "1.20.2-1")
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
         self.assert_nothing_left(vnf, request)
+        self.registries_that_cannot_be_used(registry)
 
         request = self.request("simple", registry)
         with _stopped_registry(Remote(registry.partition(":")[0])):
             failed = vnf.instantiate(request)
-        self.assert_failed(failed, "pull the images", f"cannot pull {registry}/")
+        self.assert_failed(failed, "connect the registries", f"{registry}: it cannot be reached")
 
         # Tacker shows no VNFCs of what is not instantiated yet.
         worker = self.reached_by(vnf, f"{WORKER}_CP2")[0]
@@ -46,6 +48,31 @@ class ClusterFailures(ClusterScenario):
         worker.await_login()
         self.assert_completed(vnf.retry(failed))
         self.cluster_works(vnf, registry, masters=1, workers=2)
+
+    def registries_that_cannot_be_used(self, registry: str) -> None:
+        """A wrong login, no CA, nobody there, no such name: all are told, of each machine."""
+        with outside_registry(self.cloud) as self.outside:
+            vnf = self.vnf(self.package(kubernetes_csar(self.outside.files)))
+            params = self.registries(registry, password="wr0ng")
+            address = self.outside.address
+            params["private_registry_connection_info"] += [
+                {"connection_type": 1, "server": address},
+                {"connection_type": 0, "server": f"{address}:1"},
+                {"connection_type": 0, "server": "registry.invalid"},
+            ]
+            failed = vnf.instantiate(self.request("simple", registry, **params))
+            self.assert_failed(
+                failed,
+                "connect the registries",
+                "registry.outside.test: it refuses the login of user user01",
+                f"{address}: its certificate is not to be trusted",
+                f"{address}:1: it cannot be reached",
+                "registry.invalid: its name is not known",
+            )
+            detail = failed["error"]["detail"]
+            self.assertEqual(3, detail.count("it refuses the login"))
+            self.assertNotIn("wr0ng", detail)
+            self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
 
     def test_conductor_dies_between_init_and_join(self) -> None:
         """Its operation stays PROCESSING: it is cancelled, rolled back, and asked for anew."""

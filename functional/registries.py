@@ -1,0 +1,116 @@
+"""A registry outside of Tacker: HTTPS with a CA of its own, logins, a name that nobody knows."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import bcrypt
+from openstack.connection import Connection
+
+from functional import stacks
+from functional.config import CONFIG
+from functional.nodes import Remote
+from functional.packages import registry_image
+from functional.report import step
+from mgmt_drivers.tests.certificates import Signed, signed
+
+_NAME = "registry.outside.test"
+_USER = "user01"
+_REPOSITORY = "only/outside:1"
+_CERTIFICATE = "Files/registries/ca.crt"
+
+
+@dataclass(frozen=True)
+class OutsideRegistry:
+    """Where it is, who may use it, and who has signed its certificate."""
+
+    address: str
+    password: str
+    ca: Path
+
+    @property
+    def image(self) -> str:
+        """An image that is nowhere else."""
+        return f"{_NAME}/{_REPOSITORY}"
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """What belongs into the VNF package."""
+        return {_CERTIFICATE: self.ca}
+
+    def connection_info(self, **changes: Any) -> dict[str, Any]:
+        """An entry of private_registry_connection_info."""
+        return {
+            "connection_type": "1",
+            "server": _NAME,
+            "username": _USER,
+            "password": self.password,
+            "certificate_path": _CERTIFICATE,
+            "hosts_string": f"{self.address} {_NAME}",
+            **changes,
+        }
+
+
+@contextmanager
+def outside_registry(connection: Connection) -> Iterator[OutsideRegistry]:
+    """A registry on a machine of its own, gone at the end."""
+    certificate, password = signed(_NAME), secrets.token_hex(8)
+    with stacks.machines(connection, ["outside"]) as (machine,):
+        with step(f"start a registry with login on {machine.address}"):
+            with machine.docker() as engine, registry_image().open("rb") as file:
+                engine.images.load(file.read())
+            machine.run(_push())
+            machine.run(_serve(certificate, password))
+        CONFIG.build.mkdir(parents=True, exist_ok=True)
+        ca = CONFIG.build / "outside-ca.crt"
+        ca.write_bytes(certificate.ca)
+        yield OutsideRegistry(machine.address, password, ca)
+
+
+def pull_without_login(machine: Remote, image: str, runtime: str) -> str:
+    """What a runtime says that is asked to pull an image by somebody who has no login."""
+    commands = {
+        "containerd": "ctr --namespace k8s.io images pull --hosts-dir /etc/containerd/certs.d",
+        "docker": "docker pull",
+    }
+    return machine.run(f"sudo {commands[runtime]} {image} 2>&1; true")
+
+
+def _push() -> str:
+    """The image arrives while nobody needs a login yet."""
+    return f"""set -e
+sudo docker run --quiet --detach --name first --publish 127.0.0.1:5001:5000 \\
+    --volume images:/var/lib/registry registry:2
+curl --silent --fail --output image.tar {CONFIG.kubernetes_mirror}/images/busybox.tar
+image=$(sudo docker load --quiet --input image.tar | sed 's/^Loaded image: //')
+sudo docker tag "$image" 127.0.0.1:5001/{_REPOSITORY}
+sudo docker push --quiet 127.0.0.1:5001/{_REPOSITORY}
+sudo docker rm --force first
+"""
+
+
+def _serve(certificate: Signed, password: str) -> str:
+    line = f"{_USER}:{bcrypt.hashpw(password.encode(), bcrypt.gensalt(5)).decode()}"
+    files = {
+        "tls.crt": certificate.certificate.decode(),
+        "tls.key": certificate.key.decode(),
+        "htpasswd": line + "\n",
+    }
+    written = "".join(f"cat >~/outside/{n} <<'FILE'\n{text}FILE\n" for n, text in files.items())
+    settings = {
+        "REGISTRY_HTTP_TLS_CERTIFICATE": "/outside/tls.crt",
+        "REGISTRY_HTTP_TLS_KEY": "/outside/tls.key",
+        "REGISTRY_AUTH": "htpasswd",
+        "REGISTRY_AUTH_HTPASSWD_REALM": "outside",
+        "REGISTRY_AUTH_HTPASSWD_PATH": "/outside/htpasswd",
+    }
+    options = " ".join(f"--env {name}={value}" for name, value in settings.items())
+    return f"""set -e
+mkdir ~/outside
+{written}
+sudo docker run --quiet --detach --restart always --publish 443:5000 {options} \\
+    --volume images:/var/lib/registry --volume ~/outside:/outside:ro registry:2
+"""
