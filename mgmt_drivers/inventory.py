@@ -1,6 +1,6 @@
 """The machines of a VNF and their addresses; the only module that knows Heat."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -45,11 +45,13 @@ class Inventory:
     """The VNF's machines, in the order in which Tacker lists its VNFCs.
 
     ``shared`` holds the addresses that lie in the VNF's own stack and belong to
-    no machine, such as a virtual IP, by resource name.
+    no machine, such as a virtual IP, by resource name; ``volumes`` the ids of the
+    Cinder volumes in it, by resource name.
     """
 
     nodes: tuple[Node, ...]
     shared: Mapping[str, str]
+    volumes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,18 @@ class Address:
     server_id: str
 
 
+@dataclass(frozen=True)
+class Contents:
+    """What a stack has of addresses, and its Cinder volumes' ids by resource name."""
+
+    addresses: Sequence[Address]
+    volumes: Mapping[str, str] = field(default_factory=dict)
+
+
 class Stacks(Protocol):
     """What is asked of Heat: the resources of one stack, without nested ones."""
 
-    def addresses(self, stack_id: str) -> list[Address]:
-        """What the stack has of addresses."""
-        ...
+    def contents(self, stack_id: str) -> Contents: ...
 
 
 class Heat:
@@ -87,7 +95,7 @@ class Heat:
         keystone = session.Session(auth=auth, verify=access.verify, timeout=_TIMEOUT)
         self._heat = heat_client.Client("1", session=keystone, region_name=access.region)
 
-    def addresses(self, stack_id: str) -> list[Address]:
+    def contents(self, stack_id: str) -> Contents:
         try:
             listed = self._heat.resources.list(stack_id)
             ports = self._attributes(stack_id, listed, "OS::Neutron::Port")
@@ -100,18 +108,24 @@ class Heat:
             for name, port in ports.items()
             if port.get("fixed_ips")
         ]
-        return found + [
+        found += [
             Address(name, fip["floating_ip_address"], servers.get(fip.get("port_id"), ""))
             for name, fip in floating.items()
             if fip.get("floating_ip_address")
         ]
+        return Contents(found, _ids(listed, "OS::Cinder::Volume"))
 
     def _attributes(
         self, stack_id: str, listed: Iterable[Any], kind: str
     ) -> dict[str, dict[str, Any]]:
         """Attributes of those of the stack's resources that are of one type, by name."""
-        names = [r.resource_name for r in listed if r.resource_type == kind]
+        names = _ids(listed, kind)
         return {name: self._heat.resources.get(stack_id, name).attributes for name in names}
+
+
+def _ids(listed: Iterable[Any], kind: str) -> dict[str, str]:
+    """Ids of what Heat has made of the resources of one type, by resource name."""
+    return {r.resource_name: r.physical_resource_id for r in listed if r.resource_type == kind}
 
 
 def read(request: LcmRequest, stacks: Stacks) -> Inventory:
@@ -122,12 +136,15 @@ def read(request: LcmRequest, stacks: Stacks) -> Inventory:
     if not request.vnfcs:
         raise InventoryError(f"VNF instance {request.vnf_instance_id} has no VNFC")
     ids = {request.stack_id, *(vnfc.stack_id for vnfc in request.vnfcs)} - {""}
-    addresses = dict(zip(sorted(ids), parallel.each(stacks.addresses, sorted(ids)), strict=True))
+    contents = dict(zip(sorted(ids), parallel.each(stacks.contents, sorted(ids)), strict=True))
+    own = contents[request.stack_id]
     return Inventory(
         nodes=tuple(
-            _node(vnfc, addresses[vnfc.stack_id or request.stack_id]) for vnfc in request.vnfcs
+            _node(vnfc, contents[vnfc.stack_id or request.stack_id].addresses)
+            for vnfc in request.vnfcs
         ),
-        shared={a.name: a.ip for a in addresses[request.stack_id] if not a.server_id},
+        shared={a.name: a.ip for a in own.addresses if not a.server_id},
+        volumes=own.volumes,
     )
 
 

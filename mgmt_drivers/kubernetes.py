@@ -55,8 +55,8 @@ def instantiate(request: LcmRequest, surroundings: Surroundings) -> Vim:
     :raises MgmtDriverError: naming machine, phase and cause
     """
     work = _Work.read(request, surroundings)
-    nodes = work.topology.nodes
-    cluster = work.carry_out(plans.INSTANTIATE, Crew(required=nodes), joining=nodes)
+    machines = work.topology.machines
+    cluster = work.carry_out(plans.INSTANTIATE, Crew(required=machines), coming=machines)
     assert cluster.account
     return Vim(_vim_name(work.params, request), cluster.account)
 
@@ -71,10 +71,10 @@ def scale_out(request: LcmRequest, surroundings: Surroundings) -> None:
     new = work.workers
     try:
         crew = work.with_a_master(required=new)
-        work.carry_out(plans.SCALE_OUT, crew, joining=new)
+        work.carry_out(plans.SCALE_OUT, crew, coming=new)
     except MgmtDriverError:
         try:
-            work.carry_out(plans.UNDO_SCALE_OUT, work.with_a_master(), leaving=new)
+            work.carry_out(plans.UNDO_SCALE_OUT, work.with_a_master(), going=new)
         except MgmtDriverError as error:
             LOG.warning("nodes of the failed scale-out may be left: %s", error)
         raise
@@ -83,7 +83,7 @@ def scale_out(request: LcmRequest, surroundings: Surroundings) -> None:
 def scale_in(request: LcmRequest, surroundings: Surroundings) -> None:
     """Evacuate and remove the workers that are about to go: the request's targets."""
     work = _Work.read(request, surroundings)
-    work.carry_out(plans.SCALE_IN, work.with_a_master(), leaving=work.workers)
+    work.carry_out(plans.SCALE_IN, work.with_a_master(), going=work.workers)
 
 
 def heal_start(
@@ -100,9 +100,9 @@ def heal_start(
     :raises MgmtDriverError: where the cluster would not outlive it, with nothing changed
     """
     work = _Work.read(request, surroundings)
-    leaving = work.targets
-    lost = [node for node in leaving if node in work.topology.masters]
-    stay = [node for node in work.topology.masters if node not in leaving]
+    going = work.targets
+    lost = [node for node in going if node in work.topology.masters]
+    stay = [node for node in work.topology.masters if node not in going]
     if not stay:
         raise Refused(
             "no master of the cluster would be left. Heal the whole VNF (a request without "
@@ -113,7 +113,7 @@ def heal_start(
     crew = work.with_a_master(optional=[*stay, *lost] if lost else (), checks=checks)
     marks = {vnfc: Marks(**mark) for vnfc, mark in saved.items()}
     try:
-        work.carry_out(plans.HEAL_START, crew, leaving=leaving, marks=marks)
+        work.carry_out(plans.HEAL_START, crew, going=going, marks=marks)
     finally:
         if marks:
             save_marks({vnfc: asdict(found) for vnfc, found in marks.items()})
@@ -125,13 +125,13 @@ def heal_end(request: LcmRequest, surroundings: Surroundings, saved: SavedMarks)
     :param saved: what :func:`heal_start` saved
     """
     work = _Work.read(request, surroundings)
-    joining = work.targets
+    coming = work.targets
     masters = work.topology.masters
-    others = [node for node in masters if node not in joining]
+    others = [node for node in masters if node not in coming]
     has_master = len(others) < len(masters)
-    crew = work.with_a_master(required=joining, optional=others if has_master else ())
+    crew = work.with_a_master(required=coming, optional=others if has_master else ())
     marks = {vnfc: Marks(**mark) for vnfc, mark in saved.items()}
-    work.carry_out(plans.HEAL_END, crew, joining=joining, marks=marks)
+    work.carry_out(plans.HEAL_END, crew, coming=coming, marks=marks)
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ class _Work:
 
     @property
     def targets(self) -> list[Node]:
-        """The machines that the request is about, masters first."""
-        found = [node for node in self.topology.nodes if node.vnfc_id in self.request.targets]
+        """The machines that the request is about, masters first, the storage server last."""
+        found = [node for node in self.topology.machines if node.vnfc_id in self.request.targets]
         lacking = set(self.request.targets) - {node.vnfc_id for node in found}
         if lacking or not found:
             raise InventoryError(f"the VNF has not the VNFCs {sorted(lacking)} of the request")
@@ -163,10 +163,11 @@ class _Work:
     def workers(self) -> list[Node]:
         """The targets of scaling, which are workers."""
         found = self.targets
-        if any(node in self.topology.masters for node in found):
+        if any(node not in self.topology.workers for node in found):
             raise Refused(
-                "masters cannot be scaled: their number is the size of etcd, which is settled when "
-                "the VNF is instantiated. Scale the workers, or instantiate another VNF"
+                "only workers can be scaled: the number of masters is the size of etcd, which is "
+                "settled when the VNF is instantiated. Scale the workers, or instantiate another "
+                "VNF"
             )
         return found
 
@@ -189,13 +190,23 @@ class _Work:
         self,
         plan: Plan,
         crew: Crew,
-        joining: Sequence[Node] = (),
-        leaving: Sequence[Node] = (),
+        coming: Sequence[Node] = (),
+        going: Sequence[Node] = (),
         marks: dict[str, Marks] | None = None,
     ) -> Cluster:
+        """Carry a plan out for machines that have come, or are about to go."""
+        storage = self.topology.storage
+
         def context(hosts: Sequence[Host]) -> Cluster:
-            known = marks if marks is not None else {}
-            return Cluster(self.params, self.topology, hosts, joining, leaving, known)
+            return Cluster(
+                self.params,
+                self.topology,
+                hosts,
+                joining=[node for node in coming if node in self.topology.nodes],
+                leaving=[node for node in going if node in self.topology.nodes],
+                storage=storage if storage and storage.node in (*coming, *going) else None,
+                marks=marks if marks is not None else {},
+            )
 
         return carry_out(
             self.request,
@@ -208,12 +219,15 @@ class _Work:
         )
 
     def _endpoint(self, node: Node) -> Endpoint:
-        group = group_of(node, self.params)
+        storage = self.topology.storage
+        is_storage = storage is not None and node == storage.node
+        group = self.params.storage if is_storage else group_of(node, self.params)
+        assert group
         return Endpoint(
             address=node.address(group.ssh_cp_name),
-            username=group.username,
-            password=group.password,
-            private_key=group.private_key,
+            username=group.login.username,
+            password=group.login.password,
+            private_key=group.login.private_key,
             server_id=node.server_id,
         )
 

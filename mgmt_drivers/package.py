@@ -1,6 +1,6 @@
 """What stands in a VNF package besides the files that parameters name."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +8,25 @@ import yaml
 
 # Resources that carry an address a parameter may name.
 _ADDRESSES = ("OS::Neutron::Port", "OS::Neutron::FloatingIP")
+_VOLUMES = ("OS::Cinder::Volume",)
 
 
 def address_names(package: Path, flavour: str) -> frozenset[str]:
     """Names of the ports and floating IPs in the flavour's BaseHOT, nested ones included."""
-    templates = (package / "BaseHOT" / flavour).rglob("*.yaml")
+    return _names((package / "BaseHOT" / flavour).rglob("*.yaml"), _ADDRESSES)
+
+
+def volume_names(package: Path, flavour: str) -> frozenset[str]:
+    """Names of the Cinder volumes in the flavour's BaseHOT, without nested ones."""
+    return _names((package / "BaseHOT" / flavour).glob("*.yaml"), _VOLUMES)
+
+
+def _names(templates: Iterable[Path], types: Collection[str]) -> frozenset[str]:
     return frozenset(
         name
         for path in templates
         for name, resource in _resources(path)
-        if resource.get("type") in _ADDRESSES
+        if resource.get("type") in types
     )
 
 

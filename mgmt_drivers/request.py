@@ -41,8 +41,8 @@ class LcmRequest:
     """What a driver is asked to do, with all that it may need to know.
 
     ``additional_params`` are those of the *instantiate* request in every
-    operation. ``cps`` names the VduCps of the VNFD's flavour, ``aspects`` its
-    scaling aspects. ``targets`` are the ids of the VNFCs that the operation is
+    operation. ``cps`` maps the VduCps of the VNFD's flavour to their VDUs,
+    ``aspects`` are its scaling aspects. ``targets`` are the ids of the VNFCs that the operation is
     about, where it is not about all. ``host_keys`` maps server ids to the SSH
     host keys seen before.
     """
@@ -50,7 +50,7 @@ class LcmRequest:
     operation: str
     vnf_instance_id: str
     package: Path
-    cps: frozenset[str]
+    cps: Mapping[str, str]
     additional_params: Mapping[str, Any] = field(repr=False)
     flavour: str = ""
     aspects: frozenset[str] = frozenset()
@@ -105,10 +105,18 @@ def vim_access_from_v1(vim: Mapping[str, Any]) -> VimAccess:
     )
 
 
-def _cps(vnfd: Mapping[str, Any]) -> frozenset[str]:
+def _cps(vnfd: Mapping[str, Any]) -> dict[str, str]:
     nodes = vnfd.get("topology_template", {}).get("node_templates", {})
     kind = "tosca.nodes.nfv.VduCp"
-    return frozenset(name for name, node in nodes.items() if node.get("type") == kind)
+    return {name: _vdu(node) for name, node in nodes.items() if node.get("type") == kind}
+
+
+def _vdu(cp: Mapping[str, Any]) -> str:
+    """The VDU that a VduCp is bound to."""
+    bound = [requirement.get("virtual_binding") for requirement in cp.get("requirements", ())]
+    # Short and extended notation of TOSCA's requirement assignments.
+    found = [b["node"] if isinstance(b, Mapping) else b for b in bound if b]
+    return str(found[0]) if found else ""
 
 
 def _aspects(vnfd: Mapping[str, Any]) -> frozenset[str]:

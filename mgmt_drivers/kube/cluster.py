@@ -19,6 +19,14 @@ _FEWEST_BALANCED_MASTERS = 3  # fewer have no quorum without one of them
 
 
 @dataclass(frozen=True)
+class StorageServer:
+    """Its machine, and the ids of its Cinder volumes by their names in the BaseHOT."""
+
+    node: Node
+    volumes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Topology:
     """The machines' roles and the address of the cluster.
 
@@ -31,6 +39,7 @@ class Topology:
     address: str
     public: str
     virtual: bool
+    storage: StorageServer | None = None
 
     @property
     def port(self) -> int:
@@ -39,6 +48,11 @@ class Topology:
     @property
     def nodes(self) -> tuple[Node, ...]:
         return self.masters + self.workers
+
+    @property
+    def machines(self) -> tuple[Node, ...]:
+        """The nodes, and the storage server if there is one."""
+        return (*self.nodes, self.storage.node) if self.storage else self.nodes
 
 
 def group_of(node: Node, params: KubernetesParams) -> NodeGroup:
@@ -58,7 +72,9 @@ def topology(params: KubernetesParams, inventory: Inventory) -> Topology:
 
     :raises InventoryError: when they cannot make a cluster
     """
-    masters = tuple(n for n in inventory.nodes if group_of(n, params) is params.master)
+    storage = _storage_server(params, inventory)
+    nodes = [n for n in inventory.nodes if storage is None or n != storage.node]
+    masters = tuple(n for n in nodes if group_of(n, params) is params.master)
     if not masters:
         raise InventoryError(f"no machine has the CP {params.master.nic_cp_name} of a master")
     virtual = params.cluster_cp_name in inventory.shared
@@ -83,11 +99,26 @@ def topology(params: KubernetesParams, inventory: Inventory) -> Topology:
     fip = params.cluster_fip_name
     return Topology(
         masters=masters,
-        workers=tuple(n for n in inventory.nodes if n not in masters),
+        workers=tuple(n for n in nodes if n not in masters),
         address=cluster_address,
         public=address(fip) if fip else cluster_address,
         virtual=virtual,
+        storage=storage,
     )
+
+
+def _storage_server(params: KubernetesParams, inventory: Inventory) -> StorageServer | None:
+    if params.storage is None:
+        return None
+    cp = params.storage.ssh_cp_name
+    found = [node for node in inventory.nodes if cp in node.addresses]
+    if len(found) != 1:
+        raise InventoryError(f"{len(found)} machines have the CP {cp} of the storage server")
+    names = [volume.resource for volume in params.storage.volumes]
+    lacking = [name for name in names if not inventory.volumes.get(name)]
+    if lacking:
+        raise InventoryError(f"Heat shows no Cinder volume {', '.join(lacking)}")
+    return StorageServer(found[0], {name: inventory.volumes[name] for name in names})
 
 
 @dataclass(frozen=True)
@@ -141,7 +172,8 @@ class Cluster:
 
     ``joining`` are the machines that are to become nodes, ``leaving`` those
     that are to be nodes no more; ``hosts`` are the machines the operation has
-    logged in to. ``members`` names the masters on which kubeadm has ended well.
+    logged in to. ``storage`` is the storage server when it comes or goes.
+    ``members`` names the masters on which kubeadm has ended well.
     ``marks`` are those of nodes that were lost, by VNFC.
 
     ``lock`` is held to give the first invitation, ``control_plane`` while a
@@ -154,6 +186,7 @@ class Cluster:
     hosts: Sequence[Host]
     joining: Sequence[Node] = ()
     leaving: Sequence[Node] = ()
+    storage: StorageServer | None = None
     marks: dict[str, Marks] = field(default_factory=dict)
     members: set[str] = field(default_factory=set)
     invitation: Invitation | None = None

@@ -1,21 +1,22 @@
 """The parameter ``k8s_cluster_installation_param``."""
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from mgmt_drivers.kube import series
-from mgmt_drivers.package import address_names
+from mgmt_drivers.package import address_names, volume_names
+from mgmt_drivers.params.login import SshLogin, read_login
 from mgmt_drivers.params.proxy import Proxy, read_proxy
 from mgmt_drivers.params.reader import Faults, Reader
 from mgmt_drivers.params.registries import NAME as REGISTRIES
 from mgmt_drivers.params.registries import Registry, read_registries
+from mgmt_drivers.params.storage import Storage, read_storage
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.ssh import keys
 
 NAME = "k8s_cluster_installation_param"
 DEFAULT_POD_CIDR = "192.168.0.0/16"
@@ -36,9 +37,7 @@ class NodeGroup:
 
     ssh_cp_name: str
     nic_cp_name: str
-    username: str
-    password: Secret | None
-    private_key: Secret | None
+    login: SshLogin
 
 
 @dataclass(frozen=True)
@@ -90,6 +89,7 @@ class KubernetesParams:
     container_runtime: str = CONTAINERD
     cni_manifest: Path | None = None
     private_registries: tuple[Registry, ...] = ()
+    storage: Storage | None = None
 
     @property
     def registries(self) -> tuple[Registry, ...]:
@@ -108,8 +108,9 @@ class KubernetesParams:
 
     def secrets(self) -> Iterator[Secret]:
         """Every secret in here, for masking what machines print."""
-        for group in (self.master, self.worker):
-            yield from filter(None, (group.password, group.private_key))
+        for group in (self.master, self.worker, self.storage):
+            if group:
+                yield from group.login.secrets()
         if self.proxy:
             yield from filter(None, (self.proxy.http, self.proxy.https))
         for login in (registry.login for registry in self.registries):
@@ -133,7 +134,7 @@ def read_params(request: LcmRequest) -> KubernetesParams:
 
 
 def _read(reader: Reader, request: LcmRequest) -> KubernetesParams:
-    cps = request.cps | address_names(request.package, request.flavour)
+    cps = {*request.cps, *address_names(request.package, request.flavour)}
     # An empty object stands for a missing one: what it lacks is a fault each.
     master = reader.required_section("master_node")
     worker = reader.required_section("worker_node")
@@ -143,8 +144,8 @@ def _read(reader: Reader, request: LcmRequest) -> KubernetesParams:
         vim_name=_read_vim_name(reader),
         master=_read_group(master, request, cps),
         worker=_read_group(worker, request, cps),
-        cluster_cp_name=_cp(master, "cluster_cp_name", cps),
-        cluster_fip_name=_optional_cp(master, "cluster_fip_name", cps),
+        cluster_cp_name=master.one_of("cluster_cp_name", cps, "CP"),
+        cluster_fip_name=_read_floating_ip(master, cps),
         pod_cidr=master.network("pod_cidr", DEFAULT_POD_CIDR),
         service_cidr=master.network("cluster_cidr", DEFAULT_SERVICE_CIDR),
         proxy=read_proxy(reader.section("proxy"), of_cluster=True),
@@ -154,58 +155,40 @@ def _read(reader: Reader, request: LcmRequest) -> KubernetesParams:
         container_runtime=_read_runtime(reader, version),
         cni_manifest=_read_manifest(reader, "cni_manifest_path", request.package),
         private_registries=read_registries(reader, request.package),
+        storage=_read_storage(reader, request, cps),
     )
     for section in (master, worker, reader):
         section.end()
     _check_networks(params, master)
     _check_image_repository(params, reader)
+    _check_machines(params, request, reader)
     if params.master.nic_cp_name and params.master.nic_cp_name == params.worker.nic_cp_name:
         worker.fault("nic_cp_name", "must be another CP than that of master_node")
     return params
 
 
-def _read_group(reader: Reader, request: LcmRequest, cps: frozenset[str]) -> NodeGroup:
+def _read_group(reader: Reader, request: LcmRequest, cps: Collection[str]) -> NodeGroup:
     aspect = reader.optional_text("aspect_id")
     if aspect and aspect not in request.aspects:
         known = ", ".join(sorted(request.aspects)) or "none"
         reader.fault("aspect_id", f"the VNFD has no scaling aspect {aspect}; it has: {known}")
-    private_key = _read_private_key(reader)
     return NodeGroup(
-        ssh_cp_name=_cp(reader, "ssh_cp_name", cps),
-        nic_cp_name=_cp(reader, "nic_cp_name", cps),
-        username=reader.text("username"),
-        password=_read_password(reader, needed=private_key is None),
-        private_key=private_key,
+        ssh_cp_name=reader.one_of("ssh_cp_name", cps, "CP"),
+        nic_cp_name=reader.one_of("nic_cp_name", cps, "CP"),
+        login=read_login(reader),
     )
 
 
-def _read_password(reader: Reader, needed: bool) -> Secret | None:
-    """The password; with a private key it is for sudo, and may be left out."""
-    given = reader.has("password")
-    return reader.secret("password") if given or needed else None
+def _read_storage(
+    reader: Reader, request: LcmRequest, cps: Collection[str]
+) -> Storage | None:
+    volumes = volume_names(request.package, request.flavour)
+    return read_storage(reader, request.package, cps, volumes)
 
 
-def _read_private_key(reader: Reader) -> Secret | None:
-    if not reader.has("private_key"):
-        return None
-    key = Secret(reader.text("private_key"))
-    try:
-        keys.load(key)
-    except ValueError as error:
-        reader.fault("private_key", str(error))
-    return key
-
-
-def _cp(reader: Reader, key: str, cps: frozenset[str]) -> str:
-    name = reader.text(key)
-    if name and name not in cps:
-        known = ", ".join(sorted(cps)) or "none"
-        reader.fault(key, f"neither VNFD nor BaseHOT has a CP {name}; they have: {known}")
-    return name
-
-
-def _optional_cp(reader: Reader, key: str, cps: frozenset[str]) -> str | None:
-    return _cp(reader, key, cps) if reader.has(key) else None
+def _read_floating_ip(reader: Reader, cps: Collection[str]) -> str | None:
+    key = "cluster_fip_name"
+    return reader.one_of(key, cps, "CP") if reader.has(key) else None
 
 
 def _required_file(reader: Reader, key: str, package: Path) -> Path:
@@ -268,6 +251,21 @@ def _read_image_repository(reader: Reader) -> ImageRepository | None:
             "registry speaks plain HTTP",
         )
     return ImageRepository(reference, plain_http=scheme == "http")
+
+
+def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reader) -> None:
+    """Every VDU of the VNFD must be one that the parameters tell of."""
+    if reader.faults.found:  # of which this might be a consequence
+        return
+    known = {params.master.nic_cp_name, params.worker.nic_cp_name}
+    if params.storage:
+        known.add(params.storage.ssh_cp_name)
+    elsewhere = known - set(request.cps)  # named by their floating IPs
+    for vdu in sorted(set(request.cps.values())):
+        cps = sorted(cp for cp, of in request.cps.items() if of == vdu)
+        if not known & set(cps) and not elsewhere:
+            hint = "storage_server" if params.storage is None else "nic_cp_name"
+            reader.fault(hint, f"no parameter names a CP of VDU {vdu}: {', '.join(cps)}")
 
 
 def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:

@@ -78,7 +78,7 @@ def read_params(request: LcmRequest) -> PrivateRegistryParams:
 
 def _read(reader: Reader, request: LcmRequest) -> PrivateRegistryParams:
     params = PrivateRegistryParams(
-        ssh_cp_name=reader.text("ssh_cp_name"),
+        ssh_cp_name=reader.one_of("ssh_cp_name", request.cps, "CP"),
         ssh_username=reader.text("ssh_username"),
         ssh_password=reader.secret("ssh_password"),
         port=reader.port("port_no", DEFAULT_PORT),
@@ -88,10 +88,6 @@ def _read(reader: Reader, request: LcmRequest) -> PrivateRegistryParams:
         htpasswd=_read_htpasswd(reader, request.package),
     )
     reader.end()
-    cp = params.ssh_cp_name
-    if cp and cp not in request.cps:
-        known = ", ".join(sorted(request.cps)) or "none"
-        reader.fault("ssh_cp_name", f"the VNFD has no CP {cp}; it has: {known}")
     return params
 
 

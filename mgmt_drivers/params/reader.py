@@ -1,7 +1,7 @@
 """Reading untrusted values: every fault is noted with its path, none stops the reading."""
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -68,11 +68,11 @@ class Reader:
             section.usable = False
         return section
 
-    def sections(self, key: str) -> "list[Reader]":
-        """The objects of the list below ``key``; none where it is left out."""
-        if not self.has(key):
-            return []
-        values = self._values[key]
+    def sections(self, key: str, at_least_one: bool = False) -> "list[Reader]":
+        """The objects of the list below ``key``; none where it is left out, if it may be."""
+        values = self._values[key] if self.has(key) else []
+        if at_least_one and values == []:
+            self.fault(key, "must be a list with at least one object")
         if not isinstance(values, list):
             self.fault(key, f"must be a list of objects, not {_kind(values)}")
             return []
@@ -105,6 +105,14 @@ class Reader:
             self.fault(key, "must not hold line breaks or NUL characters")
         return Secret(value)
 
+    def one_of(self, key: str, known: Collection[str], kind: str) -> str:
+        """The name of something of a ``kind`` that the VNF package has."""
+        name = self.text(key)
+        if name and name not in known:
+            names = ", ".join(sorted(known)) or "none"
+            self.fault(key, f"the VNF package has no {kind} {name}; it has: {names}")
+        return name
+
     def choice(self, key: str, allowed: Sequence[str], default: str) -> str:
         """One of the ``allowed`` words."""
         value = self.text(key) if self.has(key) else default
@@ -113,9 +121,9 @@ class Reader:
             return default
         return value
 
-    def network(self, key: str, default: str) -> ipaddress.IPv4Network:
+    def network(self, key: str, default: str = "") -> ipaddress.IPv4Network:
         """An IPv4 network in CIDR notation; bits beyond its prefix are dropped."""
-        value = self.text(key) if self.has(key) else default
+        value = self.text(key) if self.has(key) or not default else default
         try:
             return ipaddress.IPv4Network(value, strict=False)
         except ValueError:

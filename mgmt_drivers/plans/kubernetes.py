@@ -13,7 +13,7 @@ from mgmt_drivers.phases.kubernetes.grant_vim_access import GrantVimAccess
 from mgmt_drivers.phases.kubernetes.init_control_plane import InitControlPlane
 from mgmt_drivers.phases.kubernetes.install_kubernetes import InstallKubernetes
 from mgmt_drivers.phases.kubernetes.join_nodes import JoinNodes
-from mgmt_drivers.phases.kubernetes.joining import Joining
+from mgmt_drivers.phases.kubernetes.joining import Coming, Joining
 from mgmt_drivers.phases.kubernetes.miss_no_master import MissNoMaster
 from mgmt_drivers.phases.kubernetes.probe_virtual_ip import ProbeVirtualIp
 from mgmt_drivers.phases.kubernetes.prove_control_plane import ProveControlPlane
@@ -25,12 +25,23 @@ from mgmt_drivers.phases.kubernetes.remove_nodes import RemoveNodes
 from mgmt_drivers.phases.kubernetes.restore_marks import RestoreMarks
 from mgmt_drivers.phases.kubernetes.share_pod_network import SharePodNetwork
 from mgmt_drivers.phases.kubernetes.survey_masters import SurveyMasters
+from mgmt_drivers.phases.storage.install_nfs_client import InstallNfsClient
+from mgmt_drivers.phases.storage.mount_volumes import MountVolumes
+from mgmt_drivers.phases.storage.persistent_volumes import (
+    CheckVolumes,
+    RegisterVolumes,
+    RemoveVolumes,
+)
+from mgmt_drivers.phases.storage.serve_nfs import ServeNfs
 from mgmt_drivers.plans.plan import Plan
 
 _PREPARE: Plan = (
-    Joining(CheckPlatform()),
-    Joining(AwaitCloudInit()),
-    Joining(ConfigureProxy(services=("containerd", "docker"))),
+    Coming(CheckPlatform()),
+    Coming(AwaitCloudInit()),
+    Coming(ConfigureProxy(services=("containerd", "docker"))),
+    MountVolumes(),
+    ServeNfs(),
+    Joining(InstallNfsClient()),
     Joining(InstallKubernetes()),
     Joining(ConnectRegistries()),
     Joining(PullImages()),
@@ -42,6 +53,7 @@ _JOIN: Plan = (
     SharePodNetwork(),
     Joining(ConnectPods()),
     AwaitNodes(),
+    RegisterVolumes(),
 )
 
 INSTANTIATE: Plan = (
@@ -61,14 +73,16 @@ SCALE_IN: Plan = (SurveyMasters(), EvacuateNodes(), RemoveNodes())
 # What a scale-out that failed has joined is taken out again.
 UNDO_SCALE_OUT: Plan = (SurveyMasters(), RemoveNodes())
 
-# Masters and workers are about to be replaced. Remove before add: etcd's quorum.
+# Machines are about to be replaced. Remove before add: etcd's quorum.
 HEAL_START: Plan = (
     SurveyMasters(),
     CheckQuorum(),
+    CheckVolumes(),
     RememberMarks(),
     EvacuateNodes(),
     RemoveEtcdMembers(),
     RemoveNodes(),
+    RemoveVolumes(),
     BalanceApi(),
     ReleaseVirtualIp(),
 )

@@ -7,6 +7,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.kube.cluster import Cluster, topology
 from mgmt_drivers.params.kubernetes import KubernetesParams, NodeGroup, PackageRepository
+from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.fakes import FakeSession
 
@@ -22,11 +23,11 @@ def node(role: str, number: int) -> Node:
 
 
 def params(**changes: Any) -> KubernetesParams:
-    password = Secret("hidden")
+    login = SshLogin("ubuntu", Secret("hidden"))
     values: dict[str, Any] = {
         "script": Path(__file__),
-        "master": NodeGroup(MASTER_CP, MASTER_CP, "ubuntu", password, None),
-        "worker": NodeGroup(WORKER_CP, WORKER_CP, "ubuntu", password, None),
+        "master": NodeGroup(MASTER_CP, MASTER_CP, login),
+        "worker": NodeGroup(WORKER_CP, WORKER_CP, login),
         "cluster_cp_name": MASTER_CP,
         "package_repository": PackageRepository("http://mirror/apt/"),
         "version": "1.20.2",

@@ -111,7 +111,7 @@ class SimulatedClusterTest(unittest.TestCase):
             for m in self.world.machines.values()
         ]
         return LcmRequest(
-            "test", "vnf-1", Path(), frozenset(), {}, vnfcs=tuple(vnfcs),
+            "test", "vnf-1", Path(), {}, {}, vnfcs=tuple(vnfcs),
             targets=frozenset(targets), vim=access,
         )
 

@@ -7,13 +7,16 @@ from typing import Any
 
 from mgmt_drivers import inventory, request
 from mgmt_drivers.errors import InventoryError
-from mgmt_drivers.inventory import Address
+from mgmt_drivers.inventory import Address, Contents
 
 VNFD = {
     "topology_template": {
         "node_templates": {
             "VNF": {"type": "some.VNF"},
-            "CP1": {"type": "tosca.nodes.nfv.VduCp"},
+            "CP1": {
+                "type": "tosca.nodes.nfv.VduCp",
+                "requirements": [{"virtual_link": {}}, {"virtual_binding": "VDU1"}],
+            },
         }
     }
 }
@@ -33,14 +36,16 @@ def vnf_instance() -> Any:
 class Stacks:
     """Heat with two stacks of addresses."""
 
-    def addresses(self, stack_id: str) -> list[Address]:
+    def contents(self, stack_id: str) -> Contents:
         stacks = {
-            "stack-1": [Address("VIP", "192.0.2.9", "")],
-            "nested": [
-                Address("CP1", "192.0.2.1", "server-1"),
-                Address("FIP1", "203.0.113.1", "server-1"),
-                Address("CP2", "192.0.2.2", "server-2"),
-            ],
+            "stack-1": Contents([Address("VIP", "192.0.2.9", "")], {"volume": "id-1"}),
+            "nested": Contents(
+                [
+                    Address("CP1", "192.0.2.1", "server-1"),
+                    Address("FIP1", "203.0.113.1", "server-1"),
+                    Address("CP2", "192.0.2.2", "server-2"),
+                ]
+            ),
         }
         return stacks[stack_id]
 
@@ -53,7 +58,7 @@ class InventoryTest(unittest.TestCase):
     def test_request(self) -> None:
         built = self.build()
         self.assertEqual("stack-1", built.stack_id)
-        self.assertEqual(frozenset({"CP1"}), built.cps)
+        self.assertEqual({"CP1": "VDU1"}, built.cps)
         self.assertEqual((request.Vnfc("vnfc-1", "VDU1", "server-1", "nested"),), built.vnfcs)
         self.assertNotIn("hidden", repr(built))
 
@@ -70,6 +75,7 @@ class InventoryTest(unittest.TestCase):
         self.assertEqual({"CP1": "192.0.2.1", "FIP1": "203.0.113.1"}, node.addresses)
         self.assertEqual("VDU1 (VNFC vnfc-1, 192.0.2.1, 203.0.113.1)", str(node))
         self.assertEqual({"VIP": "192.0.2.9"}, found.shared)
+        self.assertEqual({"volume": "id-1"}, found.volumes)
         with self.assertRaisesRegex(InventoryError, "at CP CP9; its CPs in Heat: CP1, FIP1"):
             node.address("CP9")
 

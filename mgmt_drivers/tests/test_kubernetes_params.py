@@ -31,6 +31,7 @@ class ParamsTest(unittest.TestCase):
         (self.package / "BaseHOT/complex/top.yaml").write_text(_HOT)
         for name in ("install.sh", "key.asc", "text.yaml"):
             (self.package / name).write_text("some text")
+        self.more_cps: dict[str, str] = {}
         (self.package / "cni.yaml").write_text("kind: A\n---\nkind: B\n")
 
     def values(self) -> dict[str, Any]:
@@ -47,7 +48,7 @@ class ParamsTest(unittest.TestCase):
             operation="instantiate",
             vnf_instance_id="vnf-1",
             package=self.package,
-            cps=frozenset({"CP1", "CP2"}),
+            cps={"CP1": "masterNode", "CP2": "workerNode", **self.more_cps},
             aspects=frozenset({"masters"}),
             flavour="complex",
             additional_params={"k8s_cluster_installation_param": values},
@@ -102,10 +103,17 @@ class ParamsTest(unittest.TestCase):
         del values["worker_node"]["password"]
         values["worker_node"]["private_key"] = text.getvalue()
         found = self.read(values)
-        self.assertIsNone(found.worker.password)
+        self.assertIsNone(found.worker.login.password)
         self.assertIn(text.getvalue(), [secret.reveal() for secret in found.secrets()])
         values["worker_node"]["private_key"] = "no key"
         self.assertIn("worker_node.private_key: not an SSH", self.faults(values)[0])
+
+    def test_every_vdu_must_be_told_of(self) -> None:
+        self.more_cps = {"CP3": "storage", "CP4": "storage"}
+        self.assertEqual(
+            ["storage_server: no parameter names a CP of VDU storage: CP3, CP4"],
+            self.faults(self.values()),
+        )
 
     def test_all_faults_together(self) -> None:
         values = self.values()

@@ -50,7 +50,7 @@ class NodesTest(SimulatedClusterTest):
 
     def test_masters_are_not_scaled(self) -> None:
         for operation in (kubernetes.scale_in, kubernetes.scale_out):
-            with self.assertRaisesRegex(MgmtDriverError, "masters cannot be scaled"):
+            with self.assertRaisesRegex(MgmtDriverError, "only workers can be scaled"):
                 operation(self.request(*self.ids(MASTERS[0])), self.surroundings())
         self.assert_whole(3, 2)
 

@@ -44,7 +44,7 @@ class ParamsTest(unittest.TestCase):
 
     def read_all(self, additional_params: dict[str, Any]) -> PrivateRegistryParams:
         request = LcmRequest(
-            "instantiate", "vnf-1", self.package, frozenset({"CP1"}), additional_params
+            "instantiate", "vnf-1", self.package, {"CP1": "VDU1"}, additional_params
         )
         return read_params(request)
 
@@ -76,7 +76,7 @@ class ParamsTest(unittest.TestCase):
         self.write("bad.htpasswd", "user:{SHA}abc\n")
         cases: list[tuple[dict[str, Any], str, str]] = [
             ({"ssh_cp_name": ...}, "ssh_cp_name", "missing"),
-            ({"ssh_cp_name": "CP2"}, "ssh_cp_name", "the VNFD has no CP CP2; it has: CP1"),
+            ({"ssh_cp_name": "CP2"}, "ssh_cp_name", "the VNF package has no CP CP2; it has: CP1"),
             ({"ssh_username": 7}, "ssh_username", "not a number"),
             ({"ssh_username": ""}, "ssh_username", "not an empty string"),
             ({"ssh_password": "a\nb"}, "ssh_password", "line breaks"),

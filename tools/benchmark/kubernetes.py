@@ -31,6 +31,7 @@ from mgmt_drivers.params.kubernetes import (
     NodeGroup,
     PackageRepository,
 )
+from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.phases.kubernetes.await_nodes import AwaitNodes
 from mgmt_drivers.phases.kubernetes.balance_api import BalanceApi
 from mgmt_drivers.phases.kubernetes.connect_pods import ConnectPods
@@ -87,11 +88,11 @@ def _registry() -> Iterator[str]:
 
 def _params(registry: str) -> KubernetesParams:
     (key,) = source.repository_key().values()
-    password = Secret(CONFIG.password)
+    login = SshLogin(CONFIG.username, Secret(CONFIG.password))
     return KubernetesParams(
         script=_SCRIPT,
-        master=NodeGroup(_MASTER_CP, _MASTER_CP, CONFIG.username, password, None),
-        worker=NodeGroup(_WORKER_CP, _WORKER_CP, CONFIG.username, password, None),
+        master=NodeGroup(_MASTER_CP, _MASTER_CP, login),
+        worker=NodeGroup(_WORKER_CP, _WORKER_CP, login),
         cluster_cp_name=_VIP_CP,
         package_repository=PackageRepository(f"{CONFIG.kubernetes_mirror}/apt/", key),
         version=CONFIG.kubernetes_version,
@@ -162,7 +163,7 @@ class Bench:
 def _connect(node: Node, params: KubernetesParams) -> Session:
     group = group_of(node, params)
     address = node.address(group.ssh_cp_name)
-    endpoint = Endpoint(address, group.username, group.password, node.server_id)
+    endpoint = Endpoint(address, group.login.username, group.login.password, node.server_id)
     return connect(endpoint, HostKeys(), Masker(params.secrets()))
 
 

@@ -1,4 +1,4 @@
-"""Confines a phase to the machines that are to become nodes."""
+"""Confine a phase to the machines that an operation is to make something of."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ class Joining(Phase[Cluster]):
         self._inside = inside
 
     def needed(self, host: Host, context: Cluster) -> bool:
-        return host.node in context.joining and self._inside.needed(host, context)
+        return self._concerns(host, context) and self._inside.needed(host, context)
 
     def apply(self, host: Host, context: Cluster) -> None:
         self._inside.apply(host, context)
@@ -26,3 +26,14 @@ class Joining(Phase[Cluster]):
     def around(self, context: Cluster) -> Iterator[None]:
         with self._inside.around(context):
             yield
+
+    def _concerns(self, host: Host, context: Cluster) -> bool:
+        return host.node in context.joining
+
+
+class Coming(Joining):
+    """Also on a storage server that has come."""
+
+    def _concerns(self, host: Host, context: Cluster) -> bool:
+        is_storage = context.storage is not None and host.node == context.storage.node
+        return is_storage or super()._concerns(host, context)

@@ -1,0 +1,104 @@
+"""Disks of a machine that are Cinder volumes, and the file systems on them."""
+
+from dataclasses import dataclass
+
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host import blocks, files
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.ssh import wait
+
+_FSTAB = "/etc/fstab"
+_ATTACH_LIMIT = 120.0  # seconds for a volume to be seen
+_FORMAT_LIMIT = 900.0  # seconds
+_BLANK = 2  # blkid's exit status where it finds nothing
+# What hypervisors show of a volume's id: virtio's serial numbers have 20 characters.
+_SHOWN = 20
+_FIND = """
+for link in /dev/disk/by-id/*"$1"*; do
+    case $link in *-part[0-9]*) continue ;; esac
+    [ ! -e "$link" ] || { echo "$link"; exit; }
+done
+exit 1
+"""
+
+
+class NotBlank(MgmtDriverError):
+    """A volume holds something that must not be overwritten."""
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A file system, by its UUID, and where it is mounted."""
+
+    uuid: str
+    point: str
+
+
+def find(host: Host, volume_id: str) -> str:
+    """The device of a volume, which may still be about to appear.
+
+    :raises WaitTimeout: when the machine does not see it
+    """
+
+    def seen() -> str:
+        found = host.ask("sh", "-c", _FIND, "sh", volume_id[:_SHOWN])
+        if not found.ok:
+            raise wait.NotYet("no such disk in /dev/disk/by-id")
+        return found.stdout.strip()
+
+    return wait.until(seen, _ATTACH_LIMIT, f"the disk of volume {volume_id}")
+
+
+def uuid_of(host: Host, device: str) -> str | None:
+    """UUID of the ext4 file system on a device; None where it is blank.
+
+    :raises NotBlank: when it holds something else
+    """
+    seen = host.ask("blkid", "--probe", "--output", "export", device)
+    if seen.status == _BLANK:
+        return None
+    pairs = dict(line.split("=", 1) for line in seen.stdout.splitlines() if "=" in line)
+    if pairs.get("TYPE") != "ext4" or "UUID" not in pairs:
+        what = pairs.get("TYPE") or pairs.get("PTTYPE") or seen.stderr.strip() or "something"
+        raise NotBlank(
+            f"{device} holds {what}, not ext4: only a blank volume is formatted. Attach another, "
+            "or empty it (wipefs)"
+        )
+    return pairs["UUID"]
+
+
+def ensure_ext4(host: Host, device: str) -> str:
+    """Make a file system on a blank device, and on no other; returns its UUID."""
+    # mke2fs writes what blkid looks for at its very end: one broken off left it blank.
+    if uuid_of(host, device) is None:
+        host.sudo("mkfs.ext4", "-q", device, timeout=_FORMAT_LIMIT)
+    uuid = uuid_of(host, device)
+    assert uuid
+    return uuid
+
+
+def is_mounted(host: Host, mount: Mount) -> bool:
+    """Whether this very file system is mounted there.
+
+    :raises MgmtDriverError: when another one is
+    """
+    words = ("--noheadings", "--output", "UUID", "--mountpoint", mount.point)
+    seen = host.ask("findmnt", *words).stdout.split()
+    if seen and mount.uuid not in seen:
+        raise MgmtDriverError(f"{mount.point} is a mount point already, of file system {seen[0]}")
+    return bool(seen)
+
+
+def mount_for_good(host: Host, mounts: list[Mount], before: str) -> None:
+    """Mount file systems, now and at each boot, then before a unit starts.
+
+    One that is missing at boot holds nothing up.
+    """
+    options = f"defaults,nofail,x-systemd.before={before}"
+    lines = "".join(f"UUID={m.uuid} {m.point} ext4 {options} 0 2\n" for m in mounts)
+    files.write(host, _FSTAB, blocks.replaced(files.read(host, _FSTAB), lines))
+    host.sudo("systemctl", "daemon-reload")
+    for mount in mounts:
+        if not is_mounted(host, mount):
+            host.sudo("mkdir", "--parents", mount.point)
+            host.sudo("mount", mount.point)

@@ -1,0 +1,139 @@
+"""PersistentVolumes that the driver registers, and who uses them."""
+
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import kubectl
+from mgmt_drivers.ssh import wait
+
+# By which ours are told from others of the same name.
+_LABEL = ("app.kubernetes.io/managed-by", "tacker-mgmt-drivers")
+_LIMIT = 120.0  # seconds for a volume to be available
+# Phases of a PersistentVolume (Kubernetes API reference) in which it belongs to a claim.
+_TAKEN = ("Bound", "Released", "Failed")
+_GOOD = ("Available", "Bound")
+
+Volume = Mapping[str, Any]  # a PersistentVolume as the API takes it
+
+
+class NotOurs(MgmtDriverError):
+    """Somebody else's PersistentVolume has the name of one of ours."""
+
+
+class InUse(MgmtDriverError):
+    """PersistentVolumes that cannot go."""
+
+
+def at(volume: Volume, server: str) -> Volume:
+    """The volume on an NFS server of that address, marked as ours."""
+    placed: dict[str, Any] = copy.deepcopy(dict(volume))
+    placed["spec"]["nfs"]["server"] = server
+    metadata = placed["metadata"]
+    metadata["labels"] = {**(metadata.get("labels") or {}), _LABEL[0]: _LABEL[1]}
+    return placed
+
+
+def missing(host: Host, wanted: Iterable[Volume]) -> list[Volume]:
+    """Those that the cluster has not, or at another address.
+
+    :raises NotOurs: when somebody else's has the name of one
+    """
+    found = _registered(host)
+    taken = [name for name in map(_name, wanted) if name in found and not _is_ours(found[name])]
+    if taken:
+        raise NotOurs(
+            f"the cluster has PersistentVolumes of other people's by these names: "
+            f"{', '.join(taken)}. Delete them, or choose other names"
+        )
+    return [volume for volume in wanted if not _is_same(volume, found.get(_name(volume)))]
+
+
+def register(host: Host, wanted: Iterable[Volume]) -> None:
+    """Make the cluster have them; one at another address is replaced, unless it is in use."""
+    names = [_name(volume) for volume in wanted]
+    remove(host, names)
+    kubectl.apply(host, json.dumps({"apiVersion": "v1", "kind": "List", "items": [*wanted]}))
+
+    def good() -> None:
+        found = _registered(host)
+        lacking = {n: _phase(found[n]) if n in found else "not there" for n in names}
+        lacking = {name: phase for name, phase in lacking.items() if phase not in _GOOD}
+        if lacking:
+            raise wait.NotYet(str(lacking))
+
+    wait.until(good, _LIMIT, "PersistentVolumes to be available")
+
+
+def check_free(host: Host, names: Iterable[str]) -> None:
+    """:raises InUse: naming volumes, claims and pods"""
+    found = _registered(host)
+    claims = kubectl.get(host, "persistentvolumeclaims", "--all-namespaces")["items"]
+    pods = kubectl.get(host, "pods", "--all-namespaces")["items"]
+    ours = [found[name] for name in names if name in found and _is_ours(found[name])]
+    used = [use for volume in ours for use in _uses(volume, claims, pods)]
+    if used:
+        raise InUse("; ".join(used))
+
+
+def remove(host: Host, names: Iterable[str]) -> None:
+    """Delete those of them that are ours.
+
+    :raises InUse: when one is in use
+    """
+    found = _registered(host)
+    ours = [name for name in names if name in found and _is_ours(found[name])]
+    if ours:
+        check_free(host, ours)
+    for name in ours:
+        kubectl.delete(host, "persistentvolume", name)
+
+
+def _uses(volume: Volume, claims: list[Volume], pods: list[Volume]) -> list[str]:
+    name = _name(volume)
+    reference = volume["spec"].get("claimRef")
+    holders = {(c["metadata"]["namespace"], _name(c)) for c in claims
+               if c["spec"].get("volumeName") == name}
+    if reference:
+        holders.add((reference["namespace"], reference["name"]))
+    if not holders and _phase(volume) not in _TAKEN:
+        return []
+    users = [f"{pod['metadata']['namespace']}/{_name(pod)}" for pod in pods
+             if _claims_of(pod) & holders]
+    told = ", ".join("/".join(holder) for holder in sorted(holders)) or "none"
+    return [
+        f"{name} is {_phase(volume)}, claim: {told}, pods: {', '.join(sorted(users)) or 'none'}"
+    ]
+
+
+def _claims_of(pod: Volume) -> set[tuple[str, str]]:
+    namespace = pod["metadata"]["namespace"]
+    sources = (volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or ())
+    return {(namespace, source["claimName"]) for source in sources if source}
+
+
+def _registered(host: Host) -> dict[str, Volume]:
+    """The cluster's, by name."""
+    return {_name(item): item for item in kubectl.get(host, "persistentvolumes")["items"]}
+
+
+def _is_ours(volume: Volume) -> bool:
+    return (volume["metadata"].get("labels") or {}).get(_LABEL[0]) == _LABEL[1]
+
+
+def _is_same(wanted: Volume, found: Volume | None) -> bool:
+    if found is None:
+        return False
+    mine, theirs = wanted["spec"]["nfs"], found["spec"].get("nfs", {})
+    return (mine["server"], mine["path"]) == (theirs.get("server"), theirs.get("path"))
+
+
+def _phase(volume: Volume) -> str:
+    return str(volume.get("status", {}).get("phase", "Pending"))
+
+
+def _name(thing: Volume) -> str:
+    return str(thing["metadata"]["name"])

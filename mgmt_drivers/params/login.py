@@ -1,0 +1,42 @@
+"""How machines are logged in to by SSH, the same in every group of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mgmt_drivers.params.reader import Reader
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh import keys
+
+
+@dataclass(frozen=True)
+class SshLogin:
+    """A user with a password or a private key; beside the key, the password is for sudo."""
+
+    username: str
+    password: Secret | None
+    private_key: Secret | None = None
+
+    def secrets(self) -> Iterator[Secret]:
+        yield from filter(None, (self.password, self.private_key))
+
+
+def read_login(reader: Reader) -> SshLogin:
+    """Read ``username``, ``password`` and ``private_key``."""
+    private_key = _read_private_key(reader)
+    needed = private_key is None or reader.has("password")
+    return SshLogin(
+        username=reader.text("username"),
+        password=reader.secret("password") if needed else None,
+        private_key=private_key,
+    )
+
+
+def _read_private_key(reader: Reader) -> Secret | None:
+    if not reader.has("private_key"):
+        return None
+    key = Secret(reader.text("private_key"))
+    try:
+        keys.load(key)
+    except ValueError as error:
+        reader.fault("private_key", str(error))
+    return key

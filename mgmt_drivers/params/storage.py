@@ -1,0 +1,202 @@
+"""The parameters ``storage_server`` and ``pv_registration_params``."""
+
+import ipaddress
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mgmt_drivers.params.login import SshLogin, read_login
+from mgmt_drivers.params.reader import Reader
+
+VOLUMES, EXPORTS = "cinder_volume_setup_params", "nfs_server_setup_params"
+_MANIFESTS = "pv_registration_params"
+_PATH = re.compile(r"(/[A-Za-z0-9._-]+)+")
+# Folders of the system's own, which a volume would hide.
+_SYSTEM = {
+    f"/{name}"
+    for name in ("bin", "boot", "dev", "etc", "home", "lib", "lib64", "proc", "root", "run",
+                 "sbin", "sys", "tmp", "usr", "var")
+}
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A Cinder volume: its resource in the BaseHOT, and the folder where it is mounted."""
+
+    resource: str
+    mount_point: str
+
+
+@dataclass(frozen=True)
+class Export:
+    """A folder of a volume, and the network whose machines may mount it."""
+
+    folder: str
+    network: ipaddress.IPv4Network
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """PersistentVolumes, as the API takes them; ``server_cp`` has the NFS server's address."""
+
+    volumes: tuple[Mapping[str, Any], ...]
+    server_cp: str
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The storage server; ``manifests`` are registered in the cluster."""
+
+    ssh_cp_name: str
+    login: SshLogin
+    volumes: tuple[Volume, ...]
+    exports: tuple[Export, ...]
+    manifests: tuple[Manifest, ...] = ()
+
+    def volume_of(self, export: Export) -> Volume:
+        """The volume in which an export lies."""
+        return next(v for v in self.volumes if _inside(export.folder, v.mount_point))
+
+
+def read_storage(
+    reader: Reader, package: Path, cps: Collection[str], volumes: Collection[str]
+) -> Storage | None:
+    """Read both parameters; None where there is no storage server.
+
+    :param reader: of the object that holds both
+    :param volumes: names of the Cinder volumes in the BaseHOT
+    """
+    section = reader.section("storage_server")
+    manifests = reader.sections(_MANIFESTS)
+    if section is None:
+        if manifests:
+            reader.fault(_MANIFESTS, "needs a storage_server")
+        return None
+    found = tuple(_read_volumes(section, volumes))
+    exports = tuple(_read_exports(section, found))
+    storage = Storage(
+        ssh_cp_name=section.one_of("ssh_cp_name", cps, "CP"),
+        login=read_login(section),
+        volumes=found,
+        exports=exports,
+        manifests=tuple(_read_manifest(m, package, cps, exports) for m in manifests),
+    )
+    section.end()
+    _check_names(manifests, storage)
+    return storage
+
+
+def _read_volumes(reader: Reader, known: Collection[str]) -> Iterator[Volume]:
+    before: list[Volume] = []
+    for section in reader.sections(VOLUMES, at_least_one=True):
+        volume = Volume(
+            section.one_of("volume_resource_id", known, "Cinder volume"),
+            _read_path(section, "mount_to"),
+        )
+        if volume.mount_point in ("/", *_SYSTEM):
+            section.fault("mount_to", f"{volume.mount_point} belongs to the system")
+        for other in before:
+            if volume.resource and volume.resource == other.resource:
+                section.fault("volume_resource_id", f"{volume.resource} is listed before")
+            if _overlap(volume.mount_point, other.mount_point):
+                section.fault("mount_to", f"overlaps with {other.mount_point}")
+        section.end()
+        before.append(volume)
+    yield from before
+
+
+def _read_exports(reader: Reader, volumes: Collection[Volume]) -> Iterator[Export]:
+    seen: set[Export] = set()
+    for section in reader.sections(EXPORTS, at_least_one=True):
+        folder = _read_path(section, "export_dir")
+        points = [volume.mount_point for volume in volumes]
+        if folder and all(points) and not any(_inside(folder, point) for point in points):
+            section.fault("export_dir", f"lies in none of the volumes: {', '.join(points)}")
+        export = Export(folder, section.network("export_to"))
+        if export in seen:
+            section.fault("export_dir", "is exported to this network before")
+        seen.add(export)
+        section.end()
+        yield export
+
+
+def _read_path(reader: Reader, key: str) -> str:
+    """An absolute path, as fstab and exports can hold it without quotes."""
+    text = reader.text(key)
+    if not text:
+        return ""
+    path = posixpath.normpath(text)
+    if text != "/" and (not _PATH.fullmatch(path) or path != "/" + text.strip("/")):
+        reader.fault(
+            key, "must be an absolute path of letters, digits, dots, dashes and underscores"
+        )
+        return ""
+    return path
+
+
+def _read_manifest(
+    reader: Reader, package: Path, cps: Collection[str], exports: Collection[Export]
+) -> Manifest:
+    path = reader.file("pv_manifest_file_path", package)
+    if path is None and not reader.has("pv_manifest_file_path"):
+        reader.fault("pv_manifest_file_path", "missing")
+    documents = _documents(path) if path else []
+    if path and not documents:
+        reader.fault("pv_manifest_file_path", "is not a file of PersistentVolumes in YAML")
+    for document in documents:
+        fault = _fault_of(document, exports)
+        if fault:
+            reader.fault("pv_manifest_file_path", fault)
+            documents = []
+            break
+    manifest = Manifest(tuple(documents), reader.one_of("nfs_server_cp", cps, "CP"))
+    reader.end()
+    return manifest
+
+
+def _documents(path: Path) -> list[Any]:
+    try:
+        return [doc for doc in yaml.safe_load_all(path.read_text()) if doc is not None]
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return []
+
+
+def _fault_of(document: Any, exports: Collection[Export]) -> str:
+    """What is wrong with a PersistentVolume (Kubernetes API reference); empty if nothing is."""
+    if not isinstance(document, dict) or document.get("kind") != "PersistentVolume":
+        return "holds something else than PersistentVolumes"
+    metadata, spec = document.get("metadata"), document.get("spec")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not name:
+        return "holds a PersistentVolume without metadata.name"
+    nfs = spec.get("nfs") if isinstance(spec, dict) else None
+    path = nfs.get("path") if isinstance(nfs, dict) else None
+    if not isinstance(path, str) or not path:
+        return f"PersistentVolume {name} has no spec.nfs.path"
+    if not any(_inside(posixpath.normpath(path), e.folder) for e in exports if e.folder):
+        return f"PersistentVolume {name}: its spec.nfs.path {path} is not exported"
+    return ""
+
+
+def _check_names(readers: list[Reader], storage: Storage) -> None:
+    names = Counter(v["metadata"]["name"] for m in storage.manifests for v in m.volumes)
+    for reader, manifest in zip(readers, storage.manifests, strict=True):
+        for name in {v["metadata"]["name"] for v in manifest.volumes}:
+            if names[name] > 1:
+                reader.fault(
+                    "pv_manifest_file_path", f"PersistentVolume {name} is there more than once"
+                )
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _overlap(one: str, other: str) -> bool:
+    return bool(one and other) and (_inside(one, other) or _inside(other, one))

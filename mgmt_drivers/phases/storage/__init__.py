@@ -1,0 +1,1 @@
+"""Phases of the storage server, and of the PersistentVolumes that lie on it."""

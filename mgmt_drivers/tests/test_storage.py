@@ -1,0 +1,168 @@
+"""Disks, exports and PersistentVolumes: what is done, and what is left alone."""
+
+import json
+import unittest
+from typing import Any
+
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host import disks, nfs
+from mgmt_drivers.kube import volumes
+from mgmt_drivers.tests.fakes import fake_host
+
+_EXT4 = "DEVNAME=/dev/vdb\nUUID=u-1\nTYPE=ext4\n"
+
+
+class DisksTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.host, self.session = fake_host()
+        self.addCleanup(self.session.assert_done)
+
+    def blkid(self, stdout: str, status: int = 0) -> None:
+        self.session.expect("sudo", "blkid", "--probe", stdout=stdout, status=status)
+
+    def test_a_volume_is_found_by_what_disks_show_of_its_id(self) -> None:
+        self.session.expect("sudo", "sh", "-c", stdout="/dev/disk/by-id/virtio-0123\n")
+        found = disks.find(self.host, "01234567-89ab-cdef-0123-456789abcdef")
+        self.assertEqual("/dev/disk/by-id/virtio-0123", found)
+        self.assertEqual("01234567-89ab-cdef-0", self.session.ran[0][-1])
+
+    def test_only_a_blank_disk_is_formatted(self) -> None:
+        self.blkid("", status=2)
+        self.session.expect("sudo", "mkfs.ext4", "-q", "/dev/vdb")
+        self.blkid(_EXT4)
+        self.assertEqual("u-1", disks.ensure_ext4(self.host, "/dev/vdb"))
+        self.session.ran.clear()
+        self.blkid(_EXT4)
+        self.blkid(_EXT4)
+        self.assertEqual("u-1", disks.ensure_ext4(self.host, "/dev/vdb"))
+        for seen, what in (("TYPE=xfs\nUUID=x\n", "xfs"), ("PTTYPE=gpt\n", "gpt")):
+            self.blkid(seen)
+            with self.assertRaisesRegex(disks.NotBlank, f"/dev/vdb holds {what}, not ext4"):
+                disks.ensure_ext4(self.host, "/dev/vdb")
+        # blkid that fails for another reason says nothing of a blank disk
+        self.session.expect("sudo", "blkid", status=4, stderr="usage")
+        with self.assertRaises(disks.NotBlank):
+            disks.ensure_ext4(self.host, "/dev/vdb")
+
+    def test_what_else_is_mounted_stays(self) -> None:
+        self.session.expect("sudo", "findmnt", stdout="other\n")
+        with self.assertRaisesRegex(MgmtDriverError, "mount point already, of file system other"):
+            disks.is_mounted(self.host, disks.Mount("u-1", "/volume"))
+
+    def test_fstab_keeps_what_it_has(self) -> None:
+        self.session.expect("sudo", "sh", "-c", stdout="/dev/vda / ext4 defaults 0 1\n")
+        self.session.expect("sudo", "sh", "-c", status=1)
+        self.session.expect("sudo", "sh", "-c")
+        self.session.expect("sudo", "systemctl", "daemon-reload")
+        self.session.expect("sudo", "findmnt", status=1)
+        self.session.expect("sudo", "mkdir", "--parents", "/volume")
+        self.session.expect("sudo", "mount", "/volume")
+        disks.mount_for_good(self.host, [disks.Mount("u-1", "/volume")], "nfs-server.service")
+        text = self.session.stdin[2].decode()
+        self.assertTrue(text.startswith("/dev/vda / ext4 defaults 0 1\n# BEGIN"))
+        self.assertIn(
+            "\nUUID=u-1 /volume ext4 defaults,nofail,x-systemd.before=nfs-server.service 0 2\n",
+            text,
+        )
+
+
+class ExportsTest(unittest.TestCase):
+    def test_what_is_not_exported_is_an_error(self) -> None:
+        host, session = fake_host()
+        exports = [nfs.Export("/v/a", "10.0.0.0/24", "/v"), nfs.Export("/v/a", "10.1.0.0/24", "/v")]
+        session.expect("sudo", "mkdir", "--parents", "/v/a")
+        for _ in range(2):
+            session.expect("sudo", "sh", "-c", status=1)
+            session.expect("sudo", "sh", "-c")
+        for words in (("systemctl",), ("systemctl",), ("systemctl",), ("rm",)):
+            session.expect("sudo", *words)
+        session.expect("sudo", "exportfs", "-s", stdout="/v/a  10.0.0.0/24(sync,fsid=1)\n")
+        with self.assertRaisesRegex(MgmtDriverError, "does not export /v/a to 10.1.0.0/24$"):
+            nfs.serve(host, exports)
+        written = session.stdin[4].decode()
+        options = "rw,sync,no_subtree_check,no_root_squash,mountpoint=/v,fsid="
+        self.assertIn(f"/v/a 10.0.0.0/24({options}", written)
+        session.assert_done()
+
+
+class VolumesTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.host, self.session = fake_host()
+        self.addCleanup(self.session.assert_done)
+
+    def get(self, *items: dict[str, Any]) -> None:
+        self.session.expect("sudo", "kubectl", stdout=json.dumps({"items": items}))
+
+    def test_a_volume_of_somebody_else_is_never_touched(self) -> None:
+        theirs = _volume("pv1", server="192.0.2.9", labels={})
+        self.get(theirs)
+        with self.assertRaisesRegex(volumes.NotOurs, "by these names: pv1"):
+            volumes.missing(self.host, [_volume("pv1")])
+        self.get(theirs)
+        volumes.remove(self.host, ["pv1"])
+
+    def test_what_is_missing(self) -> None:
+        self.get(_volume("pv1"), _volume("pv2", server="192.0.2.9"))
+        wanted = [_volume("pv1"), _volume("pv2"), _volume("pv3")]
+        found = volumes.missing(self.host, wanted)
+        self.assertEqual(["pv2", "pv3"], [volume["metadata"]["name"] for volume in found])
+
+    def test_a_volume_at_another_address_is_replaced(self) -> None:
+        self.get(_volume("pv1", server="192.0.2.9"))
+        self.free(_volume("pv1", server="192.0.2.9"))
+        self.session.expect("sudo", "kubectl")  # deleted
+        self.session.expect("sudo", "kubectl")  # applied
+        self.get(_volume("pv1"))
+        volumes.register(self.host, [_volume("pv1")])
+        self.assertIn("delete", self.session.ran[4])
+        applied = json.loads(self.session.stdin[5])
+        self.assertEqual("192.0.2.1", applied["items"][0]["spec"]["nfs"]["server"])
+
+    def test_the_manifest_stays_as_it_is(self) -> None:
+        manifest: Any = {"metadata": {"name": "pv1"}, "spec": {"nfs": {"path": "/v"}}}
+        placed = volumes.at(manifest, "192.0.2.1")
+        self.assertEqual("192.0.2.1", placed["spec"]["nfs"]["server"])
+        self.assertNotIn("server", manifest["spec"]["nfs"])
+
+    def test_users_are_named(self) -> None:
+        claim = {"metadata": {"namespace": "shop", "name": "data"}, "spec": {"volumeName": "pv2"}}
+        pod = {
+            "metadata": {"namespace": "shop", "name": "web-1"},
+            "spec": {"volumes": [{"persistentVolumeClaim": {"claimName": "data"}}, {}]},
+        }
+        released = _volume("pv3", phase="Released", claim=("shop", "gone"))
+        self.free(
+            _volume("pv1"), _volume("pv2"), released, claims=[claim],
+            pods=[pod, {**pod, "metadata": {"namespace": "other", "name": "web-1"}}],
+        )
+        with self.assertRaises(volumes.InUse) as caught:
+            volumes.check_free(self.host, ["pv1", "pv2", "pv3", "pv4"])
+        self.assertEqual(
+            "pv2 is Available, claim: shop/data, pods: shop/web-1; "
+            "pv3 is Released, claim: shop/gone, pods: none",
+            str(caught.exception),
+        )
+
+    def free(self, *found: dict[str, Any], claims: Any = (), pods: Any = ()) -> None:
+        for items in (found, claims, pods):
+            self.get(*items)
+
+
+def _volume(
+    name: str,
+    server: str = "192.0.2.1",
+    labels: dict[str, str] | None = None,
+    phase: str = "Available",
+    claim: tuple[str, str] | None = None,
+) -> dict[str, Any]:
+    ours = {"app.kubernetes.io/managed-by": "tacker-mgmt-drivers"}
+    spec: dict[str, Any] = {"nfs": {"server": server, "path": "/v"}}
+    if claim:
+        spec["claimRef"] = {"namespace": claim[0], "name": claim[1]}
+    return {
+        "metadata": {"name": name, "labels": ours if labels is None else labels},
+        "spec": spec,
+        "status": {"phase": phase},
+    }
+
+

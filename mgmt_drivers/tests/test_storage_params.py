@@ -1,0 +1,145 @@
+"""storage_server and pv_registration_params: what is taken over, and every fault with its path."""
+
+import copy
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers.params.reader import Faults, Reader
+from mgmt_drivers.params.storage import Storage, read_storage
+
+_VOLUME = """
+kind: PersistentVolume
+metadata: {{name: {name}}}
+spec: {{nfs: {{server: replaced, path: {path}}}}}
+---
+"""
+_GOOD = {
+    "storage_server": {
+        "ssh_cp_name": "CP3",
+        "username": "ubuntu",
+        "password": "hidden",
+        "cinder_volume_setup_params": [
+            {"volume_resource_id": "vol1", "mount_to": "/volume"},
+            {"volume_resource_id": "vol2", "mount_to": "/volume2/"},
+        ],
+        "nfs_server_setup_params": [
+            {"export_dir": "/volume/nfs/pv1", "export_to": "10.10.0.0/24"},
+            {"export_dir": "/volume/nfs/pv1", "export_to": "10.11.0.0/24"},
+            {"export_dir": "/volume2", "export_to": "10.10.0.0/24"},
+        ],
+    },
+    "pv_registration_params": [
+        {"pv_manifest_file_path": "one.yaml", "nfs_server_cp": "CP3"},
+        {"pv_manifest_file_path": "two.yaml", "nfs_server_cp": "CP3"},
+    ],
+}
+
+
+class StorageParamsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.package = Path(folder.name)
+        self.write("one.yaml", a="/volume/nfs/pv1", b="/volume/nfs/pv1/sub")
+        self.write("two.yaml", c="/volume2")
+        self.write("away.yaml", d="/volume/nfs/pv10")
+        self.write("again.yaml", c="/volume2")
+        (self.package / "pod.yaml").write_text("kind: Pod\n")
+        (self.package / "text.yaml").write_text("{")
+        (self.package / "no-path.yaml").write_text("kind: PersistentVolume\nmetadata: {name: x}\n")
+
+    def write(self, file: str, **paths: str) -> None:
+        text = "".join(_VOLUME.format(name=name, path=path) for name, path in paths.items())
+        (self.package / file).write_text(text)
+
+    def read(self, values: Any) -> tuple[Storage | None, list[str]]:
+        faults = Faults()
+        reader = Reader(values, "p", faults)
+        found = read_storage(reader, self.package, {"CP3", "CP4"}, {"vol1", "vol2"})
+        return found, [fault.removeprefix("p.") for fault in faults.found]
+
+    def test_what_is_taken_over(self) -> None:
+        found, faults = self.read(_GOOD)
+        self.assertEqual([], faults)
+        assert found
+        self.assertEqual(["/volume", "/volume2"], [v.mount_point for v in found.volumes])
+        self.assertEqual(["vol1", "vol1", "vol2"],
+                         [found.volume_of(e).resource for e in found.exports])
+        names = [[v["metadata"]["name"] for v in m.volumes] for m in found.manifests]
+        self.assertEqual([["a", "b"], ["c"]], names)
+        self.assertNotIn("hidden", repr(found))
+
+    def test_none(self) -> None:
+        self.assertEqual((None, []), self.read({}))
+        without = {**_GOOD, "storage_server": None}
+        self.assertEqual(["pv_registration_params: needs a storage_server"], self.read(without)[1])
+
+    def test_one_fault_each(self) -> None:
+        volume = "storage_server.cinder_volume_setup_params"
+        export = "storage_server.nfs_server_setup_params"
+        manifest = "pv_registration_params"
+        cases: list[tuple[str, Any, str]] = [
+            (f"{volume}.0.volume_resource_id", "vol9", "the VNF package has no Cinder volume vol9"),
+            (f"{volume}.1.volume_resource_id", "vol1", "vol1 is listed before"),
+            (f"{volume}.1.mount_to", "volume2", "must be an absolute path"),
+            (f"{volume}.1.mount_to", "/volume2/../etc", "must be an absolute path"),
+            (f"{volume}.1.mount_to", "/a b", "must be an absolute path"),
+            (f"{volume}.1.size", 3, "unknown parameter"),
+            (f"{export}.0.export_dir", "/volumes/x", "lies in none of the volumes: /volume, /volu"),
+            (f"{export}.1.export_to", "10.10.0.0/24", "is exported to this network before"),
+            (f"{export}.0.export_to", "everybody", "must be an IPv4 network"),
+            (f"{export}.0.export_to", None, "missing"),
+            (f"{manifest}.0.pv_manifest_file_path", "none", "the VNF package has no file none"),
+            (f"{manifest}.0.pv_manifest_file_path", None, "missing"),
+            (f"{manifest}.0.pv_manifest_file_path", "text.yaml", "is not a file of PersistentV"),
+            (f"{manifest}.0.pv_manifest_file_path", "pod.yaml", "holds something else than"),
+            (f"{manifest}.0.pv_manifest_file_path", "no-path.yaml", "PersistentVolume x has no"),
+            (f"{manifest}.0.pv_manifest_file_path", "away.yaml",
+             "PersistentVolume d: its spec.nfs.path /volume/nfs/pv10 is not exported"),
+            (f"{manifest}.0.nfs_server_cp", "CP9", "the VNF package has no CP CP9; it has: CP3"),
+        ]
+        for path, value, words in cases:
+            with self.subTest(path=path, value=value):
+                _, faults = self.read(_changed(path, value))
+                self.assertIn(words, faults[0])
+                where = faults[0].partition(":")[0].replace("[", ".").replace("]", "")
+                key = "export_dir" if "is exported to" in words else path.rpartition(".")[2]
+                self.assertEqual(f"{path.rpartition('.')[0]}.{key}", where)
+                unwanted = [f for f in faults[1:] if "is not exported" not in f]
+                self.assertEqual([], unwanted)
+
+    def test_mount_points(self) -> None:
+        path = "storage_server.cinder_volume_setup_params.1.mount_to"
+        for value, words in (
+            ("/", "belongs to the system"),
+            ("/var", "/var belongs to the system"),
+            ("/volume", "overlaps with /volume"),
+            ("/volume/inner", "overlaps with /volume"),
+        ):
+            self.assertIn(words, self.read(_changed(path, value))[1][0])
+
+    def test_lists_that_are_empty(self) -> None:
+        for key in ("cinder_volume_setup_params", "nfs_server_setup_params"):
+            _, faults = self.read(_changed(f"storage_server.{key}", []))
+            words = f"storage_server.{key}: must be a list with at least one object"
+            self.assertIn(words, faults)
+
+    def test_the_same_name_twice(self) -> None:
+        _, faults = self.read(
+            _changed("pv_registration_params.0.pv_manifest_file_path", "again.yaml")
+        )
+        self.assertEqual(2, len(faults))
+        self.assertIn("PersistentVolume c is there more than once", faults[0])
+
+
+def _changed(path: str, value: Any) -> dict[str, Any]:
+    """The good values with another one at a path of keys and numbers."""
+    values: Any = copy.deepcopy(_GOOD)
+    place = values
+    *steps, last = path.split(".")
+    for step in steps:
+        place = place[int(step)] if step.isdecimal() else place[step]
+    place[last] = value
+    return dict(values)
