@@ -6,46 +6,49 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from tools.csar import contents, drivers, sol001, toscameta, verify
+from tools.csar import contents, drivers, overlay, sol001, toscameta, verify
 from tools.csar.contents import Contents
 from tools.csar.errors import CsarError
 from tools.csar.package import Package, mapping
 
 PACKAGES = Path(__file__).parents[2] / "vnf_packages"
+OVERLAYS = PACKAGES / "overlays"
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
 _SLOW_FROM = 10 << 20  # bytes that take a while to compress
 
 
-def package_folder(name: str) -> Path:
-    """Return the folder of a package given by its path or its name under vnf_packages/.
+def folder_of(name: str, place: Path = PACKAGES) -> Path:
+    """Return the folder of a package or overlay, given by its path or its name in a place.
 
     :raises CsarError: there is no such folder
     """
-    for folder in (Path(name), PACKAGES / name):
+    for folder in (Path(name), place / name):
         if folder.is_dir():
             return folder.resolve()
-    raise CsarError(f"{name}: no such folder, here or in {PACKAGES}")
+    raise CsarError(f"{name}: no such folder, here or in {place}")
 
 
 def build(
     folder: Path,
     csar: Path,
     files: Mapping[str, Path] | None = None,
+    overlays: Sequence[Path] = (),
     say: Callable[[str], None] = print,
 ) -> Path:
     """Write the package in ``folder`` to ``csar``, which appears complete or not at all.
 
     :param files: files to add that are not in the folder, by their name in the CSAR
+    :param overlays: folders to lay over the package
     :param say: gets a line for each step that takes a while
     :raises CsarError: the package has faults, all of which the message lists
     """
-    assembled = assemble(folder, files)
+    assembled = assemble(folder, files, overlays)
     faults = verify.faults(assembled, drivers.registered())
     if faults:
         raise CsarError("\n".join([f"{folder}: not built, put these right:", *map(str, faults)]))
@@ -62,14 +65,19 @@ def build(
     return csar
 
 
-def assemble(folder: Path, files: Mapping[str, Path] | None = None) -> Contents:
+def assemble(
+    folder: Path, files: Mapping[str, Path] | None = None, overlays: Sequence[Path] = ()
+) -> Contents:
     """Return all that goes into the CSAR, bar the blocks of TOSCA.meta.
 
-    That is the package's own files, ``files``, the ETSI types and the drivers named in the VNFD.
+    That is the package's own files with the overlays, ``files``, the ETSI types and the drivers
+    named in the VNFD.
 
-    :raises CsarError: one of ``files`` or the ETSI types cannot be had
+    :raises CsarError: one of ``files`` or the ETSI types cannot be had, or an overlay does not fit
     """
     assembled = contents.of_folder(folder)
+    for folder in overlays:
+        assembled = overlay.lay(assembled, folder)
     for name, path in (files or {}).items():
         if not path.is_file():
             raise CsarError(f"{path}: no such file to add as {name}")

@@ -16,22 +16,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if arguments.command == "build":
             return _build(arguments)
-        return _verify(arguments.packages)
+        return _verify(arguments.packages, _overlays(arguments))
     except CsarError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    folder = build.package_folder(arguments.package)
+    folder = build.folder_of(arguments.package)
     csar = arguments.output or Path(f"{folder.name}.zip")
-    build.build(folder, csar, dict(arguments.file), say=_progress)
+    build.build(folder, csar, dict(arguments.file), _overlays(arguments), say=_progress)
     print(f"{csar}: {csar.stat().st_size} bytes, SHA-256 {contents.sha256(csar)}")
     return 0
 
 
-def _verify(packages: Sequence[str]) -> int:
-    found = {package: _faults(package) for package in packages}
+def _overlays(arguments: argparse.Namespace) -> list[Path]:
+    return [build.folder_of(name, build.OVERLAYS) for name in arguments.overlay]
+
+
+def _verify(packages: Sequence[str], overlays: Sequence[Path]) -> int:
+    found = {package: _faults(package, overlays) for package in packages}
     for package, faults in found.items():
         for fault in faults:
             print(f"{package}: {fault}")
@@ -40,11 +44,12 @@ def _verify(packages: Sequence[str]) -> int:
     return 1 if any(found.values()) else 0
 
 
-def _faults(package: str) -> list[Fault]:
+def _faults(package: str, overlays: Sequence[Path]) -> list[Fault]:
     if Path(package).is_file():
         with contents.of_csar(Path(package)) as files:
             return verify.csar_faults(files, drivers.registered())
-    return verify.faults(build.assemble(build.package_folder(package)), drivers.registered())
+    assembled = build.assemble(build.folder_of(package), overlays=overlays)
+    return verify.faults(assembled, drivers.registered())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,6 +68,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     checking = commands.add_parser("verify", help="list all faults of packages")
     checking.add_argument("packages", nargs="+", metavar="PACKAGE", help="a folder or a CSAR")
+    for command in (making, checking):
+        command.add_argument(
+            "--overlay",
+            action="append",
+            default=[],
+            metavar="FOLDER",
+            help="lay a variant over the package: a folder, or its name in vnf_packages/overlays/; "
+            "may be given again",
+        )
     return parser
 
 

@@ -1,16 +1,34 @@
 """The files of a package by their name in the CSAR, whether in a folder or in a zip."""
 
 import hashlib
+import io
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tools.csar.errors import CsarError
 
 _CHUNK = 1 << 20
 
-Source = Path | zipfile.Path
+
+@dataclass(frozen=True)
+class InMemory:
+    """A file that lies nowhere."""
+
+    name: str
+    content: bytes
+
+    def read_bytes(self) -> bytes:
+        return self.content
+
+    def open(self, mode: str = "rb") -> IO[bytes]:
+        return io.BytesIO(self.content)
+
+
+Source = Path | zipfile.Path | InMemory
 Contents = dict[str, Source]
 
 

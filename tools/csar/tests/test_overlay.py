@@ -1,0 +1,35 @@
+import yaml
+
+from tools.csar import build, overlay
+from tools.csar.errors import CsarError
+from tools.csar.tests.sample import PackageTest
+
+VNFD = "Definitions/private_registry_df_simple.yaml"
+
+
+class OverlayTest(PackageTest):
+    def test_merge(self) -> None:
+        base = {"a": {"x": 1, "y": [1]}, "b": "old", "c": 3}
+        more = {"a": {"y": [2], "z": 3}, "b": "new"}
+        merged = {"a": {"x": 1, "y": [1, 2], "z": 3}, "b": "new", "c": 3}
+        self.assertEqual(merged, overlay.merge(base, more))
+        self.assertEqual([1], base["a"]["y"])  # type: ignore[index]
+
+    def test_yaml_is_merged_and_files_are_added(self) -> None:
+        more = self.scratch / "more"
+        (more / "Definitions").mkdir(parents=True)
+        (more / VNFD).write_text("topology_template: {node_templates: {VNF: {metadata: {x: y}}}}")
+        (more / "README").write_text("new")
+        assembled = build.assemble(self.folder, overlays=[more])
+        node = yaml.safe_load(assembled[VNFD].read_bytes())["topology_template"]["node_templates"]
+        self.assertEqual({"x": "y"}, node["VNF"]["metadata"])
+        self.assertIn("properties", node["VNF"])
+        self.assertEqual(b"new", assembled["README"].read_bytes())
+        build.build(self.folder, self.scratch / "a.zip", overlays=[more])
+
+    def test_only_yaml_can_be_merged(self) -> None:
+        more = self.scratch / "more"
+        (more / "TOSCA-Metadata").mkdir(parents=True)
+        (more / "TOSCA-Metadata/TOSCA.meta").write_text("new")
+        with self.assertRaisesRegex(CsarError, "has TOSCA-Metadata/TOSCA.meta already"):
+            build.assemble(self.folder, overlays=[more])
