@@ -20,10 +20,12 @@ MASTER, WORKER = "masterNode", "workerNode"
 class ClusterScenario(Scenario):
     """Clusters whose images come from a private registry that is a VNF too.
 
-    ``outside`` is a registry outside of Tacker, in scenarios that start one.
+    ``outside`` is a registry outside of Tacker, in scenarios that start one;
+    ``cluster`` the one that a scenario is about.
     """
 
     outside: OutsideRegistry
+    cluster: kubernetes.Cluster
 
     def registry(self) -> str:
         """Host and port of a private registry VNF that holds the images of Kubernetes."""
@@ -120,6 +122,19 @@ class ClusterScenario(Scenario):
             found.setdefault(vnfc["vduId"], []).append(Remote(addresses[server]))
         return found
 
+    def vnfcs(self, vnf: Vnf, vdu: str) -> list[tuple[str, Remote]]:
+        """Ids and machines of the VNFCs of a VDU."""
+        addresses = stacks.server_addresses(self.cloud, vnf.id)
+        return [
+            (vnfc["id"], Remote(addresses[vnfc["computeResource"]["resourceId"]]))
+            for vnfc in vnf.vnfcs()
+            if vnfc["vduId"] == vdu
+        ]
+
+    def node_of(self, machine: Remote) -> str:
+        """The name of the node at an address."""
+        return self.cluster.node_at(machine.address)
+
 
 class BalancedClusterScenario(ClusterScenario):
     """One cluster of three masters and some workers, with a workload, looked at again and again."""
@@ -164,16 +179,3 @@ class BalancedClusterScenario(ClusterScenario):
             wait.until(self.cluster.replicas, lambda seen: seen == 6, 120, "the workload")
             self.runs_everywhere(self.cluster, 3 + workers)
         say(f"nodes {sorted(ready)}; etcd and HAProxy of each master know {sorted(names)}")
-
-    def vnfcs(self, vnf: Vnf, vdu: str) -> list[tuple[str, Remote]]:
-        """Ids and machines of the VNFCs of a VDU."""
-        addresses = stacks.server_addresses(self.cloud, vnf.id)
-        return [
-            (vnfc["id"], Remote(addresses[vnfc["computeResource"]["resourceId"]]))
-            for vnfc in vnf.vnfcs()
-            if vnfc["vduId"] == vdu
-        ]
-
-    def node_of(self, machine: Remote) -> str:
-        """The name of the node at an address."""
-        return self.cluster.node_at(machine.address)

@@ -28,6 +28,8 @@ class CloudConfig:
     """Names of what the cloud must have; set by FUNCTIONAL_* variables."""
 
     network = _Variable("FUNCTIONAL_NETWORK", "net0", str)
+    # Its addresses, in CIDR notation.
+    network_cidr = _Variable("FUNCTIONAL_NETWORK_CIDR", "10.10.0.0/24", str)
     # Network of floating IPs.
     external_network = _Variable("FUNCTIONAL_EXTERNAL_NETWORK", "net0", str)
     flavor = _Variable("FUNCTIONAL_FLAVOR", "m1.small", str)

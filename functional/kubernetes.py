@@ -141,6 +141,34 @@ class Cluster:
         found = self.apps.list_namespaced_daemon_set("default").items
         return {item.metadata.name: item.status.number_ready or 0 for item in found}
 
+    def claim(self, name: str) -> None:
+        """Claim any PersistentVolume that is registered."""
+        spec = {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "resources": {"requests": {"storage": "1Gi"}},
+        }
+        body = {"metadata": {"name": name}, "spec": spec}
+        self.core.create_namespaced_persistent_volume_claim("default", body)
+
+    def run_with_claim(self, name: str, image: str, node: str, claim: str) -> None:
+        """A pod on a node, with what was claimed at /data."""
+        pod = deployment(name, image, replicas=1, spread=False)["spec"]["template"]
+        spec = pod["spec"]
+        spec["nodeName"] = node
+        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+        spec["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+        self.core.create_namespaced_pod("default", {"metadata": {"name": name}, "spec": spec})
+
+    def is_running(self, pod: str) -> bool:
+        statuses = self.core.read_namespaced_pod(pod, "default").status.container_statuses
+        return bool(statuses) and all(status.ready for status in statuses)
+
+    def volumes(self) -> dict[str, tuple[str, str]]:
+        """Phase and UID of the PersistentVolumes, by name."""
+        found = self.core.list_persistent_volume().items
+        return {v.metadata.name: (v.status.phase, v.metadata.uid) for v in found}
+
     def replicas(self) -> int:
         """How many pods of the Deployment are ready."""
         return self.apps.read_namespaced_deployment("load", "default").status.ready_replicas or 0

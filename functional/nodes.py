@@ -5,7 +5,7 @@ import socketserver
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ class Remote:
     """A machine with password login."""
 
     address: str
-    password: str = CONFIG.password
+    password: str = field(default_factory=lambda: CONFIG.password)
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[paramiko.SSHClient]:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -47,12 +47,26 @@ def private_registry_csar(files: Mapping[str, Path] | None = None) -> Path:
     )
 
 
-def kubernetes_csar(files: Mapping[str, Path] | None = None) -> Path:
-    """A CSAR of the Kubernetes cluster, with ``files`` inside.
+def kubernetes_csar(
+    files: Mapping[str, Path] | None = None, overlays: Sequence[str] = ()
+) -> Path:
+    """A CSAR of the Kubernetes cluster, with ``files`` inside and ``overlays`` laid over it.
 
-    Among these is the key of the package repository, where the cloud has one of its own.
+    Among the files is the key of the package repository, where the cloud has one of its own.
     """
-    return _csar("kubernetes", {**kubernetes.repository_key(), **(files or {})})
+    return _csar("kubernetes", {**kubernetes.repository_key(), **(files or {})}, overlays)
+
+
+def workers_with_volumes() -> str:
+    """An overlay whose workers are machines that can mount NFS, whatever the host's kernel is."""
+    folder = CONFIG.build / "workers-with-volumes"
+    (folder / "Definitions").mkdir(parents=True, exist_ok=True)
+    properties = {"sw_image_data": {"name": CONFIG.vm_image}}
+    worker = {"node_templates": {"workerNode": {"properties": properties}}}
+    for flavour in ("simple", "complex"):
+        path = folder / f"Definitions/kubernetes_df_{flavour}.yaml"
+        path.write_text(yaml.safe_dump({"topology_template": worker}))
+    return str(folder)
 
 
 def floating_ips(flavour: str) -> dict[str, Path]:
@@ -85,7 +99,7 @@ def cnf_csar(image: str) -> Path:
     return _csar("cnf", {CNF_MANIFEST: manifest})
 
 
-def _csar(name: str, files: Mapping[str, Path]) -> Path:
+def _csar(name: str, files: Mapping[str, Path], overlays: Sequence[str] = ()) -> Path:
     """Build a package with ``files`` added.
 
     Each CSAR has a VNFD id of its own: Tacker takes every id only once, even
@@ -100,6 +114,7 @@ def _csar(name: str, files: Mapping[str, Path]) -> Path:
         path.write_text(path.read_text().replace(original_id, vnfd_id))
     csar = CONFIG.build / f"{name}-{vnfd_id[:8]}.csar"
     options = [word for to, path in files.items() for word in ("--file", f"{to}={path}")]
+    options += [word for overlay in overlays for word in ("--overlay", overlay)]
     with step(f"build the CSAR {name}"):
         _tool("tools.csar", "build", str(source), *options, "-o", str(csar))
     return csar

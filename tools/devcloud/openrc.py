@@ -17,6 +17,7 @@ def variables(settings: Settings) -> dict[str, str]:
         "OS_PROJECT_DOMAIN_NAME": "Default",
         "OS_REGION_NAME": "RegionOne",
         "OS_IDENTITY_API_VERSION": "3",
+        "FUNCTIONAL_NETWORK_CIDR": settings.networks[0].cidr,
         "FUNCTIONAL_KUBERNETES_MIRROR": f"http://{networks.mirror_address(settings.networks[0])}",
     }
 
