@@ -82,7 +82,7 @@ def pull_without_login(machine: Remote, image: str, runtime: str) -> str:
 def _push() -> str:
     """The image arrives while nobody needs a login yet."""
     return f"""set -e
-sudo docker run --quiet --detach --name first --publish 127.0.0.1:5001:5000 \\
+sudo docker run --detach --name first --publish 127.0.0.1:5001:5000 \\
     --volume images:/var/lib/registry registry:2
 curl --silent --fail --output image.tar {CONFIG.kubernetes_mirror}/images/busybox.tar
 image=$(sudo docker load --quiet --input image.tar | sed 's/^Loaded image: //')
@@ -111,6 +111,6 @@ def _serve(certificate: Signed, password: str) -> str:
     return f"""set -e
 mkdir ~/outside
 {written}
-sudo docker run --quiet --detach --restart always --publish 443:5000 {options} \\
+sudo docker run --detach --restart always --publish 443:5000 {options} \\
     --volume images:/var/lib/registry --volume ~/outside:/outside:ro registry:2
 """

@@ -48,13 +48,13 @@ def await_end(connection: Connection, vnf_id: str) -> None:
     )
 
 
-def _ports(connection: Connection, vnf_id: str) -> list[dict[str, Any]]:
-    """Attributes of all ports in a VNF's stacks."""
+def of_type(connection: Connection, vnf_id: str, kind: str) -> list[dict[str, Any]]:
+    """Attributes of all resources of a type in a VNF's stacks."""
     return [
         attributes(connection, stack_id, resource.name)
         for stack_id in of_vnf(connection, vnf_id)
         for resource in connection.orchestration.resources(stack_id)
-        if resource.resource_type == "OS::Neutron::Port"
+        if resource.resource_type == kind
     ]
 
 
@@ -87,7 +87,7 @@ def server_addresses(connection: Connection, vnf_id: str) -> dict[str, str]:
     """Address of each machine of a VNF, by the id of its server."""
     return {
         port["device_id"]: port["fixed_ips"][0]["ip_address"]
-        for port in _ports(connection, vnf_id)
+        for port in of_type(connection, vnf_id, "OS::Neutron::Port")
         if port["device_id"]
     }
 

@@ -1,5 +1,6 @@
 """The machines of a VNF and their addresses; the only module that knows Heat."""
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -17,13 +18,26 @@ _TIMEOUT = 60  # seconds for one call of Heat's API
 
 
 @dataclass(frozen=True)
+class Placement:
+    """Where a server runs: Nova's compute host, and its availability zone."""
+
+    host: str
+    zone: str
+
+
+@dataclass(frozen=True)
 class Node:
-    """One VNFC's machine. ``addresses`` maps CP names to IPv4 addresses."""
+    """One VNFC's machine.
+
+    ``addresses`` maps CP names to IPv4 addresses; ``placement`` is known where it
+    was asked for.
+    """
 
     vnfc_id: str
     vdu: str
     server_id: str
     addresses: Mapping[str, str] = field(hash=False)
+    placement: Placement | None = None
 
     def address(self, cp: str) -> str:
         """Address of one CP; raises InventoryError when the machine has no such CP."""
@@ -68,16 +82,21 @@ class Address:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a stack has of addresses, and its Cinder volumes' ids by resource name."""
+    """What a stack has.
+
+    Addresses; its Cinder volumes' ids by resource name; its servers' placements by
+    server id, where they were asked for.
+    """
 
     addresses: Sequence[Address]
     volumes: Mapping[str, str] = field(default_factory=dict)
+    placements: Mapping[str, Placement] = field(default_factory=dict)
 
 
 class Stacks(Protocol):
     """What is asked of Heat: the resources of one stack, without nested ones."""
 
-    def contents(self, stack_id: str) -> Contents: ...
+    def contents(self, stack_id: str, placed: bool) -> Contents: ...
 
 
 class Heat:
@@ -95,11 +114,12 @@ class Heat:
         keystone = session.Session(auth=auth, verify=access.verify, timeout=_TIMEOUT)
         self._heat = heat_client.Client("1", session=keystone, region_name=access.region)
 
-    def contents(self, stack_id: str) -> Contents:
+    def contents(self, stack_id: str, placed: bool) -> Contents:
         try:
             listed = self._heat.resources.list(stack_id)
             ports = self._attributes(stack_id, listed, "OS::Neutron::Port")
             floating = self._attributes(stack_id, listed, "OS::Neutron::FloatingIP")
+            machines = self._attributes(stack_id, listed, "OS::Nova::Server") if placed else {}
         except heat_errors.BaseException as error:
             raise InventoryError(f"Heat does not show stack {stack_id}: {error}") from error
         servers = {port.get("id"): port.get("device_id") or "" for port in ports.values()}
@@ -113,7 +133,8 @@ class Heat:
             for name, fip in floating.items()
             if fip.get("floating_ip_address")
         ]
-        return Contents(found, _ids(listed, "OS::Cinder::Volume"))
+        placements = dict(_placement(attributes) for attributes in machines.values())
+        return Contents(found, _ids(listed, "OS::Cinder::Volume"), placements)
 
     def _attributes(
         self, stack_id: str, listed: Iterable[Any], kind: str
@@ -123,24 +144,37 @@ class Heat:
         return {name: self._heat.resources.get(stack_id, name).attributes for name in names}
 
 
+def _placement(server: Mapping[str, Any]) -> tuple[str, Placement]:
+    """A server's id and placement, of its attributes as Nova shows them."""
+    host = server.get("OS-EXT-SRV-ATTR:host")
+    if not host:
+        raise InventoryError(
+            f"Heat does not show on which compute host server {server['id']} runs: the VIM's user "
+            "needs Nova's policy os_compute_api:os-extended-server-attributes"
+        )
+    return server["id"], Placement(host, server.get("OS-EXT-AZ:availability_zone") or "")
+
+
 def _ids(listed: Iterable[Any], kind: str) -> dict[str, str]:
     """Ids of what Heat has made of the resources of one type, by resource name."""
     return {r.resource_name: r.physical_resource_id for r in listed if r.resource_type == kind}
 
 
-def read(request: LcmRequest, stacks: Stacks) -> Inventory:
+def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory:
     """Learn what machines and addresses the VNF has.
 
+    :param placed: whether to learn where its machines run, which costs a question each
     :raises InventoryError: when there is no machine, or Heat does not show a stack
     """
     if not request.vnfcs:
         raise InventoryError(f"VNF instance {request.vnf_instance_id} has no VNFC")
     ids = {request.stack_id, *(vnfc.stack_id for vnfc in request.vnfcs)} - {""}
-    contents = dict(zip(sorted(ids), parallel.each(stacks.contents, sorted(ids)), strict=True))
+    ask = functools.partial(stacks.contents, placed=placed)
+    contents = dict(zip(sorted(ids), parallel.each(ask, sorted(ids)), strict=True))
     own = contents[request.stack_id]
     return Inventory(
         nodes=tuple(
-            _node(vnfc, contents[vnfc.stack_id or request.stack_id].addresses)
+            _node(vnfc, contents[vnfc.stack_id or request.stack_id])
             for vnfc in request.vnfcs
         ),
         shared={a.name: a.ip for a in own.addresses if not a.server_id},
@@ -148,6 +182,7 @@ def read(request: LcmRequest, stacks: Stacks) -> Inventory:
     )
 
 
-def _node(vnfc: Vnfc, addresses: Iterable[Address]) -> Node:
-    own = {a.name: a.ip for a in addresses if a.server_id == vnfc.server_id}
-    return Node(vnfc.id, vnfc.vdu_id, vnfc.server_id, own)
+def _node(vnfc: Vnfc, found: Contents) -> Node:
+    own = {a.name: a.ip for a in found.addresses if a.server_id == vnfc.server_id}
+    placement = found.placements.get(vnfc.server_id)
+    return Node(vnfc.id, vnfc.vdu_id, vnfc.server_id, own, placement)

@@ -13,6 +13,7 @@ from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube import kubeadm, readiness
 from mgmt_drivers.kube.cluster import Cluster, Marks, Topology, VimAccount, group_of, topology
 from mgmt_drivers.operation import Crew
+from mgmt_drivers.package import has_server_group
 from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, read_params
 from mgmt_drivers.plans import kubernetes as plans
 from mgmt_drivers.plans.plan import Plan
@@ -147,8 +148,9 @@ class _Work:
     def read(cls, request: LcmRequest, surroundings: Surroundings) -> "_Work":
         params = read_params(request)
         assert request.vim
-        found = topology(params, inventory.read(request, inventory.Heat(request.vim)))
-        return cls(request, surroundings, params, found)
+        placed = has_server_group(request.package, request.flavour)
+        machines = inventory.read(request, inventory.Heat(request.vim), placed)
+        return cls(request, surroundings, params, topology(params, machines))
 
     @property
     def targets(self) -> list[Node]:

@@ -9,6 +9,7 @@ import yaml
 # Resources that carry an address a parameter may name.
 _ADDRESSES = ("OS::Neutron::Port", "OS::Neutron::FloatingIP")
 _VOLUMES = ("OS::Cinder::Volume",)
+_SERVER_GROUPS = ("OS::Nova::ServerGroup",)
 
 
 def address_names(package: Path, flavour: str) -> frozenset[str]:
@@ -19,6 +20,11 @@ def address_names(package: Path, flavour: str) -> frozenset[str]:
 def volume_names(package: Path, flavour: str) -> frozenset[str]:
     """Names of the Cinder volumes in the flavour's BaseHOT, without nested ones."""
     return _names((package / "BaseHOT" / flavour).glob("*.yaml"), _VOLUMES)
+
+
+def has_server_group(package: Path, flavour: str) -> bool:
+    """Whether the flavour's BaseHOT says how servers are spread over compute hosts."""
+    return bool(_names((package / "BaseHOT" / flavour).glob("*.yaml"), _SERVER_GROUPS))
 
 
 def _names(templates: Iterable[Path], types: Collection[str]) -> frozenset[str]:

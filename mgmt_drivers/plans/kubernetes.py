@@ -14,6 +14,7 @@ from mgmt_drivers.phases.kubernetes.init_control_plane import InitControlPlane
 from mgmt_drivers.phases.kubernetes.install_kubernetes import InstallKubernetes
 from mgmt_drivers.phases.kubernetes.join_nodes import JoinNodes
 from mgmt_drivers.phases.kubernetes.joining import Coming, Joining
+from mgmt_drivers.phases.kubernetes.label_nodes import LabelNodes
 from mgmt_drivers.phases.kubernetes.miss_no_master import MissNoMaster
 from mgmt_drivers.phases.kubernetes.probe_virtual_ip import ProbeVirtualIp
 from mgmt_drivers.phases.kubernetes.prove_control_plane import ProveControlPlane
@@ -53,6 +54,7 @@ _JOIN: Plan = (
     SharePodNetwork(),
     Joining(ConnectPods()),
     AwaitNodes(),
+    LabelNodes(),
     RegisterVolumes(),
 )
 

@@ -100,7 +100,7 @@ class SimulatedClusterTest(unittest.TestCase):
             self.world.join(machine)
         return machine
 
-    def inventory(self, request: LcmRequest, stacks: object) -> Inventory:
+    def inventory(self, request: LcmRequest, stacks: object, placed: bool) -> Inventory:
         nodes = tuple(machine.node for machine in self.world.machines.values())
         return Inventory(nodes, {VIP_CP: _VIP})
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mgmt_drivers import inventory, request
 from mgmt_drivers.errors import InventoryError
-from mgmt_drivers.inventory import Address, Contents
+from mgmt_drivers.inventory import Address, Contents, Placement
 
 VNFD = {
     "topology_template": {
@@ -36,7 +36,7 @@ def vnf_instance() -> Any:
 class Stacks:
     """Heat with two stacks of addresses."""
 
-    def contents(self, stack_id: str) -> Contents:
+    def contents(self, stack_id: str, placed: bool) -> Contents:
         stacks = {
             "stack-1": Contents([Address("VIP", "192.0.2.9", "")], {"volume": "id-1"}),
             "nested": Contents(
@@ -44,7 +44,8 @@ class Stacks:
                     Address("CP1", "192.0.2.1", "server-1"),
                     Address("FIP1", "203.0.113.1", "server-1"),
                     Address("CP2", "192.0.2.2", "server-2"),
-                ]
+                ],
+                placements={"server-1": Placement("compute-1", "nova")} if placed else {},
             ),
         }
         return stacks[stack_id]
@@ -76,6 +77,9 @@ class InventoryTest(unittest.TestCase):
         self.assertEqual("VDU1 (VNFC vnfc-1, 192.0.2.1, 203.0.113.1)", str(node))
         self.assertEqual({"VIP": "192.0.2.9"}, found.shared)
         self.assertEqual({"volume": "id-1"}, found.volumes)
+        self.assertIsNone(node.placement)
+        (node,) = inventory.read(self.build(), Stacks(), placed=True).nodes
+        self.assertEqual(Placement("compute-1", "nova"), node.placement)
         with self.assertRaisesRegex(InventoryError, "at CP CP9; its CPs in Heat: CP1, FIP1"):
             node.address("CP9")
 

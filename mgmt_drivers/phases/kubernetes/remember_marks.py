@@ -5,6 +5,7 @@ from typing import Any
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
 from mgmt_drivers.kube.cluster import Cluster, Marks
+from mgmt_drivers.kube.placement import without_placement
 from mgmt_drivers.phases.phase import Phase
 
 # Taints of Kubernetes' own, which come and go with a node's state.
@@ -39,7 +40,7 @@ def _merged(known: Marks, found: Marks) -> Marks:
 def _marks(node: dict[str, Any]) -> Marks:
     taints = node["spec"].get("taints", ())
     return Marks(
-        labels=dict(node["metadata"].get("labels", {})),
+        labels=without_placement(node["metadata"].get("labels", {})),
         taints=[
             {key: taint[key] for key in ("key", "value", "effect") if key in taint}
             for taint in taints

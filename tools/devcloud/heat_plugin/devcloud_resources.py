@@ -172,8 +172,12 @@ class ServerGroup(resource.Resource):
             groups.pop(self.resource_id, None)
 
     def _show_resource(self) -> dict[str, Any]:
-        group = _groups().read().get(self.resource_id, {})
-        return {**group, "members": _servers().members(self.resource_id)}
+        group = _groups().read().get(self.resource_id)
+        if group is None:
+            return {}
+        # Nova's API shows a list until microversion 2.63, then the one policy.
+        policy = group["policies"][0]
+        return {**group, "policy": policy, "members": _servers().members(self.resource_id)}
 
 
 class Volume(resource.Resource):
