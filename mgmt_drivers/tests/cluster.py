@@ -12,6 +12,7 @@ from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.fakes import FakeSession
 
 MASTER_CP, WORKER_CP, VIP_CP = "masterNode_CP1", "workerNode_CP2", "vip_CP"
+STORAGE_CP = "storage_server_CP"
 VIP = "192.0.2.100"
 
 

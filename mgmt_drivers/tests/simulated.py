@@ -1,6 +1,7 @@
 """Tests on a simulated cluster: three masters behind a virtual IP, and two workers."""
 
 import dataclasses
+import ipaddress
 import logging
 import unittest
 from collections import Counter
@@ -13,18 +14,22 @@ from mgmt_drivers import inventory, kubernetes
 from mgmt_drivers.driver import Surroundings
 from mgmt_drivers.errors import ConnectionFailed
 from mgmt_drivers.inventory import Inventory, Node
+from mgmt_drivers.kube import volumes
 from mgmt_drivers.kube.registries import KUBELET_LOGINS
+from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.params.registries import Login, Registry
+from mgmt_drivers.params.storage import Export, Manifest, Storage, Volume
 from mgmt_drivers.request import LcmRequest, VimAccess, Vnfc
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh import wait
 from mgmt_drivers.ssh.connection import Endpoint
-from mgmt_drivers.tests.cluster import MASTER_CP, VIP_CP, WORKER_CP, params
+from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP, params
 from mgmt_drivers.tests.simulation import MEMBER, Fault, Machine, SimulatedSession, World
 
 # One is a prefix of another, and they look alike inside of URLs.
 MASTERS = ("10.10.0.1", "10.10.0.11", "10.10.0.111")
 WORKERS = ("10.10.0.10", "10.10.0.101")
+STORAGE = "10.10.0.112"
 _VIP = "10.10.0.110"
 _REGISTRIES = (
     Registry("10.10.0.2:5000", plain_http=True),
@@ -32,8 +37,21 @@ _REGISTRIES = (
 )
 
 
+_STORAGE = Storage(
+    STORAGE_CP,
+    SshLogin("ubuntu", Secret("hidden")),
+    (Volume("volume", "/volume"),),
+    (Export("/volume/nfs", ipaddress.IPv4Network("10.10.0.0/24")),),
+    (
+        Manifest(
+            ({"metadata": {"name": "pv1"}, "spec": {"nfs": {"path": "/volume/nfs"}}},), STORAGE_CP
+        ),
+    ),
+)
+
+
 def new_node(role: str, number: int, address: str) -> Node:
-    cp = MASTER_CP if role == "master" else WORKER_CP
+    cp = {"master": MASTER_CP, "worker": WORKER_CP, "storage": STORAGE_CP}[role]
     server = f"{number:012x}-4000-8000-{role}"
     return Node(f"{role}-{address}", f"{role}Node", server, {cp: address})
 
@@ -70,7 +88,9 @@ class SimulatedClusterTest(unittest.TestCase):
         known = mock.patch.object(
             kubernetes,
             "read_params",
-            lambda request: params(cluster_cp_name=VIP_CP, private_registries=_REGISTRIES),
+            lambda request: params(
+                cluster_cp_name=VIP_CP, private_registries=_REGISTRIES, storage=_STORAGE
+            ),
         )
         known.start()
         self.addCleanup(known.stop)
@@ -86,6 +106,7 @@ class SimulatedClusterTest(unittest.TestCase):
             self.arrive(new_node("master", number, address), is_member=True)
         for number, address in enumerate(WORKERS):
             self.arrive(new_node("worker", number, address), is_member=True)
+        self.arrive(new_node("storage", 0, STORAGE), is_member=True)
         self.marks: dict[str, Any] = {}
         self.deaf: set[str] = set()  # addresses where no SSH answers
         self.connections.clear()
@@ -93,7 +114,11 @@ class SimulatedClusterTest(unittest.TestCase):
     def arrive(self, node: Node, is_member: bool = False) -> Machine:
         machine = self.world.add(node)
         machine.came = not is_member
-        if is_member:
+        if is_member and machine.role == "storage":
+            self.world.formatted = 1
+            (volume,) = _STORAGE.manifests[0].volumes
+            self.world.volumes = {"pv1": dict(volumes.at(volume, STORAGE))}
+        elif is_member:
             machine.files[MEMBER] = (b"", "644")
             machine.packages |= {"haproxy", "keepalived"}
             machine.services |= {"haproxy", "keepalived"}
@@ -102,7 +127,7 @@ class SimulatedClusterTest(unittest.TestCase):
 
     def inventory(self, request: LcmRequest, stacks: object, placed: bool) -> Inventory:
         nodes = tuple(machine.node for machine in self.world.machines.values())
-        return Inventory(nodes, {VIP_CP: _VIP})
+        return Inventory(nodes, {VIP_CP: _VIP}, {"volume": "id-of-the-volume"})
 
     def request(self, *targets: str) -> LcmRequest:
         access = VimAccess("", "", Secret(""), "")
@@ -136,7 +161,8 @@ class SimulatedClusterTest(unittest.TestCase):
         self.marks = dict(marks)
 
     def assert_whole(self, masters: int, workers: int) -> None:
-        machines = list(self.world.machines.values())
+        everyone = self.world.machines.values()
+        machines = [machine for machine in everyone if machine.role != "storage"]
         self.assertEqual({m.name for m in machines}, set(self.world.nodes))
         names = sorted(m.name for m in machines if m.role == "master")
         self.assertEqual(masters, len(names))

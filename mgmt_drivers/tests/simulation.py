@@ -16,7 +16,7 @@ from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.tests.certificates import key_and_certificate
-from mgmt_drivers.tests.cluster import MASTER_CP, WORKER_CP
+from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import fed
 
 MEMBER = f"{STATE_FOLDER}/member"
@@ -40,7 +40,8 @@ class Machine:
 
     @property
     def role(self) -> str:
-        return "master" if MASTER_CP in self.node.addresses else "worker"
+        roles = {MASTER_CP: "master", WORKER_CP: "worker", STORAGE_CP: "storage"}
+        return next(role for cp, role in roles.items() if cp in self.node.addresses)
 
     @property
     def name(self) -> str:
@@ -48,7 +49,7 @@ class Machine:
 
     @property
     def address(self) -> str:
-        return self.node.addresses[MASTER_CP if self.role == "master" else WORKER_CP]
+        return next(iter(self.node.addresses.values()))
 
     @property
     def backends(self) -> list[str]:
@@ -60,7 +61,7 @@ class Machine:
 
 @dataclass
 class World:
-    """The machines, the cluster's nodes, and the members of its etcd."""
+    """The machines, the cluster's nodes, the members of its etcd, and a volume with its data."""
 
     machines: dict[str, Machine] = field(default_factory=dict)  # by server id
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -68,6 +69,9 @@ class World:
     drained: list[str] = field(default_factory=list)
     budget: str = ""  # why no pod may be evicted
     sick: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
+    formatted: int = 0  # how often the Cinder volume was
+    volumes: dict[str, dict[str, Any]] = field(default_factory=dict)  # PersistentVolumes
+    claimed: bool = False
     tokens: set[str] = field(default_factory=set)
     certificate: bytes = field(default_factory=lambda: key_and_certificate()[1])
 
@@ -134,8 +138,8 @@ class SimulatedSession:
         self.broken = True
 
     def _answer(self, argv: list[str], stdin: bytes) -> Result:
-        program = argv[0]
-        handler = getattr(self, f"_{program.replace('-', '_')}", None)
+        program = argv[0].replace("-", "_").replace(".", "_")
+        handler = getattr(self, f"_{program}", None)
         if handler is None:
             raise AssertionError(f"the simulation does not know {argv}")
         result: Result = handler(argv[1:], stdin)
@@ -151,7 +155,11 @@ class SimulatedSession:
     def _sh(self, words: list[str], stdin: bytes) -> Result:
         if "command -v cloud-init" in words:
             return _NO
+        if "nf_conntrack" in words[1]:
+            return _OK
         path = words[3]
+        if "/dev/disk/by-id" in words[1]:
+            return Result(0, "/dev/disk/by-id/virtio-1\n")
         if "cat" in words[1] and len(words) == 4 and not words[1].startswith("sha256sum"):
             return Result(0, self.machine.files.get(path, (b"", ""))[0].decode())
         if words[1].startswith("sha256sum"):
@@ -207,8 +215,36 @@ class SimulatedSession:
             self.machine.services.add(unit)
         return _OK
 
+    def _timeout(self, words: list[str], stdin: bytes) -> Result:
+        return _OK  # the virtual IP answers
+
     def _haproxy(self, words: list[str], stdin: bytes) -> Result:
         return _OK
+
+    # The storage server's volume.
+
+    def _blkid(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, "UUID=u-1\nTYPE=ext4\n") if self.world.formatted else Result(2)
+
+    def _mkfs_ext4(self, words: list[str], stdin: bytes) -> Result:
+        self.world.formatted += 1
+        return _OK
+
+    def _findmnt(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, "u-1\n") if f"mounted {words[-1]}" in self.machine.files else _NO
+
+    def _mkdir(self, words: list[str], stdin: bytes) -> Result:
+        return _OK
+
+    def _mount(self, words: list[str], stdin: bytes) -> Result:
+        assert b"UUID=u-1 " + words[0].encode() in self.machine.files["/etc/fstab"][0]
+        self.machine.files[f"mounted {words[0]}"] = (b"", "")
+        return _OK
+
+    def _exportfs(self, words: list[str], stdin: bytes) -> Result:
+        text = self.machine.files.get("/etc/exports.d/mgmt-driver.exports", (b"", ""))[0].decode()
+        mounted = "mounted /volume" in self.machine.files
+        return Result(0, "\n".join(text.splitlines()[1:]) if mounted else "")
 
     # Images and etcd, in containers.
 
@@ -260,9 +296,13 @@ class SimulatedSession:
         return _OK
 
     def _bash(self, words: list[str], stdin: bytes) -> Result:
-        """The script in which kubeadm joins."""
-        assert "kubeadm reset" in words[1] and "join" in words, words
+        """The script in which kubeadm makes a cluster or joins it."""
+        assert "kubeadm reset" in words[1], words
         machine, world = self.machine, self.world
+        if "init" in words:
+            world.join(machine)
+            machine.files[MEMBER] = (b"", "644")
+            return _OK
         if MEMBER in machine.files:
             return _OK
         if machine.name in world.nodes:
@@ -284,8 +324,17 @@ class SimulatedSession:
         if "/readyz" in words:
             return Result(0, "ok")
         verb, *rest = words[6:]
+        if verb == "apply":
+            self._applied(stdin)
+            return _OK
         done: Result = getattr(self, f"_kubectl_{verb}")(rest)
         return done
+
+    def _applied(self, stdin: bytes) -> None:
+        for document in yaml.safe_load_all(stdin):
+            for item in document.get("items", ()):
+                assert item["metadata"]["name"] not in self.world.volumes, "its server is immutable"
+                self.world.volumes[item["metadata"]["name"]] = item
 
     def _kubectl_get(self, words: list[str]) -> Result:
         world = self.world
@@ -293,6 +342,10 @@ class SimulatedSession:
             return Result(0, json.dumps({"items": [world.shown(name) for name in world.nodes]}))
         if words[0] == "secret":
             return Result(0, json.dumps({"data": {"token": "dA==", "ca.crt": "Yw=="}}))
+        if words[0] == "persistentvolumes":
+            return Result(0, json.dumps({"items": self._volumes()}))
+        if "--all-namespaces" in words:
+            return Result(0, json.dumps({"items": []}))
         name = words[-3].partition("=")[2]
         components = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
         ready = "True" if world.machine_of(name) else "False"
@@ -305,8 +358,9 @@ class SimulatedSession:
         ]
         return Result(0, json.dumps({"items": pods}))
 
-    def _kubectl_apply(self, words: list[str]) -> Result:
-        return _OK
+    def _volumes(self) -> list[dict[str, Any]]:
+        phase = {"phase": "Bound" if self.world.claimed else "Available"}
+        return [{**volume, "status": phase} for volume in self.world.volumes.values()]
 
     def _kubectl_cordon(self, words: list[str]) -> Result:
         self.world.nodes[words[0]]["spec"]["unschedulable"] = True
@@ -325,6 +379,8 @@ class SimulatedSession:
     def _kubectl_delete(self, words: list[str]) -> Result:
         if words[0] == "node":
             self.world.nodes.pop(words[1], None)
+        if words[0] == "persistentvolume":
+            self.world.volumes.pop(words[1], None)
         return _OK
 
     def _kubectl_label(self, words: list[str]) -> Result:

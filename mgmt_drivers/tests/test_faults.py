@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from mgmt_drivers import kubernetes
 from mgmt_drivers.driver import Surroundings
 from mgmt_drivers.errors import CommandTimeout, ConnectionFailed, MgmtDriverError
-from mgmt_drivers.tests.simulated import MASTERS, WORKERS, SimulatedClusterTest, new_node
+from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
 from mgmt_drivers.tests.simulation import SimulatedSession
 
 FAULTS = ("fails", "is cut off", "kills the machine")
@@ -122,6 +122,32 @@ class FaultsTest(SimulatedClusterTest):
                 return struck
 
             self.assertGreater(self.all_faults(story), 30)
+
+    def test_heal_of_the_storage_server(self) -> None:
+        for when in ("start", "end"):
+
+            def story(number: int, fault: str, when: str = when) -> bool:
+                target = self.machine(STORAGE).node
+                request = self.request(target.vnfc_id)
+                struck = self.cured(
+                    lambda s: kubernetes.heal_start(request, s, self.marks, self.save_marks),
+                    number if when == "start" else 0,
+                    fault,
+                )
+                self.assertEqual({}, self.world.volumes)
+                self.replaced(target)
+                after = self.request(target.vnfc_id)
+                struck |= self.cured(
+                    lambda s: kubernetes.heal_end(after, s, self.marks),
+                    number if when == "end" else 0,
+                    fault,
+                )
+                self.assert_whole(3, 2)
+                self.assertEqual(1, self.world.formatted)
+                self.assertEqual({"pv1"}, set(self.world.volumes))
+                return struck
+
+            self.assertGreater(self.all_faults(story), 10)
 
     def test_few_connections(self) -> None:
         """Scale-out by one takes two, heal of a master at most one for each machine."""

@@ -4,7 +4,7 @@ import copy
 
 from mgmt_drivers import kubernetes
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.tests.simulated import MASTERS, WORKERS, SimulatedClusterTest, new_node
+from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
 
 
 class NodesTest(SimulatedClusterTest):
@@ -81,6 +81,24 @@ class NodesTest(SimulatedClusterTest):
         self.assert_whole(3, 2)
         self.healed(MASTERS[0])
         self.assert_whole(3, 2)
+
+    def test_a_storage_server_in_use_is_not_healed(self) -> None:
+        self.world.claimed = True
+        self.refused("in use: pv1 is Bound, claim: none, pods: none. Delete", STORAGE)
+
+    def test_storage_comes_with_the_cluster(self) -> None:
+        """Heal of the whole makes all anew: a blank volume, registered in a new cluster."""
+        for machine in list(self.world.machines.values()):
+            self.replaced(machine.node)
+        self.world.nodes, self.world.members, self.world.volumes = {}, [], {}
+        self.world.formatted = 0
+        kubernetes.instantiate(self.request(), self.surroundings())
+        self.assert_whole(3, 2)
+        self.assertEqual(1, self.world.formatted)
+        self.assertEqual(STORAGE, self.world.volumes["pv1"]["spec"]["nfs"]["server"])
+        nodes = [m for m in self.world.machines.values() if m.role != "storage"]
+        self.assertTrue(all("nfs-common" in machine.packages for machine in nodes))
+        self.assertNotIn("kubeadm", self.machine(STORAGE).packages)
 
     def test_without_an_api_the_reason_is_told(self) -> None:
         self.world.sick = {self.machine(address).name for address in MASTERS}
