@@ -5,12 +5,12 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from functional import kubernetes, stacks, wait
+from functional import kubernetes, shared, stacks, wait
 from functional.base import Scenario
 from functional.lcm import Vnf
 from functional.nodes import Remote
-from functional.packages import kubernetes_csar, private_registry_csar
-from functional.registries import OutsideRegistry, outside_registry, pull_without_login
+from functional.packages import kubernetes_csar
+from functional.registries import pull_without_login
 from functional.report import say, step
 from functional.requests import fitted
 
@@ -20,22 +20,10 @@ MASTER, WORKER = "masterNode", "workerNode"
 class ClusterScenario(Scenario):
     """Clusters whose images come from a private registry that is a VNF too.
 
-    ``outside`` is a registry outside of Tacker, in scenarios that start one;
-    ``cluster`` the one that a scenario is about.
+    ``cluster`` is the one that a scenario is about.
     """
 
-    outside: OutsideRegistry
     cluster: kubernetes.Cluster
-
-    def registry(self) -> str:
-        """Host and port of a private registry VNF that holds the images of Kubernetes."""
-        vnf = self.vnf(self.package(private_registry_csar()))
-        request = fitted("private_registry/instantiate.json", self.tacker)
-        self.assert_completed(vnf.instantiate(request))
-        (address,) = stacks.addresses(self.cloud, vnf.id)
-        with stacks.machines(self.cloud, ["pusher"]) as (pusher,):
-            kubernetes.push_images(pusher, f"{address}:5000")
-        return f"{address}:5000"
 
     def request(self, flavour: str, registry: str, **params: Any) -> dict[str, Any]:
         source = kubernetes.source_params(f"http://{registry}")
@@ -48,18 +36,18 @@ class ClusterScenario(Scenario):
         """Parameters that name the private registry, and one outside of Tacker with login."""
         plain = {"connection_type": "0", "server": registry}
         return {
-            "private_registry_connection_info": [plain, self.outside.connection_info(**changes)]
+            "private_registry_connection_info": [plain, shared.outside().connection_info(**changes)]
         }
 
     def pulls_from_registries(
         self, cluster: kubernetes.Cluster, registry: str, machine: Remote, runtime: str
     ) -> None:
         """Pods on every node, whose images are nowhere but in one registry each."""
-        seen = pull_without_login(machine, self.outside.image, runtime)
+        seen = pull_without_login(machine, shared.outside().image, runtime)
         say(f"without the login: {seen.strip().splitlines()[-1]}")
         self.assertRegex(seen, "401|no basic auth")
         cluster.run_everywhere("inside", f"{registry}/busybox:1")
-        cluster.run_everywhere("outside", self.outside.image)
+        cluster.run_everywhere("outside", shared.outside().image)
         self.runs_everywhere(cluster, len(cluster.nodes()))
 
     def runs_everywhere(self, cluster: kubernetes.Cluster, nodes: int) -> None:
@@ -143,9 +131,8 @@ class BalancedClusterScenario(ClusterScenario):
 
     def balanced_cluster(self) -> Vnf:
         """Three masters, two workers, and pods on them."""
-        self.images = self.registry()
-        self.outside = self.enter(outside_registry(self.cloud))
-        vnf = self.vnf(self.package(kubernetes_csar(self.outside.files)))
+        self.images = shared.registry()
+        vnf = self.vnf(self.package(kubernetes_csar(shared.outside().files)))
         params = {"container_runtime": self.runtime, **self.registries(self.images)}
         self.assert_completed(vnf.instantiate(self.request("complex", self.images, **params)))
         self.make_workload(vnf, workers=2)

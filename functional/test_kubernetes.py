@@ -3,11 +3,10 @@
 import uuid
 from typing import Any
 
-from functional import kubernetes, stacks, wait
+from functional import kubernetes, shared, stacks, wait
 from functional.clusters import MASTER, ClusterScenario
 from functional.lcm import Vnf
 from functional.packages import CNF_MANIFEST, cnf_csar, floating_ips, kubernetes_csar
-from functional.registries import outside_registry
 from functional.report import say, step
 
 
@@ -15,9 +14,8 @@ class LifeOfClusters(ClusterScenario):
     """Instantiate, use and terminate clusters of each flavour."""
 
     def test_life_of_clusters(self) -> None:
-        registry = self.registry()
-        self.outside = self.enter(outside_registry(self.cloud))
-        files = {**floating_ips("simple"), **self.outside.files}
+        registry = shared.registry()
+        files = {**floating_ips("simple"), **shared.outside().files}
         package = self.package(kubernetes_csar(files))
         simple = self.vnf(package)
         params = {"container_runtime": "docker", **self.registries(registry)}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from functional import kubernetes, stacks, wait
+from functional import kubernetes, shared, stacks, wait
 from functional.clusters import WORKER, ClusterScenario
 from functional.lcm import Vnf
 from functional.packages import kubernetes_csar
@@ -17,7 +17,7 @@ class HardwareAwareAffinity(ClusterScenario):
     """The confirmation points of the user guide, after everything that moves workers."""
 
     def test_hardware_aware_affinity(self) -> None:
-        self.images = self.registry()
+        self.images = shared.registry()
         vnf = self.vnf(self.package(kubernetes_csar()))
         self.assert_completed(vnf.instantiate(self.request("podaffinity", self.images)))
         self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=2)

@@ -5,13 +5,12 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-from functional import stacks, wait
+from functional import shared, stacks, wait
 from functional.clusters import MASTER, WORKER, ClusterScenario
 from functional.config import CONFIG
 from functional.lcm import Vnf
 from functional.nodes import Remote
 from functional.packages import kubernetes_csar
-from functional.registries import outside_registry
 from functional.report import step
 
 _STATE = "/var/lib/tacker-mgmt-drivers"
@@ -21,7 +20,7 @@ class ClusterFailures(ClusterScenario):
     """Each failure is mended as its operator would mend it."""
 
     def test_causes_of_failure_are_named_and_mended(self) -> None:
-        registry = self.registry()
+        registry = shared.registry()
         vnf = self.vnf(self.package(kubernetes_csar()))
         request = self.request("simple", registry, kubernetes_version="1.20.9")
         failed = vnf.instantiate(request)
@@ -51,34 +50,34 @@ class ClusterFailures(ClusterScenario):
 
     def registries_that_cannot_be_used(self, registry: str) -> None:
         """A wrong login, no CA, nobody there, no such name: all are told, of each machine."""
-        with outside_registry(self.cloud) as self.outside:
-            vnf = self.vnf(self.package(kubernetes_csar(self.outside.files)))
-            params = self.registries(registry, password="wr0ng")
-            address = self.outside.address
-            params["private_registry_connection_info"] += [
-                {"connection_type": 1, "server": address},
-                {"connection_type": 0, "server": f"{address}:1"},
-                {"connection_type": 0, "server": "registry.invalid"},
-            ]
-            failed = vnf.instantiate(self.request("simple", registry, **params))
-            self.assert_failed(
-                failed,
-                "connect the registries",
-                "registry.outside.test: it refuses the login of user user01",
-                f"{address}: its certificate is not to be trusted",
-                f"{address}:1: it cannot be reached",
-                "registry.invalid: its name is not known",
-            )
-            detail = failed["error"]["detail"]
-            self.assertEqual(3, detail.count("it refuses the login"))
-            self.assertNotIn("wr0ng", detail)
-            self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
+        outside = shared.outside()
+        vnf = self.vnf(self.package(kubernetes_csar(outside.files)))
+        params = self.registries(registry, password="wr0ng")
+        address = outside.address
+        params["private_registry_connection_info"] += [
+            {"connection_type": 1, "server": address},
+            {"connection_type": 0, "server": f"{address}:1"},
+            {"connection_type": 0, "server": "registry.invalid"},
+        ]
+        failed = vnf.instantiate(self.request("simple", registry, **params))
+        self.assert_failed(
+            failed,
+            "connect the registries",
+            "registry.outside.test: it refuses the login of user user01",
+            f"{address}: its certificate is not to be trusted",
+            f"{address}:1: it cannot be reached",
+            "registry.invalid: its name is not known",
+        )
+        detail = failed["error"]["detail"]
+        self.assertEqual(3, detail.count("it refuses the login"))
+        self.assertNotIn("wr0ng", detail)
+        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
 
     def test_conductor_dies_between_init_and_join(self) -> None:
         """Its operation stays PROCESSING: it is cancelled, rolled back, and asked for anew."""
         if not CONFIG.kill_conductor:
             self.skipTest("no FUNCTIONAL_KILL_CONDUCTOR says how to kill the conductor")
-        registry = self.registry()
+        registry = shared.registry()
         vnf = self.vnf(self.package(kubernetes_csar()))
         request = self.request("simple", registry)
         vnf.begin_instantiate(request)

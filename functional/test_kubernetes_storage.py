@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from functional import kubernetes, stacks, wait
+from functional import kubernetes, shared, stacks, wait
 from functional.clusters import MASTER, WORKER, ClusterScenario
 from functional.config import CONFIG
 from functional.lcm import Package, Vnf
@@ -22,7 +22,7 @@ class StorageOfClusters(ClusterScenario):
     """Pods on several nodes share a volume; the server and the cluster are healed."""
 
     def test_storage(self) -> None:
-        self.images = self.registry()
+        self.images = shared.registry()
         package = self.package(kubernetes_csar(overlays=["storage", workers_with_volumes()]))
         self.faults_are_refused_together(package)
 
