@@ -60,7 +60,7 @@ class Inventory:
 
     ``shared`` holds the addresses that lie in the VNF's own stack and belong to
     no machine, such as a virtual IP, by resource name; ``volumes`` the ids of the
-    Cinder volumes in it, by resource name.
+    Cinder volumes in all stacks, by resource name.
     """
 
     nodes: tuple[Node, ...]
@@ -178,7 +178,7 @@ def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory
             for vnfc in request.vnfcs
         ),
         shared={a.name: a.ip for a in own.addresses if not a.server_id},
-        volumes=own.volumes,
+        volumes={name: id_ for found in contents.values() for name, id_ in found.volumes.items()},
     )
 
 

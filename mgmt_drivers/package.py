@@ -18,8 +18,8 @@ def address_names(package: Path, flavour: str) -> frozenset[str]:
 
 
 def volume_names(package: Path, flavour: str) -> frozenset[str]:
-    """Names of the Cinder volumes in the flavour's BaseHOT, without nested ones."""
-    return _names((package / "BaseHOT" / flavour).glob("*.yaml"), _VOLUMES)
+    """Names of the Cinder volumes in the flavour's BaseHOT, nested ones included."""
+    return _names((package / "BaseHOT" / flavour).rglob("*.yaml"), _VOLUMES)
 
 
 def has_server_group(package: Path, flavour: str) -> bool:

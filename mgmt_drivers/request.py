@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.secret import Secret
+
+_OPENSTACK_V2 = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
 
 
 @dataclass(frozen=True)
@@ -27,13 +32,15 @@ class Vnfc:
     """A VNFC instance as Tacker knows it (ETSI SOL003 VnfcResourceInfo).
 
     ``server_id`` is its compute resource; ``stack_id`` the stack, perhaps a
-    nested one, in which that lies.
+    nested one, in which that lies. ``id`` stays when the machine is replaced;
+    ``resource_id`` is the entry's own, where that differs.
     """
 
     id: str
     vdu_id: str
     server_id: str
     stack_id: str
+    resource_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,88 @@ def from_v1(
         stack_id=(info.instance_id or "") if info else "",
         vnfcs=tuple(_vnfc(vnfc) for vnfc in info.vnfc_resource_info or ()) if info else (),
         **more,
+    )
+
+
+def from_v2(
+    operation: str,
+    instance: Mapping[str, Any],
+    additional_params: Mapping[str, Any],
+    package: Path,
+    **more: Any,
+) -> LcmRequest:
+    """Build the request from what Tacker's v2 API gives a script.
+
+    :param instance: VnfInstance as of ETSI SOL003 3.3.1, 5.5.2.2
+    :param package: folder of the VNF package
+    :param more: fields of :class:`LcmRequest` to be set besides; ``flavour`` must be
+    """
+    vnfd = _vnfd(package, more["flavour"])
+    info = instance.get("instantiatedVnfInfo") or {}
+    return LcmRequest(
+        operation=operation,
+        vnf_instance_id=instance["id"],
+        package=package,
+        cps=_cps(vnfd),
+        aspects=_aspects(vnfd),
+        additional_params=additional_params,
+        stack_id=_short(info.get("metadata", {}).get("stack_id", "")),
+        vnfcs=tuple(vnfcs_from_v2(instance)),
+        vim=_vim_access_from_v2(instance),
+        **more,
+    )
+
+
+def vnfcs_from_v2(instance: Mapping[str, Any]) -> list[Vnfc]:
+    """The VNFCs, known by their places: VDU and index, which outlive their machines."""
+    info = instance.get("instantiatedVnfInfo") or {}
+    return [_vnfc_from_v2(vnfc) for vnfc in info.get("vnfcResourceInfo", ())]
+
+
+def _vnfc_from_v2(vnfc: Mapping[str, Any]) -> Vnfc:
+    metadata = vnfc.get("metadata", {})
+    index = metadata.get("vdu_idx")
+    return Vnfc(
+        id=vnfc["vduId"] if index is None else f"{vnfc['vduId']}-{index}",
+        vdu_id=vnfc["vduId"],
+        server_id=vnfc["computeResource"]["resourceId"],
+        stack_id=_short(metadata.get("stack_id", "")),
+        resource_id=vnfc["id"],
+    )
+
+
+def _short(stack_id: str) -> str:
+    """A stack's id alone, where Tacker writes <name>/<id>."""
+    return stack_id.rpartition("/")[2]
+
+
+def _vnfd(package: Path, flavour: str) -> Mapping[str, Any]:
+    """The VNFD file of a flavour."""
+    for path in sorted((package / "Definitions").glob("*.y*ml")):
+        document = yaml.safe_load(path.read_text())
+        mappings = document.get("topology_template", {}).get("substitution_mappings", {})
+        if mappings.get("properties", {}).get("flavour_id") == flavour:
+            found: Mapping[str, Any] = document
+            return found
+    raise InventoryError(f"the VNF package has no flavour {flavour}")
+
+
+def _vim_access_from_v2(instance: Mapping[str, Any]) -> VimAccess | None:
+    """The OpenStack among the instance's VIMs (VimConnectionInfo, SOL003 4.4.1.6)."""
+    vims = (instance.get("vimConnectionInfo") or {}).values()
+    found = [vim for vim in vims if vim.get("vimType") == _OPENSTACK_V2]
+    if not found:
+        return None
+    access, interface = found[0]["accessInfo"], found[0].get("interfaceInfo") or {}
+    return VimAccess(
+        auth_url=interface["endpoint"],
+        username=access["username"],
+        password=Secret(access["password"]),
+        project_name=access["project"],
+        user_domain_name=access.get("userDomain") or "Default",
+        project_domain_name=access.get("projectDomain") or "Default",
+        region=access.get("region"),
+        verify=not interface.get("skipCertificateHostnameCheck", False),
     )
 
 

@@ -75,7 +75,7 @@ def assemble(
 
     :raises CsarError: one of ``files`` or the ETSI types cannot be had, or an overlay does not fit
     """
-    assembled = contents.of_folder(folder)
+    assembled = overlay.of_package(folder)
     for folder in overlays:
         assembled = overlay.lay(assembled, folder)
     for name, path in (files or {}).items():
@@ -88,13 +88,18 @@ def assemble(
 
 
 def _driver_files(assembled: Contents) -> Contents:
-    """Return the modules of the drivers in the VNFD, of those that are registered."""
+    """Return the modules of the drivers in the VNFD: one that is registered, or all of a script.
+
+    A script for Tacker's v2 API is named relative to Definitions/ and brings along what it imports.
+    """
     registered = drivers.registered()
     found: Contents = {}
     for flavour in Package(assembled).flavours:
         for driver, artifact in mapping(flavour.nodes, "VNF", "artifacts").items():
-            name = mapping(artifact).get("file")
-            if name and driver in registered:
+            name = mapping(artifact).get("file") or ""
+            if name.startswith(drivers.SCRIPTS):
+                found |= drivers.script(name.removeprefix(drivers.SCRIPTS))
+            elif name and driver in registered:
                 found[name] = registered[driver]
     return found
 

@@ -1,5 +1,6 @@
 """Checks of the Heat templates of each flavour against its VNFD and the UserData."""
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -17,6 +18,8 @@ _PAIRS = (
     ("OS::Neutron::Port", model.VDU_CP, (model.VDU_CP, "tosca.nodes.nfv.Cp")),
     ("OS::Cinder::Volume", model.STORAGE, (model.STORAGE,)),
 )
+# Tacker's StandardUserData numbers the VNFCs: VDU1-0 is the first of VDU1.
+_NUMBERED = re.compile(r"-[0-9]+$")
 _PARAMETER_NODES = {"VDU": (model.VDU, model.STORAGE), "CP": (model.VDU_CP, "tosca.nodes.nfv.Cp")}
 
 
@@ -73,6 +76,7 @@ def _wrong(flavour: Flavour, path: list[Any], provided: set[str]) -> str:
     if len(path) != 4 or path[1] not in _PARAMETER_NODES:
         return "is not of the form [nfv, VDU or CP, name, key]"
     _, kind, name, key = path
+    name = _NUMBERED.sub("", str(name))
     node = flavour.nodes_of(*_PARAMETER_NODES[kind]).get(name)
     if node is None:
         return f"{flavour.file} has no {kind} {name}"

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.csar import contents
+from tools.csar.drivers import SCRIPTS
 from tools.csar.package import Fault, Package, mapping
 
 # The operations of Tacker's VnflcmMgmtAbstractDriver, each with a _start and an _end hook.
@@ -16,7 +17,10 @@ _OPERATIONS = (
     "change_external_connectivity",
     "modify_information",
 )
-HOOKS = frozenset(f"{name}_{moment}" for name in _OPERATIONS for moment in ("start", "end"))
+_MOMENTS = ("start", "end")
+HOOKS = frozenset(f"{name}_{moment}" for name in _OPERATIONS for moment in _MOMENTS)
+# Besides them, those of Tacker's v2 API, which alone has scripts (vnflcm_driver_v2).
+_ROLLBACK_HOOKS = frozenset(f"{name}_rollback_{m}" for name in _OPERATIONS for m in _MOMENTS)
 
 _NODE = "topology_template.node_templates.VNF"
 
@@ -28,17 +32,29 @@ def hooks(package: Package) -> Iterator[Fault]:
         for hook, definition in mapping(vnf, "interfaces", "Vnflcm").items():
             driver = mapping(definition).get("implementation")
             place = f"{_NODE}.interfaces.Vnflcm.{hook}"
-            if driver is not None and hook not in HOOKS:
+            called = HOOKS | _ROLLBACK_HOOKS if _is_script(vnf, driver) else HOOKS
+            if driver is not None and hook not in called:
                 yield Fault(flavour.file, place, "no hook that Tacker calls")
             if driver is not None and driver not in mapping(vnf, "artifacts"):
                 yield Fault(flavour.file, place, f"{driver} is not among the node's artifacts")
+
+
+def _is_script(vnf: dict[str, Any], driver: Any) -> bool:
+    """Whether a driver is a script for Tacker's v2 API."""
+    file = mapping(vnf, "artifacts", str(driver)).get("file")
+    return isinstance(file, str) and file.startswith(SCRIPTS)
 
 
 def drivers(package: Package, registered: Mapping[str, Path]) -> Iterator[Fault]:
     """Each driver is registered, and in the package as it is installed."""
     for flavour in package.flavours:
         for name, artifact in mapping(flavour.nodes, "VNF", "artifacts").items():
-            text = _wrong(package, mapping(artifact), registered.get(name))
+            file = str(mapping(artifact).get("file"))
+            if file.startswith(SCRIPTS):
+                own = file.removeprefix("../")
+                text = "" if own in package.contents else f"no file {own}"
+            else:
+                text = _wrong(package, mapping(artifact), registered.get(name))
             if text:
                 yield Fault(flavour.file, f"{_NODE}.artifacts.{name}", text)
 

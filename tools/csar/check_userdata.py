@@ -9,6 +9,7 @@ FOLDER = "UserData/"
 _ARGUMENTS = ["base_hot_dict", "vnfd_dict", "inst_req_info", "grant_info"]
 _FINAL_DICT = "create_final_param_dict"
 _FINAL_KEYS = {"flavor", "image", "network", "fixed_ips"}
+_STANDARD_KEYS = {"computeFlavourId", "vcImageId", "locationConstraints", "network", "fixed_ips"}
 
 
 def classes(package: Package) -> Iterator[Fault]:
@@ -29,8 +30,11 @@ def classes(package: Package) -> Iterator[Fault]:
 def provided_keys(package: Package) -> set[str]:
     """Return what may be a key of a VDU's or CP's parameters, as far as can be read.
 
-    It is any string in a UserData module, and what Tacker's create_final_param_dict fills in.
+    It is any string in a UserData module, and what Tacker's create_final_param_dict fills in;
+    without a module, what the StandardUserData of Tacker's v2 API does.
     """
+    if not _modules(package):
+        return set(_STANDARD_KEYS)
     keys: set[str] = set()
     for name in _modules(package):
         try:

@@ -3,7 +3,30 @@
 from importlib import metadata, util
 from pathlib import Path
 
+import mgmt_drivers
+from tools.csar.contents import Contents
+
 GROUP = "tacker.tacker.mgmt.drivers"
+SCRIPTS = "../Scripts/"  # where scripts lie, as seen from Definitions/
+_CORE = Path(mgmt_drivers.__file__).parent
+# Modules that only Tacker's v1 API has a use for.
+_V1 = ("tacker_v1.py", "kubernetes_mgmt.py", "private_registry_mgmt.py")
+
+
+def script(name: str) -> Contents:
+    """Return a script for Tacker's v2 API and the modules that it needs, by their names in a CSAR.
+
+    They are none where there is no such script.
+    """
+    if not (_CORE / name).is_file():
+        return {}
+    modules = {path.relative_to(_CORE): path for path in sorted(_CORE.rglob("*.py"))}
+    core = {
+        f"Scripts/{_CORE.name}/{relative.as_posix()}": path
+        for relative, path in modules.items()
+        if relative.parts[0] != "tests" and relative.name not in _V1
+    }
+    return {f"Scripts/{name}": _CORE / name, **core}
 
 
 def registered() -> dict[str, Path]:

@@ -1,7 +1,9 @@
-"""Lays a variant's additions over a package: what the package has, and more.
+"""Variants of packages: what a package has, with changes.
 
 An overlay is a folder with the package's own tree. A YAML file that the package
-has is merged into it, any other file is added.
+has is merged into it, any other file is added. A folder that holds a file
+``variant.yaml`` is an overlay of the package which that names as ``base``, of
+which it leaves away what it lists in ``without`` (files or folders).
 """
 
 from pathlib import Path
@@ -16,13 +18,43 @@ from tools.csar.errors import CsarError
 _YAML = (".yaml", ".yml")
 
 
+VARIANT = "variant.yaml"
+
+
+def of_package(folder: Path) -> Contents:
+    """Return the files of a package, or of the variant of one.
+
+    :raises CsarError: the variant does not fit its base
+    """
+    own = contents.of_folder(folder)
+    variant = own.pop(VARIANT, None)
+    if variant is None:
+        return own
+    wanted = yaml.safe_load(variant.read_bytes())
+    base = of_package(folder / wanted["base"])
+    unwanted = tuple(wanted.get("without", ()))
+    for path in unwanted:
+        if not any(_lies_in(name, path) for name in base):
+            raise CsarError(f"{folder / VARIANT}: {wanted['base']} has no {path}")
+    kept = {name: f for name, f in base.items() if not any(_lies_in(name, p) for p in unwanted)}
+    return _laid(kept, own)
+
+
+def _lies_in(name: str, path: str) -> bool:
+    return name == path or name.startswith(f"{path}/")
+
+
 def lay(base: Contents, overlay: Path) -> Contents:
     """Return the package's files with those of the overlay.
 
     :raises CsarError: a file that is there already is no YAML, or does not fit
     """
+    return _laid(base, contents.of_folder(overlay))
+
+
+def _laid(base: Contents, additions: Contents) -> Contents:
     result = dict(base)
-    for name, source in contents.of_folder(overlay).items():
+    for name, source in additions.items():
         result[name] = _merged(name, base[name], source) if name in base else source
     return result
 

@@ -1,0 +1,102 @@
+"""The script of the Kubernetes cluster VNF for Tacker's v2 API."""
+
+from mgmt_drivers import kubernetes
+from mgmt_drivers.tacker_v2 import Call, run
+
+_KUBERNETES = "ETSINFV.KUBERNETES.V_1"
+_KNOWN, _TARGETS, _MARKS = "known_vnfcs", "healed_vnfcs", "node_marks"
+
+
+def instantiate_start(call: Call) -> None:
+    names = {vim.get("vimId") for vim in call.instance.get("vimConnectionInfo", {}).values()}
+    kubernetes.validate(call.lcm_request("instantiate"), lambda name: name in names)
+
+
+def instantiate_end(call: Call) -> None:
+    request = call.lcm_request("instantiate")
+    _hand_back(call, kubernetes.instantiate(request, call.surroundings))
+
+
+def terminate_end(call: Call) -> None:
+    call.forget()
+
+
+def scale_start(call: Call) -> None:
+    call.keep(_KNOWN, [vnfc.id for vnfc in call.vnfcs])
+    if call.request["type"] == "SCALE_IN":
+        removed = call.grant_request.get("removeResources", ())
+        servers = {r["resource"]["resourceId"] for r in removed if r["type"] == "COMPUTE"}
+        going = [vnfc.id for vnfc in call.vnfcs if vnfc.server_id in servers]
+        kubernetes.scale_in(call.lcm_request("scale in", going), call.surroundings)
+
+
+def scale_end(call: Call) -> None:
+    if call.request["type"] == "SCALE_OUT":
+        known = call.kept(_KNOWN, [])
+        new = [vnfc.id for vnfc in call.vnfcs if vnfc.id not in known]
+        kubernetes.scale_out(call.lcm_request("scale out", new), call.surroundings)
+
+
+def heal_start(call: Call) -> None:
+    wanted = call.request.get("vnfcInstanceId") or ()
+    info = call.instance["instantiatedVnfInfo"]
+    # A VNFC that is replaced gets another id; its place in the VNF keeps its own.
+    resources = {v["vnfcResourceInfoId"] for v in info.get("vnfcInfo", ()) if v["id"] in wanted}
+    targets = [vnfc.id for vnfc in call.vnfcs if vnfc.resource_id in resources]
+    call.keep(_TARGETS, targets)
+    if not targets:
+        _take_back(call)
+        return
+    kubernetes.heal_start(
+        call.lcm_request("heal", targets),
+        call.surroundings,
+        call.kept(_MARKS, {}),
+        lambda marks: call.keep(_MARKS, marks),
+    )
+
+
+def heal_end(call: Call) -> None:
+    targets = call.kept(_TARGETS, [])
+    request = call.lcm_request("heal", targets)
+    if targets:
+        marks = call.kept(_MARKS, {})
+        kubernetes.heal_end(request, call.surroundings, marks)
+        call.keep(_MARKS, {vnfc: mark for vnfc, mark in marks.items() if vnfc not in targets})
+    else:
+        _hand_back(call, kubernetes.instantiate(request, call.surroundings))
+        call.keep(_MARKS, {})
+
+
+def _hand_back(call: Call, vim: kubernetes.Vim) -> None:
+    """Add the cluster to the instance's VIMs, behind the one that Tacker goes on to use.
+
+    Tacker takes the first. Its key begins the new one's, which is longer: so it stays
+    the first in whatever order a database keeps them.
+    """
+    _take_back(call)
+    first = next(iter(call.instance["vimConnectionInfo"]))
+    call.instance["vimConnectionInfo"][f"{first}.{vim.name}"] = {
+        "vimId": vim.name,
+        "vimType": _KUBERNETES,
+        "interfaceInfo": {"endpoint": vim.account.url, "ssl_ca_cert": vim.account.ca},
+        "accessInfo": {"bearer_token": vim.account.token.reveal()},
+    }
+
+
+def _take_back(call: Call) -> None:
+    vims = call.instance.get("vimConnectionInfo") or {}
+    call.instance["vimConnectionInfo"] = {
+        key: vim for key, vim in vims.items() if vim.get("vimType") != _KUBERNETES
+    }
+
+
+if __name__ == "__main__":
+    run(
+        {
+            hook.__name__: hook
+            for hook in (
+                instantiate_start, instantiate_end, terminate_end, scale_start, scale_end,
+                heal_start, heal_end,
+            )
+        }
+    )

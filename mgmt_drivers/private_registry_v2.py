@@ -1,0 +1,25 @@
+"""The script of the private registry VNF for Tacker's v2 API."""
+
+from mgmt_drivers import private_registry
+from mgmt_drivers.tacker_v2 import Call, run
+
+
+def instantiate_start(call: Call) -> None:
+    private_registry.validate(call.lcm_request("instantiate"))
+
+
+def instantiate_end(call: Call) -> None:
+    private_registry.instantiate(call.lcm_request("instantiate"), call.surroundings)
+
+
+def terminate_end(call: Call) -> None:
+    call.forget()
+
+
+def heal_end(call: Call) -> None:
+    private_registry.heal(call.lcm_request("heal"), call.surroundings)
+
+
+if __name__ == "__main__":
+    hooks = (instantiate_start, instantiate_end, terminate_end, heal_end)
+    run({hook.__name__: hook for hook in hooks})
