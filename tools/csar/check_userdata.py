@@ -9,6 +9,7 @@ FOLDER = "UserData/"
 _ARGUMENTS = ["base_hot_dict", "vnfd_dict", "inst_req_info", "grant_info"]
 _FINAL_DICT = "create_final_param_dict"
 _FINAL_KEYS = {"flavor", "image", "network", "fixed_ips"}
+_STANDARD = "StandardUserData"
 _STANDARD_KEYS = {"computeFlavourId", "vcImageId", "locationConstraints", "network", "fixed_ips"}
 
 
@@ -21,7 +22,7 @@ def classes(package: Package) -> Iterator[Fault]:
             yield Fault(name, "", f"no Python that can be read ({error})")
             continue
         methods = list(_instantiate_methods(tree))
-        if not methods:
+        if not methods and not _is_standard(tree):
             yield Fault(name, "", "no class with a method instantiate")
         for class_name, method in methods:
             yield from _signature(name, class_name, method)
@@ -30,17 +31,18 @@ def classes(package: Package) -> Iterator[Fault]:
 def provided_keys(package: Package) -> set[str]:
     """Return what may be a key of a VDU's or CP's parameters, as far as can be read.
 
-    It is any string in a UserData module, and what Tacker's create_final_param_dict fills in;
-    without a module, what the StandardUserData of Tacker's v2 API does.
+    It is any string in a UserData module, and what Tacker's create_final_param_dict or the
+    StandardUserData of its v2 API fill in.
     """
-    if not _modules(package):
-        return set(_STANDARD_KEYS)
     keys: set[str] = set()
     for name in _modules(package):
         try:
-            nodes = list(ast.walk(_parse(package, name)))
+            tree = _parse(package, name)
         except (SyntaxError, ValueError):
             continue
+        nodes = list(ast.walk(tree))
+        if _is_standard(tree):
+            keys |= _STANDARD_KEYS
         keys.update(
             node.value
             for node in nodes
@@ -49,6 +51,13 @@ def provided_keys(package: Package) -> set[str]:
         if any(isinstance(node, ast.Attribute) and node.attr == _FINAL_DICT for node in nodes):
             keys |= _FINAL_KEYS
     return keys
+
+
+def _is_standard(tree: ast.Module) -> bool:
+    """Whether a module passes Tacker's own class on."""
+    imported = [name.name for node in tree.body if isinstance(node, ast.ImportFrom)
+                for name in node.names]
+    return _STANDARD in imported
 
 
 def _modules(package: Package) -> list[str]:
