@@ -8,6 +8,7 @@ from typing import Any
 import testtools
 
 from functional import stacks
+from functional.api import V1, Api
 from functional.config import CONFIG, cloud, tacker
 from functional.lcm import Package, Vnf
 from functional.nodes import Remote
@@ -15,12 +16,17 @@ from functional.report import say
 
 
 class Scenario(testtools.TestCase):
-    """A story on a real cloud; what it makes is removed at its end, also when it fails."""
+    """A story on a real cloud; what it makes is removed at its end, also when it fails.
+
+    ``api`` is the version of Tacker's API that it is told through.
+    """
+
+    api: Api = V1()
 
     def setUp(self) -> None:
         super().setUp()
         self.cloud = cloud()
-        self.tacker = tacker(self.cloud)
+        self.tacker = tacker(self.cloud, self.api.version)
         self.vnfs: list[Vnf] = []
         self.name = self.id().rpartition(".")[2]
         # Before anything is cleaned up, so that there is something to look at.
@@ -48,7 +54,8 @@ class Scenario(testtools.TestCase):
         return package
 
     def vnf(self, package: Package) -> Vnf:
-        vnf = Vnf.create(self.tacker, package, f"scenario-{uuid.uuid4().hex[:6]}")
+        name = f"scenario-{uuid.uuid4().hex[:6]}"
+        vnf = Vnf.create(self.tacker, package, name, self.api)
         self.vnfs.append(vnf)
         self.addCleanup(vnf.remove)
         return vnf

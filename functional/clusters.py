@@ -2,12 +2,14 @@
 
 import tempfile
 import urllib.request
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from functional import kubernetes, shared, stacks, wait
+from functional.api import ClusterVim
 from functional.base import Scenario
-from functional.lcm import Vnf
+from functional.lcm import Package, Vnf
 from functional.nodes import Remote
 from functional.packages import kubernetes_csar
 from functional.registries import pull_without_login
@@ -62,11 +64,10 @@ class ClusterScenario(Scenario):
     ) -> kubernetes.Cluster:
         """Nodes and their roles, and a service that each node answers for."""
         vim = self.vim(vnf)
-        self.assertEqual("ACTIVE", vim["status"])
         nodes = self.machines(vnf)
         self.assertEqual((masters, workers), (len(nodes[MASTER]), len(nodes[WORKER])))
         folder = Path(self.enter(tempfile.TemporaryDirectory()))
-        cluster = kubernetes.Cluster.of_vim(vim["auth_url"], nodes[MASTER][0], folder)
+        cluster = kubernetes.Cluster.of_vim(vim.auth_url, nodes[MASTER][0], folder)
         ready = cluster.nodes()
         say(f"nodes: {ready}")
         self.assertEqual(masters + workers, len(ready))
@@ -93,13 +94,16 @@ class ClusterScenario(Scenario):
 
         return wait.until(ask, lambda found: len(found) == wanted, 120, f"the pods behind {url}")
 
-    def vim(self, vnf: Vnf) -> dict[str, Any]:
+    def package_of(
+        self, files: Mapping[str, Path] | None = None, overlays: Sequence[str] = ()
+    ) -> Package:
+        """The package of the cluster, as the API takes it."""
+        return self.package(kubernetes_csar(files, overlays, self.api.variant))
+
+    def vim(self, vnf: Vnf) -> ClusterVim:
         """The VIM that the VNF's cluster is registered as."""
-        connections = vnf.show()["vimConnectionInfo"]
-        (ours,) = (c for c in connections if c["vimType"] == "kubernetes")
-        shown: dict[str, Any] = self.tacker.show_vim(ours["vimId"])["vim"]
-        self.assertEqual(shown["auth_url"], ours["accessInfo"]["authUrl"])
-        return shown
+        (found,) = vnf.cluster_vims()
+        return found
 
     def machines(self, vnf: Vnf) -> dict[str, list[Remote]]:
         """The VNF's machines by VDU."""
@@ -132,7 +136,7 @@ class BalancedClusterScenario(ClusterScenario):
     def balanced_cluster(self) -> Vnf:
         """Three masters, two workers, and pods on them."""
         self.images = shared.registry()
-        vnf = self.vnf(self.package(kubernetes_csar(shared.outside().files)))
+        vnf = self.vnf(self.package_of(shared.outside().files))
         params = {"container_runtime": self.runtime, **self.registries(self.images)}
         self.assert_completed(vnf.instantiate(self.request("complex", self.images, **params)))
         self.make_workload(vnf, workers=2)
@@ -162,7 +166,7 @@ class BalancedClusterScenario(ClusterScenario):
                 self.assertEqual(names, kubernetes.healthy_etcd_members(master, name))
                 self.assertEqual(names, kubernetes.balanced(master))
             vim = self.vim(vnf)
-            self.assertEqual(self.vim_before["id"], vim["id"])
+            self.assertEqual(self.vim_before.id, vim.id)
             wait.until(self.cluster.replicas, lambda seen: seen == 6, 120, "the workload")
             self.runs_everywhere(self.cluster, 3 + workers)
         say(f"nodes {sorted(ready)}; etcd and HAProxy of each master know {sorted(names)}")

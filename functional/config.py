@@ -59,10 +59,10 @@ def cloud() -> Connection:
     return openstack.connect()
 
 
-def tacker(connection: Connection) -> TackerClient:
-    """Tacker's v1 API on that cloud."""
+def tacker(connection: Connection, version: str = "1") -> TackerClient:
+    """Tacker's API on that cloud; the version is that of lifecycle management."""
     return TackerClient(
-        api_version="1",
+        api_version=version,
         session=connection.session,
         service_type="nfv-orchestration",
         region_name=connection.config.get_region_name() or None,

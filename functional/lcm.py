@@ -1,4 +1,4 @@
-"""A VNF's life through Tacker's v1 API: packages, instances, operations."""
+"""A VNF's life through Tacker's API: packages, instances, operations."""
 
 import contextlib
 from collections.abc import Collection
@@ -9,6 +9,7 @@ from tackerclient.common.exceptions import TackerClientException
 from tackerclient.v1_0.client import Client
 
 from functional import wait
+from functional.api import V1, Api, ClusterVim
 from functional.report import step
 
 _LIMIT = 1200  # seconds for one operation
@@ -48,15 +49,16 @@ class Package:
 class Vnf:
     """A VNF instance. Operations wait for their end and return the occurrence."""
 
-    def __init__(self, client: Client, vnf_id: str, name: str) -> None:
+    def __init__(self, client: Client, vnf_id: str, name: str, api: Api | None = None) -> None:
         self._client = client
         self.id = vnf_id
         self.name = name
+        self._api = api or V1()
 
     @classmethod
-    def create(cls, client: Client, package: Package, name: str) -> "Vnf":
+    def create(cls, client: Client, package: Package, name: str, api: Api | None = None) -> "Vnf":
         body = {"vnfdId": package.vnfd_id, "vnfInstanceName": name}
-        return cls(client, client.create_vnf_instance(body)["id"], name)
+        return cls(client, client.create_vnf_instance(body)["id"], name, api)
 
     @classmethod
     def all(cls, client: Client) -> list["Vnf"]:
@@ -70,8 +72,11 @@ class Vnf:
         return shown
 
     def vnfcs(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.show()["instantiatedVnfInfo"]["vnfcResourceInfo"]
-        return found
+        return self._api.vnfcs(self.show())
+
+    def cluster_vims(self) -> list[ClusterVim]:
+        """The clusters that the instance has as VIMs."""
+        return self._api.cluster_vims(self.show(), self._client)
 
     def instantiate(self, body: dict[str, Any]) -> dict[str, Any]:
         with step(f"instantiate {self.name}"):
@@ -80,7 +85,7 @@ class Vnf:
 
     def begin_instantiate(self, body: dict[str, Any]) -> None:
         """Ask for it and do not wait for its end."""
-        self._client.instantiate_vnf_instance(self.id, body)
+        self._client.instantiate_vnf_instance(self.id, self._api.instantiation(body))
 
     def cancel(self) -> dict[str, Any]:
         """Cancel the newest operation, as soon as Tacker allows it; returns the occurrence."""
@@ -103,7 +108,7 @@ class Vnf:
         what = f"{count} VNFCs" if count else "the whole VNF"
         with step(f"heal {what} of {self.name}"):
             known = self._known()
-            self._client.heal_vnf_instance(self.id, body)
+            self._client.heal_vnf_instance(self.id, self._api.operation(body))
             return self._outcome("HEAL", known=known)
 
     def scale(self, kind: str, aspect: str, steps: int) -> dict[str, Any]:
@@ -111,7 +116,7 @@ class Vnf:
         with step(f"{kind} of {self.name} by {steps}"):
             known = self._known()
             body = {"type": kind, "aspectId": aspect, "numberOfSteps": steps}
-            self._client.scale_vnf_instance(self.id, body)
+            self._client.scale_vnf_instance(self.id, self._api.operation(body))
             return self._outcome("SCALE", known=known)
 
     def terminate(self) -> dict[str, Any]:

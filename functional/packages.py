@@ -2,7 +2,6 @@
 
 import functools
 import json
-import shutil
 import subprocess
 import sys
 import uuid
@@ -17,11 +16,6 @@ from functional.report import step
 
 _CHECKOUT = HERE.parent
 _PACKAGES = _CHECKOUT / "vnf_packages"
-_SOURCES = {
-    "private_registry": (_PACKAGES / "private_registry", "5bd1a7c8-2f0c-4f0a-9a2e-6f3f1c0de3a1"),
-    "kubernetes": (_PACKAGES / "kubernetes", "2d8e5f0c-7a41-4f6b-9a55-0c1de7b3f214"),
-    "cnf": (HERE / "cnf_package", "7c0c1a6e-3f5b-4d0e-8f57-2f9b6c1d4e88"),
-}
 CNF_MANIFEST = "Files/kubernetes/deployment.yaml"
 
 
@@ -40,21 +34,21 @@ def registry_image() -> Path:
     return path
 
 
-def private_registry_csar(files: Mapping[str, Path] | None = None) -> Path:
+def private_registry_csar(files: Mapping[str, Path] | None = None, variant: str = "") -> Path:
     """A CSAR of the private registry, with the image and ``files`` inside."""
-    return _csar(
-        "private_registry", {"Files/images/private_registry.tar": registry_image(), **(files or {})}
-    )
+    image = {"Files/images/private_registry.tar": registry_image()}
+    return _csar(_PACKAGES / f"private_registry{variant}", {**image, **(files or {})})
 
 
 def kubernetes_csar(
-    files: Mapping[str, Path] | None = None, overlays: Sequence[str] = ()
+    files: Mapping[str, Path] | None = None, overlays: Sequence[str] = (), variant: str = ""
 ) -> Path:
     """A CSAR of the Kubernetes cluster, with ``files`` inside and ``overlays`` laid over it.
 
     Among the files is the key of the package repository, where the cloud has one of its own.
     """
-    return _csar("kubernetes", {**kubernetes.repository_key(), **(files or {})}, overlays)
+    source = _PACKAGES / f"kubernetes{variant}"
+    return _csar(source, {**kubernetes.repository_key(), **(files or {})}, overlays)
 
 
 def workers_with_volumes() -> str:
@@ -96,25 +90,19 @@ def cnf_csar(image: str) -> Path:
     """A CSAR of web servers as pods of ``image``, for the Kubernetes VIM."""
     manifest = CONFIG.build / "cnf.yaml"
     manifest.write_text(json.dumps(kubernetes.deployment("cnf-web", image, replicas=2)))
-    return _csar("cnf", {CNF_MANIFEST: manifest})
+    return _csar(HERE / "cnf_package", {CNF_MANIFEST: manifest})
 
 
-def _csar(name: str, files: Mapping[str, Path], overlays: Sequence[str] = ()) -> Path:
-    """Build a package with ``files`` added.
+def _csar(source: Path, files: Mapping[str, Path], overlays: Sequence[str] = ()) -> Path:
+    """Build a package with ``files`` added, under a VNFD id of its own.
 
-    Each CSAR has a VNFD id of its own: Tacker takes every id only once, even
-    when the package that had it is deleted.
+    Tacker takes every id only once, even when the package that had it is deleted.
     """
-    source = CONFIG.build / name
-    shutil.rmtree(source, ignore_errors=True)
-    original, original_id = _SOURCES[name]
-    shutil.copytree(original, source)
     vnfd_id = str(uuid.uuid4())
-    for path in (source / "Definitions").iterdir():
-        path.write_text(path.read_text().replace(original_id, vnfd_id))
-    csar = CONFIG.build / f"{name}-{vnfd_id[:8]}.csar"
-    options = [word for to, path in files.items() for word in ("--file", f"{to}={path}")]
+    csar = CONFIG.build / f"{source.name}-{vnfd_id[:8]}.csar"
+    options = ["--vnfd-id", vnfd_id, "-o", str(csar)]
+    options += [word for to, path in files.items() for word in ("--file", f"{to}={path}")]
     options += [word for overlay in overlays for word in ("--overlay", overlay)]
-    with step(f"build the CSAR {name}"):
-        _tool("tools.csar", "build", str(source), *options, "-o", str(csar))
+    with step(f"build the CSAR {source.name}"):
+        _tool("tools.csar", "build", str(source), *options)
     return csar

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import bcrypt
 from openstack.connection import Connection
 
-from functional import stacks
+from functional import credentials, stacks
 from functional.config import CONFIG
 from functional.nodes import Remote
 from functional.packages import registry_image
@@ -93,11 +92,10 @@ sudo docker rm --force first
 
 
 def _serve(certificate: Signed, password: str) -> str:
-    line = f"{_USER}:{bcrypt.hashpw(password.encode(), bcrypt.gensalt(5)).decode()}"
     files = {
         "tls.crt": certificate.certificate.decode(),
         "tls.key": certificate.key.decode(),
-        "htpasswd": line + "\n",
+        "htpasswd": credentials.htpasswd(_USER, password),
     }
     written = "".join(f"cat >~/outside/{n} <<'FILE'\n{text}FILE\n" for n, text in files.items())
     settings = {

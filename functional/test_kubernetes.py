@@ -6,7 +6,7 @@ from typing import Any
 from functional import kubernetes, shared, stacks, wait
 from functional.clusters import MASTER, ClusterScenario
 from functional.lcm import Vnf
-from functional.packages import CNF_MANIFEST, cnf_csar, floating_ips, kubernetes_csar
+from functional.packages import CNF_MANIFEST, cnf_csar, floating_ips
 from functional.report import say, step
 
 
@@ -16,7 +16,7 @@ class LifeOfClusters(ClusterScenario):
     def test_life_of_clusters(self) -> None:
         registry = shared.registry()
         files = {**floating_ips("simple"), **shared.outside().files}
-        package = self.package(kubernetes_csar(files))
+        package = self.package_of(files)
         simple = self.vnf(package)
         params = {"container_runtime": "docker", **self.registries(registry)}
         request = by_floating_ips(self.request("simple", registry, **params))
@@ -37,7 +37,7 @@ class LifeOfClusters(ClusterScenario):
 
     def vim_has_the_floating_ip(self, vnf: Vnf) -> None:
         (floating,) = stacks.floating_ips(self.cloud, vnf.id, "masterNode_fip")
-        self.assertEqual(f"https://{floating}:6443", self.vim(vnf)["auth_url"])
+        self.assertEqual(f"https://{floating}:6443", self.vim(vnf).auth_url)
         say(f"SSH, and the VIM's API, by floating IPs: {floating}")
 
     def cnf_lives_on_it(self, vnf: Vnf, registry: str, cluster: kubernetes.Cluster) -> Vnf:
@@ -47,7 +47,7 @@ class LifeOfClusters(ClusterScenario):
             "flavourId": "simple",
             "additionalParams": {"lcm-kubernetes-def-files": [CNF_MANIFEST]},
             "vimConnectionInfo": [
-                {"id": str(uuid.uuid4()), "vimId": self.vim(vnf)["id"], "vimType": "kubernetes"}
+                {"id": str(uuid.uuid4()), "vimId": self.vim(vnf).id, "vimType": "kubernetes"}
             ],
         }
         self.assert_completed(cnf.instantiate(request))
@@ -60,7 +60,7 @@ class LifeOfClusters(ClusterScenario):
 
     def api_survives_a_master(self, vnf: Vnf, cluster: kubernetes.Cluster) -> None:
         """The master that holds the virtual IP loses its power."""
-        address = self.vim(vnf)["auth_url"].partition("://")[2].rpartition(":")[0]
+        address = self.vim(vnf).auth_url.partition("://")[2].rpartition(":")[0]
         holder = next(
             machine
             for machine in self.machines(vnf)[MASTER]
@@ -86,13 +86,12 @@ class LifeOfClusters(ClusterScenario):
         vim = self.vim(vnf)
         occurrence = vnf.terminate()
         if cnf:
-            self.assert_failed(occurrence, vim["name"], "terminate and delete them first")
+            self.assert_failed(occurrence, vim.name, "terminate and delete them first")
             cnf.delete()
             occurrence = vnf.retry(occurrence)
         self.assert_completed(occurrence)
-        self.assertNotIn(vim["id"], {found["id"] for found in self.tacker.list_vims()["vims"]})
-        kinds = [c["vimType"] for c in vnf.show().get("vimConnectionInfo", [])]
-        self.assertNotIn("kubernetes", kinds)
+        self.assertNotIn(vim.id, {found["id"] for found in self.tacker.list_vims()["vims"]})
+        self.assertEqual([], vnf.cluster_vims())
         stacks.await_end(self.cloud, vnf.id)
 
 

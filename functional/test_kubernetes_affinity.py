@@ -5,7 +5,6 @@ from typing import Any
 from functional import kubernetes, shared, stacks, wait
 from functional.clusters import WORKER, ClusterScenario
 from functional.lcm import Vnf
-from functional.packages import kubernetes_csar
 from functional.report import say, step
 
 _HOST = "CIS-node"
@@ -18,7 +17,7 @@ class HardwareAwareAffinity(ClusterScenario):
 
     def test_hardware_aware_affinity(self) -> None:
         self.images = shared.registry()
-        vnf = self.vnf(self.package(kubernetes_csar()))
+        vnf = self.vnf(self.package_of())
         self.assert_completed(vnf.instantiate(self.request("podaffinity", self.images)))
         self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=2)
         self.workers_are_apart(vnf, workers=2)

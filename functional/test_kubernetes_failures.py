@@ -10,7 +10,6 @@ from functional.clusters import MASTER, WORKER, ClusterScenario
 from functional.config import CONFIG
 from functional.lcm import Vnf
 from functional.nodes import Remote
-from functional.packages import kubernetes_csar
 from functional.report import step
 
 _STATE = "/var/lib/tacker-mgmt-drivers"
@@ -21,7 +20,7 @@ class ClusterFailures(ClusterScenario):
 
     def test_causes_of_failure_are_named_and_mended(self) -> None:
         registry = shared.registry()
-        vnf = self.vnf(self.package(kubernetes_csar()))
+        vnf = self.vnf(self.package_of())
         request = self.request("simple", registry, kubernetes_version="1.20.9")
         failed = vnf.instantiate(request)
         self.assert_failed(failed, "install Kubernetes", "has no kubeadm 1.20.9", "1.20.2-1")
@@ -51,7 +50,7 @@ class ClusterFailures(ClusterScenario):
     def registries_that_cannot_be_used(self, registry: str) -> None:
         """A wrong login, no CA, nobody there, no such name: all are told, of each machine."""
         outside = shared.outside()
-        vnf = self.vnf(self.package(kubernetes_csar(outside.files)))
+        vnf = self.vnf(self.package_of(outside.files))
         params = self.registries(registry, password="wr0ng")
         address = outside.address
         params["private_registry_connection_info"] += [
@@ -78,7 +77,7 @@ class ClusterFailures(ClusterScenario):
         if not CONFIG.kill_conductor:
             self.skipTest("no FUNCTIONAL_KILL_CONDUCTOR says how to kill the conductor")
         registry = shared.registry()
-        vnf = self.vnf(self.package(kubernetes_csar()))
+        vnf = self.vnf(self.package_of())
         request = self.request("simple", registry)
         vnf.begin_instantiate(request)
         with step("wait for the control plane, then kill the conductor"):

@@ -7,7 +7,7 @@ from functional.clusters import MASTER, WORKER, ClusterScenario
 from functional.config import CONFIG
 from functional.lcm import Package, Vnf
 from functional.nodes import Remote
-from functional.packages import kubernetes_csar, workers_with_volumes
+from functional.packages import workers_with_volumes
 from functional.report import say, step
 from functional.requests import fitted
 
@@ -23,7 +23,7 @@ class StorageOfClusters(ClusterScenario):
 
     def test_storage(self) -> None:
         self.images = shared.registry()
-        package = self.package(kubernetes_csar(overlays=["storage", workers_with_volumes()]))
+        package = self.package_of(overlays=[f"storage{self.api.variant}", workers_with_volumes()])
         self.faults_are_refused_together(package)
 
         vnf = self.vnf(package)

@@ -7,6 +7,7 @@ import tarfile
 import tempfile
 import time
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import docker
 
 from functional import credentials, stacks, wait
 from functional.base import Scenario
-from functional.lcm import Vnf
+from functional.lcm import Package, Vnf
 from functional.nodes import Remote
 from functional.packages import private_registry_csar, registry_image
 from functional.report import step
@@ -24,16 +25,24 @@ _REQUEST = "private_registry/instantiate.json"
 _PORT = 5000
 
 
-class PrivateRegistryScenario(Scenario):
-    """Instantiate, push and pull, heal one VNFC, heal the whole VNF, terminate."""
+class RegistryScenario(Scenario):
+    """What scenarios with registries have in common."""
 
     def address(self, vnf: Vnf) -> str:
         (address,) = stacks.addresses(self.cloud, vnf.id)
         return address
 
+    def package_of(self, files: Mapping[str, Path] | None = None) -> Package:
+        """The package of the registry, as the API takes it."""
+        return self.package(private_registry_csar(files, self.api.variant))
+
+
+class RegistryLife(RegistryScenario):
+    """Instantiate, push and pull, heal one VNFC, heal the whole VNF, terminate."""
+
     def test_life_of_a_registry(self) -> None:
         pusher, puller = self.enter(stacks.machines(self.cloud, ["pusher", "puller"]))
-        vnf = self.vnf(self.package(private_registry_csar()))
+        vnf = self.vnf(self.package_of())
         self.assert_completed(vnf.instantiate(fitted(_REQUEST, self.tacker)))
         self.push_and_pull(pusher, puller, self.address(vnf))
 
@@ -80,20 +89,26 @@ class PrivateRegistryScenario(Scenario):
             seen = wait.until(lambda: _body(url), bool, 60, "the registry after a restart")
         self.assertEqual({"repositories": ["scenario"]}, json.loads(seen))
 
+
+class RegistryOptions(RegistryScenario):
+    """Registries that are set up in other ways, or fail to be."""
+
     def test_tls_login_and_proxy(self) -> None:
         """A registry behind TLS and a password, on a machine whose way out is a proxy."""
         folder = Path(self.enter(tempfile.TemporaryDirectory()))
-        certificate, key = credentials.self_signed(folder, _TLS_HOST)
+        certificate, key, ca = credentials.server(folder, _TLS_HOST)
+        logins = folder / "htpasswd"
+        logins.write_text(credentials.htpasswd(**_LOGIN))
         files = {
             "Files/registry.crt": certificate,
             "Files/registry.key": key,
-            "Files/htpasswd": credentials.htpasswd(folder, **_LOGIN),
+            "Files/htpasswd": logins,
         }
         (client,) = self.enter(stacks.machines(self.cloud, ["client"]))
         with step("start a proxy"):
             client.run(_START_PROXY)
         proxy = f"http://{client.address}:8888"
-        vnf = self.vnf(self.package(private_registry_csar(files)))
+        vnf = self.vnf(self.package_of(files))
         request = fitted(
             _REQUEST,
             self.tacker,
@@ -108,7 +123,7 @@ class PrivateRegistryScenario(Scenario):
         self.assertIn("deb.debian.org", client.run("sudo journalctl --unit=scenario-proxy"))
         with Remote(self.address(vnf)).docker() as engine:
             self.assertEqual(proxy, engine.info()["HttpProxy"])
-        client.run(_trust_certificate(self.address(vnf), certificate.read_text()))
+        client.run(_trust_certificate(self.address(vnf), ca))
         with client.docker() as engine, step("push with and without the login"):
             name = f"{_TLS_HOST}:{_TLS_PORT}/scenario"
             engine.api.import_image_from_data(_tiny_image(), repository=name, tag="1")
@@ -125,7 +140,7 @@ class PrivateRegistryScenario(Scenario):
 
         The machine is mended between the retries as its operator would mend it.
         """
-        vnf = self.vnf(self.package(private_registry_csar()))
+        vnf = self.vnf(self.package_of())
         request = fitted(_REQUEST, self.tacker, ssh_password=_PLANTED, image_path=None)
         failed = vnf.instantiate(request)
         self.assert_failed(failed, "PrivateRegistryVDU", "refuses the login of user ubuntu")
@@ -153,7 +168,7 @@ class PrivateRegistryScenario(Scenario):
         self.assertNotIn("Plänted", machine.run(_WHAT_THE_MACHINE_SHOWS))
 
     def test_bad_parameters_are_refused_before_anything_exists(self) -> None:
-        vnf = self.vnf(self.package(private_registry_csar()))
+        vnf = self.vnf(self.package_of())
         before = {stack.id for stack in self.cloud.orchestration.stacks()}
         request = fitted(
             _REQUEST,

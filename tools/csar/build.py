@@ -39,16 +39,20 @@ def build(
     csar: Path,
     files: Mapping[str, Path] | None = None,
     overlays: Sequence[Path] = (),
+    vnfd_id: str = "",
     say: Callable[[str], None] = print,
 ) -> Path:
     """Write the package in ``folder`` to ``csar``, which appears complete or not at all.
 
     :param files: files to add that are not in the folder, by their name in the CSAR
     :param overlays: folders to lay over the package
+    :param vnfd_id: to take the place of the one in the package
     :param say: gets a line for each step that takes a while
     :raises CsarError: the package has faults, all of which the message lists
     """
     assembled = assemble(folder, files, overlays)
+    if vnfd_id:
+        assembled = with_vnfd_id(assembled, vnfd_id)
     faults = verify.faults(assembled, drivers.registered())
     if faults:
         raise CsarError("\n".join([f"{folder}: not built, put these right:", *map(str, faults)]))
@@ -85,6 +89,25 @@ def assemble(
     for name, path in sol001.definitions().items():
         assembled[f"Definitions/{name}"] = path
     return assembled | _driver_files(assembled)
+
+
+def with_vnfd_id(assembled: Contents, vnfd_id: str) -> Contents:
+    """Return the package under another VNFD id: Tacker takes each only once, for ever."""
+    ids = {
+        mapping(document, "topology_template", "node_templates", "VNF", "properties").get(
+            "descriptor_id"
+        )
+        for document in Package(assembled).documents.values()
+    } - {None}
+    result = dict(assembled)
+    for name, source in assembled.items():
+        if name.startswith("Definitions/"):
+            text = source.read_bytes()
+            for old in ids:
+                text = text.replace(str(old).encode(), vnfd_id.encode())
+            if text != source.read_bytes():
+                result[name] = contents.InMemory(name, text)
+    return result
 
 
 def _driver_files(assembled: Contents) -> Contents:

@@ -25,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _build(arguments: argparse.Namespace) -> int:
     folder = build.folder_of(arguments.package)
     csar = arguments.output or Path(f"{folder.name}.zip")
-    build.build(folder, csar, dict(arguments.file), _overlays(arguments), say=_progress)
+    files, overlays = dict(arguments.file), _overlays(arguments)
+    build.build(folder, csar, files, overlays, arguments.vnfd_id, say=_progress)
     print(f"{csar}: {csar.stat().st_size} bytes, SHA-256 {contents.sha256(csar)}")
     return 0
 
@@ -65,6 +66,12 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=PATH",
         help="add PATH to the CSAR as NAME; may be given again",
+    )
+    making.add_argument(
+        "--vnfd-id",
+        default="",
+        metavar="UUID",
+        help="the CSAR's VNFD id, in the place of the package's: Tacker takes each only once",
     )
     checking = commands.add_parser("verify", help="list all faults of packages")
     checking.add_argument("packages", nargs="+", metavar="PACKAGE", help="a folder or a CSAR")

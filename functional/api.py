@@ -1,0 +1,115 @@
+"""The versions of Tacker's API: what differs between their requests and answers.
+
+Scenarios write requests as the v1 API takes them and read answers through this.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tackerclient.v1_0.client import Client
+
+_ADDRESS = {"ipAddresses": [{"type": "IPV4", "numDynamicAddresses": 1}]}
+_USER_DATA = {
+    "lcm-operation-user-data": "./UserData/userdata_standard.py",
+    "lcm-operation-user-data-class": "StandardUserData",
+}
+_OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
+_KUBERNETES = ("kubernetes", "ETSINFV.KUBERNETES.V_1")
+
+
+@dataclass(frozen=True)
+class ClusterVim:
+    """A cluster as Tacker knows it; ``id`` is another for another cluster."""
+
+    id: str
+    name: str
+    auth_url: str
+
+
+class Api(Protocol):
+    """``variant`` ends the names of the packages that are for it."""
+
+    version: str
+    variant: str
+
+    def instantiation(self, request: dict[str, Any]) -> dict[str, Any]: ...
+
+    def operation(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Of scale and heal."""
+        ...
+
+    def vnfcs(self, instance: dict[str, Any]) -> list[dict[str, Any]]:
+        """VNFC resources; their ``id`` is what a heal request names."""
+        ...
+
+    def cluster_vims(self, instance: dict[str, Any], client: Client) -> list[ClusterVim]: ...
+
+
+class V1:
+    version, variant = "1", ""
+
+    def instantiation(self, request: dict[str, Any]) -> dict[str, Any]:
+        return request
+
+    def operation(self, request: dict[str, Any]) -> dict[str, Any]:
+        return request
+
+    def vnfcs(self, instance: dict[str, Any]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
+        return found
+
+    def cluster_vims(self, instance: dict[str, Any], client: Client) -> list[ClusterVim]:
+        found = []
+        for connection in instance.get("vimConnectionInfo", ()):
+            if connection["vimType"] not in _KUBERNETES:
+                continue
+            vim = client.show_vim(connection["vimId"])["vim"]
+            if (vim["status"], vim["auth_url"]) != ("ACTIVE", connection["accessInfo"]["authUrl"]):
+                raise AssertionError(f"{vim} is not what the instance says: {connection}")
+            found.append(ClusterVim(vim["id"], vim["name"], vim["auth_url"]))
+        return found
+
+
+class V2:
+    """ETSI SOL003 3.3.1. Every request names the UserData."""
+
+    version, variant = "2", "_v2"
+
+    def instantiation(self, request: dict[str, Any]) -> dict[str, Any]:
+        (vim,) = request["vimConnectionInfo"]
+        links = [
+            {**link, "extCps": [_cp(cp) for cp in link["extCps"]]}
+            for link in request["extVirtualLinks"]
+        ]
+        connection = {"vimId": vim["vimId"], "vimType": _OPENSTACK}
+        changes = {"vimConnectionInfo": {"vim1": connection}, "extVirtualLinks": links}
+        return self.operation({**request, **changes})
+
+    def operation(self, request: dict[str, Any]) -> dict[str, Any]:
+        params = request.get("additionalParams", {})
+        return {**request, "additionalParams": {**params, **_USER_DATA}}
+
+    def vnfcs(self, instance: dict[str, Any]) -> list[dict[str, Any]]:
+        info = instance["instantiatedVnfInfo"]
+        ids = {vnfc["vnfcResourceInfoId"]: vnfc["id"] for vnfc in info["vnfcInfo"]}
+        return [{**found, "id": ids[found["id"]]} for found in info["vnfcResourceInfo"]]
+
+    def cluster_vims(self, instance: dict[str, Any], client: Client) -> list[ClusterVim]:
+        found = instance.get("vimConnectionInfo", {}).values()
+        return [
+            ClusterVim(
+                hashlib.sha256(vim["interfaceInfo"]["ssl_ca_cert"].encode()).hexdigest(),
+                vim["vimId"],
+                vim["interfaceInfo"]["endpoint"],
+            )
+            for vim in found
+            if vim["vimType"] in _KUBERNETES
+        ]
+
+
+def _cp(cp: dict[str, Any]) -> dict[str, Any]:
+    """A map of configurations, each with the addresses that v1 gives unasked."""
+    (config,) = cp["cpConfig"]
+    protocols = [{"ipOverEthernet": _ADDRESS, **data} for data in config["cpProtocolData"]]
+    return {"cpdId": cp["cpdId"], "cpConfig": {f"{cp['cpdId']}_1": {"cpProtocolData": protocols}}}

@@ -1,0 +1,25 @@
+"""The same stories through Tacker's v2 API (ETSI SOL003 3.3.1)."""
+
+from functional import (
+    test_kubernetes_affinity,
+    test_kubernetes_nodes,
+    test_kubernetes_storage,
+    test_private_registry,
+)
+from functional.api import V2
+
+
+class NodesThroughV2(test_kubernetes_nodes.NodesComeAndGo):
+    api = V2()
+
+
+class StorageThroughV2(test_kubernetes_storage.StorageOfClusters):
+    api = V2()
+
+
+class AffinityThroughV2(test_kubernetes_affinity.HardwareAwareAffinity):
+    api = V2()
+
+
+class RegistryThroughV2(test_private_registry.RegistryLife):
+    api = V2()
