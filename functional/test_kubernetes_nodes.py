@@ -27,8 +27,9 @@ class NodesComeAndGo(BalancedClusterScenario):
 
     def masters_are_not_scaled(self, vnf: Vnf) -> None:
         """Tacker itself refuses, by the VNFD's max_scale_level."""
+        words = "can not scale_(in|out)|numberOfSteps"
         for kind in ("SCALE_OUT", "SCALE_IN"):
-            with self.assertRaisesRegex(Exception, "can not scale_(in|out)|numberOfSteps") as caught:
+            with self.assertRaisesRegex(Exception, words) as caught:
                 vnf.scale(kind, "master_instance", 1)
             say(f"{kind} of masters: {caught.exception}")
 
