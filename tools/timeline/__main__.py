@@ -1,0 +1,35 @@
+"""The command line."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tools.timeline import page, runs
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0: the page is written; 1: the trace cannot be read or holds nothing."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.timeline",
+        description="Draw the trace of a VNF's operations as a page for a browser.",
+    )
+    parser.add_argument("trace", type=Path, help="JSON lines, as the drivers write them")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: the trace's name with .html"
+    )
+    parser.add_argument("--last", type=int, metavar="N", help="only the last N runs of a plan")
+    arguments = parser.parse_args(argv)
+    output = arguments.output or arguments.trace.with_suffix(".html")
+    try:
+        found = runs.read(arguments.trace)
+    except (OSError, runs.NoTrace) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    output.write_text(page.render(found[-arguments.last :] if arguments.last else found))
+    print(output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

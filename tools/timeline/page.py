@@ -1,0 +1,120 @@
+"""A page that shows runs: a row per node, a bar per phase. Self-contained, no scripts."""
+
+import html
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+
+from tools.timeline.runs import Bar, Run
+
+_WIDTH, _ROW, _NAMES, _TOP = 1200, 26, 330, 30  # pixels
+_SMALLEST = 1.5  # of a bar, to be seen at all
+_CHARACTER = 6.2  # of a label
+_TICKS = 8
+_STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600)  # seconds
+# Two shades for what was changed: phases that follow each other are told apart.
+_COLOURS = {"failed": "#c0392b", "skipped": "#c9ced6"}
+_CHANGED = ("#2f6fb2", "#5b9bd8")
+
+_HEAD = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ font: 14px/1.4 system-ui, sans-serif; margin: 1.5rem auto; max-width: 1240px;
+       padding: 0 1rem; color: #1c2430; background: #fff; }}
+h1 {{ font-size: 1.3rem; }} h2 {{ font-size: 1.05rem; margin: 2rem 0 .3rem; }}
+.run {{ overflow-x: auto; }} svg {{ min-width: 760px; width: 100%; height: auto; }}
+text {{ font: 11px system-ui, sans-serif; fill: #1c2430; }}
+.label {{ fill: #fff; pointer-events: none; }} .tick {{ fill: #66707f; }}
+.key span {{ display: inline-block; width: .8rem; height: .8rem; margin: 0 .3rem 0 1rem; }}
+.error {{ color: #c0392b; white-space: pre-wrap; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p class="key">Hold the pointer on a bar for its duration.
+{key}</p>
+"""
+
+
+def render(runs: Sequence[Run]) -> str:
+    """The whole page."""
+    title = f"Operations of VNF {runs[0].vnf}"
+    colours = {"changed": _CHANGED[0], "nothing to do": _COLOURS["skipped"],
+               "failed": _COLOURS["failed"]}
+    key = "".join(
+        f'<span style="background:{colour}"></span>{name}' for name, colour in colours.items()
+    )
+    sections = "".join(_section(run) for run in runs)
+    return _HEAD.format(title=html.escape(title), key=key) + sections + "</body>\n</html>\n"
+
+
+def _section(run: Run) -> str:
+    began = datetime.fromtimestamp(run.start, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    text = f"{run.operation}: {run.end - run.start:.1f} s, {len(run.nodes)} machines, {began}"
+    errors = "".join(
+        f'<p class="error">{html.escape(f"{bar.node}, {bar.phase}: {bar.error}")}</p>\n'
+        for bar in run.bars
+        if bar.error
+    )
+    return f'<h2>{html.escape(text)}</h2>\n<div class="run">\n{_svg(run)}</div>\n{errors}'
+
+
+def _svg(run: Run) -> str:
+    height = _TOP + _ROW * len(run.nodes) + 6
+    body = "".join([*_axis(run, height), *_rows(run)])
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" '
+        f'aria-label="{html.escape(run.operation)}">\n{body}</svg>\n'
+    )
+
+
+def _x(run: Run, moment: float) -> float:
+    share = (moment - run.start) / max(run.end - run.start, 0.001)
+    return _NAMES + share * (_WIDTH - _NAMES - 10)
+
+
+def _axis(run: Run, height: int) -> Iterator[str]:
+    length = run.end - run.start
+    step = next((s for s in _STEPS if length / s <= _TICKS), _STEPS[-1])
+    for number in range(int(length / step) + 1):
+        x = _x(run, run.start + number * step)
+        yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="20" y2="{height}" stroke="#e3e7ec"/>\n'
+        yield f'<text class="tick" x="{x + 2:.1f}" y="14">{number * step:g} s</text>\n'
+
+
+def _rows(run: Run) -> Iterator[str]:
+    phases = run.phases
+    for row, node in enumerate(run.nodes):
+        y = _TOP + row * _ROW
+        yield f'<text x="0" y="{y + 16}">{html.escape(_short(node))}'
+        yield f"<title>{html.escape(node)}</title></text>\n"
+        for bar in run.bars:
+            if bar.node == node:
+                yield _bar(run, bar, y, phases.index(bar.phase))
+
+
+def _bar(run: Run, bar: Bar, y: int, order: int) -> str:
+    x, end = _x(run, bar.start), _x(run, bar.end)
+    width = max(end - x, _SMALLEST)
+    colour = _COLOURS.get(bar.outcome, _CHANGED[order % len(_CHANGED)])
+    told = f"{bar.phase}: {bar.end - bar.start:.1f} s, {bar.outcome}"
+    if bar.error:
+        told += f"\n{bar.error}"
+    drawn = (
+        f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_ROW - 6}" rx="2" '
+        f'fill="{colour}"><title>{html.escape(told)}</title></rect>\n'
+    )
+    if bar.outcome != "skipped" and width > len(bar.phase) * _CHARACTER:
+        label = html.escape(bar.phase)
+        drawn += f'<text class="label" x="{x + 4:.1f}" y="{y + 14}">{label}</text>\n'
+    return drawn
+
+
+def _short(node: str) -> str:
+    """A node as its row names it: without the ids that only the pointer shows."""
+    role, _, rest = node.partition(" (")
+    address = rest.rstrip(")").rpartition(", ")[2]
+    return f"{role} {address}".strip()

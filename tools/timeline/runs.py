@@ -1,0 +1,75 @@
+"""Traces, read and sorted: which records belong together."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FIRST_PHASE = "connect"  # with which every run of a plan begins
+
+
+class NoTrace(Exception):
+    """A file that holds no trace."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One phase on one node; times in seconds since the epoch."""
+
+    phase: str
+    node: str
+    start: float
+    end: float
+    outcome: str
+    error: str = ""
+
+
+@dataclass
+class Run:
+    """A plan that was carried out once: before Heat's part of an operation, or after it."""
+
+    operation: str
+    vnf: str
+    bars: list[Bar] = field(default_factory=list)
+
+    @property
+    def start(self) -> float:
+        return min(bar.start for bar in self.bars)
+
+    @property
+    def end(self) -> float:
+        return max(bar.end for bar in self.bars)
+
+    @property
+    def nodes(self) -> list[str]:
+        """In the order in which they first did something."""
+        return list(dict.fromkeys(bar.node for bar in self.bars))
+
+    @property
+    def phases(self) -> list[str]:
+        return list(dict.fromkeys(bar.phase for bar in self.bars))
+
+    @property
+    def failed(self) -> bool:
+        return any(bar.outcome == "failed" for bar in self.bars)
+
+
+def read(path: Path) -> list[Run]:
+    """The runs in a trace, the oldest first.
+
+    :raises NoTrace: when there is none
+    """
+    found: list[Run] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            record = json.loads(line)
+            operation, vnf = record.pop("operation"), record.pop("vnf")
+            bar = Bar(**record)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise NoTrace(f"{path}, line {number}: no record of a trace ({error})") from error
+        begins = bar.phase == FIRST_PHASE and (not found or found[-1].phases != [FIRST_PHASE])
+        if not found or begins or found[-1].operation != operation:
+            found.append(Run(operation, vnf))
+        found[-1].bars.append(bar)
+    if not found:
+        raise NoTrace(f"{path} is empty")
+    return found

@@ -1,0 +1,69 @@
+import contextlib
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from tools.timeline import page, runs
+from tools.timeline.__main__ import main
+
+
+def _record(phase: str, node: int, start: float, **more: Any) -> dict[str, Any]:
+    return {
+        "operation": "heal", "vnf": "vnf-1", "phase": phase,
+        "node": f"workerNode (VNFC vnfc-{node}, 192.0.2.{node})",
+        "start": start, "end": start + 2.5, "outcome": "changed", **more,
+    }
+
+
+class TimelineTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.trace = Path(folder.name, "vnf-1.jsonl")
+
+    def write(self, *records: dict[str, Any]) -> None:
+        self.trace.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+    def test_a_run_begins_with_logging_in(self) -> None:
+        self.write(
+            _record("connect", 1, 0), _record("connect", 2, 0), _record("join", 1, 3),
+            _record("connect", 1, 10), _record("join", 1, 13, operation="scale"),
+        )
+        found = runs.read(self.trace)
+        self.assertEqual([3, 1, 1], [len(run.bars) for run in found])
+        self.assertEqual(["heal", "heal", "scale"], [run.operation for run in found])
+
+    def test_the_page(self) -> None:
+        self.write(
+            _record("connect", 1, 0),
+            _record("join <all>", 1, 3, outcome="failed", error="no & never"),
+            _record("join <all>", 22, 3, outcome="skipped"),
+        )
+        text = page.render(runs.read(self.trace))
+        drawing = ElementTree.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
+        bars = [element for element in drawing if element.tag == "rect"]
+        self.assertEqual(3, len(bars))
+        self.assertEqual("join <all>: 2.5 s, failed\nno & never", bars[1][0].text)
+        rows = {element.text for element in drawing if element.tag == "text" and len(element)}
+        self.assertEqual({"workerNode 192.0.2.1", "workerNode 192.0.2.22"}, rows)
+        self.assertIn("no &amp; never</p>", text)
+        self.assertNotIn("http", text)
+
+    def test_command(self) -> None:
+        self.write(_record("connect", 1, 0), _record("join", 1, 3), _record("connect", 1, 9))
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(0, main([str(self.trace), "--last", "1"]))
+        written = self.trace.with_suffix(".html")
+        self.assertEqual(f"{written}\n", said.getvalue())
+        self.assertEqual(1, written.read_text().count("<svg"))
+
+    def test_what_is_no_trace(self) -> None:
+        for text in ("", "{}\n", "no json\n", "[]\n"):
+            self.trace.write_text(text)
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                self.assertEqual(1, main([str(self.trace)]))
+            self.assertIn("vnf-1.jsonl", said.getvalue())
