@@ -3,17 +3,17 @@
 from functional import (
     test_kubernetes_affinity,
     test_kubernetes_nodes,
-    test_kubernetes_storage,
     test_private_registry,
 )
 from functional.api import V2
+from functional.full import test_kubernetes_storage_pods
 
 
 class NodesThroughV2(test_kubernetes_nodes.NodesComeAndGo):
     api = V2()
 
 
-class StorageThroughV2(test_kubernetes_storage.StorageOfClusters):
+class StorageThroughV2(test_kubernetes_storage_pods.PodsWithStorage):
     api = V2()
 
 

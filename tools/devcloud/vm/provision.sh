@@ -11,6 +11,9 @@ systemctl unmask --quiet systemd-udevd.service systemd-udevd-kernel.socket \
     getty@tty1.service
 apt-get install -y -qq --no-install-recommends linux-image-cloud-amd64 initramfs-tools \
     udev e2fsprogs >/dev/null
+# What a storage server and a node install first. Emulated, it would take minutes.
+apt-get install -y -qq --no-install-recommends nfs-kernel-server nfs-common containerd \
+    conntrack containernetworking-plugins ebtables ethtool socat >/dev/null
 printf '/dev/vda / ext4 defaults 0 1\n' >/etc/fstab
 chmod 0755 /usr/local/sbin/devcloud-guest
 systemctl enable --quiet systemd-networkd.service devcloud-guest.service
