@@ -13,9 +13,12 @@ from functional.packages import kubernetes_csar, private_registry_csar
 from functional.requests import fitted
 from tools.devcloud import openrc
 from tools.devcloud.cloud import Cloud
+from tools.devcloud.diagnosis import traces
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
 from tools.devcloud.progress import Progress, complain
+from tools.timeline.page import render
+from tools.timeline.runs import read
 
 _REGISTRY, _CLUSTER, _VIM = "demo-registry", "demo-cluster", "demo-kubernetes"
 _LOOK = """
@@ -29,6 +32,7 @@ Look at it (from {checkout}):
   eval "$({python} -m tools.devcloud openrc)"
   {openstack} vim list
   {openstack} vnflcm show {vnf} --os-tacker-api-version 1
+See where the time went: open {timeline}
 Take it down:
   {python} -m tools.devcloud down          (all but the caches)
   {python} -m tools.devcloud down --all    (the caches too)"""
@@ -134,8 +138,17 @@ class Demo:
             "python": sys.executable,
             "openstack": Path(sys.executable).parent / "openstack",
             "vnf": self._vnfs[_CLUSTER].id,
+            "timeline": self._timeline(identity),
         }
         print(_LOOK.format(**values))
+
+
+    def _timeline(self, identity: Identity) -> Path:
+        """A page of what was done to the cluster's machines."""
+        found = traces(identity, identity.checkout / "build")
+        page = identity.checkout / "build" / "timeline.html"
+        page.write_text(render(read(found / f"{self._vnfs[_CLUSTER].id}.jsonl")))
+        return page
 
 
 def _describe(vnfc: dict[str, Any]) -> str:

@@ -26,6 +26,15 @@ def collect(identity: Identity, folder: Path) -> None:
     _traces(controller, folder)
 
 
+def traces(identity: Identity, folder: Path) -> Path:
+    """Write the drivers' traces below a folder; returns where they lie."""
+    controller = find_controller(engine.connect(), identity)
+    if controller is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        _traces(controller, folder)
+    return folder / Path(_TRACES).name
+
+
 def _journal(container: Any, path: Path, *options: str) -> None:
     try:
         path.write_bytes(container.exec_run(["journalctl", "--no-pager", *options]).output)
