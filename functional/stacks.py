@@ -78,6 +78,16 @@ def floating_ips(connection: Connection, vnf_id: str, name: str) -> list[str]:
     ]
 
 
+def failures(connection: Connection, vnf_id: str) -> set[str]:
+    """Why resources of a VNF's stacks have failed."""
+    return {
+        resource.status_reason
+        for stack_id in of_vnf(connection, vnf_id)
+        for resource in connection.orchestration.resources(stack_id)
+        if resource.status.endswith("FAILED")
+    }
+
+
 def addresses(connection: Connection, vnf_id: str) -> list[str]:
     """Addresses of all ports in a VNF's stacks."""
     return list(server_addresses(connection, vnf_id).values())

@@ -99,6 +99,10 @@ class HardwareAwareAffinity(ClusterScenario):
 
     def no_worker_without_a_host(self, vnf: Vnf) -> None:
         failed: dict[str, Any] = vnf.scale("SCALE_OUT", _ASPECT, 1)
-        self.assert_failed(failed, "No valid host was found")
+        self.assert_failed(failed, "failed")
+        # Tacker's v1 API leaves the reason in Heat.
+        reasons = stacks.failures(self.cloud, vnf.id)
+        say(f"Heat: {reasons}")
+        self.assertIn("No valid host was found", str(reasons))
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
         self.workers_are_apart(vnf, workers=3)
