@@ -22,7 +22,8 @@ class Service:
         lines += [f"Environment={word}" for word in self.environment]
         lines += [f"ExecStart={self.command}", "Restart=on-failure", "RestartSec=1"]
         # The conductor, asked to end, waits for a minute and a half; nothing here needs that.
-        lines += ["LimitNOFILE=65536", "TimeoutStopSec=5", "", "[Install]", "WantedBy=multi-user.target", ""]
+        lines += ["LimitNOFILE=65536", "TimeoutStopSec=5", ""]
+        lines += ["[Install]", "WantedBy=multi-user.target", ""]
         return "\n".join(lines)
 
 
