@@ -35,8 +35,21 @@ def hooks(package: Package) -> Iterator[Fault]:
             called = HOOKS | _ROLLBACK_HOOKS if _is_script(vnf, driver) else HOOKS
             if driver is not None and hook not in called:
                 yield Fault(flavour.file, place, "no hook that Tacker calls")
+            if hook in _ROLLBACK_HOOKS and hook not in _declared(package):
+                text = "unknown to SOL001: declare it in the node type's interface, empty"
+                yield Fault(flavour.file, place, text)
             if driver is not None and driver not in mapping(vnf, "artifacts"):
                 yield Fault(flavour.file, place, f"{driver} is not among the node's artifacts")
+
+
+def _declared(package: Package) -> set[str]:
+    """Return the hooks that the package's own node types add to SOL001's."""
+    return {
+        hook
+        for document in package.documents.values()
+        for definition in mapping(document, "node_types").values()
+        for hook in mapping(definition, "interfaces", "Vnflcm")
+    }
 
 
 def _is_script(vnf: dict[str, Any], driver: Any) -> bool:
