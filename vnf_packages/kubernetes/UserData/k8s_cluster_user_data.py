@@ -33,6 +33,23 @@ class KubernetesClusterUserData(AbstractUserData):
             _connection_points(inst_req_info),
         )
 
+    @staticmethod
+    def scale(
+        base_hot_dict: dict[str, Any],
+        vnfd_dict: dict[str, Any],
+        scale_request: Any,
+        vnf_instance: Any,
+        instantiated_info: Any,
+        parameters: dict[str, Any],
+        size: int,
+    ) -> dict[str, Any]:
+        """Return the stack's parameters with the size that a scaling group is to have.
+
+        Tacker asks when it updates the stack instead of using a policy, such as for the rollback
+        of a scale-out. Heat would go back to the size at instantiation, and delete workers.
+        """
+        return {**parameters, f"{scale_request.aspect_id}_desired_capacity": size}
+
 
 def _connection_points(request: Any) -> dict[str, dict[str, Any]]:
     """Return the network of each connection point, and the pods' network that it lets through.
