@@ -15,6 +15,9 @@ import paramiko
 from functional import wait
 from functional.config import CONFIG
 
+# Seconds; a neighbour entry of a machine that had the address before takes ten to be given up.
+_CONNECT_LIMIT = 30
+
 
 @dataclass(frozen=True)
 class Remote:
@@ -31,7 +34,7 @@ class Remote:
             self.address,
             username=CONFIG.username,
             password=self.password,
-            timeout=10,
+            timeout=_CONNECT_LIMIT,
             look_for_keys=False,
             allow_agent=False,
         )

@@ -182,7 +182,7 @@ class RegistryOptions(RegistryScenario):
         prefix = "private_registry_installation_param"
         self.assert_failed(
             failed,
-            f"{prefix}.ssh_cp_name: the VNFD has no CP CP9",
+            f"{prefix}.ssh_cp_name: the VNF package has no CP CP9",
             f"{prefix}.image_path: the VNF package has no file Files/images/nothing.tar",
             f"{prefix}.port_no: must be a TCP port number",
             f"{prefix}.colour: unknown parameter",
