@@ -28,15 +28,14 @@ class HardwareAwareAffinity(ClusterScenario):
         self.pods_are_apart()
         self.no_worker_without_a_host(vnf)
 
+        # Heat makes the new server before it deletes the old one: for which a host must be free.
+        self.assert_completed(vnf.scale("SCALE_IN", _ASPECT, 1))
+        self.workers_are_apart(vnf, workers=2)
         vnfc, _ = self.vnfcs(vnf, WORKER)[0]
         before = self.members(vnf)
         self.assert_completed(vnf.heal({"vnfcInstanceId": [vnfc]}))
-        self.workers_are_apart(vnf, workers=3)
-        self.assertEqual(2, len(before & self.members(vnf)))
-
-        self.assert_completed(vnf.heal({}))
-        self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=3)
-        self.workers_are_apart(vnf, workers=3)
+        self.workers_are_apart(vnf, workers=2)
+        self.assertEqual(1, len(before & self.members(vnf)))
 
     def workers_are_apart(self, vnf: Vnf, workers: int) -> None:
         """Policy, members, each worker's group, and the labels with their values."""

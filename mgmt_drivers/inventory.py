@@ -133,7 +133,7 @@ class Heat:
             for name, fip in floating.items()
             if fip.get("floating_ip_address")
         ]
-        placements = dict(_placement(attributes) for attributes in machines.values())
+        placements = dict(_placement(stack_id, server) for server in machines.values())
         return Contents(found, _ids(listed, "OS::Cinder::Volume"), placements)
 
     def _attributes(
@@ -144,8 +144,14 @@ class Heat:
         return {name: self._heat.resources.get(stack_id, name).attributes for name in names}
 
 
-def _placement(server: Mapping[str, Any]) -> tuple[str, Placement]:
+def _placement(stack_id: str, server: Mapping[str, Any]) -> tuple[str, Placement]:
     """A server's id and placement, of its attributes as Nova shows them."""
+    if not server.get("id"):
+        # Tacker goes on with a heal when Heat could not replace the machine.
+        raise InventoryError(
+            f"Heat could not make the server of stack {stack_id}; why is shown by "
+            f"`openstack stack failures list --long {stack_id}`"
+        )
     host = server.get("OS-EXT-SRV-ATTR:host")
     if not host:
         raise InventoryError(

@@ -98,3 +98,7 @@ class InventoryTest(unittest.TestCase):
         access = request.vim_access_from_v1(vim)
         self.assertEqual(("Default", False), (access.user_domain_name, access.verify))
         self.assertNotIn("hidden", repr(access))
+
+    def test_a_server_that_heat_could_not_make(self) -> None:
+        with self.assertRaisesRegex(InventoryError, "could not make the server of stack nested"):
+            inventory._placement("nested", {})
