@@ -83,7 +83,7 @@ def scale_out(request: LcmRequest, surroundings: Surroundings) -> None:
 
 def scale_in(request: LcmRequest, surroundings: Surroundings) -> None:
     """Evacuate and remove the workers that are about to go: the request's targets."""
-    work = _Work.read(request, surroundings)
+    work = _Work.read(request, surroundings, joins=False)
     work.carry_out(plans.SCALE_IN, work.with_a_master(), going=work.workers)
 
 
@@ -100,7 +100,7 @@ def heal_start(
         VNFC, for :func:`heal_end`; also when the operation fails
     :raises MgmtDriverError: where the cluster would not outlive it, with nothing changed
     """
-    work = _Work.read(request, surroundings)
+    work = _Work.read(request, surroundings, joins=False)
     going = work.targets
     lost = [node for node in going if node in work.topology.masters]
     stay = [node for node in work.topology.masters if node not in going]
@@ -145,10 +145,11 @@ class _Work:
     topology: Topology
 
     @classmethod
-    def read(cls, request: LcmRequest, surroundings: Surroundings) -> "_Work":
+    def read(cls, request: LcmRequest, surroundings: Surroundings, joins: bool = True) -> "_Work":
+        """Only machines that join are labelled by where they run; one may be lost already."""
         params = read_params(request)
         assert request.vim
-        placed = has_server_group(request.package, request.flavour)
+        placed = joins and has_server_group(request.package, request.flavour)
         machines = inventory.read(request, inventory.Heat(request.vim), placed)
         return cls(request, surroundings, params, topology(params, machines))
 
