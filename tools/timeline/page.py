@@ -4,7 +4,8 @@ import html
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
-from tools.timeline.runs import Bar, Run
+from mgmt_drivers.trace import Record
+from tools.timeline.runs import Run
 
 _WIDTH, _ROW, _NAMES, _TOP = 1200, 26, 330, 30  # pixels
 _SMALLEST = 1.5  # of a bar, to be seen at all
@@ -96,7 +97,7 @@ def _rows(run: Run) -> Iterator[str]:
                 yield _bar(run, bar, y, phases.index(bar.phase))
 
 
-def _bar(run: Run, bar: Bar, y: int, order: int) -> str:
+def _bar(run: Run, bar: Record, y: int, order: int) -> str:
     x, end = _x(run, bar.start), _x(run, bar.end)
     width = max(end - x, _SMALLEST)
     colour = _COLOURS.get(bar.outcome, _CHANGED[order % len(_CHANGED)])

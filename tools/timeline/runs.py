@@ -4,23 +4,13 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mgmt_drivers.trace import FAILED, Record
+
 FIRST_PHASE = "connect"  # with which every run of a plan begins
 
 
 class NoTrace(Exception):
     """A file that holds no trace."""
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One phase on one node; times in seconds since the epoch."""
-
-    phase: str
-    node: str
-    start: float
-    end: float
-    outcome: str
-    error: str = ""
 
 
 @dataclass
@@ -29,7 +19,7 @@ class Run:
 
     operation: str
     vnf: str
-    bars: list[Bar] = field(default_factory=list)
+    bars: list[Record] = field(default_factory=list)
 
     @property
     def start(self) -> float:
@@ -50,7 +40,7 @@ class Run:
 
     @property
     def failed(self) -> bool:
-        return any(bar.outcome == "failed" for bar in self.bars)
+        return any(bar.outcome == FAILED for bar in self.bars)
 
 
 def read(path: Path) -> list[Run]:
@@ -61,14 +51,12 @@ def read(path: Path) -> list[Run]:
     found: list[Run] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
-            record = json.loads(line)
-            operation, vnf = record.pop("operation"), record.pop("vnf")
-            bar = Bar(**record)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            bar = Record(**json.loads(line))
+        except (ValueError, TypeError) as error:
             raise NoTrace(f"{path}, line {number}: no record of a trace ({error})") from error
         begins = bar.phase == FIRST_PHASE and (not found or found[-1].phases != [FIRST_PHASE])
-        if not found or begins or found[-1].operation != operation:
-            found.append(Run(operation, vnf))
+        if not found or begins or found[-1].operation != bar.operation:
+            found.append(Run(bar.operation, bar.vnf))
         found[-1].bars.append(bar)
     if not found:
         raise NoTrace(f"{path} is empty")
