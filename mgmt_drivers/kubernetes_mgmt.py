@@ -1,15 +1,9 @@
 """The class that Tacker loads for the Kubernetes cluster VNF; the same bytes lie in the CSAR."""
 
-from oslo_utils import uuidutils
-from tacker import objects
-from tacker.extensions.nfvo import VimInUseException
-from tacker.nfvo.nfvo_plugin import NfvoPlugin
-
-from mgmt_drivers import kubernetes
+from mgmt_drivers import kubernetes, vims_v1
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.tacker_v1 import MgmtDriver, keep, kept, lcm_request, surroundings
 
-_TYPE = "kubernetes"
 _MARKS = "mgmt_driver_node_marks"  # key of VnfInstance.vnf_metadata, during a heal
 
 
@@ -20,29 +14,22 @@ class KubernetesMgmtDriver(MgmtDriver):
     description = "Management driver for a kubeadm Kubernetes cluster"
     user_data = ("UserData/k8s_cluster_user_data.py", "KubernetesClusterUserData")
 
-    def instantiate_start(
-        self, context, vnf_instance, instantiate_vnf_request, grant, grant_request, **kwargs
-    ):
+    def instantiate_start(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         source = instantiate_vnf_request
         kubernetes.validate(
             lcm_request("instantiate", context, vnf_instance, source, with_vim=False),
-            lambda name: any(
-                vim["description"] != _description(vnf_instance)
-                for vim in _vims(context, name=name)
-            ),
+            lambda name: vims_v1.is_taken(context, vnf_instance, name),
         )
         self.add_user_data(source)
 
-    def instantiate_end(
-        self, context, vnf_instance, instantiate_vnf_request, grant, grant_request, **kwargs
-    ):
+    def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         vim = kubernetes.instantiate(
             lcm_request("instantiate", context, vnf_instance, instantiate_vnf_request),
             surroundings(vnf_instance),
         )
-        _register(context, vnf_instance, vim)
+        vims_v1.register(context, vnf_instance, vim)
 
-    def scale_start(self, context, vnf_instance, scale_vnf_request, grant, grant_request, **kwargs):
+    def scale_start(self, context, vnf_instance, scale_vnf_request, **kwargs):
         # A rollback of a scale-out comes here too; without any where Heat had none yet.
         going = _of_stacks(vnf_instance, kwargs.get("scale_out_id_list") or ())
         if not going:
@@ -50,7 +37,7 @@ class KubernetesMgmtDriver(MgmtDriver):
         request = _later("scale in", context, vnf_instance, going)
         kubernetes.scale_in(request, surroundings(vnf_instance))
 
-    def scale_end(self, context, vnf_instance, scale_vnf_request, grant, grant_request, **kwargs):
+    def scale_end(self, context, vnf_instance, scale_vnf_request, **kwargs):
         new = _of_stacks(vnf_instance, kwargs["scale_out_id_list"])
         request = _later("scale out", context, vnf_instance, new)
         try:
@@ -61,11 +48,11 @@ class KubernetesMgmtDriver(MgmtDriver):
                 "scale-out does not call the driver"
             ) from error
 
-    def heal_start(self, context, vnf_instance, heal_vnf_request, grant, grant_request, **kwargs):
+    def heal_start(self, context, vnf_instance, heal_vnf_request, **kwargs):
         targets = heal_vnf_request.vnfc_instance_id
         if not targets:
-            super().heal_start(context, vnf_instance, heal_vnf_request, grant, grant_request)
-            _unregister(context, vnf_instance)
+            super().heal_start(context, vnf_instance, heal_vnf_request)
+            vims_v1.unregister(context, vnf_instance)
             return
         request = _later("heal", context, vnf_instance, targets)
         kubernetes.heal_start(
@@ -75,7 +62,7 @@ class KubernetesMgmtDriver(MgmtDriver):
             lambda marks: keep(vnf_instance, _MARKS, marks),
         )
 
-    def heal_end(self, context, vnf_instance, heal_vnf_request, grant, grant_request, **kwargs):
+    def heal_end(self, context, vnf_instance, heal_vnf_request, **kwargs):
         targets = heal_vnf_request.vnfc_instance_id
         request = _later("heal", context, vnf_instance, targets or ())
         if targets:
@@ -85,19 +72,15 @@ class KubernetesMgmtDriver(MgmtDriver):
             keep(vnf_instance, _MARKS, rest)
         else:
             vim = kubernetes.instantiate(request, surroundings(vnf_instance))
-            _register(context, vnf_instance, vim)
+            vims_v1.register(context, vnf_instance, vim)
             keep(vnf_instance, _MARKS, {})
 
-    def terminate_start(
-        self, context, vnf_instance, terminate_vnf_request, grant, grant_request, **kwargs
-    ):
-        _unregister(context, vnf_instance)
+    def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
+        vims_v1.unregister(context, vnf_instance)
 
-    def terminate_end(
-        self, context, vnf_instance, terminate_vnf_request, grant, grant_request, **kwargs
-    ):
+    def terminate_end(self, context, vnf_instance, terminate_vnf_request, **kwargs):
         # Also the end of a rollback, which has no terminate_start.
-        _unregister(context, vnf_instance)
+        vims_v1.unregister(context, vnf_instance)
 
 
 def _later(operation, context, vnf_instance, targets):
@@ -113,60 +96,3 @@ def _of_stacks(vnf_instance, stack_ids):
         for vnfc in vnf_instance.instantiated_vnf_info.vnfc_resource_info
         if (vnfc.metadata or {}).get("stack_id") in stack_ids
     ]
-
-
-def _description(vnf_instance):
-    """By which a VIM is known as this VNF's, whatever an operation that failed has lost."""
-    return f"Kubernetes cluster of VNF instance {vnf_instance.id}"
-
-
-def _vims(context, **wanted):
-    filters = {key: [value] for key, value in wanted.items()}
-    return NfvoPlugin().get_vims(context, filters=filters)
-
-
-def _register(context, vnf_instance, vim):
-    _unregister(context, vnf_instance)  # one that an attempt before this made
-    created = NfvoPlugin().create_vim(
-        context,
-        {
-            "vim": {
-                "name": vim.name,
-                "description": _description(vnf_instance),
-                "type": _TYPE,
-                "auth_url": vim.account.url,
-                "auth_cred": {
-                    "bearer_token": vim.account.token.reveal(),
-                    "ssl_ca_cert": vim.account.ca,
-                },
-                "vim_project": {"name": "default"},
-                "is_default": False,
-                "tenant_id": vnf_instance.tenant_id,
-            }
-        },
-    )
-    connection = objects.VimConnectionInfo(
-        id=uuidutils.generate_uuid(),
-        vim_id=created["id"],
-        vim_type=_TYPE,
-        access_info={"auth_url": vim.account.url},
-        interface_info=None,
-    )
-    vnf_instance.vim_connection_info = [*vnf_instance.vim_connection_info, connection]
-    vnf_instance.save()
-
-
-def _unregister(context, vnf_instance):
-    """Remove the VIM of this VNF and its entries in the instance, as far as they are there."""
-    for vim in _vims(context, description=_description(vnf_instance)):
-        try:
-            NfvoPlugin().delete_vim(context, vim["id"])
-        except VimInUseException as error:
-            raise MgmtDriverError(
-                f"VNF instances use VIM {vim['name']}, which is this cluster: terminate and delete "
-                "them first"
-            ) from error
-    kept = [c for c in vnf_instance.vim_connection_info if c.vim_type != _TYPE]
-    if len(kept) != len(vnf_instance.vim_connection_info):
-        vnf_instance.vim_connection_info = kept
-        vnf_instance.save()

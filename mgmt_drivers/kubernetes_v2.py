@@ -1,7 +1,8 @@
 """The script of the Kubernetes cluster VNF for Tacker's v2 API."""
 
 from mgmt_drivers import kubernetes
-from mgmt_drivers.tacker_v2 import Call, run
+from mgmt_drivers.script_v2 import run
+from mgmt_drivers.tacker_v2 import Call
 
 _KUBERNETES = "ETSINFV.KUBERNETES.V_1"
 _KNOWN, _TARGETS, _MARKS = "known_vnfcs", "healed_vnfcs", "node_marks"

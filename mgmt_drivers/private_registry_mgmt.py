@@ -11,24 +11,20 @@ class PrivateRegistryMgmtDriver(MgmtDriver):
     description = "Management driver for a Docker private registry"
     user_data = ("UserData/private_registry_user_data.py", "PrivateRegistryUserData")
 
-    def instantiate_start(
-        self, context, vnf_instance, instantiate_vnf_request, grant, grant_request, **kwargs
-    ):
+    def instantiate_start(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         source = instantiate_vnf_request
         private_registry.validate(
             lcm_request("instantiate", context, vnf_instance, source, with_vim=False)
         )
         self.add_user_data(source)
 
-    def instantiate_end(
-        self, context, vnf_instance, instantiate_vnf_request, grant, grant_request, **kwargs
-    ):
+    def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         private_registry.instantiate(
             lcm_request("instantiate", context, vnf_instance, instantiate_vnf_request),
             surroundings(vnf_instance),
         )
 
-    def heal_end(self, context, vnf_instance, heal_vnf_request, grant, grant_request, **kwargs):
+    def heal_end(self, context, vnf_instance, heal_vnf_request, **kwargs):
         source = vnf_instance.instantiated_vnf_info
         private_registry.heal(
             lcm_request("heal", context, vnf_instance, source), surroundings(vnf_instance)

@@ -1,7 +1,8 @@
 """The script of the private registry VNF for Tacker's v2 API."""
 
 from mgmt_drivers import private_registry
-from mgmt_drivers.tacker_v2 import Call, run
+from mgmt_drivers.script_v2 import run
+from mgmt_drivers.tacker_v2 import Call
 
 
 def instantiate_start(call: Call) -> None:

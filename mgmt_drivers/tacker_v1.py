@@ -35,7 +35,7 @@ cfg.CONF.register_opts(_OPTIONS, "mgmt_drivers")
 
 
 class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
-    """Hooks that a subclass has not do nothing.
+    """Hooks that a subclass has not do nothing; Tacker calls them by keyword.
 
     ``name`` is the entry point's. ``user_data`` holds file and class that
     Tacker's v1 API wants in every request, for those that leave them out.
@@ -55,13 +55,7 @@ class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
         return self.description
 
     def heal_start(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        heal_vnf_request: Any,
-        grant: Any,
-        grant_request: Any,
-        **kwargs: Any,
+        self, context: Any, vnf_instance: Any, heal_vnf_request: Any, **kwargs: Any
     ) -> None:
         # Heal of the whole VNF instantiates anew, from what Tacker kept of the
         # instantiate request: that lacks what instantiate_start added.

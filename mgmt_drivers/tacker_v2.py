@@ -1,29 +1,16 @@
-"""What the scripts that Tacker's v2 API runs have in common.
+"""What Tacker's v2 API gives a script for a hook, and what it gets back.
 
-A script is a process for one hook. It gets a pickled dictionary on its standard
-input and answers with one on its standard output, on which nothing else may be
-(Tacker's vnflcm_driver_v2). It imports nothing of Tacker.
+Nothing of Tacker is imported: all comes and goes as dictionaries.
 """
 
-import io
 import json
-import logging
-import os
-import pickle
-import sys
-import tempfile
-import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from mgmt_drivers import request
 from mgmt_drivers.driver import Surroundings
-from mgmt_drivers.errors import MgmtDriverError
 
-LOG = logging.getLogger(__name__)
-
-_FOLDERS = ("/var/log/tacker/mgmt_drivers", f"{tempfile.gettempdir()}/mgmt_drivers-{os.getuid()}")
 _KEY = "mgmt_driver_"  # begins ours among the instance's metadata
 _PARAMS = "params"
 
@@ -95,54 +82,3 @@ class Call:
     @property
     def surroundings(self) -> Surroundings:
         return Surroundings(self._folder, lambda keys: self.keep("ssh_host_keys", keys))
-
-
-Hook = Callable[[Call], None]
-
-
-def run(hooks: Mapping[str, Hook]) -> None:
-    """Run the hook that standard input asks for; one that is not there does nothing."""
-    output = _claim_standard_output()
-    folder, log = _log_to_file()
-    call = Call(pickle.load(sys.stdin.buffer), folder)  # noqa: S301 - from Tacker itself
-    status = 0
-    try:
-        LOG.info("%s of VNF %s", call.operation, call.instance["id"])
-        hooks.get(call.operation, lambda call: None)(call)
-    except Exception as error:  # noqa: BLE001 - said in one line, the rest is in the log
-        LOG.exception("%s failed", call.operation)
-        status = 1
-        text = str(error) if isinstance(error, MgmtDriverError) else _last_line(error)
-        sys.stderr.write(f"{text} (details: {log})\n")
-    output.write(pickle.dumps(call.answer))
-    output.close()
-    sys.stderr.flush()
-    os._exit(status)  # threads of connections that hang are not waited for
-
-
-def _claim_standard_output() -> io.BufferedWriter:
-    """Keep standard output for the answer; what anybody prints goes nowhere."""
-    own = os.fdopen(os.dup(1), "wb")
-    with Path(os.devnull).open("wb") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-    return own
-
-
-def _log_to_file() -> tuple[Path | None, str]:
-    """Where traces go, and the name of the log file."""
-    for name in _FOLDERS:
-        folder = Path(name)
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handler = logging.FileHandler(folder / "v2.log", encoding="utf-8")
-        except OSError:
-            continue
-        handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
-        logging.getLogger("mgmt_drivers").addHandler(handler)
-        logging.getLogger("mgmt_drivers").setLevel(logging.DEBUG)
-        return folder, handler.baseFilename
-    return None, "none: no folder can be written"
-
-
-def _last_line(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]

@@ -14,7 +14,8 @@ import mgmt_drivers
 PACKAGE = Path(mgmt_drivers.__file__).parent
 CHECKOUT = PACKAGE.parent
 ADAPTERS = {
-    PACKAGE / name for name in ("kubernetes_mgmt.py", "private_registry_mgmt.py", "tacker_v1.py")
+    PACKAGE / name
+    for name in ("kubernetes_mgmt.py", "private_registry_mgmt.py", "tacker_v1.py", "vims_v1.py")
 }
 
 # What Tacker 16.0.0 requires itself (its METADATA), as far as it is used here.

@@ -10,7 +10,7 @@ GROUP = "tacker.tacker.mgmt.drivers"
 SCRIPTS = "../Scripts/"  # where scripts lie, as seen from Definitions/
 _CORE = Path(mgmt_drivers.__file__).parent
 # Modules that only Tacker's v1 API has a use for.
-_V1 = ("tacker_v1.py", "kubernetes_mgmt.py", "private_registry_mgmt.py")
+_V1 = ("tacker_v1.py", "vims_v1.py", "kubernetes_mgmt.py", "private_registry_mgmt.py")
 
 
 def script(name: str) -> Contents:

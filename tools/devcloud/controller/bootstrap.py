@@ -25,6 +25,7 @@ _TACKER_PROJECT = "nfv"
 _ENDPOINTS = {
     "keystone": ("identity", ":5000/v3"),
     "barbican": ("key-manager", ":9311"),
+    "glance": ("image", ":9292"),
     "heat": ("orchestration", ":8004/v1/%(tenant_id)s"),
     "tacker": ("nfv-orchestration", ":9890/"),
 }
@@ -38,6 +39,7 @@ def main() -> None:
         ("Keystone", _keystone),
         ("users and endpoints", _catalog),
         ("Barbican", _barbican),
+        ("Glance", _glance),
         ("Heat", _heat),
         ("Tacker", _tacker),
         ("default VIM", _default_vim),
@@ -137,7 +139,7 @@ def _catalog(settings: Settings) -> None:
         _endpoint(keystone, name, kind, f"http://{settings.address}{path}")
     service = _ensure(keystone.projects, "service", domain="default")
     nfv = _ensure(keystone.projects, _TACKER_PROJECT, domain="default")
-    for name in ("barbican", "heat", "tacker"):
+    for name in ("barbican", "glance", "heat", "tacker"):
         user = _ensure(
             keystone.users, name, domain="default", password=settings.service_password
         )
@@ -181,6 +183,15 @@ def _barbican(settings: Settings) -> None:
     paste.write_text(Path("/opt/openstack/etc/barbican/barbican-api-paste.ini").read_text())
     services.systemctl("enable", "--quiet", "--now", services.BARBICAN.name)
     _wait("Barbican", _serves(f"http://{settings.address}:9311/"))
+
+
+def _glance(settings: Settings) -> None:
+    """Tacker's v2 API asks it for images before it grants an operation."""
+    paste = Path("/etc/glance/glance-api-paste.ini")
+    paste.write_text(Path("/opt/openstack/etc/glance/glance-api-paste.ini").read_text())
+    _run(f"{services.BIN}/glance-manage", "--config-file", "/etc/glance/glance-api.conf", "db_sync")
+    services.systemctl("enable", "--quiet", "--now", services.GLANCE.name)
+    _wait("Glance", _serves(f"http://{settings.address}:9292/"))
 
 
 def _heat(settings: Settings) -> None:

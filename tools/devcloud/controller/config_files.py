@@ -8,7 +8,7 @@ from tools.devcloud.settings import Settings
 
 Sections = dict[str, dict[str, str]]
 
-DATABASES = ("keystone", "barbican", "heat", "tacker")
+DATABASES = ("keystone", "barbican", "glance", "heat", "tacker")
 REGION = "RegionOne"
 # Names of the drivers that Tacker loads, besides its own that does nothing.
 MGMT_DRIVERS = ("mgmt-drivers-private-registry", "mgmt-drivers-kubernetes")
@@ -25,6 +25,7 @@ def write_all(settings: Settings) -> None:
     """Write each service's configuration, readable by root only."""
     _write(Path("/etc/keystone/keystone.conf"), _keystone(settings))
     _write(Path("/etc/barbican/barbican.conf"), _barbican(settings))
+    _write(Path("/etc/glance/glance-api.conf"), _glance(settings))
     _write(Path("/etc/heat/heat.conf"), _heat(settings))
     _write(Path("/etc/tacker/tacker.conf"), _tacker(settings))
 
@@ -87,6 +88,24 @@ def _barbican(settings: Settings) -> Sections:
         "simple_crypto_plugin": {"kek": key},
         # Its old rules: whoever has the role creator in a project.
         "oslo_policy": {"enforce_new_defaults": "false", "enforce_scope": "false"},
+    }
+
+
+def _glance(settings: Settings) -> Sections:
+    folder = "/var/lib/glance"
+    stores = {"files": "images", "os_glance_staging_store": "staging",
+              "os_glance_tasks_store": "tasks"}
+    return {
+        "DEFAULT": {"use_stderr": "true", "enabled_backends": "files:file"},
+        "database": _database("glance", settings),
+        "keystone_authtoken": _auth("glance", settings),
+        "paste_deploy": {"flavor": "keystone"},
+        "glance_store": {"default_backend": "files"},
+        **{
+            name: {"filesystem_store_datadir": f"{folder}/{place}"}
+            for name, place in stores.items()
+        },
+        "oslo_policy": {"enforce_scope": "false"},
     }
 
 

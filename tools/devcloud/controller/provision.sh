@@ -10,7 +10,7 @@ systemctl disable --quiet rabbitmq-server mariadb
 python3 -m venv /opt/openstack
 /opt/openstack/bin/pip install --quiet --disable-pip-version-check \
     --constraint /provision/constraints.txt \
-    tacker keystone barbican openstack-heat python-tackerclient python-openstackclient \
+    tacker keystone barbican glance openstack-heat python-tackerclient python-openstackclient \
     pymysql waitress docker setuptools wheel
 apt-get clean
 rm -rf /var/lib/apt/lists/*

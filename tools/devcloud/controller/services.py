@@ -38,6 +38,9 @@ KEYSTONE = Service(
 BARBICAN = Service(
     "barbican", f"{_WSGI}:9311 {_PACKAGE}.wsgi:barbican", ("PYTHONPATH=/opt/devcloud",)
 )
+GLANCE = Service(
+    "glance-api", f"{_WSGI}:9292 {_PACKAGE}.wsgi:glance", ("PYTHONPATH=/opt/devcloud",)
+)
 HEAT_API = Service(
     "heat-api", f"{_WSGI}:8004 {_PACKAGE}.wsgi:heat", ("PYTHONPATH=/opt/devcloud",)
 )
@@ -52,7 +55,7 @@ TACKER_SERVER = Service(
 TACKER_CONDUCTOR = Service(
     "tacker-conductor", f"{BIN}/tacker-conductor --config-file /etc/tacker/tacker.conf"
 )
-ALL = (KEYSTONE, BARBICAN, HEAT_API, HEAT_ENGINE, TACKER_SERVER, TACKER_CONDUCTOR)
+ALL = (KEYSTONE, BARBICAN, GLANCE, HEAT_API, HEAT_ENGINE, TACKER_SERVER, TACKER_CONDUCTOR)
 FROM_DEBIAN = ("mariadb", "rabbitmq-server")
 
 

@@ -16,13 +16,19 @@ def _barbican() -> Any:
     return app.get_api_wsgi_script()
 
 
+def _glance() -> Any:
+    from glance.common import wsgi_app
+
+    return wsgi_app.init_app()
+
+
 def _heat() -> Any:
     from heat.api.openstack import wsgi
 
     return wsgi.init_application()
 
 
-_FACTORIES = {"keystone": _keystone, "barbican": _barbican, "heat": _heat}
+_FACTORIES = {"keystone": _keystone, "barbican": _barbican, "glance": _glance, "heat": _heat}
 
 
 def __getattr__(name: str) -> Any:

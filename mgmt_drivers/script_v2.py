@@ -1,0 +1,72 @@
+"""A process for one hook of Tacker's v2 API.
+
+It gets a pickled dictionary on its standard input and answers with one on its
+standard output, on which nothing else may be (Tacker's vnflcm_driver_v2).
+"""
+
+import io
+import logging
+import os
+import pickle
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.tacker_v2 import Call
+
+LOG = logging.getLogger(__name__)
+
+_FOLDERS = ("/var/log/tacker/mgmt_drivers", f"{tempfile.gettempdir()}/mgmt_drivers-{os.getuid()}")
+
+Hook = Callable[[Call], None]
+
+
+def run(hooks: Mapping[str, Hook]) -> None:
+    """Run the hook that standard input asks for; one that is not there does nothing."""
+    output = _claim_standard_output()
+    folder, log = _log_to_file()
+    call = Call(pickle.load(sys.stdin.buffer), folder)  # noqa: S301 - from Tacker itself
+    status = 0
+    try:
+        LOG.info("%s of VNF %s", call.operation, call.instance["id"])
+        hooks.get(call.operation, lambda call: None)(call)
+    except Exception as error:  # noqa: BLE001 - said in one line, the rest is in the log
+        LOG.exception("%s failed", call.operation)
+        status = 1
+        text = str(error) if isinstance(error, MgmtDriverError) else _last_line(error)
+        sys.stderr.write(f"{text} (details: {log})\n")
+    output.write(pickle.dumps(call.answer))
+    output.close()
+    sys.stderr.flush()
+    os._exit(status)  # threads of connections that hang are not waited for
+
+
+def _claim_standard_output() -> io.BufferedWriter:
+    """Keep standard output for the answer; what anybody prints goes nowhere."""
+    own = os.fdopen(os.dup(1), "wb")
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    return own
+
+
+def _log_to_file() -> tuple[Path | None, str]:
+    """Where traces go, and the name of the log file."""
+    for name in _FOLDERS:
+        folder = Path(name)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handler = logging.FileHandler(folder / "v2.log", encoding="utf-8")
+        except OSError:
+            continue
+        handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+        logging.getLogger("mgmt_drivers").addHandler(handler)
+        logging.getLogger("mgmt_drivers").setLevel(logging.DEBUG)
+        return folder, handler.baseFilename
+    return None, "none: no folder can be written"
+
+
+def _last_line(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
