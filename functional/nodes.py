@@ -53,6 +53,11 @@ class Remote:
             raise AssertionError(f"{self.address}: {command}: status {status}: {errors}")
         return str(output)
 
+    def put(self, file: Path, name: str) -> None:
+        """Copy a file into the login user's folder."""
+        with self._client() as client, client.open_sftp() as sftp:
+            sftp.put(str(file), name)
+
     def kill(self) -> None:
         """Cut its power; nothing on it is told."""
         self.run("sudo systemctl --force --force poweroff", check=False)

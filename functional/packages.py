@@ -35,8 +35,11 @@ def registry_image() -> Path:
 
 
 def private_registry_csar(files: Mapping[str, Path] | None = None, variant: str = "") -> Path:
-    """A CSAR of the private registry, with the image and ``files`` inside."""
-    image = {"Files/images/private_registry.tar": registry_image()}
+    """A CSAR of the private registry, with ``files`` and, for the v1 API, the image inside.
+
+    The v2 API would copy an image for each hook.
+    """
+    image = {} if variant else {"Files/images/private_registry.tar": registry_image()}
     return _csar(_PACKAGES / f"private_registry{variant}", {**image, **(files or {})})
 
 

@@ -40,10 +40,15 @@ class RegistryScenario(Scenario):
 class RegistryLife(RegistryScenario):
     """Instantiate, push and pull, heal one VNFC, heal the whole VNF, terminate."""
 
+    def image_source(self, server: Remote) -> dict[str, Any]:
+        """Parameters that say where the registry's image comes from: here, the package."""
+        return {}
+
     def test_life_of_a_registry(self) -> None:
         pusher, puller = self.enter(stacks.machines(self.cloud, ["pusher", "puller"]))
         vnf = self.vnf(self.package_of())
-        self.assert_completed(vnf.instantiate(fitted(_REQUEST, self.tacker)))
+        request = fitted(_REQUEST, self.tacker, **self.image_source(puller))
+        self.assert_completed(vnf.instantiate(request))
         self.push_and_pull(pusher, puller, self.address(vnf))
 
         (vnfc,) = vnf.vnfcs()

@@ -4,10 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from mgmt_drivers.host import image_fetch
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh import wait
 
 _START_LIMIT = 120.0  # seconds for the engine to answer
+_FETCH = Path(image_fetch.__file__).read_text()
 _TRANSFER_LIMIT = 1800.0  # seconds to load or pull an image
 
 
@@ -36,6 +39,18 @@ def load(host: Host, archive: Path, reference: str, tag: str) -> None:
     """Load an archive, streamed from here, and tag its image ``reference`` as ``tag``."""
     host.sudo("docker", "load", "--quiet", stdin=archive, timeout=_TRANSFER_LIMIT)
     host.sudo("docker", "tag", reference, tag)
+
+
+def fetch(host: Host, url: Secret, sha256: str | None, proxy: Secret | None, tag: str) -> None:
+    """Let the machine fetch an archive itself, load it, and tag its image.
+
+    :raises CommandFailed: with the cause
+    """
+    question = {"url": url.reveal(), "sha256": sha256, "proxy": proxy.reveal() if proxy else None}
+    given = Secret(json.dumps({key: value for key, value in question.items() if value}))
+    said = host.sudo("python3", "-c", _FETCH, stdin=given, timeout=_TRANSFER_LIMIT)
+    name = said.strip().splitlines()[-1].partition(": ")[2]  # Loaded image: NAME
+    host.sudo("docker", "tag", name, tag)
 
 
 def pull(host: Host, reference: str) -> None:

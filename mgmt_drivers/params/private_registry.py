@@ -19,6 +19,8 @@ from mgmt_drivers.secret import Secret
 
 NAME = "private_registry_installation_param"
 DEFAULT_PORT = 5000
+_OWN_NAME = "private-registry"  # of an image that was given, on the machine
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 # The registry checks passwords by bcrypt only.
 _HTPASSWD_LINE = re.compile(r"[^:\s]+:\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}")
@@ -31,6 +33,24 @@ class ImageArchive:
     path: Path
     reference: str
     sha256: str
+
+    @property
+    def tag(self) -> str:
+        """Its name on the machine, which tells its content."""
+        return f"{_OWN_NAME}:{self.sha256[:12]}"
+
+
+@dataclass(frozen=True)
+class RemoteImage:
+    """A file made by ``docker save`` that the machine fetches itself."""
+
+    url: Secret
+    sha256: str | None = None
+
+    @property
+    def tag(self) -> str:
+        known = self.sha256 or hashlib.sha256(self.url.reveal().encode()).hexdigest()
+        return f"{_OWN_NAME}:{known[:12]}"
 
 
 @dataclass(frozen=True)
@@ -49,7 +69,7 @@ class PrivateRegistryParams:
     ssh_username: str
     ssh_password: Secret
     port: int = DEFAULT_PORT
-    image: ImageArchive | None = None
+    image: ImageArchive | RemoteImage | None = None
     proxy: Proxy | None = None
     tls: Tls | None = None
     htpasswd: Path | None = None
@@ -57,6 +77,8 @@ class PrivateRegistryParams:
     def secrets(self) -> Iterator[Secret]:
         """Every secret in here, for masking what machines print."""
         yield self.ssh_password
+        if isinstance(self.image, RemoteImage):
+            yield self.image.url
         if self.proxy:
             yield from filter(None, (self.proxy.http, self.proxy.https))
 
@@ -82,13 +104,27 @@ def _read(reader: Reader, request: LcmRequest) -> PrivateRegistryParams:
         ssh_username=reader.text("ssh_username"),
         ssh_password=reader.secret("ssh_password"),
         port=reader.port("port_no", DEFAULT_PORT),
-        image=_read_image(reader, request.package),
+        image=_read_remote_image(reader) or _read_image(reader, request.package),
         proxy=read_proxy(reader.section("proxy")),
         tls=_read_tls(reader, request.package),
         htpasswd=_read_htpasswd(reader, request.package),
     )
     reader.end()
     return params
+
+
+def _read_remote_image(reader: Reader) -> RemoteImage | None:
+    url = reader.url("image_url")
+    sha256 = reader.optional_text("image_sha256")
+    if sha256 is not None and not _SHA256.fullmatch(sha256):
+        reader.fault("image_sha256", "must be 64 hexadecimal digits")
+    if sha256 is not None and url is None:
+        reader.fault("image_sha256", "is for image_url, which is missing")
+    if url is None:
+        return None
+    if reader.has("image_path"):
+        reader.fault("image_url", "stands beside image_path: give one of them")
+    return RemoteImage(url, sha256.lower() if sha256 else None)
 
 
 def _read_image(reader: Reader, package: Path) -> ImageArchive | None:

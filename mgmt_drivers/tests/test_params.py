@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.params.private_registry import NAME, PrivateRegistryParams, read_params
+from mgmt_drivers.params.private_registry import (
+    NAME,
+    ImageArchive,
+    PrivateRegistryParams,
+    RemoteImage,
+    read_params,
+)
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.tests.certificates import key_and_certificate
 
@@ -88,6 +94,10 @@ class ParamsTest(unittest.TestCase):
             ({"image_path": "plain.txt"}, "image_path", "not a file made by `docker save`"),
             ({"image_path": "two.tar"}, "image_path", "one image"),
             ({"image_path": "nameless.tar"}, "image_path", "with a name"),
+            ({"image_url": "r.tar"}, "image_url", "must be a URL"),
+            ({"image_url": "http://x/r", "image_path": "r"}, "image_url", "give one of them"),
+            ({"image_url": "http://x/r", "image_sha256": "ab"}, "image_sha256", "64 hexadecimal"),
+            ({"image_sha256": "a" * 64}, "image_sha256", "image_url, which is missing"),
             ({"htpasswd_path": "bad.htpasswd"}, "htpasswd_path", "line 1"),
             ({"proxy": {}}, "proxy", "needs http_proxy or https_proxy"),
             ({"proxy": {"http_proxy": "ftp://x"}}, "proxy.http_proxy", "must be a URL"),
@@ -113,9 +123,16 @@ class ParamsTest(unittest.TestCase):
     def test_image(self) -> None:
         docker_save(self.package / "Files" / "registry.tar", ["registry:2"])
         image = self.read(image_path="Files/registry.tar").image
-        assert image
+        assert isinstance(image, ImageArchive)
         self.assertEqual("registry:2", image.reference)
         self.assertRegex(image.sha256, r"^[0-9a-f]{64}$")
+
+    def test_image_of_a_server(self) -> None:
+        params = self.read(image_url="https://me:pw@server/r.tar", image_sha256="AB" * 32)
+        assert isinstance(params.image, RemoteImage)
+        self.assertEqual("private-registry:abababababab", params.image.tag)
+        self.assertIn("https://me:pw@server/r.tar", [s.reveal() for s in params.secrets()])
+        self.assertNotIn("pw", repr(params))
 
     def test_port_as_string(self) -> None:
         self.assertEqual(5001, self.read(port_no="5001").port)

@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.errors import WaitTimeout
-from mgmt_drivers.params.private_registry import ImageArchive, PrivateRegistryParams, Tls
+from mgmt_drivers.params.private_registry import (
+    ImageArchive,
+    PrivateRegistryParams,
+    RemoteImage,
+    Tls,
+)
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.phases.common.await_cloud_init import AwaitCloudInit
 from mgmt_drivers.phases.common.check_platform import CheckPlatform
@@ -107,6 +112,22 @@ class ProvideImageTest(PhaseTest):
         self.session.expect("sudo", "docker", "tag", "registry:2", "private-registry:abababababab")
         ProvideImage().apply(self.host, params(image=archive))
         self.assertEqual(b"bytes", self.session.stdin[1])
+
+    def test_an_image_of_a_server_is_fetched_by_the_machine(self) -> None:
+        image = RemoteImage(Secret("http://me:pw@server/r.tar"), "ab" * 32)
+        proxy = Proxy(Secret("http://proxy:3128"))
+        self.session.expect("sudo", "python3", "-c", stdout="Loaded image: registry:2\n")
+        self.session.expect("sudo", "docker", "tag", "registry:2", image.tag)
+        ProvideImage().apply(self.host, params(image=image, proxy=proxy))
+        self.assertNotIn("pw@", str(self.session.ran))
+        asked = json.loads(self.session.stdin[0])
+        self.assertEqual(
+            {"url": "http://me:pw@server/r.tar", "sha256": "ab" * 32, "proxy": "http://proxy:3128"},
+            asked,
+        )
+        self.session.expect("sudo", "python3", "-c", status=1, stderr="cannot fetch the image: x")
+        with self.assertRaisesRegex(ImageUnavailable, "(?s)image_url cannot be used.*cannot fetch"):
+            ProvideImage().apply(self.host, params(image=image))
 
     def test_pull_that_fails_says_what_to_do(self) -> None:
         self.session.expect(

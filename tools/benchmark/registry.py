@@ -20,7 +20,6 @@ from mgmt_drivers.inventory import Node
 from mgmt_drivers.operation import CONNECT, Crew, Operation
 from mgmt_drivers.params.private_registry import ImageArchive, PrivateRegistryParams
 from mgmt_drivers.phases.private_registry import settings
-from mgmt_drivers.phases.private_registry.provide_image import image_tag
 from mgmt_drivers.plans import private_registry as plans
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint, connect
@@ -64,7 +63,8 @@ def _by_hand(address: str, params: PrivateRegistryParams) -> None:
     """The commands that the driver gives, as one script over one connection."""
     assert params.image
     run = " ".join(settings.run_arguments(params))
-    tag = image_tag(params.image)
+    assert isinstance(params.image, ImageArchive)
+    tag = params.image.tag
     script = f"""set -e
 sudo DEBIAN_FRONTEND=noninteractive apt-get -q update
 sudo DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends docker.io

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
+from mgmt_drivers.host.files import File
 from mgmt_drivers.params.private_registry import PrivateRegistryParams
 from mgmt_drivers.phases.private_registry.provide_image import image_tag
 from mgmt_drivers.secret import Secret
@@ -17,25 +17,19 @@ _INNER_PORT = 5000
 _INNER_CONFIG = "/private_registry"  # CONFIG_FOLDER as the container sees it
 
 
-@dataclass(frozen=True)
-class ConfigFile:
-    """A file of CONFIG_FOLDER on the machine."""
-
-    path: str
-    content: Secret
-    mode: str = "0600"
-
-
-def config_files(params: PrivateRegistryParams) -> list[ConfigFile]:
+def config_files(params: PrivateRegistryParams) -> list[File]:
     """Certificate, key and password file, as far as they were given."""
+    return [File(path, content, "0600") for path, content in _contents(params)]
+
+
+def _contents(params: PrivateRegistryParams) -> list[tuple[str, Secret]]:
     sources: dict[str, Path] = {}
     if params.tls:
         sources |= {"tls.crt": params.tls.certificate, "tls.key": params.tls.key}
     if params.htpasswd:
         sources["htpasswd"] = params.htpasswd
     return [
-        ConfigFile(f"{CONFIG_FOLDER}/{name}", Secret(path.read_text()))
-        for name, path in sources.items()
+        (f"{CONFIG_FOLDER}/{name}", Secret(path.read_text())) for name, path in sources.items()
     ]
 
 
@@ -67,5 +61,5 @@ def run_arguments(params: PrivateRegistryParams) -> list[str]:
 def digest(params: PrivateRegistryParams) -> str:
     """Names the settings: another digest on a container means that it is outdated."""
     described = [run_arguments(params), image_tag(params.image)]
-    described += [[file.path, file.content.reveal()] for file in config_files(params)]
+    described += [[path, content.reveal()] for path, content in _contents(params)]
     return hashlib.sha256(json.dumps(described).encode()).hexdigest()[:16]

@@ -1,0 +1,60 @@
+"""Fetching an image archive: from a real server into a program called docker."""
+
+import hashlib
+import http.server
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from functools import partial
+from pathlib import Path
+
+from mgmt_drivers.host import image_fetch
+
+# Says what docker load would, of a file that it shows.
+_DOCKER = """#!/bin/sh
+[ "$1 $2 $3" = "load --quiet --input" ] && cat "$4" && echo "Loaded image: a:1"
+"""
+
+
+class ImageFetchTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        (self.folder / "docker").write_text(_DOCKER)
+        (self.folder / "docker").chmod(0o755)
+        (self.folder / "r.tar").write_text("the layers\n")
+        handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(self.folder))
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+
+    def fetch(self, name: str = "r.tar", **more: str) -> subprocess.CompletedProcess[str]:
+        question = {"url": f"http://127.0.0.1:{self.server.server_port}/{name}", **more}
+        return subprocess.run(
+            [sys.executable, "-I", "-c", Path(image_fetch.__file__).read_text()],
+            input=json.dumps(question), capture_output=True, text=True,
+            env={**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"},
+        )
+
+    def test_what_was_served_is_loaded(self) -> None:
+        for sha256 in ({}, {"sha256": hashlib.sha256(b"the layers\n").hexdigest()}):
+            ran = self.fetch(**sha256)
+            self.assertEqual((0, "the layers\nLoaded image: a:1\n"), (ran.returncode, ran.stdout))
+
+    def test_another_file_is_not_loaded(self) -> None:
+        ran = self.fetch(sha256="0" * 64)
+        self.assertEqual((1, ""), (ran.returncode, ran.stdout))
+        self.assertIn("has another SHA-256", ran.stderr)
+
+    def test_no_file(self) -> None:
+        ran = self.fetch("none.tar")
+        self.assertEqual(1, ran.returncode)
+        self.assertIn("cannot fetch the image: File not found", ran.stderr)
