@@ -8,6 +8,7 @@ from typing import Any
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
+from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.ssh import wait
 
 # By which ours are told from others of the same name.
@@ -28,6 +29,25 @@ class InUse(MgmtDriverError):
     """PersistentVolumes that cannot go."""
 
 
+def names(cluster: Cluster) -> list[str]:
+    """Of those that the parameters list."""
+    return [_name(volume) for volume, _ in _listed(cluster)]
+
+
+def wanted(cluster: Cluster) -> list[Volume]:
+    """Those that the parameters list, at the address of the storage server."""
+    assert cluster.storage
+    node = cluster.storage.node
+    return [at(volume, node.address(server_cp)) for volume, server_cp in _listed(cluster)]
+
+
+def _listed(cluster: Cluster) -> list[tuple[Volume, str]]:
+    """Each with the CP that has its server's address."""
+    storage = cluster.params.storage
+    assert storage
+    return [(v, manifest.server_cp) for manifest in storage.manifests for v in manifest.volumes]
+
+
 def at(volume: Volume, server: str) -> Volume:
     """The volume on an NFS server of that address, marked as ours."""
     placed: dict[str, Any] = copy.deepcopy(dict(volume))
@@ -37,30 +57,30 @@ def at(volume: Volume, server: str) -> Volume:
     return placed
 
 
-def missing(host: Host, wanted: Iterable[Volume]) -> list[Volume]:
+def missing(host: Host, expected: Iterable[Volume]) -> list[Volume]:
     """Those that the cluster has not, or at another address.
 
     :raises NotOurs: when somebody else's has the name of one
     """
     found = _registered(host)
-    taken = [name for name in map(_name, wanted) if name in found and not _is_ours(found[name])]
+    taken = [name for name in map(_name, expected) if name in found and not _is_ours(found[name])]
     if taken:
         raise NotOurs(
             f"the cluster has PersistentVolumes of other people's by these names: "
             f"{', '.join(taken)}. Delete them, or choose other names"
         )
-    return [volume for volume in wanted if not _is_same(volume, found.get(_name(volume)))]
+    return [volume for volume in expected if not _is_same(volume, found.get(_name(volume)))]
 
 
-def register(host: Host, wanted: Iterable[Volume]) -> None:
+def register(host: Host, expected: Iterable[Volume]) -> None:
     """Make the cluster have them; one at another address is replaced, unless it is in use."""
-    names = [_name(volume) for volume in wanted]
-    remove(host, names)
-    kubectl.apply(host, json.dumps({"apiVersion": "v1", "kind": "List", "items": [*wanted]}))
+    own = [_name(volume) for volume in expected]
+    remove(host, own)
+    kubectl.apply(host, json.dumps({"apiVersion": "v1", "kind": "List", "items": [*expected]}))
 
     def good() -> None:
         found = _registered(host)
-        lacking = {n: _phase(found[n]) if n in found else "not there" for n in names}
+        lacking = {n: _phase(found[n]) if n in found else "not there" for n in own}
         lacking = {name: phase for name, phase in lacking.items() if phase not in _GOOD}
         if lacking:
             raise wait.NotYet(str(lacking))
@@ -68,24 +88,24 @@ def register(host: Host, wanted: Iterable[Volume]) -> None:
     wait.until(good, _LIMIT, "PersistentVolumes to be available")
 
 
-def check_free(host: Host, names: Iterable[str]) -> None:
+def check_free(host: Host, asked: Iterable[str]) -> None:
     """:raises InUse: naming volumes, claims and pods"""
     found = _registered(host)
     claims = kubectl.get(host, "persistentvolumeclaims", "--all-namespaces")["items"]
     pods = kubectl.get(host, "pods", "--all-namespaces")["items"]
-    ours = [found[name] for name in names if name in found and _is_ours(found[name])]
+    ours = [found[name] for name in asked if name in found and _is_ours(found[name])]
     used = [use for volume in ours for use in _uses(volume, claims, pods)]
     if used:
         raise InUse("; ".join(used))
 
 
-def remove(host: Host, names: Iterable[str]) -> None:
+def remove(host: Host, unwanted: Iterable[str]) -> None:
     """Delete those of them that are ours.
 
     :raises InUse: when one is in use
     """
     found = _registered(host)
-    ours = [name for name in names if name in found and _is_ours(found[name])]
+    ours = [name for name in unwanted if name in found and _is_ours(found[name])]
     if ours:
         check_free(host, ours)
     for name in ours:
@@ -124,10 +144,10 @@ def _is_ours(volume: Volume) -> bool:
     return (volume["metadata"].get("labels") or {}).get(_LABEL[0]) == _LABEL[1]
 
 
-def _is_same(wanted: Volume, found: Volume | None) -> bool:
+def _is_same(expected: Volume, found: Volume | None) -> bool:
     if found is None:
         return False
-    mine, theirs = wanted["spec"]["nfs"], found["spec"].get("nfs", {})
+    mine, theirs = expected["spec"]["nfs"], found["spec"].get("nfs", {})
     return (mine["server"], mine["path"]) == (theirs.get("server"), theirs.get("path"))
 
 

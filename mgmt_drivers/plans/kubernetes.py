@@ -26,22 +26,23 @@ from mgmt_drivers.phases.kubernetes.remove_nodes import RemoveNodes
 from mgmt_drivers.phases.kubernetes.restore_marks import RestoreMarks
 from mgmt_drivers.phases.kubernetes.share_pod_network import SharePodNetwork
 from mgmt_drivers.phases.kubernetes.survey_masters import SurveyMasters
+from mgmt_drivers.phases.storage.check_volumes import CheckVolumes
 from mgmt_drivers.phases.storage.install_nfs_client import InstallNfsClient
 from mgmt_drivers.phases.storage.mount_volumes import MountVolumes
-from mgmt_drivers.phases.storage.persistent_volumes import (
-    CheckVolumes,
-    RegisterVolumes,
-    RemoveVolumes,
-)
+from mgmt_drivers.phases.storage.register_volumes import RegisterVolumes
+from mgmt_drivers.phases.storage.remove_volumes import RemoveVolumes
 from mgmt_drivers.phases.storage.serve_nfs import ServeNfs
 from mgmt_drivers.plans.plan import Plan
 
-_PREPARE: Plan = (
+_GREET: Plan = (
     Coming(CheckPlatform()),
     Coming(AwaitCloudInit()),
     Coming(ConfigureProxy(services=("containerd", "docker"))),
-    MountVolumes(),
-    ServeNfs(),
+)
+
+_STORE: Plan = (MountVolumes(), ServeNfs())
+
+_EQUIP: Plan = (
     Joining(InstallNfsClient()),
     Joining(InstallKubernetes()),
     Joining(ConnectRegistries()),
@@ -55,19 +56,21 @@ _JOIN: Plan = (
     Joining(ConnectPods()),
     AwaitNodes(),
     LabelNodes(),
-    RegisterVolumes(),
 )
 
 INSTANTIATE: Plan = (
-    *_PREPARE,
+    *_GREET,
+    *_STORE,
+    *_EQUIP,
     BalanceApi(),
     InitControlPlane(),
     *_JOIN,
+    RegisterVolumes(),
     GrantVimAccess(),
 )
 
 # New workers have come.
-SCALE_OUT: Plan = (*_PREPARE, *_JOIN)
+SCALE_OUT: Plan = (*_GREET, *_EQUIP, *_JOIN)
 
 # Workers are about to go.
 SCALE_IN: Plan = (SurveyMasters(), EvacuateNodes(), RemoveNodes())
@@ -92,9 +95,12 @@ HEAL_START: Plan = (
 # Others have come in their place. A master gets its share of the API's load
 # only when it has proved itself.
 HEAL_END: Plan = (
-    *_PREPARE,
+    *_GREET,
+    *_STORE,
+    *_EQUIP,
     *_JOIN,
     RestoreMarks(),
+    RegisterVolumes(),
     MissNoMaster(),
     ProveControlPlane(),
     BalanceApi(),

@@ -14,17 +14,17 @@ class Joining(Phase[Cluster]):
 
     def __init__(self, inside: Phase[Any]) -> None:
         self.title = inside.title
-        self._inside = inside
+        self.inside = inside
 
     def needed(self, host: Host, context: Cluster) -> bool:
-        return self._concerns(host, context) and self._inside.needed(host, context)
+        return self._concerns(host, context) and self.inside.needed(host, context)
 
     def apply(self, host: Host, context: Cluster) -> None:
-        self._inside.apply(host, context)
+        self.inside.apply(host, context)
 
     @contextmanager
     def around(self, context: Cluster) -> Iterator[None]:
-        with self._inside.around(context):
+        with self.inside.around(context):
             yield
 
     def _concerns(self, host: Host, context: Cluster) -> bool:
