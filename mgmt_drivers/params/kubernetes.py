@@ -128,12 +128,13 @@ def read_params(request: LcmRequest) -> KubernetesParams:
     if values is None:
         faults.add(NAME, "missing in additionalParams")
         faults.raise_if_any()
-    params = _read(Reader(values, NAME, faults), request)
+    params = read(Reader(values, NAME, faults), request)
     faults.raise_if_any()
     return params
 
 
-def _read(reader: Reader, request: LcmRequest) -> KubernetesParams:
+def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
+    """Read everything; faults are noted in the reader."""
     cps = {*request.cps, *address_names(request.package, request.flavour)}
     # An empty object stands for a missing one: what it lacks is a fault each.
     master = reader.required_section("master_node")

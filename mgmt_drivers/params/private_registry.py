@@ -93,12 +93,13 @@ def read_params(request: LcmRequest) -> PrivateRegistryParams:
     if values is None:
         faults.add(NAME, "missing in additionalParams")
         faults.raise_if_any()
-    params = _read(Reader(values, NAME, faults), request)
+    params = read(Reader(values, NAME, faults), request)
     faults.raise_if_any()
     return params
 
 
-def _read(reader: Reader, request: LcmRequest) -> PrivateRegistryParams:
+def read(reader: Reader, request: LcmRequest) -> PrivateRegistryParams:
+    """Read everything; faults are noted in the reader."""
     params = PrivateRegistryParams(
         ssh_cp_name=reader.one_of("ssh_cp_name", request.cps, "CP"),
         ssh_username=reader.text("ssh_username"),
