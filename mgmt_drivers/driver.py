@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operation import Crew, Operation
@@ -49,10 +50,19 @@ def carry_out(
 
     :param endpoint: how to log in to a machine
     :param secrets: what must not be seen in what machines print
+    :raises InventoryError: when a machine that is needed does not exist
     :raises OperationError: naming machine, phase and cause
     """
+    missing = [str(node) for node in crew.required if not node.server_id]
+    if missing:
+        # Tacker goes on with a heal when Heat could not replace the machine.
+        raise InventoryError(
+            f"Heat could not make {', '.join(missing)}; why is shown by "
+            f"`openstack stack failures list --long {request.stack_id}`"
+        )
     host_keys = HostKeys(request.host_keys)
-    host_keys.keep_only({vnfc.server_id for vnfc in request.vnfcs})
+    reached = {node.server_id for node in (*crew.required, *crew.optional, *crew.any_of)}
+    host_keys.keep_only(reached | {vnfc.server_id for vnfc in request.vnfcs})
     masker = Masker(secrets)
 
     def open_session(node: Node, limit: float | None) -> Session:

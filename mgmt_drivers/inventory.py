@@ -15,6 +15,7 @@ from mgmt_drivers.request import LcmRequest, VimAccess, Vnfc
 from mgmt_drivers.ssh import parallel
 
 _TIMEOUT = 60  # seconds for one call of Heat's API
+_HOST = "OS-EXT-SRV-ATTR:host"
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Placement:
 class Node:
     """One VNFC's machine.
 
-    ``addresses`` maps CP names to IPv4 addresses; ``placement`` is known where it
-    was asked for.
+    ``server_id`` is empty when Heat could not make it; ``addresses`` maps CP names to
+    IPv4 addresses; ``placement`` is known where it was asked for.
     """
 
     vnfc_id: str
@@ -84,11 +85,13 @@ class Address:
 class Contents:
     """What a stack has.
 
-    Addresses; its Cinder volumes' ids by resource name; its servers' placements by
-    server id, where they were asked for.
+    Addresses; its servers' ids, empty where Heat could not make one; its Cinder volumes'
+    ids by resource name; its servers' placements by server id, where they were asked for
+    and are known.
     """
 
     addresses: Sequence[Address]
+    servers: Sequence[str] = ()
     volumes: Mapping[str, str] = field(default_factory=dict)
     placements: Mapping[str, Placement] = field(default_factory=dict)
 
@@ -122,19 +125,24 @@ class Heat:
             machines = self._attributes(stack_id, listed, "OS::Nova::Server") if placed else {}
         except heat_errors.BaseException as error:
             raise InventoryError(f"Heat does not show stack {stack_id}: {error}") from error
-        servers = {port.get("id"): port.get("device_id") or "" for port in ports.values()}
+        holders = {port.get("id"): port.get("device_id") or "" for port in ports.values()}
         found = [
             Address(name, port["fixed_ips"][0]["ip_address"], port.get("device_id") or "")
             for name, port in ports.items()
             if port.get("fixed_ips")
         ]
         found += [
-            Address(name, fip["floating_ip_address"], servers.get(fip.get("port_id"), ""))
+            Address(name, fip["floating_ip_address"], holders.get(fip.get("port_id"), ""))
             for name, fip in floating.items()
             if fip.get("floating_ip_address")
         ]
-        placements = dict(_placement(stack_id, server) for server in machines.values())
-        return Contents(found, _ids(listed, "OS::Cinder::Volume"), placements)
+        servers = _ids(listed, "OS::Nova::Server")
+        return Contents(
+            found,
+            list(servers.values()),
+            _ids(listed, "OS::Cinder::Volume"),
+            {servers[n]: _placement(a) for n, a in machines.items() if a.get(_HOST)},
+        )
 
     def _attributes(
         self, stack_id: str, listed: Iterable[Any], kind: str
@@ -144,26 +152,18 @@ class Heat:
         return {name: self._heat.resources.get(stack_id, name).attributes for name in names}
 
 
-def _placement(stack_id: str, server: Mapping[str, Any]) -> tuple[str, Placement]:
-    """A server's id and placement, of its attributes as Nova shows them."""
-    if not server.get("id"):
-        # Tacker goes on with a heal when Heat could not replace the machine.
-        raise InventoryError(
-            f"Heat could not make the server of stack {stack_id}; why is shown by "
-            f"`openstack stack failures list --long {stack_id}`"
-        )
-    host = server.get("OS-EXT-SRV-ATTR:host")
-    if not host:
-        raise InventoryError(
-            f"Heat does not show on which compute host server {server['id']} runs: the VIM's user "
-            "needs Nova's policy os_compute_api:os-extended-server-attributes"
-        )
-    return server["id"], Placement(host, server.get("OS-EXT-AZ:availability_zone") or "")
+def _placement(server: Mapping[str, Any]) -> Placement:
+    """A server's placement, of its attributes as Nova shows them."""
+    return Placement(server[_HOST], server.get("OS-EXT-AZ:availability_zone") or "")
 
 
 def _ids(listed: Iterable[Any], kind: str) -> dict[str, str]:
-    """Ids of what Heat has made of the resources of one type, by resource name."""
-    return {r.resource_name: r.physical_resource_id for r in listed if r.resource_type == kind}
+    """Ids of the resources of one type by name, empty where Heat could not make them."""
+    return {
+        r.resource_name: "" if r.resource_status == "CREATE_FAILED" else r.physical_resource_id
+        for r in listed
+        if r.resource_type == kind
+    }
 
 
 def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory:
@@ -189,6 +189,12 @@ def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory
 
 
 def _node(vnfc: Vnfc, found: Contents) -> Node:
-    own = {a.name: a.ip for a in found.addresses if a.server_id == vnfc.server_id}
-    placement = found.placements.get(vnfc.server_id)
-    return Node(vnfc.id, vnfc.vdu_id, vnfc.server_id, own, placement)
+    """A VNFC's machine: in a stack with one server that one, whatever Tacker has noted.
+
+    Heat may have replaced it in an operation that failed later; and the ports of one that
+    Nova has lost are nobody's.
+    """
+    alone = len(found.servers) == 1
+    server_id = found.servers[0] if alone else vnfc.server_id
+    own = {a.name: a.ip for a in found.addresses if alone or a.server_id == server_id}
+    return Node(vnfc.id, vnfc.vdu_id, server_id, own, found.placements.get(server_id))

@@ -81,9 +81,15 @@ def scale_out(request: LcmRequest, surroundings: Surroundings) -> None:
         raise
 
 
+def roll_back_scale_out(request: LcmRequest, surroundings: Surroundings) -> None:
+    """Remove nodes that are no machines of the VNF any more, or never became any."""
+    work = _Work.read(request, surroundings)
+    work.carry_out(plans.ROLL_BACK_SCALE_OUT, work.with_a_master())
+
+
 def scale_in(request: LcmRequest, surroundings: Surroundings) -> None:
     """Evacuate and remove the workers that are about to go: the request's targets."""
-    work = _Work.read(request, surroundings, joins=False)
+    work = _Work.read(request, surroundings)
     work.carry_out(plans.SCALE_IN, work.with_a_master(), going=work.workers)
 
 
@@ -100,7 +106,7 @@ def heal_start(
         VNFC, for :func:`heal_end`; also when the operation fails
     :raises MgmtDriverError: where the cluster would not outlive it, with nothing changed
     """
-    work = _Work.read(request, surroundings, joins=False)
+    work = _Work.read(request, surroundings)
     going = work.targets
     lost = [node for node in going if node in work.topology.masters]
     stay = [node for node in work.topology.masters if node not in going]
@@ -145,13 +151,12 @@ class _Work:
     topology: Topology
 
     @classmethod
-    def read(cls, request: LcmRequest, surroundings: Surroundings, joins: bool = True) -> "_Work":
-        """Only machines that join are labelled by where they run; one may be lost already."""
+    def read(cls, request: LcmRequest, surroundings: Surroundings) -> "_Work":
         params = read_params(request)
         assert request.vim
-        placed = joins and has_server_group(request.package, request.flavour)
-        machines = inventory.read(request, inventory.Heat(request.vim), placed)
-        return cls(request, surroundings, params, topology(params, machines))
+        spread = has_server_group(request.package, request.flavour)
+        machines = inventory.read(request, inventory.Heat(request.vim), placed=spread)
+        return cls(request, surroundings, params, topology(params, machines, spread))
 
     @property
     def targets(self) -> list[Node]:
@@ -181,7 +186,7 @@ class _Work:
         checks: Sequence[Callable[[Host], None]] = (readiness.check_master,),
     ) -> Crew:
         """These machines, and a master of the cluster that is not a target."""
-        targets = self.targets
+        targets = self.targets if self.request.targets else []
         return Crew(
             required=required,
             optional=optional,

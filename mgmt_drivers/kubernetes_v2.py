@@ -38,6 +38,11 @@ def scale_end(call: Call) -> None:
         kubernetes.scale_out(call.lcm_request("scale out", new), call.surroundings)
 
 
+def scale_rollback_end(call: Call) -> None:
+    # The instance is as it was before the operation.
+    kubernetes.roll_back_scale_out(call.lcm_request("roll back scale out"), call.surroundings)
+
+
 def heal_start(call: Call) -> None:
     wanted = call.request.get("vnfcInstanceId") or ()
     info = call.instance["instantiatedVnfInfo"]
@@ -97,7 +102,7 @@ if __name__ == "__main__":
             hook.__name__: hook
             for hook in (
                 instantiate_start, instantiate_end, terminate_end, scale_start, scale_end,
-                heal_start, heal_end,
+                scale_rollback_end, heal_start, heal_end,
             )
         }
     )

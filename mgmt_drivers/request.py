@@ -175,7 +175,7 @@ def _vim_access_from_v2(instance: Mapping[str, Any]) -> VimAccess | None:
         user_domain_name=access.get("userDomain") or "Default",
         project_domain_name=access.get("projectDomain") or "Default",
         region=access.get("region"),
-        verify=not interface.get("skipCertificateHostnameCheck", False),
+        verify=not interface.get("skipCertificateVerification", False),
     )
 
 

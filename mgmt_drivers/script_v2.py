@@ -26,6 +26,7 @@ Hook = Callable[[Call], None]
 
 def run(hooks: Mapping[str, Hook]) -> None:
     """Run the hook that standard input asks for; one that is not there does nothing."""
+    os.umask(0o077)  # logs and traces are nobody else's
     output = _claim_standard_output()
     folder, log = _log_to_file()
     call = Call(pickle.load(sys.stdin.buffer), folder)  # noqa: S301 - from Tacker itself
@@ -57,7 +58,9 @@ def _log_to_file() -> tuple[Path | None, str]:
     for name in _FOLDERS:
         folder = Path(name)
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder.mkdir(parents=True, exist_ok=True)
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue  # somebody else prepared it
             handler = logging.FileHandler(folder / "v2.log", encoding="utf-8")
         except OSError:
             continue

@@ -56,6 +56,7 @@ def uuid_of(host: Host, device: str) -> str | None:
     """
     seen = host.ask("blkid", "--probe", "--output", "export", device)
     if seen.status == _BLANK:
+        _read(host, device)
         return None
     pairs = dict(line.split("=", 1) for line in seen.stdout.splitlines() if "=" in line)
     if pairs.get("TYPE") != "ext4" or "UUID" not in pairs:
@@ -65,6 +66,17 @@ def uuid_of(host: Host, device: str) -> str | None:
             "or empty it (wipefs)"
         )
     return pairs["UUID"]
+
+
+def _read(host: Host, device: str) -> None:
+    """See that a device can be read: blkid says the same of one that cannot as of a blank one.
+
+    :raises NotBlank: when it cannot
+    """
+    words = (f"if={device}", "of=/dev/null", "bs=1M", "count=4", "status=none")
+    seen = host.ask("dd", *words)
+    if not seen.ok or not host.ask("test", "-b", device).ok:
+        raise NotBlank(f"{device} cannot be read, it may hold data: {seen.stderr.strip()}")
 
 
 def ensure_ext4(host: Host, device: str) -> str:

@@ -41,12 +41,12 @@ def load(host: Host, archive: Path, reference: str, tag: str) -> None:
     host.sudo("docker", "tag", reference, tag)
 
 
-def fetch(host: Host, url: Secret, sha256: str | None, proxy: Secret | None, tag: str) -> None:
+def fetch(host: Host, url: str, sha256: str | None, proxy: Secret | None, tag: str) -> None:
     """Let the machine fetch an archive itself, load it, and tag its image.
 
     :raises CommandFailed: with the cause
     """
-    question = {"url": url.reveal(), "sha256": sha256, "proxy": proxy.reveal() if proxy else None}
+    question = {"url": url, "sha256": sha256, "proxy": proxy.reveal() if proxy else None}
     given = Secret(json.dumps({key: value for key, value in question.items() if value}))
     said = host.sudo("python3", "-c", _FETCH, stdin=given, timeout=_TRANSFER_LIMIT)
     name = said.strip().splitlines()[-1].partition(": ")[2]  # Loaded image: NAME

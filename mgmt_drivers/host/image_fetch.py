@@ -8,6 +8,7 @@ prints what ``docker load`` prints.
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
 import subprocess
 import sys
@@ -30,7 +31,7 @@ def main() -> None:
                 while chunk := answer.read(_CHUNK):
                     sha.update(chunk)
                     file.write(chunk)
-        except OSError as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             sys.exit(f"cannot fetch the image: {getattr(error, 'reason', error)}")
         file.flush()
         if wanted.get("sha256") not in (None, sha.hexdigest()):

@@ -1,7 +1,7 @@
 """The NFS server of a machine."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mgmt_drivers.errors import MgmtDriverError
@@ -40,12 +40,13 @@ def is_serving(host: Host, exports: Sequence[Export]) -> bool:
     return units.is_as_configured(host, UNIT, [_file(exports)]) and not _lacking(host, exports)
 
 
-def serve(host: Host, exports: Sequence[Export]) -> None:
+def serve(host: Host, exports: Sequence[Export], below: Collection[str] = ()) -> None:
     """Export these folders, and no others of ours; other programs' exports stay.
 
+    :param below: folders in them that are to be there too
     :raises MgmtDriverError: when the kernel does not export one of them
     """
-    for folder in dict.fromkeys(export.folder for export in exports):
+    for folder in sorted({*below, *(export.folder for export in exports)}):
         host.sudo("mkdir", "--parents", folder)
     units.configure(host, UNIT, [_file(exports)])
     lacking = _lacking(host, exports)

@@ -1,6 +1,7 @@
 """What an operation knows of a cluster; the context of the Kubernetes phases."""
 
 import dataclasses
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +32,8 @@ class Topology:
     """The machines' roles and the address of the cluster.
 
     ``virtual`` tells that ``address`` is a virtual IP with a load balancer
-    behind it; ``public`` is the address by which Tacker reaches it.
+    behind it; ``public`` is the address by which Tacker reaches it. ``spread`` tells that
+    workers are kept on different compute hosts.
     """
 
     masters: tuple[Node, ...]
@@ -40,6 +42,7 @@ class Topology:
     public: str
     virtual: bool
     storage: StorageServer | None = None
+    spread: bool = False
 
     @property
     def port(self) -> int:
@@ -55,6 +58,14 @@ class Topology:
         return (*self.nodes, self.storage.node) if self.storage else self.nodes
 
 
+_WORKER_NAME = re.compile(r"worker-[0-9a-f]{12}")
+
+
+def is_worker(name: str) -> bool:
+    """Whether a node's name is one that :meth:`Cluster.name` gives to a worker."""
+    return bool(_WORKER_NAME.fullmatch(name))
+
+
 def group_of(node: Node, params: KubernetesParams) -> NodeGroup:
     """Master or worker: the group of which the machine has the CP.
 
@@ -67,7 +78,9 @@ def group_of(node: Node, params: KubernetesParams) -> NodeGroup:
     return groups[0]
 
 
-def topology(params: KubernetesParams, inventory: Inventory) -> Topology:
+def topology(
+    params: KubernetesParams, inventory: Inventory, spread: bool = False
+) -> Topology:
     """Sort the machines by their roles and find the cluster's address.
 
     :raises InventoryError: when they cannot make a cluster
@@ -104,6 +117,7 @@ def topology(params: KubernetesParams, inventory: Inventory) -> Topology:
         public=address(fip) if fip else cluster_address,
         virtual=virtual,
         storage=storage,
+        spread=spread,
     )
 
 

@@ -14,6 +14,8 @@ from mgmt_drivers.params.registries import Registry
 from mgmt_drivers.secret import Secret
 
 _HOSTS = "/etc/hosts"
+# Of which cloud-init makes the file anew at each boot, where it manages it.
+_HOSTS_TEMPLATE = "/etc/cloud/templates/hosts.debian.tmpl"
 # With it pods need no imagePullSecrets (Kubernetes' documentation, "Images").
 KUBELET_LOGINS = "/var/lib/kubelet/config.json"
 _PROBE = Path(registry_probe.__file__).read_text()
@@ -23,8 +25,10 @@ _PROBE_LIMIT = 120.0  # seconds
 def name_hosts(host: Host, registries: Sequence[Registry]) -> None:
     """Give the machine the addresses that no name server knows."""
     entries = dict.fromkeys(str(r.host_entry) for r in registries if r.host_entry)
-    wanted = blocks.replaced(files.read(host, _HOSTS), "".join(f"{e}\n" for e in entries))
-    files.write(host, _HOSTS, wanted)
+    lines = "".join(f"{entry}\n" for entry in entries)
+    for path in (_HOSTS, _HOSTS_TEMPLATE):
+        if path == _HOSTS or host.ask("test", "-e", path).ok:
+            files.write(host, path, blocks.replaced(files.read(host, path), lines))
 
 
 def write_logins(host: Host, registries: Sequence[Registry]) -> None:

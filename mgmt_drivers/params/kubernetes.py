@@ -184,7 +184,9 @@ def _read_storage(
     reader: Reader, request: LcmRequest, cps: Collection[str]
 ) -> Storage | None:
     volumes = volume_names(request.package, request.flavour)
-    return read_storage(reader, request.package, cps, volumes)
+    # Floating IPs and ports of their own are in the BaseHOT only.
+    with_vdus = {cp: request.cps.get(cp, "") for cp in cps}
+    return read_storage(reader, request.package, with_vdus, volumes)
 
 
 def _read_floating_ip(reader: Reader, cps: Collection[str]) -> str | None:

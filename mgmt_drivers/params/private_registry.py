@@ -44,12 +44,12 @@ class ImageArchive:
 class RemoteImage:
     """A file made by ``docker save`` that the machine fetches itself."""
 
-    url: Secret
+    url: str
     sha256: str | None = None
 
     @property
     def tag(self) -> str:
-        known = self.sha256 or hashlib.sha256(self.url.reveal().encode()).hexdigest()
+        known = self.sha256 or hashlib.sha256(self.url.encode()).hexdigest()
         return f"{_OWN_NAME}:{known[:12]}"
 
 
@@ -77,8 +77,6 @@ class PrivateRegistryParams:
     def secrets(self) -> Iterator[Secret]:
         """Every secret in here, for masking what machines print."""
         yield self.ssh_password
-        if isinstance(self.image, RemoteImage):
-            yield self.image.url
         if self.proxy:
             yield from filter(None, (self.proxy.http, self.proxy.https))
 
@@ -123,9 +121,11 @@ def _read_remote_image(reader: Reader) -> RemoteImage | None:
         reader.fault("image_sha256", "is for image_url, which is missing")
     if url is None:
         return None
+    if "@" in url.reveal():
+        reader.fault("image_url", "must not carry a user name or password")
     if reader.has("image_path"):
         reader.fault("image_url", "stands beside image_path: give one of them")
-    return RemoteImage(url, sha256.lower() if sha256 else None)
+    return RemoteImage(url.reveal(), sha256.lower() if sha256 else None)
 
 
 def _read_image(reader: Reader, package: Path) -> ImageArchive | None:

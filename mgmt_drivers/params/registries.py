@@ -113,6 +113,8 @@ def _read_server(reader: Reader) -> str:
     if server and (not match or not 0 < int(match["port"] or 1) <= _LAST_PORT):
         reader.fault("server", "must be a host, or a host and a port: registry.example.com:5000")
         return ""
+    if server and not set(server) & set(".:") and server != "localhost":
+        reader.fault("server", "must have a dot or a port, or runtimes take it for a repository")
     return server
 
 

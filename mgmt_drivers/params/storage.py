@@ -59,17 +59,26 @@ class Storage:
     exports: tuple[Export, ...]
     manifests: tuple[Manifest, ...] = ()
 
+    def folders(self) -> set[str]:
+        """All that PersistentVolumes name, also below what is exported."""
+        return {
+            posixpath.normpath(volume["spec"]["nfs"]["path"])
+            for manifest in self.manifests
+            for volume in manifest.volumes
+        }
+
     def volume_of(self, export: Export) -> Volume:
         """The volume in which an export lies."""
         return next(v for v in self.volumes if _inside(export.folder, v.mount_point))
 
 
 def read_storage(
-    reader: Reader, package: Path, cps: Collection[str], volumes: Collection[str]
+    reader: Reader, package: Path, cps: Mapping[str, str], volumes: Collection[str]
 ) -> Storage | None:
     """Read both parameters; None where there is no storage server.
 
     :param reader: of the object that holds both
+    :param cps: what has an address, with its VDU where the VNFD tells
     :param volumes: names of the Cinder volumes in the BaseHOT
     """
     section = reader.section("storage_server")
@@ -80,12 +89,14 @@ def read_storage(
         return None
     found = tuple(_read_volumes(section, volumes))
     exports = tuple(_read_exports(section, found))
+    ssh_cp = section.one_of("ssh_cp_name", cps, "CP")
+    own = [cp for cp, vdu in cps.items() if vdu in ("", cps.get(ssh_cp))]
     storage = Storage(
-        ssh_cp_name=section.one_of("ssh_cp_name", cps, "CP"),
+        ssh_cp_name=ssh_cp,
         login=read_login(section),
         volumes=found,
         exports=exports,
-        manifests=tuple(_read_manifest(m, package, cps, exports) for m in manifests),
+        manifests=tuple(_read_manifest(m, package, own or cps, exports) for m in manifests),
     )
     section.end()
     _check_names(manifests, storage)
@@ -171,6 +182,8 @@ def _fault_of(document: Any, exports: Collection[Export]) -> str:
     """What is wrong with a PersistentVolume (Kubernetes API reference); empty if nothing is."""
     if not isinstance(document, dict) or document.get("kind") != "PersistentVolume":
         return "holds something else than PersistentVolumes"
+    if document.get("apiVersion") != "v1":
+        return "holds a PersistentVolume whose apiVersion is not v1"
     metadata, spec = document.get("metadata"), document.get("spec")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not name:

@@ -23,6 +23,7 @@ from mgmt_drivers.phases.kubernetes.release_virtual_ip import ReleaseVirtualIp
 from mgmt_drivers.phases.kubernetes.remember_marks import RememberMarks
 from mgmt_drivers.phases.kubernetes.remove_etcd_members import RemoveEtcdMembers
 from mgmt_drivers.phases.kubernetes.remove_nodes import RemoveNodes
+from mgmt_drivers.phases.kubernetes.remove_strangers import RemoveStrangers
 from mgmt_drivers.phases.kubernetes.restore_marks import RestoreMarks
 from mgmt_drivers.phases.kubernetes.share_pod_network import SharePodNetwork
 from mgmt_drivers.phases.kubernetes.survey_masters import SurveyMasters
@@ -77,6 +78,9 @@ SCALE_IN: Plan = (SurveyMasters(), EvacuateNodes(), RemoveNodes())
 
 # What a scale-out that failed has joined is taken out again.
 UNDO_SCALE_OUT: Plan = (SurveyMasters(), RemoveNodes())
+
+# Machines that came are gone; so must their nodes be, if they became any.
+ROLL_BACK_SCALE_OUT: Plan = (SurveyMasters(), RemoveStrangers())
 
 # Machines are about to be replaced. Remove before add: etcd's quorum.
 HEAL_START: Plan = (

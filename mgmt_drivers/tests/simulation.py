@@ -171,7 +171,7 @@ class SimulatedSession:
         return _OK
 
     def _test(self, words: list[str], stdin: bytes) -> Result:
-        return _OK if words[1] in self.machine.files else _NO
+        return _OK if words[0] == "-b" or words[1] in self.machine.files else _NO
 
     def _rm(self, words: list[str], stdin: bytes) -> Result:
         for path in words:
@@ -225,6 +225,9 @@ class SimulatedSession:
 
     def _blkid(self, words: list[str], stdin: bytes) -> Result:
         return Result(0, "UUID=u-1\nTYPE=ext4\n") if self.world.formatted else Result(2)
+
+    def _dd(self, words: list[str], stdin: bytes) -> Result:
+        return _OK
 
     def _mkfs_ext4(self, words: list[str], stdin: bytes) -> Result:
         self.world.formatted += 1

@@ -4,10 +4,13 @@ import unittest
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
-from mgmt_drivers import inventory, request
+from mgmt_drivers import driver, inventory, request
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.inventory import Address, Contents, Placement
+from mgmt_drivers.operation import Crew
+from mgmt_drivers.plans import kubernetes as plans
 
 VNFD = {
     "topology_template": {
@@ -38,7 +41,7 @@ class Stacks:
 
     def contents(self, stack_id: str, placed: bool) -> Contents:
         stacks = {
-            "stack-1": Contents([Address("VIP", "192.0.2.9", "")], {"volume": "id-1"}),
+            "stack-1": Contents([Address("VIP", "192.0.2.9", "")], volumes={"volume": "id-1"}),
             "nested": Contents(
                 [
                     Address("CP1", "192.0.2.1", "server-1"),
@@ -100,5 +103,24 @@ class InventoryTest(unittest.TestCase):
         self.assertNotIn("hidden", repr(access))
 
     def test_a_server_that_heat_could_not_make(self) -> None:
-        with self.assertRaisesRegex(InventoryError, "could not make the server of stack nested"):
-            inventory._placement("nested", {})
+        listed = [
+            SimpleNamespace(
+                resource_name=name,
+                resource_type="OS::Nova::Server",
+                physical_resource_id=f"id-{name}",
+                resource_status=status,
+            )
+            for name, status in (("a", "CREATE_FAILED"), ("b", "CHECK_FAILED"))
+        ]
+        self.assertEqual({"a": "", "b": "id-b"}, inventory._ids(listed, "OS::Nova::Server"))
+        lost = inventory.Node("vnfc-1", "VDU1", "", {})
+        with self.assertRaisesRegex(InventoryError, "could not make VDU1 .*--long stack-1"):
+            driver.carry_out(
+                self.build(),
+                plans.HEAL_END,
+                Crew(required=[lost]),
+                driver.Surroundings(None, lambda keys: None),
+                context=lambda hosts: None,
+                endpoint=mock.Mock(side_effect=AssertionError),
+                secrets=(),
+            )

@@ -76,7 +76,7 @@ class ParamsTest(unittest.TestCase):
         values["kubernetes_version"] = "v1.20.2"
         values["package_repository"] = {"url": "http://mirror/apt", "key_path": "key.asc"}
         values["image_repository"] = "http://registry:5000/k8s/"
-        values["private_registry_connection_info"] = [{"connection_type": 1, "server": "other"}]
+        values["private_registry_connection_info"] = [{"connection_type": 1, "server": "lab:80"}]
         values["container_runtime"] = "docker"
         values["cni_manifest_path"] = "cni.yaml"
         values["proxy"] = {"http_proxy": "http://p:3128", "no_proxy": "10.0.0.1",
@@ -91,7 +91,7 @@ class ParamsTest(unittest.TestCase):
         self.assertEqual(("registry:5000/k8s", "registry:5000", True), (
             found.image_repository.reference, found.image_repository.server,
             found.image_repository.plain_http))
-        self.assertEqual(["other", "registry:5000"], [r.server for r in found.registries])
+        self.assertEqual(["lab:80", "registry:5000"], [r.server for r in found.registries])
         self.assertEqual(("10.0.0.1", "10.10.0.0/24"), found.proxy.no_proxy)
         self.assertEqual("172.16.0.0/16", str(found.pod_cidr))
         self.assertNotIn("hidden", repr(found))

@@ -87,10 +87,13 @@ class InstallTest(PhaseTest):
         )
         session = self.sessions[1]
         session.expect("sudo", "sh", "-c", stdout="127.0.0.1 localhost")
-        for _ in range(2):  # the file of hosts, that of the first registry
-            session.expect("sudo", "sh", "-c", status=1)
-            session.expect("sudo", "sh", "-c")
-            session.expect("sudo", "sh", "-c")  # the next file is read
+        session.expect("sudo", "sh", "-c", status=1)
+        session.expect("sudo", "sh", "-c")
+        session.expect("sudo", "test", "-e", status=1)  # cloud-init's template of it
+        session.expect("sudo", "sh", "-c")  # the first registry's file is read
+        session.expect("sudo", "sh", "-c", status=1)
+        session.expect("sudo", "sh", "-c")
+        session.expect("sudo", "sh", "-c")  # the second's
         session.expect("sudo", "sh", "-c", status=1)
         session.expect("sudo", "sh", "-c")
         session.expect("sudo", "sh", "-c", stdout='{"auths": {"old": {"auth": "x"}}, "a": 1}')

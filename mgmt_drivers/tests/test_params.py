@@ -94,6 +94,7 @@ class ParamsTest(unittest.TestCase):
             ({"image_path": "plain.txt"}, "image_path", "not a file made by `docker save`"),
             ({"image_path": "two.tar"}, "image_path", "one image"),
             ({"image_path": "nameless.tar"}, "image_path", "with a name"),
+            ({"image_url": "http://me:pw@x/r"}, "image_url", "must not carry a user name"),
             ({"image_url": "r.tar"}, "image_url", "must be a URL"),
             ({"image_url": "http://x/r", "image_path": "r"}, "image_url", "give one of them"),
             ({"image_url": "http://x/r", "image_sha256": "ab"}, "image_sha256", "64 hexadecimal"),
@@ -128,11 +129,9 @@ class ParamsTest(unittest.TestCase):
         self.assertRegex(image.sha256, r"^[0-9a-f]{64}$")
 
     def test_image_of_a_server(self) -> None:
-        params = self.read(image_url="https://me:pw@server/r.tar", image_sha256="AB" * 32)
+        params = self.read(image_url="https://server/r.tar", image_sha256="AB" * 32)
         assert isinstance(params.image, RemoteImage)
         self.assertEqual("private-registry:abababababab", params.image.tag)
-        self.assertIn("https://me:pw@server/r.tar", [s.reveal() for s in params.secrets()])
-        self.assertNotIn("pw", repr(params))
 
     def test_port_as_string(self) -> None:
         self.assertEqual(5001, self.read(port_no="5001").port)

@@ -28,6 +28,8 @@ class DisksTest(unittest.TestCase):
 
     def test_only_a_blank_disk_is_formatted(self) -> None:
         self.blkid("", status=2)
+        self.session.expect("sudo", "dd")
+        self.session.expect("sudo", "test", "-b")
         self.session.expect("sudo", "mkfs.ext4", "-q", "/dev/vdb")
         self.blkid(_EXT4)
         self.assertEqual("u-1", disks.ensure_ext4(self.host, "/dev/vdb"))
@@ -39,6 +41,11 @@ class DisksTest(unittest.TestCase):
             self.blkid(seen)
             with self.assertRaisesRegex(disks.NotBlank, f"/dev/vdb holds {what}, not ext4"):
                 disks.ensure_ext4(self.host, "/dev/vdb")
+        # what cannot be read is not blank, whatever blkid says
+        self.blkid("", status=2)
+        self.session.expect("sudo", "dd", status=1, stderr="Input/output error")
+        with self.assertRaisesRegex(disks.NotBlank, "it may hold data: Input/output error"):
+            disks.ensure_ext4(self.host, "/dev/vdb")
         # blkid that fails for another reason says nothing of a blank disk
         self.session.expect("sudo", "blkid", status=4, stderr="usage")
         with self.assertRaises(disks.NotBlank):

@@ -10,6 +10,7 @@ from mgmt_drivers.params.reader import Faults, Reader
 from mgmt_drivers.params.storage import Storage, read_storage
 
 _VOLUME = """
+apiVersion: v1
 kind: PersistentVolume
 metadata: {{name: {name}}}
 spec: {{nfs: {{server: replaced, path: {path}}}}}
@@ -35,6 +36,7 @@ _GOOD = {
         {"pv_manifest_file_path": "two.yaml", "nfs_server_cp": "CP3"},
     ],
 }
+_NO_PATH = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: x}\n"
 
 
 class StorageParamsTest(unittest.TestCase):
@@ -48,7 +50,7 @@ class StorageParamsTest(unittest.TestCase):
         self.write("again.yaml", c="/volume2")
         (self.package / "pod.yaml").write_text("kind: Pod\n")
         (self.package / "text.yaml").write_text("{")
-        (self.package / "no-path.yaml").write_text("kind: PersistentVolume\nmetadata: {name: x}\n")
+        (self.package / "no-path.yaml").write_text(_NO_PATH)
 
     def write(self, file: str, **paths: str) -> None:
         text = "".join(_VOLUME.format(name=name, path=path) for name, path in paths.items())
@@ -57,7 +59,8 @@ class StorageParamsTest(unittest.TestCase):
     def read(self, values: Any) -> tuple[Storage | None, list[str]]:
         faults = Faults()
         reader = Reader(values, "p", faults)
-        found = read_storage(reader, self.package, {"CP3", "CP4"}, {"vol1", "vol2"})
+        cps = {"CP1": "master", "CP3": "storage", "FIP": ""}
+        found = read_storage(reader, self.package, cps, {"vol1", "vol2"})
         return found, [fault.removeprefix("p.") for fault in faults.found]
 
     def test_what_is_taken_over(self) -> None:
@@ -98,7 +101,9 @@ class StorageParamsTest(unittest.TestCase):
             (f"{manifest}.0.pv_manifest_file_path", "no-path.yaml", "PersistentVolume x has no"),
             (f"{manifest}.0.pv_manifest_file_path", "away.yaml",
              "PersistentVolume d: its spec.nfs.path /volume/nfs/pv10 is not exported"),
-            (f"{manifest}.0.nfs_server_cp", "CP9", "the VNF package has no CP CP9; it has: CP3"),
+            (f"{manifest}.0.nfs_server_cp", "CP9",
+             "the VNF package has no CP CP9; it has: CP3, FIP"),
+            (f"{manifest}.0.nfs_server_cp", "CP1", "the VNF package has no CP CP1; it has: CP3"),
         ]
         for path, value, words in cases:
             with self.subTest(path=path, value=value):

@@ -208,7 +208,7 @@ class ProcessTest(ScriptTest):
         self.assertEqual("vnf-1", pickle.loads(ran.stdout)["vnf_instance"]["id"])
 
     def test_a_hook_that_is_not_there_does_nothing(self) -> None:
-        ran = self.run_script(operation="scale_rollback_end")
+        ran = self.run_script(operation="instantiate_rollback_end")
         self.assertEqual((0, b""), (ran.returncode, ran.stderr))
         self.assertEqual(_instance(), pickle.loads(ran.stdout)["vnf_instance"])
 

@@ -44,7 +44,7 @@ class ProvideImage(Phase[PrivateRegistryParams]):
 
 
 def _fetch(host: Host, image: RemoteImage, proxy: Proxy | None) -> None:
-    parts = urlsplit(image.url.reveal())
+    parts = urlsplit(image.url)
     way = proxy.way_to(parts.scheme, parts.hostname or "") if proxy else None
     try:
         docker.fetch(host, image.url, image.sha256, way, image.tag)

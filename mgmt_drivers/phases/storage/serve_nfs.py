@@ -19,8 +19,9 @@ class ServeNfs(Phase[Cluster]):
         )
 
     def apply(self, host: Host, context: Cluster) -> None:
+        assert context.params.storage
         packages.install(host, [nfs.SERVER_PACKAGE])
-        nfs.serve(host, _exports(context))
+        nfs.serve(host, _exports(context), context.params.storage.folders())
 
 
 def _exports(cluster: Cluster) -> list[nfs.Export]:

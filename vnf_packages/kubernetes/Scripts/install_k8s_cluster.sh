@@ -98,6 +98,8 @@ containerd_runtime() {
         -e 's|^( *SystemdCgroup = ).*|\1true|' \
         -e "s|^( *sandbox(_image)? = ).*|\1\"$sandbox\"|" \
         -e '/registry\]$/,/^ *\[/ s|^( *config_path = ).*|\1"/etc/containerd/certs.d"|')
+    grep -q 'config_path = "/etc/containerd/certs.d"' <<<"$wanted" ||
+        fail "$(containerd --version) knows no folder of registries; it must be 1.5 or later"
     if [ ! -e "$config" ] || [ "$wanted" != "$(cat "$config")" ]; then
         mkdir -p "${config%/*}"
         printf '%s\n' "$wanted" >"$config"
