@@ -1,0 +1,1 @@
+"""Prepares cloud images for the machines of the VNFs."""

@@ -1,0 +1,71 @@
+"""Command line of the tool that prepares cloud images."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from tools.cloud_image.customize import ImageError, prepare
+from tools.cloud_image.recipe import Login
+from tools.devcloud.progress import Progress, complain
+
+_USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]+")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(argv)
+    login = Login(options.user, options.password_file, options.public_key_file)
+    try:
+        prepare(options.source, options.output, login, tuple(options.install), Progress())
+    except (ImageError, OSError) as error:
+        complain(str(error))
+        return 1
+    size = options.output.stat().st_size / 2**20
+    print(f"{options.output}: {size:.0f} MiB. Upload it by")
+    print(
+        "  openstack image create --disk-format qcow2 --container-format bare "
+        f"--file {options.output} NAME"
+    )
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="cloud_image",
+        description="Give a cloud image of Debian or Ubuntu a user whom the drivers can log in "
+        "as, with sudo, and packages that machines without a package source need. The image "
+        "itself is left as it is; a copy is changed.",
+        epilog="Whoever has an image with a password knows the password of all its machines: "
+        "prefer a key.",
+    )
+    parser.add_argument("source", type=_file, metavar="IMAGE", help="the cloud image")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="what to write (qcow2)")
+    parser.add_argument("--user", type=_user, default="ubuntu", help="default: %(default)s")
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("--password-file", type=_file, help="its first line is the password")
+    how.add_argument("--public-key-file", type=_file, help="as ssh-keygen writes it")
+    parser.add_argument(
+        "--install", type=_package, action="append", default=[], metavar="PACKAGE",
+        help="preinstall this package (may be repeated)",
+    )
+    return parser
+
+
+def _file(text: str) -> Path:
+    path = Path(text).absolute()
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"there is no file {text}")
+    return path
+
+
+def _user(text: str) -> str:
+    if not _USER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no user name, see useradd(8)")
+    return text
+
+
+def _package(text: str) -> str:
+    if not _PACKAGE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of a package")
+    return text
