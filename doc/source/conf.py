@@ -9,5 +9,5 @@ sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent / "_ex
 project = "tacker-mgmt-drivers"
 copyright = "2026, the tacker-mgmt-drivers developers"  # noqa: A001 - Sphinx's name
 html_theme = "alabaster"
-extensions = ["parameters", "plans"]
+extensions = ["parameters", "plans", "reno.sphinxext"]
 exclude_patterns: list[str] = []
