@@ -5,9 +5,10 @@ Scenarios write requests as the v1 API takes them and read answers through this.
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tackerclient.v1_0.client import Client
+if TYPE_CHECKING:
+    from tackerclient.v1_0.client import Client
 
 _ADDRESS = {"ipAddresses": [{"type": "IPV4", "numDynamicAddresses": 1}]}
 _USER_DATA = {
@@ -43,7 +44,7 @@ class Api(Protocol):
         """VNFC resources; their ``id`` is what a heal request names."""
         ...
 
-    def cluster_vims(self, instance: dict[str, Any], client: Client) -> list[ClusterVim]: ...
+    def cluster_vims(self, instance: dict[str, Any], client: "Client") -> list[ClusterVim]: ...
 
 
 class V1:
@@ -59,7 +60,7 @@ class V1:
         found: list[dict[str, Any]] = instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
         return found
 
-    def cluster_vims(self, instance: dict[str, Any], client: Client) -> list[ClusterVim]:
+    def cluster_vims(self, instance: dict[str, Any], client: "Client") -> list[ClusterVim]:
         found = []
         for connection in instance.get("vimConnectionInfo", ()):
             if connection["vimType"] not in _KUBERNETES:
@@ -95,7 +96,7 @@ class V2:
         ids = {vnfc["vnfcResourceInfoId"]: vnfc["id"] for vnfc in info["vnfcInfo"]}
         return [{**found, "id": ids[found["id"]]} for found in info["vnfcResourceInfo"]]
 
-    def cluster_vims(self, instance: dict[str, Any], client: Client) -> list[ClusterVim]:
+    def cluster_vims(self, instance: dict[str, Any], client: "Client") -> list[ClusterVim]:
         found = instance.get("vimConnectionInfo", {}).values()
         return [
             ClusterVim(

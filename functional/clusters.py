@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from functional import kubernetes, shared, stacks, wait
+from functional import kubernetes, shared, shown, stacks, wait
 from functional.api import ClusterVim
 from functional.base import Scenario
 from functional.lcm import Package, Vnf
@@ -80,6 +80,11 @@ class ClusterScenario(Scenario):
                 seen = self.answers(f"http://{machine.address}:{port}/", workers)
                 self.assertTrue(seen <= {n for n, roles in ready.items() if not roles})
         return cluster
+
+    def guide_shows(self, name: str, vnf: Vnf, words: str) -> None:
+        """What kubectl answers to these words, on a master."""
+        master = self.machines(vnf)[MASTER][0]
+        shown.check(name, f"kubectl {words}", master.run(f"{kubernetes.KUBECTL} {words}"))
 
     def answers(self, url: str, wanted: int) -> set[str]:
         """Names of the nodes whose pods have answered, once there are so many."""

@@ -48,6 +48,8 @@ class CloudConfig:
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)
     password = _Variable("FUNCTIONAL_PASSWORD", "ubuntu", str)
     logs = _Variable("FUNCTIONAL_LOGS", HERE / "logs", Path)
+    # Whether what the guide shows of the scenarios is written anew.
+    record = _Variable("FUNCTIONAL_RECORD", False, lambda value: value == "1")
     build = _Variable("FUNCTIONAL_BUILD", HERE.parent / "build", Path)
 
 

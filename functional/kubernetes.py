@@ -14,6 +14,7 @@ from functional.config import CONFIG
 from functional.nodes import Remote
 from functional.report import step
 
+KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
 _KEY = "Files/kubernetes.asc"
 
 
@@ -79,7 +80,7 @@ class Cluster:
     def of_vim(cls, url: str, master: Remote, folder: Path) -> "Cluster":
         """Log in as the VIM's service account; Tacker itself does not show its token."""
         shown = master.run(
-            f"{_KUBECTL} --namespace kube-system get secret tacker-vim --output json"
+            f"{KUBECTL} --namespace kube-system get secret tacker-vim --output json"
         )
         data = json.loads(shown)["data"]
         ca = folder / "ca.crt"
@@ -122,7 +123,7 @@ class Cluster:
         )
         # The API's version of budgets is not the same in all series: kubectl knows.
         master.run(
-            f"{_KUBECTL} create poddisruptionbudget load --selector=app=load --min-available=4"
+            f"{KUBECTL} create poddisruptionbudget load --selector=app=load --min-available=4"
         )
         pod = deployment("bare", image, replicas=1, spread=False)["spec"]["template"]["spec"]
         self.core.create_namespaced_pod("default", {"metadata": {"name": "bare"}, "spec": pod})
@@ -190,7 +191,6 @@ class Cluster:
             self.core.delete_namespaced_service(name, "default", _preload_content=False)
 
 
-_KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
 _ETCDCTL = (
     "etcdctl --cacert /etc/kubernetes/pki/etcd/ca.crt --write-out json "
     "--cert /etc/kubernetes/pki/etcd/server.crt --key /etc/kubernetes/pki/etcd/server.key "
@@ -201,7 +201,7 @@ _ETCDCTL = (
 def _etcdctl(master: Remote, node: str, words: str) -> Any:
     """What etcdctl says in the etcd of a master, which is the node of that name."""
     pod = f"etcd-{node}"
-    command = f"{_KUBECTL} exec --namespace kube-system {pod} -- {_ETCDCTL} {words}"
+    command = f"{KUBECTL} exec --namespace kube-system {pod} -- {_ETCDCTL} {words}"
     return json.loads(master.run(command))
 
 

@@ -1,6 +1,7 @@
 """Machines of the scenario seen from outside: commands, and their Docker engines."""
 
 import contextlib
+import logging
 import socketserver
 import tempfile
 import threading
@@ -17,6 +18,9 @@ from functional.config import CONFIG
 
 # Seconds; a neighbour entry of a machine that had the address before takes ten to be given up.
 _CONNECT_LIMIT = 30
+
+# Machines that boot break connections; what a scenario waits for, it says itself.
+logging.getLogger("paramiko.transport").setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from typing import Any
 from functional import stacks, wait
 from functional.clusters import ClusterScenario
 from functional.config import CONFIG
+from functional.kubernetes import KUBECTL
 from functional.lcm import Package, Vnf
 from functional.nodes import Remote
 from functional.report import say, step
 
 _VOLUMES = {"nfs-pv1", "nfs-pv2", "nfs-pv3"}
-KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
 # Of Tacker: the volume is not replaced together with its server.
 _KEEP_VOLUME = {"tacker_extension_heal_include_block_storage": False}
 

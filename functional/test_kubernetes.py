@@ -1,9 +1,11 @@
 """The Kubernetes cluster VNF: from its package to its end."""
 
+import subprocess
+import sys
 import uuid
 from typing import Any
 
-from functional import kubernetes, shared, stacks, wait
+from functional import kubernetes, shared, shown, stacks, wait
 from functional.clusters import MASTER, ClusterScenario
 from functional.lcm import Vnf
 from functional.packages import CNF_MANIFEST, cnf_csar, floating_ips
@@ -31,6 +33,8 @@ class LifeOfClusters(ClusterScenario):
         balanced = self.vnf(package)
         self.assert_completed(balanced.instantiate(self.request("complex", registry)))
         cluster = self.cluster_works(balanced, registry, masters=3, workers=2)
+        self.guide_shows("nodes", balanced, "get nodes")
+        self.guide_shows_the_vim()
         cnf = self.cnf_lives_on_it(balanced, registry, cluster)
         self.api_survives_a_master(balanced, cluster)
         self.ends(balanced, cnf)
@@ -39,6 +43,14 @@ class LifeOfClusters(ClusterScenario):
         (floating,) = stacks.floating_ips(self.cloud, vnf.id, "masterNode_fip")
         self.assertEqual(f"https://{floating}:6443", self.vim(vnf).auth_url)
         say(f"SSH, and the VIM's API, by floating IPs: {floating}")
+
+    def guide_shows_the_vim(self) -> None:
+        words = ["vim", "show", f"vim-{self.name}"]
+        for column in ("name", "type", "status", "auth_url"):
+            words += ["-c", column]
+        command = [sys.executable, "-m", "openstackclient.shell", *words]
+        seen = subprocess.run(command, check=True, capture_output=True, text=True)
+        shown.check("vim", f"openstack {' '.join(words)}", seen.stdout)
 
     def cnf_lives_on_it(self, vnf: Vnf, registry: str, cluster: kubernetes.Cluster) -> Vnf:
         """Tacker deploys pods through the VIM that it was given, and takes them away."""

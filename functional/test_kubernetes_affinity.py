@@ -25,6 +25,8 @@ class HardwareAwareAffinity(ClusterScenario):
 
         self.assert_completed(vnf.scale("SCALE_OUT", _ASPECT, 1))
         self.workers_are_apart(vnf, workers=3)
+        columns = ",".join((_HOST, *_ZONES))
+        self.guide_shows("placement", vnf, f"get nodes --label-columns {columns}")
         self.pods_are_apart()
         self.no_worker_without_a_host(vnf)
 

@@ -1,11 +1,15 @@
 """A cluster's nodes come, go and are replaced, while it works."""
 
-from functional import kubernetes, poll
+import re
+import textwrap
+
+from functional import kubernetes, poll, shown
 from functional.clusters import MASTER, WORKER, BalancedClusterScenario
 from functional.lcm import Vnf
 from functional.report import say
 
 _ASPECT = "worker_instance"
+_REFUSAL = r"the master cannot be healed .* vnfcInstanceId\)"
 
 
 class NodesComeAndGo(BalancedClusterScenario):
@@ -81,6 +85,9 @@ class NodesComeAndGo(BalancedClusterScenario):
         before = last.run("sudo sha256sum /etc/haproxy/haproxy.cfg /etc/keepalived/keepalived.conf")
         failed = vnf.heal({"vnfcInstanceId": [first]})
         self.assert_failed(failed, "etcd has 3 voters", "2 must be healthy and 1 are")
+        told = re.search(_REFUSAL, failed["error"]["detail"])
+        assert told
+        shown.check("refused", "", textwrap.fill(told[0], 88))
         self.assertEqual(
             before,
             last.run("sudo sha256sum /etc/haproxy/haproxy.cfg /etc/keepalived/keepalived.conf"),

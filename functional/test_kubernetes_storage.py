@@ -20,6 +20,7 @@ class StorageServer(StorageScenario):
         self.assert_completed(vnf.instantiate(self.storage_request("simple")))
         self.cluster = self.cluster_works(vnf, self.images, masters=1, workers=2)
         self.all_available()
+        self.guide_shows("volumes", vnf, "get persistentvolumes")
         self.master = self.machines(vnf)[MASTER][0]
 
         _, server = self.server(vnf)

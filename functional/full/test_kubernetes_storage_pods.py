@@ -2,11 +2,12 @@
 
 from functional import shared, wait
 from functional.clusters import MASTER, WORKER
+from functional.kubernetes import KUBECTL
 from functional.lcm import Vnf
 from functional.nodes import Remote
 from functional.packages import workers_with_volumes
 from functional.report import say, step
-from functional.storage import KUBECTL, StorageScenario
+from functional.storage import StorageScenario
 
 
 class PodsWithStorage(StorageScenario):

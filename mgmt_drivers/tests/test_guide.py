@@ -1,13 +1,26 @@
-"""The guide quotes errors that the drivers raise."""
+"""What the guide quotes exists: errors, phases, commands."""
 
 import ast
 import re
+import shlex
 import unittest
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
+from mgmt_drivers.plans import kubernetes, private_registry
+from tools.timeline import runs
+
 _DRIVERS = Path(__file__).parents[1]
-_GUIDE = _DRIVERS.parent / "doc" / "source" / "troubleshooting.rst"
+_GUIDE = _DRIVERS.parent / "doc" / "source"
+_TIMELINES = {
+    "instantiate": kubernetes.INSTANTIATE,
+    "scale_out": kubernetes.SCALE_OUT,
+    "scale_in": kubernetes.SCALE_IN,
+    "heal_start": kubernetes.HEAL_START,
+    "heal_end": kubernetes.HEAL_END,
+    "private_registry": private_registry.INSTANTIATE,
+}
 
 
 def _strings(folder: Path) -> Iterator[str]:
@@ -20,9 +33,47 @@ def _strings(folder: Path) -> Iterator[str]:
 
 class TroubleshootingTest(unittest.TestCase):
     def test_its_errors_are_those_of_the_drivers(self) -> None:
-        quoted = re.findall(r"^``(.+)``$", _GUIDE.read_text(), re.MULTILINE)
+        text = (_GUIDE / "troubleshooting.rst").read_text()
+        quoted = re.findall(r"^``(.+)``$", text, re.MULTILINE)
         self.assertGreater(len(quoted), 20)
         known = tuple(_strings(_DRIVERS))
         for words in quoted:
             with self.subTest(words):
                 self.assertTrue(any(words in string for string in known))
+
+
+class TimelinesTest(unittest.TestCase):
+    def test_they_show_the_plans_as_they_are(self) -> None:
+        self.assertEqual(set(_TIMELINES), {path.stem for path in _GUIDE.glob("traces/*.jsonl")})
+        for name, plan in _TIMELINES.items():
+            with self.subTest(name):
+                (run,) = runs.read(_GUIDE / "traces" / f"{name}.jsonl")
+                self.assertFalse(run.failed)
+                self.assertEqual([phase.title for phase in plan], run.phases[1:])
+
+
+def _commands() -> Iterator[list[str]]:
+    """Calls of OpenStack's client, of all pages."""
+    for page in _GUIDE.glob("*.rst"):
+        text = page.read_text().replace("\\\n", " ")
+        for line in re.findall(r"\$ .*?(openstack [^|)\n]*)", text):
+            words = shlex.split(line)[1:]
+            yield words[2:] if words[0] == "--os-tacker-api-version" else words
+
+
+class CommandsTest(unittest.TestCase):
+    def test_the_client_knows_them_and_their_options(self) -> None:
+        groups = [g for g in metadata.entry_points().groups if g.startswith("openstack.")]
+        known = {e.name: e for g in groups for e in metadata.entry_points(group=g)}
+        commands = list(_commands())
+        self.assertGreater(len(commands), 10)
+        for words in commands:
+            with self.subTest(" ".join(words)):
+                name = next(
+                    found
+                    for count in range(len(words), 0, -1)
+                    if (found := "_".join(words[:count])) in known
+                )
+                parser = known[name].load()(None, None).get_parser(name)
+                for option in (word for word in words if word.startswith("-")):
+                    self.assertIn(option, parser._option_string_actions)

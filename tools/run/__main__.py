@@ -22,6 +22,7 @@ _PROGRAMS = {
     "dockerd": "docker.io",
     "mmdebstrap": "mmdebstrap",
     "ssh": "openssh-client",
+    "dot": "graphviz",
     "dpkg-deb": "dpkg",
 }
 _UBUNTU_ALSO = {"/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring"}

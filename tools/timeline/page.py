@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from mgmt_drivers.trace import Record
 from tools.timeline.runs import Run
 
-_WIDTH, _ROW, _NAMES, _TOP = 1200, 26, 330, 30  # pixels
+_WIDTH, _ROW, _NAMES, _TOP = 1000, 26, 190, 30  # pixels
 _SMALLEST = 1.5  # of a bar, to be seen at all
 _CHARACTER = 6.2  # of a label
 _TICKS = 8
@@ -23,12 +23,10 @@ _HEAD = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-body {{ font: 14px/1.4 system-ui, sans-serif; margin: 1.5rem auto; max-width: 1240px;
+body {{ font: 14px/1.4 system-ui, sans-serif; margin: 1.5rem auto; max-width: 1040px;
        padding: 0 1rem; color: #1c2430; background: #fff; }}
 h1 {{ font-size: 1.3rem; }} h2 {{ font-size: 1.05rem; margin: 2rem 0 .3rem; }}
 .run {{ overflow-x: auto; }} svg {{ min-width: 760px; width: 100%; height: auto; }}
-text {{ font: 11px system-ui, sans-serif; fill: #1c2430; }}
-.label {{ fill: #fff; pointer-events: none; }} .tick {{ fill: #66707f; }}
 .key span {{ display: inline-block; width: .8rem; height: .8rem; margin: 0 .3rem 0 1rem; }}
 .error {{ color: #c0392b; white-space: pre-wrap; }}
 </style>
@@ -60,14 +58,16 @@ def _section(run: Run) -> str:
         for bar in run.bars
         if bar.error
     )
-    return f'<h2>{html.escape(text)}</h2>\n<div class="run">\n{_svg(run)}</div>\n{errors}'
+    return f'<h2>{html.escape(text)}</h2>\n<div class="run">\n{svg(run)}</div>\n{errors}'
 
 
-def _svg(run: Run) -> str:
+def svg(run: Run) -> str:
+    """The drawing of one run, which may stand in any page."""
     height = _TOP + _ROW * len(run.nodes) + 6
     body = "".join([*_axis(run, height), *_rows(run)])
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" '
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" font-family="system-ui, sans-serif" '
+        f'font-size="11" fill="#1c2430" style="background: #fff" '
         f'aria-label="{html.escape(run.operation)}">\n{body}</svg>\n'
     )
 
@@ -83,7 +83,7 @@ def _axis(run: Run, height: int) -> Iterator[str]:
     for number in range(int(length / step) + 1):
         x = _x(run, run.start + number * step)
         yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="20" y2="{height}" stroke="#e3e7ec"/>\n'
-        yield f'<text class="tick" x="{x + 2:.1f}" y="14">{number * step:g} s</text>\n'
+        yield f'<text fill="#66707f" x="{x + 2:.1f}" y="14">{number * step:g} s</text>\n'
 
 
 def _rows(run: Run) -> Iterator[str]:
@@ -110,7 +110,10 @@ def _bar(run: Run, bar: Record, y: int, order: int) -> str:
     )
     if bar.outcome != "skipped" and width > len(bar.phase) * _CHARACTER:
         label = html.escape(bar.phase)
-        drawn += f'<text class="label" x="{x + 4:.1f}" y="{y + 14}">{label}</text>\n'
+        drawn += (
+            f'<text fill="#fff" pointer-events="none" x="{x + 4:.1f}" y="{y + 14}">'
+            f"{label}</text>\n"
+        )
     return drawn
 
 

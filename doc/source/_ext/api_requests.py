@@ -1,0 +1,33 @@
+"""The directive ``request``: what the scenarios send, as a version of the API takes it."""
+
+import json
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives
+from sphinx.application import Sphinx
+
+from functional.api import V1, V2
+
+_REQUESTS = Path(__file__).parents[3] / "functional" / "requests"
+_APIS = {"v1": V1(), "v2": V2()}
+
+
+class RequestDirective(Directive):
+    """``.. request:: kubernetes/complex.json``, with ``:api: v2`` for the newer API."""
+
+    required_arguments = 1
+    option_spec = {"api": lambda value: directives.choice(value, tuple(_APIS))}
+
+    def run(self) -> list[nodes.Node]:
+        path = _REQUESTS / self.arguments[0]
+        env = self.state.document.settings.env
+        env.note_dependency(str(path))
+        api = _APIS[self.options.get("api", "v1")]
+        sent = json.dumps(api.instantiation(json.loads(path.read_text())), indent=2)
+        return [nodes.literal_block(sent, sent, language="json")]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("request", RequestDirective)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,46 @@
+"""What the guide shows of the scenarios' runs, which must not drift from what is seen."""
+
+import difflib
+import re
+
+from functional.config import CONFIG, HERE
+from functional.report import say
+
+_OUTPUTS = HERE.parent / "doc" / "source" / "outputs"
+# What is another in each run.
+_FORMS = {
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}": "ID",
+    r"\b(master|worker)-[0-9a-f]{12}\b": r"\1-ID",
+    r"\b\d+\.\d+\.\d+\.\d+\b": "ADDRESS",
+    r"\bv\d+\.\d+\.\d+\b": "VERSION",
+    r"\b(\d+[dhms])+\b": "AGE",
+    r"\bcompute-\d+\b": "HOST",
+    r"-{3,}": "---",
+}
+
+
+def check(name: str, command: str, output: str) -> None:
+    """Compare a command's output with the one that the guide shows: their words, in any order.
+
+    :raises AssertionError: with the difference, when they are not of the same form
+    """
+    path = _OUTPUTS / f"{name}.txt"
+    seen = f"$ {command}\n{output.rstrip()}\n" if command else f"{output.rstrip()}\n"
+    if CONFIG.record:
+        path.write_text(seen)
+        say(f"recorded for the guide: {path.name}")
+        return
+    shown, found = _form(path.read_text()), _form(seen)
+    if shown != found:
+        difference = "\n".join(difflib.unified_diff(shown, found, "the guide", "seen", lineterm=""))
+        raise AssertionError(
+            f"the guide shows another output in {path.name}; record it anew with "
+            f"FUNCTIONAL_RECORD=1:\n{difference}"
+        )
+
+
+def _form(text: str) -> list[str]:
+    """The words, in an order that does not depend on names or on how lines are folded."""
+    for pattern, kind in _FORMS.items():
+        text = re.sub(pattern, kind, text)
+    return sorted(text.split())
