@@ -9,35 +9,13 @@ from functional.report import say, step
 
 _HOST = "CIS-node"
 _ZONES = ("kubernetes.io/zone", "topology.kubernetes.io/zone")
-_ASPECT = "worker_instance"
+ASPECT = "worker_instance"
 
 
-class HardwareAwareAffinity(ClusterScenario):
-    """The confirmation points of the user guide, after everything that moves workers."""
+class AffinityScenario(ClusterScenario):
+    """What scenarios with workers on hosts of their own have in common."""
 
-    def test_hardware_aware_affinity(self) -> None:
-        self.images = shared.registry()
-        vnf = self.vnf(self.package_of())
-        self.assert_completed(vnf.instantiate(self.request("podaffinity", self.images)))
-        self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=2)
-        self.workers_are_apart(vnf, workers=2)
-        self.labels_outlive_kubelet(vnf)
-
-        self.assert_completed(vnf.scale("SCALE_OUT", _ASPECT, 1))
-        self.workers_are_apart(vnf, workers=3)
-        columns = ",".join((_HOST, *_ZONES))
-        self.guide_shows("placement", vnf, f"get nodes --label-columns {columns}")
-        self.pods_are_apart()
-        self.no_worker_without_a_host(vnf)
-
-        # Heat makes the new server before it deletes the old one: for which a host must be free.
-        self.assert_completed(vnf.scale("SCALE_IN", _ASPECT, 1))
-        self.workers_are_apart(vnf, workers=2)
-        vnfc, _ = self.vnfcs(vnf, WORKER)[0]
-        before = self.members(vnf)
-        self.assert_completed(vnf.heal({"vnfcInstanceId": [vnfc]}))
-        self.workers_are_apart(vnf, workers=2)
-        self.assertEqual(1, len(before & self.members(vnf)))
+    images: str
 
     def workers_are_apart(self, vnf: Vnf, workers: int) -> None:
         """Policy, members, each worker's group, and the labels with their values."""
@@ -70,6 +48,38 @@ class HardwareAwareAffinity(ClusterScenario):
     def members(self, vnf: Vnf) -> set[str]:
         return set(stacks.of_type(self.cloud, vnf.id, "OS::Nova::ServerGroup")[0]["members"])
 
+
+class HardwareAwareAffinity(AffinityScenario):
+    """The confirmation points of the user guide, after everything that moves workers."""
+
+    def test_hardware_aware_affinity(self) -> None:
+        self.images = shared.registry()
+        vnf = self.vnf(self.package_of())
+        self.assert_completed(vnf.instantiate(self.request("podaffinity", self.images)))
+        self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=2)
+        self.workers_are_apart(vnf, workers=2)
+        self.labels_outlive_kubelet(vnf)
+
+        self.assert_completed(vnf.scale("SCALE_OUT", ASPECT, 2))
+        self.workers_are_apart(vnf, workers=4)
+        columns = ",".join((_HOST, *_ZONES))
+        self.guide_shows("placement", vnf, f"get nodes --label-columns {columns}")
+        self.pods_are_apart()
+        self.no_worker_without_a_host(vnf)
+
+        # Heat makes the new server before it deletes the old one: for which a host must be free.
+        self.assert_completed(vnf.scale("SCALE_IN", ASPECT, 2))
+        self.workers_are_apart(vnf, workers=2)
+        vnfc, _ = self.vnfcs(vnf, WORKER)[0]
+        before = self.members(vnf)
+        self.assert_completed(vnf.heal({"vnfcInstanceId": [vnfc]}))
+        self.workers_are_apart(vnf, workers=2)
+        self.assertEqual(1, len(before & self.members(vnf)))
+
+        self.assert_completed(vnf.heal({}))
+        self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=2)
+        self.workers_are_apart(vnf, workers=2)
+
     def labels_outlive_kubelet(self, vnf: Vnf) -> None:
         _, machine = self.vnfcs(vnf, WORKER)[0]
         node = self.node_of(machine)
@@ -82,16 +92,16 @@ class HardwareAwareAffinity(ClusterScenario):
 
     def pods_are_apart(self) -> None:
         """As many pods as there are hosts run, each on its own; one more finds no place."""
-        deployment = kubernetes.deployment("apart", f"{self.images}/busybox:1", 4, spread=False)
+        deployment = kubernetes.deployment("apart", f"{self.images}/busybox:1", 5, spread=False)
         term = {"labelSelector": {"matchLabels": {"app": "apart"}}, "topologyKey": _HOST}
         rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
         deployment["spec"]["template"]["spec"]["affinity"] = rule
         self.cluster.apps.create_namespaced_deployment("default", deployment)
-        wait.until(self.hosts_of_pods, lambda seen: len(seen) == 3, 60, "pods on three hosts")
+        wait.until(self.hosts_of_pods, lambda seen: len(seen) == 4, 60, "pods on four hosts")
         pods = self.cluster.pods("app=apart")
         waiting = [pod for pod in pods if not pod.spec.node_name]
         say(f"pods by host: {self.hosts_of_pods()}, {len(waiting)} of {len(pods)} without a place")
-        self.assertEqual((4, 1), (len(pods), len(waiting)))
+        self.assertEqual((5, 1), (len(pods), len(waiting)))
         self.cluster.apps.delete_namespaced_deployment("apart", "default", _preload_content=False)
 
     def hosts_of_pods(self) -> set[str]:
@@ -99,11 +109,11 @@ class HardwareAwareAffinity(ClusterScenario):
         return {self.labels(node)[_HOST] for node in nodes if node}
 
     def no_worker_without_a_host(self, vnf: Vnf) -> None:
-        failed: dict[str, Any] = vnf.scale("SCALE_OUT", _ASPECT, 1)
+        failed: dict[str, Any] = vnf.scale("SCALE_OUT", ASPECT, 1)
         self.assert_failed(failed, "failed")
         # Tacker's v1 API leaves the reason in Heat.
         reasons = stacks.failures(self.cloud, vnf.id)
         say(f"Heat: {reasons}")
         self.assertIn("No valid host was found", str(reasons))
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
-        self.workers_are_apart(vnf, workers=3)
+        self.workers_are_apart(vnf, workers=4)

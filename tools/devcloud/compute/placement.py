@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 
 # Compute host to availability zone.
-HOSTS = {"compute-1": "nova", "compute-2": "nova", "compute-3": "nova", "compute-4": "az-2"}
+HOSTS = {f"compute-{number}": "nova" for number in range(1, 5)} | {"compute-5": "az-2"}
 
 
 class NoValidHost(Exception):

@@ -56,10 +56,11 @@ class PortsTest(unittest.TestCase):
 class PlacementTest(unittest.TestCase):
     def test_least_used_host_first(self) -> None:
         self.assertEqual("compute-1", choose_host([], None, ()))
-        self.assertEqual("compute-2", choose_host(["compute-1", "compute-3"], None, ()))
+        used = ["compute-1", "compute-3", "compute-4"]
+        self.assertEqual("compute-2", choose_host(used, None, ()))
 
     def test_zone(self) -> None:
-        self.assertEqual("compute-4", choose_host([], "az-2", ()))
+        self.assertEqual("compute-5", choose_host([], "az-2", ()))
 
     def test_no_valid_host(self) -> None:
         for zone, excluded in (("az-9", set()), (None, set(HOSTS))):
