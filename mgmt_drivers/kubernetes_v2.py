@@ -1,14 +1,20 @@
 """The script of the Kubernetes cluster VNF for Tacker's v2 API."""
 
 from mgmt_drivers import kubernetes
+from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.script_v2 import run
 from mgmt_drivers.tacker_v2 import Call
 
 _KUBERNETES = "ETSINFV.KUBERNETES.V_1"
+_USER_DATA = {
+    "lcm-operation-user-data": "./UserData/userdata_standard.py",
+    "lcm-operation-user-data-class": "StandardUserData",
+}
 _KNOWN, _TARGETS, _MARKS = "known_vnfcs", "healed_vnfcs", "node_marks"
 
 
 def instantiate_start(call: Call) -> None:
+    _check_user_data(call)
     names = {vim.get("vimId") for vim in call.instance.get("vimConnectionInfo", {}).values()}
     kubernetes.validate(call.lcm_request("instantiate"), lambda name: name in names)
 
@@ -23,6 +29,7 @@ def terminate_end(call: Call) -> None:
 
 
 def scale_start(call: Call) -> None:
+    _check_user_data(call)
     call.keep(_KNOWN, [vnfc.id for vnfc in call.vnfcs])
     if call.request["type"] == "SCALE_IN":
         removed = call.grant_request.get("removeResources", ())
@@ -71,6 +78,18 @@ def heal_end(call: Call) -> None:
     else:
         _hand_back(call, kubernetes.instantiate(request, call.surroundings))
         call.keep(_MARKS, {})
+
+
+def _check_user_data(call: Call) -> None:
+    """Tacker's default sets other parameters than the templates have: no machine would move."""
+    params = call.request.get("additionalParams") or {}
+    faults = [
+        f"{key}: missing in additionalParams, the package has {value}"
+        for key, value in _USER_DATA.items()
+        if key not in params
+    ]
+    if faults:
+        raise ParameterError(faults)
 
 
 def _hand_back(call: Call, vim: kubernetes.Vim) -> None:

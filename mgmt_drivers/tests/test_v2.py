@@ -11,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 from mgmt_drivers import kubernetes, kubernetes_v2, request
+from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.kube.cluster import VimAccount
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tacker_v2 import Call
@@ -51,6 +52,10 @@ def _instance() -> dict[str, Any]:
             "metadata": {"stack_id": "name/stack-top"},
         },
     }
+
+
+def _scale(kind: str) -> dict[str, Any]:
+    return {"type": kind, "additionalParams": kubernetes_v2._USER_DATA}
 
 
 class ScriptTest(unittest.TestCase):
@@ -140,18 +145,24 @@ class HooksTest(ScriptTest):
         self.assertEqual("https://api", vims["vim1.cluster"]["interfaceInfo"]["endpoint"])
 
     def test_new_vnfcs_are_those_that_were_not_known(self) -> None:
-        start = self.call("scale_start", request={"type": "SCALE_OUT"})
+        start = self.call("scale_start", request=_scale("SCALE_OUT"))
         kubernetes_v2.scale_start(start)
         grown = start.answer["vnf_instance"]
         grown["instantiatedVnfInfo"]["vnfcResourceInfo"].append(_vnfc("workerNode", 1, "w1"))
         end = self.call(
             "scale_end",
-            request={"type": "SCALE_OUT"},
+            request=_scale("SCALE_OUT"),
             vnf_instance=grown,
             user_script_err_handling_data=start.answer["user_script_err_handling_data"],
         )
         kubernetes_v2.scale_end(end)
         self.assertEqual([("scale_out", frozenset({"workerNode-1"}))], self.done)
+
+    def test_nothing_is_scaled_without_the_user_data(self) -> None:
+        call = self.call("scale_start", request={"type": "SCALE_IN"})
+        with self.assertRaisesRegex(ParameterError, "user-data-class: missing"):
+            kubernetes_v2.scale_start(call)
+        self.assertEqual([], self.done)
 
     def test_what_the_grant_takes_away_goes(self) -> None:
         removed = [
@@ -159,7 +170,7 @@ class HooksTest(ScriptTest):
             {"type": "LINKPORT", "resource": {"resourceId": "m0"}},
         ]
         call = self.call(
-            "scale_start", request={"type": "SCALE_IN"}, grant_request={"removeResources": removed}
+            "scale_start", request=_scale("SCALE_IN"), grant_request={"removeResources": removed}
         )
         kubernetes_v2.scale_start(call)
         kubernetes_v2.scale_end(call)
@@ -213,7 +224,7 @@ class ProcessTest(ScriptTest):
         self.assertEqual(_instance(), pickle.loads(ran.stdout)["vnf_instance"])
 
     def test_what_is_kept_is_json(self) -> None:
-        ran = self.run_script(operation="scale_start", request={"type": "SCALE_OUT"})
+        ran = self.run_script(operation="scale_start", request=_scale("SCALE_OUT"))
         metadata = pickle.loads(ran.stdout)["vnf_instance"]["metadata"]
         known = json.loads(metadata["mgmt_driver_known_vnfcs"])
         self.assertEqual(["masterNode-0", "workerNode-0"], known)

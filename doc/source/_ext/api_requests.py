@@ -14,17 +14,27 @@ _APIS = {"v1": V1(), "v2": V2()}
 
 
 class RequestDirective(Directive):
-    """``.. request:: kubernetes/complex.json``, with ``:api: v2`` for the newer API."""
+    """``.. request:: kubernetes/complex.json``, with ``:api: v2`` for the newer API.
+
+    ``:without: image_path`` leaves a parameter of the driver out.
+    """
 
     required_arguments = 1
-    option_spec = {"api": lambda value: directives.choice(value, tuple(_APIS))}
+    option_spec = {
+        "api": lambda value: directives.choice(value, tuple(_APIS)),
+        "without": directives.unchanged,
+    }
 
     def run(self) -> list[nodes.Node]:
         path = _REQUESTS / self.arguments[0]
         env = self.state.document.settings.env
         env.note_dependency(str(path))
         api = _APIS[self.options.get("api", "v1")]
-        sent = json.dumps(api.instantiation(json.loads(path.read_text())), indent=2)
+        request = json.loads(path.read_text())
+        for params in request["additionalParams"].values():
+            if isinstance(params, dict):
+                params.pop(self.options.get("without", ""), None)
+        sent = json.dumps(api.instantiation(request), indent=2)
         return [nodes.literal_block(sent, sent, language="json")]
 
 
