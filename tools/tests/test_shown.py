@@ -1,0 +1,33 @@
+"""What the guide shows, compared with what a scenario sees."""
+
+import unittest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
+
+from functional import shown
+
+_SHOWN = """$ kubectl get nodes
+NAME                  STATUS   AGE
+master-0123456789ab   Ready    3m12s
+worker-0123456789ab   Ready    59s
+"""
+
+
+class ShownTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        Path(folder.name, "nodes.txt").write_text(_SHOWN)
+        patch = mock.patch.object(shown, "_OUTPUTS", Path(folder.name))
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_names_ages_and_order_may_differ(self) -> None:
+        lines = ["worker-ba9876543210 Ready 1h", "NAME STATUS AGE", "master-ba9876543210 Ready 2d"]
+        shown.check("nodes", "kubectl get nodes", "\n".join(lines))
+
+    def test_anything_else_is_drift(self) -> None:
+        seen = "NAME STATUS AGE\nmaster-ba9876543210 NotReady 1h\nworker-ba9876543210 Ready 1h"
+        with self.assertRaisesRegex(AssertionError, r"(?s)nodes.txt.*-Ready.*\+|\+NotReady"):
+            shown.check("nodes", "kubectl get nodes", seen)
