@@ -69,7 +69,7 @@ class ClusterScenario(Scenario):
         folder = Path(self.enter(tempfile.TemporaryDirectory()))
         cluster = kubernetes.Cluster.of_vim(vim.auth_url, nodes[MASTER][0], folder)
         ready = cluster.nodes()
-        say(f"nodes: {ready}")
+        say(nodes[MASTER][0].run(f"{kubernetes.KUBECTL} get nodes --output wide"))
         self.assertEqual(masters + workers, len(ready))
         self.assertEqual(masters, sum("control-plane" in roles for roles in ready.values()))
         with (

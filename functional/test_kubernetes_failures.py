@@ -29,7 +29,7 @@ class ClusterFailures(ClusterScenario):
         self.registries_that_cannot_be_used(registry)
 
         request = self.request("simple", registry)
-        with _stopped_registry(Remote(registry.partition(":")[0])):
+        with stopped_registry(Remote(registry.partition(":")[0])):
             failed = vnf.instantiate(request)
         self.assert_failed(failed, "connect the registries", f"{registry}: it cannot be reached")
 
@@ -108,7 +108,8 @@ class ClusterFailures(ClusterScenario):
 
 
 @contextlib.contextmanager
-def _stopped_registry(machine: Remote) -> Iterator[None]:
+def stopped_registry(machine: Remote) -> Iterator[None]:
+    """The private registry VNF does not answer."""
     machine.run("sudo docker stop private_registry")
     try:
         yield

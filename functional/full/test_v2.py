@@ -4,15 +4,21 @@ import hashlib
 from typing import Any
 
 from functional import (
+    kubernetes,
+    shared,
+    stacks,
     test_kubernetes_affinity,
     test_kubernetes_nodes,
     test_private_registry,
 )
-from functional.api import V2
+from functional.api import V1, V2
+from functional.clusters import ClusterScenario
 from functional.full import test_kubernetes_storage_pods
+from functional.lcm import Vnf
 from functional.nodes import Remote
-from functional.packages import registry_image
-from functional.report import step
+from functional.packages import CNF_MANIFEST, cnf_csar, registry_image
+from functional.report import say, step
+from functional.test_kubernetes_failures import stopped_registry
 
 
 class NodesThroughV2(test_kubernetes_nodes.NodesComeAndGo):
@@ -45,3 +51,66 @@ class RegistryThroughV2(test_private_registry.RegistryLife):
             "image_url": f"http://{server.address}:8000/image.tar",
             "image_sha256": hashlib.sha256(image.read_bytes()).hexdigest(),
         }
+
+
+class RollbacksThroughV2(ClusterScenario):
+    """What fails is rolled back; what is left has a CNF on it."""
+
+    api = V2()
+
+    def test_rollbacks_and_a_cnf(self) -> None:
+        self.images = shared.registry()
+        package = self.package_of()
+        self.instantiation_is_rolled_back(self.vnf(package))
+
+        vnf = self.vnf(package)
+        self.assert_completed(vnf.instantiate(self.request("simple", self.images)))
+        cluster = self.cluster_works(vnf, self.images, masters=1, workers=2)
+        self.scale_out_is_rolled_back(vnf, cluster)
+        self.cnf_lives_on_it(vnf, cluster)
+        self.assert_completed(vnf.terminate())
+        stacks.await_end(self.cloud, vnf.id)
+
+    def instantiation_is_rolled_back(self, vnf: Vnf) -> None:
+        request = self.request("simple", self.images, kubernetes_version="1.20.9")
+        failed = vnf.instantiate(request)
+        self.assert_failed(failed, "install Kubernetes", "has no kubeadm 1.20.9")
+        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
+        self.assertEqual([], vnf.cluster_vims())
+        stacks.await_end(self.cloud, vnf.id)
+
+    def scale_out_is_rolled_back(self, vnf: Vnf, cluster: kubernetes.Cluster) -> None:
+        before = cluster.all_nodes()
+        with stopped_registry(Remote(self.images.partition(":")[0])):
+            failed = vnf.scale("SCALE_OUT", "worker_instance", 1)
+        self.assert_failed(failed, "connect the registries", "it cannot be reached")
+        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
+        self.assertEqual(before, cluster.all_nodes())
+        self.assertEqual(2, len(self.vnfcs(vnf, "workerNode")))
+        self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
+        self.cluster_works(vnf, self.images, masters=1, workers=3)
+
+    def cnf_lives_on_it(self, vnf: Vnf, cluster: kubernetes.Cluster) -> None:
+        """Through v2 the cluster is no VIM that Tacker could be asked for by its id."""
+        (vim,) = (
+            vim
+            for vim in vnf.show()["vimConnectionInfo"].values()
+            if vim["vimType"] == "ETSINFV.KUBERNETES.V_1"
+        )
+        authorization = cluster.core.api_client.configuration.api_key["authorization"]
+        token = authorization.removeprefix("Bearer ")
+        request = {
+            "flavourId": "simple",
+            "additionalParams": {"lcm-kubernetes-def-files": [CNF_MANIFEST]},
+            "vimConnectionInfo": {"vim1": {**vim, "accessInfo": {"bearer_token": token}}},
+        }
+        package = self.package(cnf_csar(f"{self.images}/busybox:1"))
+        # The request is v2's already.
+        cnf = Vnf.create(self.tacker, package, "scenario-cnf", V1())
+        self.addCleanup(cnf.remove)
+        self.assert_completed(cnf.instantiate(request))
+        pods = [pod.metadata.name for pod in cluster.pods("app=cnf-web")]
+        say(f"pods of the CNF: {pods}")
+        self.assertTrue(pods)
+        self.assert_completed(cnf.terminate())
+        self.assertEqual([], cluster.pods("app=cnf-web"))
