@@ -1,5 +1,6 @@
 """What the guide shows, compared with what a scenario sees."""
 
+import os
 import unittest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,9 +20,13 @@ class ShownTest(unittest.TestCase):
         folder = TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         Path(folder.name, "nodes.txt").write_text(_SHOWN)
-        patch = mock.patch.object(shown, "_OUTPUTS", Path(folder.name))
-        patch.start()
-        self.addCleanup(patch.stop)
+        mirror = {"FUNCTIONAL_KUBERNETES_MIRROR": "http://mirror"}
+        for patch in (
+            mock.patch.object(shown, "_OUTPUTS", Path(folder.name)),
+            mock.patch.dict(os.environ, mirror),
+        ):
+            patch.start()
+            self.addCleanup(patch.stop)
 
     def test_names_ages_and_order_may_differ(self) -> None:
         lines = ["worker-ba9876543210 Ready 1h", "NAME STATUS AGE", "master-ba9876543210 Ready 2d"]
