@@ -218,6 +218,9 @@ def _converse(
     stdout, stderr = bytearray(), bytearray()
     to_send, sending = prefix, True
     while True:
+        # Before anything is looked at: another thread receives, and the end comes right
+        # behind the last data and the status.
+        closed = channel.closed
         if sending and channel.send_ready():
             to_send = to_send or source.read(_CHUNK)
             if to_send:
@@ -235,7 +238,7 @@ def _converse(
         left = deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
-        if channel.closed and not _readable(channel):
+        if closed and not _readable(channel):
             raise EOFError("the machine closed the channel")
         if not (sending and channel.send_ready()):
             # Wakes at once on data; a full send window is looked at again soon.

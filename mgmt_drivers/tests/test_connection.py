@@ -1,10 +1,14 @@
 """The SSH connection, against a real SSH server."""
 
+import io
 import os
 import tempfile
 import threading
+import time
 import unittest
 from pathlib import Path
+from typing import cast
+from unittest import mock
 
 import paramiko
 
@@ -15,7 +19,7 @@ from mgmt_drivers.errors import (
     HostKeyChanged,
 )
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh.connection import Connection, Endpoint, connect
+from mgmt_drivers.ssh.connection import Connection, Endpoint, _converse, connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.tests.sshd import sshd
 
@@ -114,6 +118,59 @@ class ConnectionTest(ServerTest):
         self.sshd.key = paramiko.RSAKey.generate(2048)
         with self.assertRaises(HostKeyChanged):
             self.log_in()
+
+
+class EndsAfter:
+    """A channel whose command ends, all at once, when it has been asked so many questions."""
+
+    def __init__(self, questions: int) -> None:
+        self._left = questions
+        self._output = b"done"
+
+    def _ended(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+    closed = eof_received = property(_ended)
+
+    def exit_status_ready(self) -> bool:
+        return self._ended()
+
+    def recv_exit_status(self) -> int:
+        return 0
+
+    def recv_ready(self) -> bool:
+        self._ended()
+        return bool(self._output)
+
+    def recv(self, _: int) -> bytes:
+        output, self._output = self._output, b""
+        return output
+
+    def recv_stderr_ready(self) -> bool:
+        self._ended()
+        return False
+
+    def send_ready(self) -> bool:
+        return True
+
+    def setblocking(self, _: bool) -> None: ...
+
+    def shutdown_write(self) -> None: ...
+
+    def fileno(self) -> int:
+        return 0
+
+
+class EndTest(unittest.TestCase):
+    def test_whatever_comes_last_is_seen(self) -> None:
+        """Whether the end falls before or after any of the questions."""
+        for questions in range(12):
+            with self.subTest(questions):
+                channel = cast(paramiko.Channel, EndsAfter(questions))
+                with mock.patch("select.select"):
+                    ended = _converse(channel, b"", io.BytesIO(), time.monotonic() + 5)
+                self.assertEqual((0, "done"), (ended.status, ended.stdout))
 
 
 class SudoTest(ServerTest):
