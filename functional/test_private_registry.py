@@ -18,6 +18,7 @@ from functional.base import Scenario
 from functional.lcm import Package, Vnf
 from functional.nodes import Remote
 from functional.packages import private_registry_csar, registry_image
+from functional.proxies import start_proxy, what_went_through
 from functional.report import step
 from functional.requests import fitted
 
@@ -110,9 +111,7 @@ class RegistryOptions(RegistryScenario):
             "Files/htpasswd": logins,
         }
         (client,) = self.enter(stacks.machines(self.cloud, ["client"]))
-        with step("start a proxy"):
-            client.run(_START_PROXY)
-        proxy = f"http://{client.address}:8888"
+        proxy = start_proxy(client)
         vnf = self.vnf(self.package_of(files))
         request = fitted(
             _REQUEST,
@@ -125,7 +124,7 @@ class RegistryOptions(RegistryScenario):
         )
         self.assert_completed(vnf.instantiate(request))
 
-        self.assertIn("deb.debian.org", client.run("sudo journalctl --unit=scenario-proxy"))
+        self.assertIn("deb.debian.org", what_went_through(client))
         with Remote(self.address(vnf)).docker() as engine:
             self.assertEqual(proxy, engine.info()["HttpProxy"])
         client.run(_trust_certificate(self.address(vnf), ca))
@@ -203,12 +202,6 @@ class RegistryOptions(RegistryScenario):
 _TLS_HOST, _TLS_PORT = "registry.example", 5443
 _LOGIN = {"user": "me", "password": "pa$$ word"}
 _LOGIN_AUTH = {"username": _LOGIN["user"], "password": _LOGIN["password"]}
-_START_PROXY = (
-    "sudo apt-get -qq update && sudo DEBIAN_FRONTEND=noninteractive apt-get -qq install -y "
-    "tinyproxy >/dev/null && sudo systemctl stop tinyproxy "
-    "&& printf 'Port 8888\\nLogLevel Connect\\n' >/tmp/proxy.conf "
-    "&& sudo systemd-run --quiet --unit=scenario-proxy tinyproxy -d -c /tmp/proxy.conf"
-)
 
 
 def _trust_certificate(address: str, certificate: str) -> str:

@@ -1,0 +1,24 @@
+"""A proxy that the cloud's machines can be sent through."""
+
+from functional.nodes import Remote
+from functional.report import step
+
+_UNIT = "scenario-proxy"
+_START = (
+    "sudo apt-get -qq update && sudo DEBIAN_FRONTEND=noninteractive apt-get -qq install -y "
+    "tinyproxy >/dev/null && sudo systemctl stop tinyproxy "
+    "&& printf 'Port 8888\\nLogLevel Connect\\n' >/tmp/proxy.conf "
+    f"&& sudo systemd-run --quiet --unit={_UNIT} tinyproxy -d -c /tmp/proxy.conf"
+)
+
+
+def start_proxy(machine: Remote) -> str:
+    """Its URL."""
+    with step(f"start a proxy on {machine.address}"):
+        machine.run(_START)
+    return f"http://{machine.address}:8888"
+
+
+def what_went_through(machine: Remote) -> str:
+    """The proxy's log: a line for each request."""
+    return machine.run(f"sudo journalctl --no-pager --unit={_UNIT}")
