@@ -47,18 +47,15 @@ class Options(ClusterScenario):
         self.assertNotIn(registry, seen)
 
     def authorize(self, vnf: Vnf, key: paramiko.RSAKey) -> None:
-        """Put the key on the machines and take their password away, as a cloud's image has it."""
+        """Put the key on the machines, on which an image of a cloud has it."""
         found = wait.until(
             lambda: self.reached(vnf), lambda seen: len(seen) == _MACHINES, 120, "the machines"
         )
         line = f"{key.get_name()} {key.get_base64()}"
-        with step("give the machines the key in the place of the password"):
+        with step("give the machines the key"):
             for machine in found:
                 machine.await_login()
-                machine.run(
-                    f"mkdir -p ~/.ssh && echo '{line}' >>~/.ssh/authorized_keys && "
-                    "sudo passwd --quiet --lock $USER"
-                )
+                machine.run(f"mkdir -p ~/.ssh && echo '{line}' >>~/.ssh/authorized_keys")
 
     def reached(self, vnf: Vnf) -> list[Remote]:
         ports = ("masterNode_CP1", "workerNode_CP2")
@@ -90,10 +87,10 @@ cat >/net.d/10-scenario.conflist <<END
 END
 number=2
 while [ $number -lt 255 ]; do
-  [ $number = $own ] || ip route replace 192.168.$number.0/24 via $prefix.$number
+  [ $number = $own ] || busybox ip route replace 192.168.$number.0/24 via $prefix.$number
   number=$((number + 1))
 done
-exec sleep 1000000
+exec busybox sleep 1000000
 """
 
 
@@ -103,7 +100,7 @@ def _pod_network(image: str) -> dict[str, Any]:
     container = {
         "name": "cni",
         "image": image,
-        "command": ["/bin/busybox", "sh", "-c", f'alias ip="busybox ip"\n{_SCRIPT}'],
+        "command": ["/bin/busybox", "sh", "-c", _SCRIPT],
         "env": [{"name": "NODE_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}],
         "securityContext": {"privileged": True},
         "volumeMounts": [{"name": "net-d", "mountPath": "/net.d"}],
