@@ -87,7 +87,7 @@ class NodesComeAndGo(BalancedClusterScenario):
         self.assert_failed(failed, "etcd has 3 voters", "2 must be healthy and 1 are")
         told = re.search(_REFUSAL, failed["error"]["detail"])
         assert told
-        shown.check("refused", "", textwrap.fill(told[0], 88))
+        shown.check("refused", "", textwrap.fill(told[0], 88, break_on_hyphens=False))
         self.assertEqual(
             before,
             last.run("sudo sha256sum /etc/haproxy/haproxy.cfg /etc/keepalived/keepalived.conf"),
