@@ -16,7 +16,7 @@ _USER_DATA = {
     "lcm-operation-user-data-class": "StandardUserData",
 }
 _OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
-_KUBERNETES = ("kubernetes", "ETSINFV.KUBERNETES.V_1")
+KUBERNETES = ("kubernetes", "ETSINFV.KUBERNETES.V_1")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class V1:
     def cluster_vims(self, instance: dict[str, Any], client: "Client") -> list[ClusterVim]:
         found = []
         for connection in instance.get("vimConnectionInfo", ()):
-            if connection["vimType"] not in _KUBERNETES:
+            if connection["vimType"] not in KUBERNETES:
                 continue
             vim = client.show_vim(connection["vimId"])["vim"]
             if (vim["status"], vim["auth_url"]) != ("ACTIVE", connection["accessInfo"]["authUrl"]):
@@ -105,7 +105,7 @@ class V2:
                 vim["interfaceInfo"]["endpoint"],
             )
             for vim in found
-            if vim["vimType"] in _KUBERNETES
+            if vim["vimType"] in KUBERNETES
         ]
 
 

@@ -119,6 +119,10 @@ class ClusterScenario(Scenario):
             found.setdefault(vnfc["vduId"], []).append(Remote(addresses[server]))
         return found
 
+    def reached_by(self, vnf: Vnf, cp: str) -> list[Remote]:
+        """The machines that have a CP, as Heat knows them, also while they are made."""
+        return [Remote(a) for a in stacks.addresses_of_port(self.cloud, vnf.id, cp)]
+
     def vnfcs(self, vnf: Vnf, vdu: str) -> list[tuple[str, Remote]]:
         """Ids and machines of the VNFCs of a VDU."""
         addresses = stacks.server_addresses(self.cloud, vnf.id)

@@ -97,10 +97,6 @@ class ClusterFailures(ClusterScenario):
         self.assert_completed(vnf.instantiate(request))
         self.cluster_works(vnf, registry, masters=1, workers=2)
 
-    def reached_by(self, vnf: Vnf, cp: str) -> list[Remote]:
-        """The machines that have a CP, as Heat knows them."""
-        return [Remote(a) for a in stacks.addresses_of_port(self.cloud, vnf.id, cp)]
-
     def assert_nothing_left(self, vnf: Vnf, request: dict[str, Any]) -> None:
         name = request["additionalParams"]["k8s_cluster_installation_param"]["vim_name"]
         self.assertNotIn(name, {vim["name"] for vim in self.tacker.list_vims()["vims"]})

@@ -20,6 +20,8 @@ _MACHINES = 3
 
 
 class Options(ClusterScenario):
+    """They work together."""
+
     def test_key_proxy_and_cni_manifest(self) -> None:
         registry = shared.registry()
         (client,) = self.enter(stacks.machines(self.cloud, ["proxy"]))
@@ -49,7 +51,10 @@ class Options(ClusterScenario):
     def authorize(self, vnf: Vnf, key: paramiko.RSAKey) -> None:
         """Put the key on the machines, on which an image of a cloud has it."""
         found = wait.until(
-            lambda: self.reached(vnf), lambda seen: len(seen) == _MACHINES, 120, "the machines"
+            lambda: self.machines_so_far(vnf),
+            lambda seen: len(seen) == _MACHINES,
+            120,
+            "the machines",
         )
         line = f"{key.get_name()} {key.get_base64()}"
         with step("give the machines the key"):
@@ -57,13 +62,8 @@ class Options(ClusterScenario):
                 machine.await_login()
                 machine.run(f"mkdir -p ~/.ssh && echo '{line}' >>~/.ssh/authorized_keys")
 
-    def reached(self, vnf: Vnf) -> list[Remote]:
-        ports = ("masterNode_CP1", "workerNode_CP2")
-        return [
-            Remote(address)
-            for port in ports
-            for address in stacks.addresses_of_port(self.cloud, vnf.id, port)
-        ]
+    def machines_so_far(self, vnf: Vnf) -> list[Remote]:
+        return self.reached_by(vnf, "masterNode_CP1") + self.reached_by(vnf, "workerNode_CP2")
 
 
 def by_key(request: dict[str, Any], key: paramiko.RSAKey) -> None:

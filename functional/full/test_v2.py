@@ -11,7 +11,7 @@ from functional import (
     test_kubernetes_nodes,
     test_private_registry,
 )
-from functional.api import V1, V2
+from functional.api import KUBERNETES, V1, V2
 from functional.clusters import ClusterScenario
 from functional.full import test_kubernetes_storage_pods
 from functional.lcm import Vnf
@@ -95,7 +95,7 @@ class RollbacksThroughV2(ClusterScenario):
         (vim,) = (
             vim
             for vim in vnf.show()["vimConnectionInfo"].values()
-            if vim["vimType"] == "ETSINFV.KUBERNETES.V_1"
+            if vim["vimType"] in KUBERNETES
         )
         authorization = cluster.core.api_client.configuration.api_key["authorization"]
         token = authorization.removeprefix("Bearer ")

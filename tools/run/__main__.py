@@ -34,7 +34,7 @@ def main() -> int:
         prog="tools/run", description="Try the project on this machine, or test it."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("demo", help="deploy the private registry VNF on the embedded cloud")
+    commands.add_parser("demo", help="deploy a registry and a cluster on the embedded cloud")
     commands.add_parser("tests", help="unit tests, style, documentation and all scenarios")
     options = parser.parse_args()
     _become_root()
