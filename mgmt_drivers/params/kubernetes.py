@@ -11,7 +11,7 @@ from mgmt_drivers.kube import series
 from mgmt_drivers.package import address_names, volume_names
 from mgmt_drivers.params.login import SshLogin, read_login
 from mgmt_drivers.params.proxy import Proxy, read_proxy
-from mgmt_drivers.params.reader import Faults, Reader
+from mgmt_drivers.params.reader import Reader, read_object
 from mgmt_drivers.params.registries import NAME as REGISTRIES
 from mgmt_drivers.params.registries import Registry, read_registries
 from mgmt_drivers.params.storage import Storage, read_storage
@@ -123,14 +123,7 @@ def read_params(request: LcmRequest) -> KubernetesParams:
 
     :raises ParameterError: with every fault, each with its path
     """
-    faults = Faults()
-    values = request.additional_params.get(NAME)
-    if values is None:
-        faults.add(NAME, "missing in additionalParams")
-        faults.raise_if_any()
-    params = read(Reader(values, NAME, faults), request)
-    faults.raise_if_any()
-    return params
+    return read_object(request.additional_params, NAME, lambda reader: read(reader, request))
 
 
 def read(reader: Reader, request: LcmRequest) -> KubernetesParams:

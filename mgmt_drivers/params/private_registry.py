@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from mgmt_drivers.params.proxy import Proxy, read_proxy
-from mgmt_drivers.params.reader import Faults, Reader
+from mgmt_drivers.params.reader import Reader, read_object
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
 
@@ -86,14 +86,7 @@ def read_params(request: LcmRequest) -> PrivateRegistryParams:
 
     :raises ParameterError: with every fault, each with its path
     """
-    faults = Faults()
-    values = request.additional_params.get(NAME)
-    if values is None:
-        faults.add(NAME, "missing in additionalParams")
-        faults.raise_if_any()
-    params = read(Reader(values, NAME, faults), request)
-    faults.raise_if_any()
-    return params
+    return read_object(request.additional_params, NAME, lambda reader: read(reader, request))
 
 
 def read(reader: Reader, request: LcmRequest) -> PrivateRegistryParams:

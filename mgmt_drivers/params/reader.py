@@ -1,9 +1,9 @@
 """Reading untrusted values: every fault is noted with its path, none stops the reading."""
 
 import ipaddress
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from mgmt_drivers.errors import ParameterError
@@ -11,6 +11,8 @@ from mgmt_drivers.secret import Secret
 
 # Stands for one that cannot be read; overlaps with nothing in use (RFC 2544).
 _NEUTRAL_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
+
+_Params = TypeVar("_Params")
 
 
 class Faults:
@@ -179,6 +181,22 @@ class Reader:
             if key not in self._read:
                 known = ", ".join(sorted(self._read))
                 self.fault(str(key), f"unknown parameter; known here: {known}")
+
+
+def read_object(
+    values: Mapping[str, Any], name: str, read: Callable[[Reader], _Params]
+) -> _Params:
+    """What ``read`` makes of the object below ``name``, which must be there.
+
+    :raises ParameterError: with every fault that was noted meanwhile
+    """
+    faults = Faults()
+    if values.get(name) is None:
+        faults.add(name, "missing in additionalParams")
+        faults.raise_if_any()
+    params = read(Reader(values[name], name, faults))
+    faults.raise_if_any()
+    return params
 
 
 def network_or_name(text: str) -> bool:
