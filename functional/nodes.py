@@ -32,20 +32,31 @@ class Remote:
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[paramiko.SSHClient]:
-        client = paramiko.SSHClient()
-        client.set_missing_host_key_policy(paramiko.AutoAddPolicy())
-        client.connect(
-            self.address,
-            username=CONFIG.username,
-            password=self.password,
-            timeout=_CONNECT_LIMIT,
-            look_for_keys=False,
-            allow_agent=False,
-        )
+        client = self._log_in()
         try:
             yield client
         finally:
             client.close()
+
+    def _log_in(self, attempts: int = 2) -> paramiko.SSHClient:
+        client = paramiko.SSHClient()
+        client.set_missing_host_key_policy(paramiko.AutoAddPolicy())
+        try:
+            client.connect(
+                self.address,
+                username=CONFIG.username,
+                password=self.password,
+                timeout=_CONNECT_LIMIT,
+                look_for_keys=False,
+                allow_agent=False,
+            )
+        except paramiko.SSHException as error:
+            client.close()
+            # Of some ten thousand key exchanges of a day one broke; the drivers try again too.
+            if attempts == 1 or isinstance(error, paramiko.AuthenticationException):
+                raise
+            return self._log_in(attempts - 1)
+        return client
 
     def run(self, command: str, check: bool = True) -> str:
         """Run a shell command; returns what it printed."""
