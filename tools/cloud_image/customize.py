@@ -11,6 +11,11 @@ from tools.devcloud.progress import Progress
 # Debian's and Ubuntu's packages that have them.
 _PROGRAMS = {"qemu-img": "qemu-utils", "virt-customize": "guestfs-tools"}
 
+_NO_MACHINE = (
+    "libguestfs cannot start the machine in which it changes images. Run this as root; where KVM "
+    "does not work, set LIBGUESTFS_BACKEND_SETTINGS=force_tcg"
+)
+
 
 class ImageError(Exception):
     """The image cannot be prepared; says what to do."""
@@ -45,5 +50,7 @@ def prepare(
 def _run(*argv: str) -> None:
     ran = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if ran.returncode:
+        if b"appliance failed to start" in ran.stdout:
+            raise ImageError(_NO_MACHINE)
         tail = " ".join(ran.stdout.decode(errors="replace").split()[-60:])
         raise ImageError(f"{argv[0]} ended with status {ran.returncode}: {tail}")
