@@ -26,6 +26,7 @@ _PROGRAMS = {
     "dpkg-deb": "dpkg",
 }
 _UBUNTU_ALSO = {"/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring"}
+_TESTS = ("py3", "pep8", "docs", "functional")
 _COUNT = re.compile(r"^ - (Passed|Failed|Skipped): (\d+)$", re.MULTILINE)
 
 
@@ -35,12 +36,18 @@ def main() -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("demo", help="deploy a registry and a cluster on the embedded cloud")
-    commands.add_parser("tests", help="unit tests, style, documentation and all scenarios")
+    tests = commands.add_parser(
+        "tests", help="unit tests, style, documentation and all scenarios"
+    )
+    tests.add_argument(
+        "environments", nargs="*", metavar="ENVIRONMENT", default=_TESTS,
+        help=f"only these of tox.ini; default: {' '.join(_TESTS)}",
+    )
     options = parser.parse_args()
     _become_root()
     os.chdir(CHECKOUT)
     _install_packages()
-    return _demo() if options.command == "demo" else _tests()
+    return _demo() if options.command == "demo" else _tests(options.environments)
 
 
 def _become_root() -> None:
@@ -89,12 +96,12 @@ def _demo() -> int:
     return subprocess.run([programs / "python", "-m", "tools.demo"], check=False).returncode
 
 
-def _tests() -> int:
-    """Run every test environment, even when one fails; ends with the counts."""
+def _tests(environments: Sequence[str]) -> int:
+    """Run every environment, even when one fails; ends with the counts."""
     tox = _environment("tox", ["tox>=4.11"]) / "tox"
     counts = dict.fromkeys(("Passed", "Failed", "Skipped"), 0)
     outcomes = []
-    for name in ("py3", "pep8", "docs", "functional"):
+    for name in environments:
         start = time.monotonic()
         status = _watch([str(tox), "-e", name], counts)
         outcomes.append((name, status, time.monotonic() - start))
