@@ -32,3 +32,7 @@ class StorageServer(StorageScenario):
         _, server = self.server(vnf)
         self.assertEqual("kept\n", server.run(f"cat {_EXPORT}/file"))
         say("the data of the old server are on the new one")
+
+        self.assert_completed(vnf.heal({}))
+        self.cluster = self.cluster_works(vnf, self.images, masters=1, workers=2)
+        self.all_available()

@@ -9,11 +9,11 @@ from functional import (
     stacks,
     test_kubernetes_affinity,
     test_kubernetes_nodes,
+    test_kubernetes_storage,
     test_private_registry,
 )
 from functional.api import KUBERNETES, V1, V2
 from functional.clusters import ClusterScenario
-from functional.full import test_kubernetes_storage_pods
 from functional.lcm import Vnf
 from functional.nodes import Remote
 from functional.packages import CNF_MANIFEST, cnf_csar, registry_image
@@ -25,7 +25,7 @@ class NodesThroughV2(test_kubernetes_nodes.NodesComeAndGo):
     api = V2()
 
 
-class StorageThroughV2(test_kubernetes_storage_pods.PodsWithStorage):
+class StorageThroughV2(test_kubernetes_storage.StorageServer):
     api = V2()
 
 
