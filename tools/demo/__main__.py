@@ -11,6 +11,7 @@ from functional.config import cloud, tacker
 from functional.lcm import Package, Vnf
 from functional.packages import kubernetes_csar, private_registry_csar
 from functional.requests import fitted
+from tools import push_images
 from tools.devcloud import openrc
 from tools.devcloud.cloud import Cloud
 from tools.devcloud.diagnosis import traces
@@ -24,7 +25,7 @@ _REGISTRY, _CLUSTER, _VIM = "demo-registry", "demo-cluster", "demo-kubernetes"
 _LOOK = """
 The registry answers at http://{registry}:5000/v2/, the cluster's API at {api}.
 
-Look at it (from {checkout}):
+Look at it (as root, from {checkout}):
   curl http://{registry}:5000/v2/_catalog
   {python} -m tools.devcloud ssh {master} {kubectl} get nodes -o wide
   {python} -m tools.devcloud ssh {master}
@@ -74,11 +75,7 @@ class Demo:
             self._remove(name)
         self._instantiate(_REGISTRY, private_registry_csar, "private_registry/instantiate.json")
         registry = f"{self._addresses(_REGISTRY)[0]}:5000"
-        with (
-            self._progress.step("pushing the images of Kubernetes into the registry"),
-            stacks.machines(self._cloud, ["pusher"]) as (pusher,),
-        ):
-            kubernetes.push_images(pusher, registry)
+        push_images.push(registry, self._progress)
         params = {**kubernetes.source_params(f"http://{registry}"), "vim_name": _VIM}
         self._instantiate(_CLUSTER, kubernetes_csar, "kubernetes/complex.json", **params)
 
@@ -141,7 +138,6 @@ class Demo:
             "timeline": self._timeline(identity),
         }
         print(_LOOK.format(**values))
-
 
     def _timeline(self, identity: Identity) -> Path:
         """A page of what was done to the cluster's machines."""

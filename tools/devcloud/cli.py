@@ -1,4 +1,4 @@
-"""The command line: up, down, status, logs, ssh and openrc."""
+"""The command line of the embedded cloud."""
 
 import argparse
 import os
@@ -11,7 +11,7 @@ from typing import Any
 
 import docker
 
-from tools.devcloud import engine, openrc
+from tools.devcloud import diagnosis, engine, openrc
 from tools.devcloud.cloud import Cloud, find_controller
 from tools.devcloud.compute.servers import describe_all
 from tools.devcloud.controller import services
@@ -34,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except docker.errors.DockerException as error:
         complain(f"the Docker engine refuses: {error}; the same command again continues")
+        return 1
+    except PermissionError as error:
+        complain(f"{error}: the cloud is root's, first `sudo --preserve-env=HOME,PATH -s`")
         return 1
     except KeyboardInterrupt:
         complain("interrupted; the same command again continues where this one stopped")
@@ -60,6 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     logs.add_argument("service", nargs="?", choices=names, metavar="SERVICE", help=", ".join(names))
     logs.add_argument("-f", "--follow", action="store_true", help="go on with what is added")
     logs.add_argument("-n", "--lines", type=int, default=200, help="how many (default: 200)")
+    traces = command("traces", _traces, "Copy the drivers' traces and logs into a folder.")
+    traces.add_argument("folder", type=Path, metavar="FOLDER")
     ssh = command("ssh", _ssh, "Open a shell on a node, or run a command there.")
     ssh.add_argument("node", metavar="NODE", help="its name, id or address; see status")
     ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run there")
@@ -125,6 +130,13 @@ def _logs(identity: Identity, options: argparse.Namespace) -> int:
     for chunk in client.api.exec_start(run["Id"], stream=True):
         sys.stdout.buffer.write(chunk)
         sys.stdout.flush()
+    return 0
+
+
+def _traces(identity: Identity, options: argparse.Namespace) -> int:
+    _controller(identity)
+    for path in sorted(diagnosis.traces(identity, options.folder).glob("*")):
+        print(path)
     return 0
 
 

@@ -1,0 +1,50 @@
+"""Pushes the images of Kubernetes that the embedded cloud serves into a private registry."""
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+
+from functional import kubernetes, stacks
+from functional.config import CONFIG, cloud
+from tools.devcloud.progress import Progress, complain
+
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d+")
+
+
+def push(registry: str, progress: Progress) -> None:
+    """From a machine with Docker that is there for it only; the registry is ``host:port``."""
+    with (
+        progress.step("pushing the images of Kubernetes into the registry"),
+        stacks.machines(cloud(), ["pusher"]) as (pusher,),
+    ):
+        kubernetes.push_images(pusher, registry)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="push_images",
+        description="Push the images of Kubernetes that the embedded cloud serves into a private "
+        "registry, from a machine with Docker that is removed afterwards.",
+    )
+    parser.add_argument("registry", type=_registry, metavar="ADDRESS:PORT")
+    options = parser.parse_args(argv)
+    if not CONFIG.kubernetes_mirror:
+        complain('which cloud? First: eval "$(python -m tools.devcloud openrc)"')
+        return 1
+    try:
+        push(options.registry, Progress())
+    except AssertionError as error:  # what a command on the machine came to
+        complain(str(error))
+        return 1
+    return 0
+
+
+def _registry(text: str) -> str:
+    if not _HOST_AND_PORT.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address and a port")
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())
