@@ -15,7 +15,7 @@ from typing import Any
 
 import docker
 
-from tools.devcloud import engine, images, machine, networks
+from tools.devcloud import engine, images, limits, machine, networks
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import LABEL, Identity
 from tools.devcloud.progress import Progress
@@ -44,6 +44,7 @@ class Cloud:
         """
         with self._locked():
             with engine.machine_lock():
+                limits.ensure(self.progress)
                 client = engine.ensure_running(self.progress)
                 images.ensure(client, self.identity, self.progress)
                 found = networks.ensure(client, self.identity)

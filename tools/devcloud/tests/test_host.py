@@ -49,7 +49,7 @@ class CommandLineTest(unittest.TestCase):
         return status, out.getvalue(), err.getvalue()
 
     def test_every_command_has_help(self) -> None:
-        for command in ("up", "down", "status", "logs", "ssh", "openrc"):
+        for command in ("up", "down", "status", "logs", "traces", "ssh", "openrc"):
             status, out, _ = self.run_cli(command, "--help")
             self.assertEqual(0, status)
             self.assertIn("usage: devcloud", out)
