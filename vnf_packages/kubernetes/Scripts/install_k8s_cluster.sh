@@ -106,6 +106,14 @@ containerd_runtime() {
         systemctl restart containerd
     fi
     systemctl enable --quiet --now containerd
+    # It starts without its CRI when the kernel is short of something just then.
+    cri_works || systemctl restart containerd
+    cri_works || fail "the CRI plugin of containerd does not work:" \
+        "$(journalctl --unit containerd --no-pager | grep 'failed to load plugin.*cri' | tail -n 1)"
+}
+
+cri_works() {
+    ctr plugins ls | awk '$2 == "cri" && $NF == "ok" { found = 1 } END { exit !found }'
 }
 
 docker_runtime() {
