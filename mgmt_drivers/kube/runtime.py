@@ -8,6 +8,7 @@ from typing import Protocol
 from mgmt_drivers.host import blocks, docker, files, units
 from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.host.proxied import through_proxy
 from mgmt_drivers.params.kubernetes import DOCKER, KubernetesParams
 from mgmt_drivers.params.registries import Registry
 from mgmt_drivers.ssh.session import Result
@@ -80,11 +81,16 @@ class Containerd:
     socket = "/run/containerd/containerd.sock"
     _HOSTS = "/etc/containerd/certs.d"
 
+    def __init__(self, behind_proxy: bool = False) -> None:
+        self._behind_proxy = behind_proxy
+
     def has(self, host: Host, image: str) -> bool:
         return image in host.sudo(*_CTR, "images", "ls", "--quiet", f"name=={image}").split()
 
     def pull(self, host: Host, image: str) -> None:
-        host.sudo(*_CTR, "images", "pull", "--hosts-dir", self._HOSTS, image, timeout=_PULL_LIMIT)
+        # It is ctr that fetches them, not the service.
+        words = (*_CTR, "images", "pull", "--hosts-dir", self._HOSTS, image)
+        host.sudo(*(through_proxy(words) if self._behind_proxy else words), timeout=_PULL_LIMIT)
 
     def trust(self, host: Host, registries: Sequence[Registry]) -> None:
         # All is read anew at each pull: nothing is to be restarted.
@@ -136,4 +142,6 @@ def _hosts_toml(before: str, registry: Registry, certificate: str) -> str:
 
 
 def runtime_of(params: KubernetesParams) -> ContainerRuntime:
-    return Docker() if params.container_runtime == DOCKER else Containerd()
+    if params.container_runtime == DOCKER:
+        return Docker()
+    return Containerd(behind_proxy=params.proxy is not None)

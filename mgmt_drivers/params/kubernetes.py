@@ -2,8 +2,9 @@
 
 import ipaddress
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -23,8 +24,11 @@ DEFAULT_POD_CIDR = "192.168.0.0/16"
 DEFAULT_SERVICE_CIDR = "10.96.0.0/12"
 CONTAINERD, DOCKER = "containerd", "docker"
 
-# Each node gets a /24 of the pod network: kubeadm's default.
-_LONGEST_POD_PREFIX = 22
+# Each node gets a /24 of the pods' network, which is kubeadm's default. Of one that has
+# less than 32 of them it gets a 32nd, but no less than a /28.
+_SHARE_PREFIX, _LONGEST_SHARE_PREFIX = 24, 28
+_SHARE_BITS = 5
+_LONGEST_POD_PREFIX = 24
 _VIM_NAME_LIMIT = 255  # of Tacker's database
 
 
@@ -101,6 +105,12 @@ class KubernetesParams:
         return (*self.private_registries, Registry(images.server, plain_http=True))
 
     @property
+    def pod_share_prefix(self) -> int:
+        """Length of the prefix of what each node gets of the pods' network."""
+        shared_by_many = self.pod_cidr.prefixlen + _SHARE_BITS
+        return min(max(_SHARE_PREFIX, shared_by_many), _LONGEST_SHARE_PREFIX)
+
+    @property
     def series(self) -> series.Series:
         found = series.of(self.version)
         assert found
@@ -133,6 +143,8 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
     master = reader.required_section("master_node")
     worker = reader.required_section("worker_node")
     version = _read_version(reader)
+    repository = _read_package_repository(reader, version, request.package)
+    proxy = read_proxy(reader.section("proxy"), of_cluster=True)
     params = KubernetesParams(
         script=_required_file(reader, "script_path", request.package),
         vim_name=_read_vim_name(reader),
@@ -142,9 +154,9 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
         cluster_fip_name=_read_floating_ip(master, cps),
         pod_cidr=master.network("pod_cidr", DEFAULT_POD_CIDR),
         service_cidr=master.network("cluster_cidr", DEFAULT_SERVICE_CIDR),
-        proxy=read_proxy(reader.section("proxy"), of_cluster=True),
+        proxy=_with_host_of(repository, proxy) if proxy else None,
         version=version,
-        package_repository=_read_package_repository(reader, version, request.package),
+        package_repository=repository,
         image_repository=_read_image_repository(reader),
         container_runtime=_read_runtime(reader, version),
         cni_manifest=_read_manifest(reader, "cni_manifest_path", request.package),
@@ -219,6 +231,12 @@ def _read_package_repository(reader: Reader, version: str, package: Path) -> Pac
     default = PackageRepository(f"https://pkgs.k8s.io/core:/stable:/v{found.name}/deb/")
     section = reader.section("package_repository")
     if section is None:
+        if found.dockershim:
+            reader.fault(
+                "package_repository",
+                f"missing: the Kubernetes project's own has no packages of {found.name}, only of "
+                "1.24 and later",
+            )
         return default
     url = section.url("url")
     if url is None and section.usable:
@@ -231,6 +249,15 @@ def _read_package_repository(reader: Reader, version: str, package: Path) -> Pac
         section.fault("key_path", "missing: over http, no key can be fetched that is to be trusted")
     section.end()
     return PackageRepository(address.rstrip("/") + "/", key)
+
+
+def _with_host_of(repository: PackageRepository, proxy: Proxy) -> Proxy:
+    """The proxy that apt may be told of: apt knows hosts and no networks."""
+    url = urlsplit(repository.url)
+    host = url.hostname or ""
+    if proxy.way_to(url.scheme, host) or host in proxy.no_proxy:
+        return proxy
+    return replace(proxy, no_proxy=(*proxy.no_proxy, host))
 
 
 def _read_image_repository(reader: Reader) -> ImageRepository | None:
@@ -303,7 +330,9 @@ def _read_manifest(reader: Reader, key: str, package: Path) -> Path | None:
 def _check_networks(params: KubernetesParams, master: Reader) -> None:
     if params.pod_cidr.prefixlen > _LONGEST_POD_PREFIX:
         master.fault(
-            "pod_cidr", f"each node takes a /24 of it: use /{_LONGEST_POD_PREFIX} or larger"
+            "pod_cidr",
+            f"each node takes a /{_LONGEST_SHARE_PREFIX} of it: use /{_LONGEST_POD_PREFIX} or "
+            "larger",
         )
     if params.pod_cidr.overlaps(params.service_cidr):
         master.fault("cluster_cidr", f"overlaps with pod_cidr {params.pod_cidr}")

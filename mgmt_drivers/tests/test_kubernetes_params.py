@@ -108,6 +108,16 @@ class ParamsTest(unittest.TestCase):
         values["worker_node"]["private_key"] = "no key"
         self.assertIn("worker_node.private_key: not an SSH", self.faults(values)[0])
 
+    def test_apt_goes_direct_where_a_network_of_no_proxy_has_the_repository(self) -> None:
+        values = self.values()
+        values["proxy"] = {"http_proxy": "http://p", "no_proxy": "10.1.0.0/16"}
+        for address, wanted in (("10.1.0.3", ("10.1.0.0/16", "10.1.0.3")),
+                                ("10.2.0.3", ("10.1.0.0/16",))):
+            values["package_repository"] = {"url": f"http://{address}/apt", "key_path": "key.asc"}
+            found = self.read(values)
+            assert found.proxy
+            self.assertEqual(wanted, found.proxy.no_proxy)
+
     def test_every_vdu_must_be_told_of(self) -> None:
         self.more_cps = {"CP3": "storage", "CP4": "storage"}
         self.assertEqual(
@@ -122,7 +132,7 @@ class ParamsTest(unittest.TestCase):
         values["kubernetes_version"] = "1.9"
         values["image_repository"] = "ftp://registry"
         values["cni_manifest_path"] = "text.yaml"
-        values["master_node"] |= {"ssh_cp_name": "server", "pod_cidr": "10.0.0.0/24",
+        values["master_node"] |= {"ssh_cp_name": "server", "pod_cidr": "10.0.0.0/25",
                                   "cluster_cidr": "10.0.0.0/16", "cluster_fip_name": "none"}
         values["worker_node"] = {"aspect_id": "workers", "nic_cp_name": "CP1"}
         paths = [fault.partition(":")[0] for fault in self.faults(values)]
@@ -143,6 +153,7 @@ class ParamsTest(unittest.TestCase):
             ({"worker_node": "x"}, "worker_node: must be an object"),
             ({"package_repository": {"url": "http://mirror"}}, "package_repository.key_path"),
             ({"package_repository": {}}, "package_repository.url: missing"),
+            ({"kubernetes_version": "1.23"}, "package_repository: missing"),
             ({"package_repository": {"url": "https://me:pw@mirror"}}, "package_repository.url"),
             ({"container_runtime": "docker"}, "container_runtime: Kubernetes 1.33 has no support"),
             ({"container_runtime": "rkt"}, "container_runtime: must be one of: containerd, docker"),

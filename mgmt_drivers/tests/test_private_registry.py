@@ -83,17 +83,18 @@ class CommonPhasesTest(PhaseTest):
         proxy = Proxy(
             Secret("http://me:s%cret@proxy:3128"), None, ("example.com", "10.0.0.0/8")
         )
-        for _ in range(2):
+        for _ in range(3):
             self.session.expect("sudo", "sh", "-c", status=1)
             self.session.expect("sudo", "sh", "-c")
         self.session.expect("sudo", "systemctl", "is-active", "--quiet", "docker", status=3)
         ConfigureProxy(("docker",)).apply(self.host, params(proxy=proxy))
-        apt, docker = self.session.stdin[1].decode(), self.session.stdin[3].decode()
+        apt, variables, unit = (self.session.stdin[number].decode() for number in (1, 3, 5))
         self.assertIn('Acquire::http::Proxy "http://me:s%cret@proxy:3128";', apt)
         self.assertIn('Acquire::http::Proxy::example.com "DIRECT";', apt)
         self.assertNotIn("10.0.0.0/8", apt)
-        self.assertIn('Environment="HTTP_PROXY=http://me:s%%cret@proxy:3128"', docker)
-        self.assertIn('Environment="NO_PROXY=example.com,10.0.0.0/8"', docker)
+        self.assertIn('HTTP_PROXY="http://me:s%cret@proxy:3128"\n', variables)
+        self.assertIn('NO_PROXY="example.com,10.0.0.0/8"\n', variables)
+        self.assertNotIn("cret", unit)  # systemd shows it to every user
         self.assertNotIn("cret", str(self.session.ran))
 
     def test_no_proxy_no_work(self) -> None:

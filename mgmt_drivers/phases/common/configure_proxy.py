@@ -5,12 +5,15 @@ from typing import Protocol
 
 from mgmt_drivers.host import files
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.host.proxied import ENVIRONMENT_FILE
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.phases.phase import Phase
 from mgmt_drivers.secret import Secret
 
 APT_FILE = "/etc/apt/apt.conf.d/95-mgmt-driver-proxy"
 _DROP_IN = "/etc/systemd/system/{}.service.d/mgmt-driver-proxy.conf"
+_UNIT = Secret(f"[Service]\nEnvironmentFile={ENVIRONMENT_FILE}\n")
+_ESCAPED = str.maketrans({character: f"\\{character}" for character in '"\\`$'})
 _MODE = "0600"  # a proxy's URL may carry a password
 
 
@@ -46,10 +49,10 @@ class ConfigureProxy(Phase[HasProxy]):
                 host.sudo("systemctl", "restart", service)
 
     def _files(self, proxy: Proxy) -> list[tuple[str, Secret]]:
-        unit = _unit(proxy)
         return [
             (APT_FILE, _apt(proxy)),
-            *((_DROP_IN.format(service), unit) for service in self._services),
+            (ENVIRONMENT_FILE, _environment(proxy)),
+            *((_DROP_IN.format(service), _UNIT) for service in self._services),
         ]
 
 
@@ -64,13 +67,9 @@ def _apt(proxy: Proxy) -> Secret:
     return Secret("\n".join(lines) + "\n")
 
 
-def _unit(proxy: Proxy) -> Secret:
+def _environment(proxy: Proxy) -> Secret:
     pairs = [("HTTP_PROXY", proxy.http), ("HTTPS_PROXY", proxy.https)]
-    lines = ["[Service]"]
-    # A percent sign begins a specifier in a unit file.
-    lines += [
-        f'Environment="{name}={url.reveal().replace("%", "%%")}"' for name, url in pairs if url
-    ]
+    lines = [f'{name}="{url.reveal().translate(_ESCAPED)}"' for name, url in pairs if url]
     if proxy.no_proxy:
-        lines.append(f'Environment="NO_PROXY={",".join(proxy.no_proxy)}"')
+        lines.append(f'NO_PROXY="{",".join(proxy.no_proxy)}"')
     return Secret("\n".join(lines) + "\n")
