@@ -1,6 +1,7 @@
 """The machines of a VNF and their addresses; the only module that knows Heat."""
 
 import functools
+import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -127,9 +128,9 @@ class Heat:
             raise InventoryError(f"Heat does not show stack {stack_id}: {error}") from error
         holders = {port.get("id"): port.get("device_id") or "" for port in ports.values()}
         found = [
-            Address(name, port["fixed_ips"][0]["ip_address"], port.get("device_id") or "")
+            Address(name, address, port.get("device_id") or "")
             for name, port in ports.items()
-            if port.get("fixed_ips")
+            if (address := _ipv4(port))
         ]
         found += [
             Address(name, fip["floating_ip_address"], holders.get(fip.get("port_id"), ""))
@@ -150,6 +151,12 @@ class Heat:
         """Attributes of those of the stack's resources that are of one type, by name."""
         names = _ids(listed, kind)
         return {name: self._heat.resources.get(stack_id, name).attributes for name in names}
+
+
+def _ipv4(port: Mapping[str, Any]) -> str | None:
+    """A port's first IPv4 address; on a network of both kinds they come in any order."""
+    listed = (fixed["ip_address"] for fixed in port.get("fixed_ips") or ())
+    return next((found for found in listed if ipaddress.ip_address(found).version == 4), None)
 
 
 def _placement(server: Mapping[str, Any]) -> Placement:

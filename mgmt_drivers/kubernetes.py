@@ -11,7 +11,15 @@ from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube import kubeadm, readiness
-from mgmt_drivers.kube.cluster import Cluster, Marks, Topology, VimAccount, group_of, topology
+from mgmt_drivers.kube.cluster import (
+    Cluster,
+    Marks,
+    Topology,
+    VimAccount,
+    check_networks,
+    group_of,
+    topology,
+)
 from mgmt_drivers.operation import Crew
 from mgmt_drivers.package import has_server_group
 from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, read_params
@@ -56,6 +64,7 @@ def instantiate(request: LcmRequest, surroundings: Surroundings) -> Vim:
     :raises MgmtDriverError: naming machine, phase and cause
     """
     work = _Work.read(request, surroundings)
+    check_networks(work.params, work.topology)
     machines = work.topology.machines
     cluster = work.carry_out(plans.INSTANTIATE, Crew(required=machines), coming=machines)
     assert cluster.account

@@ -1,16 +1,17 @@
 """What an operation knows of a cluster; the context of the Kubernetes phases."""
 
 import dataclasses
+import ipaddress
 import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mgmt_drivers.errors import InventoryError, MgmtDriverError
+from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.kube.runtime import ContainerRuntime, runtime_of
-from mgmt_drivers.params.kubernetes import KubernetesParams, NodeGroup
+from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, NodeGroup
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.secret import Secret
 
@@ -121,6 +122,24 @@ def topology(
     )
 
 
+def check_networks(params: KubernetesParams, found: Topology) -> None:
+    """Machines must lie outside the cluster's own networks, or they lose their ways.
+
+    :raises ParameterError: with every address that does not
+    """
+    cps = {node: group_of(node, params).nic_cp_name for node in found.nodes}
+    addresses = sorted({found.address, *(node.address(cp) for node, cp in cps.items())})
+    faults = [
+        f"{NAME}.master_node.{key}: {address} of the VNF's machines lies in {network}; choose "
+        "another network"
+        for key, network in (("pod_cidr", params.pod_cidr), ("cluster_cidr", params.service_cidr))
+        for address in addresses
+        if ipaddress.IPv4Address(address) in network
+    ]
+    if faults:
+        raise ParameterError(faults)
+
+
 def _storage_server(params: KubernetesParams, inventory: Inventory) -> StorageServer | None:
     if params.storage is None:
         return None
@@ -169,11 +188,13 @@ class PodNetworkFacts:
 class Marks:
     """What a node was marked with, beyond what every node has: labels and taints.
 
-    Taints are as the API shows them: ``key``, ``effect``, perhaps ``value``.
+    Taints are as the API shows them: ``key``, ``effect``, perhaps ``value``. ``node`` is the
+    name of the node that had them.
     """
 
     labels: Mapping[str, str]
     taints: Sequence[Mapping[str, str]]
+    node: str = ""
 
 
 class NotAMember(MgmtDriverError):

@@ -180,6 +180,7 @@ def _init_config(host: Host, cluster: Cluster, release: str, sets_conntrack: boo
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "cgroupDriver": "systemd",
+        "maxPods": _most_pods(cluster),
     }
     proxy: dict[str, Any] = {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
@@ -190,8 +191,15 @@ def _init_config(host: Host, cluster: Cluster, release: str, sets_conntrack: boo
     return _documents([first, _cluster_config(cluster, release), kubelet, proxy])
 
 
+def _most_pods(cluster: Cluster) -> int:
+    """Kubelet's default, or as many as a node's share has addresses for."""
+    addresses = 2 ** (32 - cluster.params.pod_share_prefix)
+    return min(110, addresses - 3)  # the network's, the broadcast and the bridge's own
+
+
 def _cluster_config(cluster: Cluster, release: str) -> dict[str, Any]:
     names = {cluster.topology.address, cluster.topology.public}
+    shares = {"node-cidr-mask-size": str(cluster.params.pod_share_prefix)}
     config: dict[str, Any] = {
         **_header(cluster, "ClusterConfiguration"),
         "kubernetesVersion": release,
@@ -201,6 +209,7 @@ def _cluster_config(cluster: Cluster, release: str) -> dict[str, Any]:
             "serviceSubnet": str(cluster.params.service_cidr),
         },
         "apiServer": {"certSANs": sorted(names)},
+        "controllerManager": {"extraArgs": _extra_arguments(cluster, shares)},
     }
     if cluster.topology.virtual:
         timing = _extra_arguments(cluster, _ETCD_TIMING)

@@ -86,6 +86,11 @@ class InventoryTest(unittest.TestCase):
         with self.assertRaisesRegex(InventoryError, "at CP CP9; its CPs in Heat: CP1, FIP1"):
             node.address("CP9")
 
+    def test_the_ipv4_address_of_a_port_wherever_it_stands(self) -> None:
+        six, four = {"ip_address": "2001:db8::5"}, {"ip_address": "192.0.2.5"}
+        for listed, wanted in (([six, four], "192.0.2.5"), ([six], None), ([], None)):
+            self.assertEqual(wanted, inventory._ipv4({"fixed_ips": listed}))
+
     def test_vim_access(self) -> None:
         vim = {
             "vim_auth": {

@@ -3,15 +3,16 @@
 import subprocess
 import tempfile
 import unittest
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from mgmt_drivers.errors import CommandFailed, InventoryError
+from mgmt_drivers.errors import CommandFailed, InventoryError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.kube import haproxy, images, keepalived, kubeadm, series
-from mgmt_drivers.kube.cluster import Invitation, topology
+from mgmt_drivers.kube.cluster import Invitation, check_networks, topology
 from mgmt_drivers.kube.pod_network import PodNetwork
 from mgmt_drivers.kube.runtime import Containerd, Docker
 from mgmt_drivers.params.kubernetes import ImageRepository
@@ -50,6 +51,17 @@ class TopologyTest(unittest.TestCase):
         with self.assertRaisesRegex(InventoryError, "exactly one of the CPs"):
             topology(params(), Inventory((both,), {}))
 
+    def test_machines_lie_outside_the_clusters_networks(self) -> None:
+        for changes, words in (
+            ({"pod_cidr": IPv4Network("192.0.0.0/16")}, "master_node.pod_cidr: 192.0.2.100 "),
+            ({"service_cidr": IPv4Network("192.0.2.0/28")}, "cluster_cidr: 192.0.2.11 "),
+        ):
+            made = cluster(masters=3, workers=1, **changes)[0]
+            with self.assertRaisesRegex(ParameterError, words):
+                check_networks(made.params, made.topology)
+        made = cluster(masters=3)[0]
+        check_networks(made.params, made.topology)
+
     def test_names_differ_whatever_the_addresses(self) -> None:
         made, _ = cluster(masters=3, workers=2)
         names = {made.name(host.node) for host in made.hosts}
@@ -81,6 +93,20 @@ class KubeadmTest(unittest.TestCase):
         first = found["InitConfiguration"]
         self.assertEqual("1s", first["bootstrapTokens"][0]["ttl"])
         self.assertEqual("192.0.2.11", first["localAPIEndpoint"]["advertiseAddress"])
+
+    def test_shares_of_a_small_pod_network(self) -> None:
+        for network, share, pods in (
+            ("192.168.0.0/16", 24, 110), ("10.0.0.0/21", 26, 61), ("10.0.0.0/24", 28, 13)
+        ):
+            made, sessions = cluster(pod_cidr=IPv4Network(network))
+            session = sessions[made.name(made.lead.node)]
+            session.expect("sudo", "kubeadm", "version", stdout="v1.20.2\n")
+            session.expect("sudo", "bash", "-c")
+            kubeadm.init(made.lead, made, with_dns=True, sets_conntrack=True)
+            found = self.documents(session.stdin[1])
+            arguments = found["ClusterConfiguration"]["controllerManager"]["extraArgs"]
+            self.assertEqual({"node-cidr-mask-size": str(share)}, arguments)
+            self.assertEqual(pods, found["KubeletConfiguration"]["maxPods"])
 
     def test_join(self) -> None:
         invitation = Invitation(Secret("abcdef.0123456789abcdef"), Secret("k" * 64), "sha256:00")

@@ -29,5 +29,7 @@ class SharePodNetwork(Phase[Cluster]):
                 raise wait.NotYet(f"not given to {', '.join(sorted(lacking))}")
             return found
 
-        shares = wait.until(given, _LIMIT, "shares of the pods' network")
+        network = context.params.pod_cidr
+        what = f"shares of the pods' network {network} (master_node.pod_cidr) for every node"
+        shares = wait.until(given, _LIMIT, what)
         context.pod_network = PodNetworkFacts(shares, token, ca)
