@@ -1,6 +1,6 @@
 """Packages on a Debian or Ubuntu machine."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host.host import Host
@@ -44,13 +44,19 @@ def install(host: Host, names: Sequence[str]) -> bool:
     return True
 
 
-def _apt(host: Host, *words: str) -> None:
+def wait_for_lock(run: Callable[[], object]) -> None:
+    """Run what calls apt again while another program keeps it from its work."""
+
     def attempt() -> None:
         try:
-            host.sudo(*_APT, *words, timeout=_INSTALL_LIMIT)
+            run()
         except CommandFailed as error:
             if any(text in error.tail for text in _LOCKED):
                 raise wait.NotYet(error.tail) from error
             raise
 
     wait.until(attempt, _LOCK_LIMIT, "apt's lock, which another program holds")
+
+
+def _apt(host: Host, *words: str) -> None:
+    wait_for_lock(lambda: host.sudo(*_APT, *words, timeout=_INSTALL_LIMIT))

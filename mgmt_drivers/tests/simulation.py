@@ -188,6 +188,9 @@ class SimulatedSession:
     def _ip(self, words: list[str], stdin: bytes) -> Result:
         return Result(0, "2: eth0    inet")
 
+    def _flock(self, words: list[str], stdin: bytes) -> Result:
+        return self._answer(words[1:], stdin)
+
     def _env(self, words: list[str], stdin: bytes) -> Result:
         if words[-1].endswith("install_k8s_cluster.sh"):
             self.machine.packages |= {"kubeadm", "containerd"}

@@ -62,6 +62,7 @@ class FaultsTest(SimulatedClusterTest):
             number, struck = 1, True
             while struck:
                 self.build()
+                struck = False  # what fails is no reason to go on without end
                 with self.subTest(fault=fault, command=number):
                     struck = story(number, fault)
                 total += struck

@@ -64,7 +64,7 @@ class InstallTest(PhaseTest):
             session.expect("sudo", "sh", "-c", status=1)
             session.expect("sudo", "sh", "-c")
             if _ == 0:
-                session.expect("sudo", "env", "NODE_ROLE=worker", "CONTAINER_RUNTIME=containerd")
+                session.expect("sudo", "flock", "/run/lock/tacker-mgmt-drivers.install", "env")
         InstallKubernetes().apply(self.hosts[1], self.cluster)
         self.assertIn("KUBERNETES_VERSION=1.20.2", session.ran[2])
         self.assertIn("IMAGE_REPOSITORY=registry:5000", session.ran[2])

@@ -114,6 +114,28 @@ class NodesTest(SimulatedClusterTest):
         self.assertNotIn("rack", self.world.nodes[new.name]["metadata"]["labels"])
         self.assertEqual("r7", self.marks[new.node.vnfc_id]["labels"]["rack"])
 
+    def test_what_a_node_was_freed_of_does_not_come_back(self) -> None:
+        """A heal that was given up remembered a taint, which the operator then took away."""
+        node = self.world.nodes[self.machine(WORKERS[0]).name]
+        node["spec"]["taints"] = [{"key": "maintenance", "effect": "NoSchedule"}]
+        self.world.budget = "Cannot evict pod as it would violate the pod's disruption budget."
+        with self.assertRaisesRegex(MgmtDriverError, "Cannot evict"):
+            self.heal_start(WORKERS[0])
+        self.world.budget = ""
+        del node["spec"]["taints"]
+        self.heal_start(WORKERS[0])
+        (marks,) = self.marks.values()
+        self.assertEqual([], list(marks["taints"]))
+
+    def test_a_node_that_was_closed_before_stays_closed(self) -> None:
+        closed, other = (self.world.nodes[self.machine(worker).name] for worker in WORKERS)
+        closed["spec"]["unschedulable"] = True
+        self.world.budget = "Cannot evict pod as it would violate the pod's disruption budget."
+        with self.assertRaisesRegex(MgmtDriverError, "Cannot evict"):
+            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.surroundings())
+        self.assertTrue(closed["spec"].get("unschedulable"))
+        self.assertFalse(other["spec"].get("unschedulable"))
+
     def healed(self, *addresses: str) -> None:
         targets = [self.machine(address).node for address in addresses]
         self.heal_start(*addresses)

@@ -1,6 +1,7 @@
 """Move the pods away from nodes that are to leave."""
 
 import logging
+from typing import Any
 
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError, WaitTimeout
 from mgmt_drivers.host.host import Host
@@ -23,7 +24,8 @@ class CannotEvacuate(MgmtDriverError):
 class EvacuateNodes(Phase[Cluster]):
     """Respects PodDisruptionBudgets. A node that is not ready has nobody to stop its pods.
 
-    When a node cannot be evacuated, pods may come to all of them again.
+    When a node cannot be evacuated, pods may come to them again, but for those that were
+    closed before.
     """
 
     title = "evacuate the nodes"
@@ -32,22 +34,23 @@ class EvacuateNodes(Phase[Cluster]):
         return host is context.lead and bool(self._alive(host, context))
 
     def apply(self, host: Host, context: Cluster) -> None:
-        names = self._alive(host, context)
+        alive = self._alive(host, context)
+        opened = [name for name, node in alive.items() if not node["spec"].get("unschedulable")]
         # All before any is evacuated: no pod is to be moved twice.
-        for name in names:
+        for name in opened:
             kubectl.cordon(host, name)
         try:
-            for name in names:
+            for name in alive:
                 _evacuate(host, name)
         except MgmtDriverError:
-            for name in names:
+            for name in opened:
                 _uncordon(host, name)
             raise
 
-    def _alive(self, host: Host, context: Cluster) -> list[str]:
+    def _alive(self, host: Host, context: Cluster) -> dict[str, Any]:
         nodes = kubectl.nodes(host)
         leaving = [context.name(node) for node in context.leaving]
-        return [name for name in leaving if kubectl.is_ready(nodes.get(name))]
+        return {name: nodes[name] for name in leaving if kubectl.is_ready(nodes.get(name))}
 
 
 def _evacuate(host: Host, name: str) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from mgmt_drivers.host import files
+from mgmt_drivers.host import files, packages
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube.cluster import Cluster
@@ -11,6 +11,8 @@ from mgmt_drivers.phases.phase import Phase
 _LIMIT = 1800.0  # seconds
 _SCRIPT = f"{STATE_FOLDER}/install_k8s_cluster.sh"
 _KEY = f"{STATE_FOLDER}/kubernetes.asc"
+# One at a time on a machine: a script whose connection broke may still run.
+_LOCK = "/run/lock/tacker-mgmt-drivers.install"
 _DONE = f"{STATE_FOLDER}/installed"  # names the script and settings that ended well
 
 
@@ -27,7 +29,8 @@ class InstallKubernetes(Phase[Cluster]):
         key = context.params.package_repository.key
         if key:
             files.write(host, _KEY, key.read_bytes())
-        host.sudo("env", *_settings(host, context), _SCRIPT, timeout=_LIMIT)
+        words = ("flock", _LOCK, "env", *_settings(host, context), _SCRIPT)
+        packages.wait_for_lock(lambda: host.sudo(*words, timeout=_LIMIT))
         files.write(host, _DONE, _digest(host, context))
 
 

@@ -24,22 +24,29 @@ class RememberMarks(Phase[Cluster]):
         nodes = kubectl.nodes(host)
         for machine in context.leaving:
             # One that is gone already was remembered by the attempt that took it away.
-            node = nodes.get(context.name(machine))
-            if node:
-                known = context.marks.get(machine.vnfc_id, Marks({}, ()))
-                context.marks[machine.vnfc_id] = _merged(known, _marks(node))
+            name = context.name(machine)
+            if name in nodes:
+                found = _marks(name, nodes[name])
+                known = context.marks.get(machine.vnfc_id, found)
+                context.marks[machine.vnfc_id] = _merged(known, found)
 
 
 def _merged(known: Marks, found: Marks) -> Marks:
-    """A node that came in another's place may be lost before it was marked like that."""
+    """A node that came in another's place may be lost before it was marked like that.
+
+    What the same node had at an earlier attempt, somebody may have taken from it since.
+    """
+    if known.node == found.node:
+        return found
     has = {(taint["key"], taint["effect"]) for taint in found.taints}
     more = [taint for taint in known.taints if (taint["key"], taint["effect"]) not in has]
-    return Marks({**known.labels, **found.labels}, [*found.taints, *more])
+    return Marks({**known.labels, **found.labels}, [*found.taints, *more], found.node)
 
 
-def _marks(node: dict[str, Any]) -> Marks:
+def _marks(name: str, node: dict[str, Any]) -> Marks:
     taints = node["spec"].get("taints", ())
     return Marks(
+        node=name,
         labels=without_placement(node["metadata"].get("labels", {})),
         taints=[
             {key: taint[key] for key in ("key", "value", "effect") if key in taint}
