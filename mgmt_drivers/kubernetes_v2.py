@@ -1,7 +1,12 @@
 """The script of the Kubernetes cluster VNF for Tacker's v2 API."""
 
+import ipaddress
+
 from mgmt_drivers import kubernetes
 from mgmt_drivers.errors import ParameterError
+from mgmt_drivers.package import parameter_defaults
+from mgmt_drivers.params.kubernetes import NAME, read_params
+from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.script_v2 import run
 from mgmt_drivers.tacker_v2 import Call
 
@@ -16,7 +21,9 @@ _KNOWN, _TARGETS, _MARKS = "known_vnfcs", "healed_vnfcs", "node_marks"
 def instantiate_start(call: Call) -> None:
     _check_user_data(call)
     names = {vim.get("vimId") for vim in call.instance.get("vimConnectionInfo", {}).values()}
-    kubernetes.validate(call.lcm_request("instantiate"), lambda name: name in names)
+    request = call.lcm_request("instantiate")
+    kubernetes.validate(request, lambda name: name in names)
+    _check_pod_network(request)
 
 
 def instantiate_end(call: Call) -> None:
@@ -90,6 +97,17 @@ def _check_user_data(call: Call) -> None:
     ]
     if faults:
         raise ParameterError(faults)
+
+
+def _check_pod_network(request: LcmRequest) -> None:
+    """Ports let through what the templates say, which no UserData sets: pods would be cut off."""
+    wanted = read_params(request).pod_cidr
+    for default in parameter_defaults(request.package, request.flavour, "pod_cidr"):
+        if ipaddress.IPv4Network(default, strict=False) != wanted:
+            raise ParameterError([
+                f"{NAME}.master_node.pod_cidr: the package's ports let {default} through; change "
+                f"the default of pod_cidr in BaseHOT/{request.flavour} together with it"
+            ])
 
 
 def _hand_back(call: Call, vim: kubernetes.Vim) -> None:

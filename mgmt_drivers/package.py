@@ -27,6 +27,13 @@ def has_server_group(package: Path, flavour: str) -> bool:
     return bool(_names((package / "BaseHOT" / flavour).glob("*.yaml"), _SERVER_GROUPS))
 
 
+def parameter_defaults(package: Path, flavour: str, name: str) -> frozenset[Any]:
+    """What the flavour's BaseHOT sets a parameter to by itself, nested ones left out."""
+    templates = (package / "BaseHOT" / flavour).glob("*.yaml")
+    found = [(_section(path, "parameters").get(name) or {}) for path in templates]
+    return frozenset(parameter["default"] for parameter in found if "default" in parameter)
+
+
 def _names(templates: Iterable[Path], types: Collection[str]) -> frozenset[str]:
     return frozenset(
         name
@@ -37,6 +44,10 @@ def _names(templates: Iterable[Path], types: Collection[str]) -> frozenset[str]:
 
 
 def _resources(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield from (i for i in _section(path, "resources").items() if isinstance(i[1], dict))
+
+
+def _section(path: Path, name: str) -> dict[str, Any]:
     template = yaml.safe_load(path.read_text())
-    resources = template.get("resources") if isinstance(template, dict) else None
-    yield from (item for item in (resources or {}).items() if isinstance(item[1], dict))
+    section = template.get(name) if isinstance(template, dict) else None
+    return section or {}

@@ -5,6 +5,7 @@ import logging
 import select
 import shlex
 import socket
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -181,7 +182,7 @@ class Connection:
         deadline = time.monotonic() + timeout
         try:
             with closing(self._transport.open_session(timeout=_CONNECT_TIMEOUT)) as channel:
-                channel.exec_command(line)
+                _begin(channel, line)
                 return _converse(channel, prefix, source, deadline)
         except TimeoutError:
             raise CommandTimeout(f"`{shown}` did not end within {timeout:g} s") from None
@@ -208,6 +209,16 @@ def _source(stdin: Stdin) -> BinaryIO:
     if isinstance(stdin, str):
         stdin = stdin.encode()
     return io.BytesIO(stdin or b"")
+
+
+def _begin(channel: paramiko.Channel, line: str) -> None:
+    """Have the machine run the line; paramiko itself would wait without end for its consent."""
+    given_up = threading.Timer(_CONNECT_TIMEOUT, channel.close)
+    given_up.start()
+    try:
+        channel.exec_command(line)
+    finally:
+        given_up.cancel()
 
 
 def _converse(

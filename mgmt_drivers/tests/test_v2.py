@@ -1,5 +1,6 @@
 """Scripts of Tacker's v2 API: what is taken from it, what it gets back, and where errors go."""
 
+import ipaddress
 import json
 import pickle
 import subprocess
@@ -143,6 +144,20 @@ class HooksTest(ScriptTest):
         self.assertEqual(["vim1", "vim1.cluster"], list(vims))
         self.assertEqual(sorted(vims), list(vims))
         self.assertEqual("https://api", vims["vim1.cluster"]["interfaceInfo"]["endpoint"])
+
+    def test_ports_must_let_the_pods_through(self) -> None:
+        folder = self.package / "BaseHOT/simple"
+        folder.mkdir(parents=True)
+        (folder / "simple.yaml").write_text("parameters: {pod_cidr: {default: 192.168.0.0/16}}")
+        for wanted, words in (("192.168.3.0/16", ""), ("10.244.0.0/16", "let 192.168.0.0/16 thr")):
+            found = mock.Mock(pod_cidr=ipaddress.IPv4Network(wanted, strict=False))
+            asked = mock.Mock(package=self.package, flavour="simple")
+            with mock.patch.object(kubernetes_v2, "read_params", return_value=found):
+                if not words:
+                    kubernetes_v2._check_pod_network(asked)
+                    continue
+                with self.assertRaisesRegex(ParameterError, f"master_node.pod_cidr: .*{words}"):
+                    kubernetes_v2._check_pod_network(asked)
 
     def test_new_vnfcs_are_those_that_were_not_known(self) -> None:
         start = self.call("scale_start", request=_scale("SCALE_OUT"))
