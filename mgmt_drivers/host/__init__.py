@@ -1,4 +1,4 @@
 """The vocabulary of one machine that phases are written in.
 
-Every function looks first and returns whether it changed anything.
+Every function that changes something looks first whether it has to.
 """

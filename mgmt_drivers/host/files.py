@@ -60,13 +60,12 @@ def has(host: Host, path: str, content: str | bytes | Secret, mode: str = "0644"
     return seen.ok and seen.stdout.split() == wanted
 
 
-def write(host: Host, path: str, content: str | bytes | Secret, mode: str = "0644") -> bool:
-    """Make the file have this content and mode; atomic. Returns whether it changed."""
+def write(host: Host, path: str, content: str | bytes | Secret, mode: str = "0644") -> None:
+    """Make the file have this content and mode; atomic."""
     if has(host, path, content, mode):
-        return False
+        return
     folder = posixpath.dirname(path)
     host.sudo("sh", "-c", _WRITE, "sh", path, folder, mode, stdin=_bytes(content))
-    return True
 
 
 def _bytes(content: str | bytes | Secret) -> bytes:

@@ -25,14 +25,14 @@ def missing(host: Host, names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in installed]
 
 
-def install(host: Host, names: Sequence[str]) -> bool:
-    """Install what is missing; returns whether anything was.
+def install(host: Host, names: Sequence[str]) -> None:
+    """Install what is missing.
 
     :raises PackagesUnavailable: with apt's own words
     """
     wanted = missing(host, names)
     if not wanted:
-        return False
+        return
     try:
         _apt(host, "update", "-o", "APT::Update::Error-Mode=any")
         _apt(host, "install", "-y", "--no-install-recommends", *wanted)
@@ -41,7 +41,6 @@ def install(host: Host, names: Sequence[str]) -> bool:
             f"cannot install {', '.join(wanted)} from the machine's package sources. Give it a "
             f"way to them (a route, or the parameter proxy), or an image that has them. {error}"
         ) from error
-    return True
 
 
 def wait_for_lock(run: Callable[[], object]) -> None:

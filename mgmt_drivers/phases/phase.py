@@ -31,3 +31,18 @@ class Phase(ABC, Generic[C]):
     def around(self, context: C) -> Iterator[None]:
         """What is to be undone once the phase has ended on all nodes, however it did."""
         yield
+
+
+class Check(Phase[C]):
+    """A phase that only looks: it passes, raises, or notes what it found in the context."""
+
+    @abstractmethod
+    def check(self, host: Host, context: C) -> None:
+        """Called for every node; changes nothing there."""
+
+    def needed(self, host: Host, context: C) -> bool:
+        self.check(host, context)
+        return False
+
+    def apply(self, host: Host, context: C) -> None:
+        """Nothing is ever to be done."""

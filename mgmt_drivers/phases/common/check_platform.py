@@ -4,17 +4,13 @@ from typing import Any
 
 from mgmt_drivers.host import platforms
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.phases.phase import Phase
+from mgmt_drivers.phases.phase import Check
 
 
-class CheckPlatform(Phase[Any]):
-    """Read-only: passes, or raises UnsupportedPlatform."""
+class CheckPlatform(Check[Any]):
+    """Passes, or raises UnsupportedPlatform."""
 
     title = "check the platform"
 
-    def needed(self, host: Host, params: Any) -> bool:
+    def check(self, host: Host, context: Any) -> None:
         platforms.detect(host)
-        return False
-
-    def apply(self, host: Host, params: Any) -> None:
-        """Nothing is ever to be done."""

@@ -8,7 +8,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube import etcd, kubectl
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.phase import Phase
+from mgmt_drivers.phases.phase import Check
 
 _COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
@@ -17,20 +17,14 @@ class Indispensable(MgmtDriverError):
     """The cluster would not outlive the loss."""
 
 
-class CheckQuorum(Phase[Cluster]):
-    """Read-only, and before anything else is done."""
+class CheckQuorum(Check[Cluster]):
+    """Before anything else is done."""
 
     title = "check that the cluster can do without"
 
-    def needed(self, host: Host, context: Cluster) -> bool:
-        if host is context.lead and context.changes_masters:
-            self._check(host, context)
-        return False
-
-    def apply(self, host: Host, context: Cluster) -> None:
-        """Nothing is ever to be done."""
-
-    def _check(self, host: Host, context: Cluster) -> None:
+    def check(self, host: Host, context: Cluster) -> None:
+        if host is not context.lead or not context.changes_masters:
+            return
         found = etcd.census(host, context)
         reason = etcd.refusal(found, members_leaving(context, found.members))
         if reason:

@@ -3,14 +3,14 @@
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.phase import Phase
+from mgmt_drivers.phases.phase import Check
 
 
 class Unreached(MgmtDriverError):
     """A master could not be logged in to."""
 
 
-class MissNoMaster(Phase[Cluster]):
+class MissNoMaster(Check[Cluster]):
     """One that came back later with the old configuration might claim the virtual IP twice.
 
     Asked only when everything that can be done without it is done.
@@ -18,9 +18,9 @@ class MissNoMaster(Phase[Cluster]):
 
     title = "miss no master"
 
-    def needed(self, host: Host, context: Cluster) -> bool:
+    def check(self, host: Host, context: Cluster) -> None:
         if host is not context.lead or not context.changes_masters:
-            return False
+            return
         reached = [machine.node for machine in context.hosts]
         missed = ", ".join(str(node) for node in context.masters if node not in reached)
         if missed:
@@ -29,7 +29,3 @@ class MissNoMaster(Phase[Cluster]):
                 f"know it yet, for SSH does not reach them: {missed}. Retry the operation when "
                 "they answer; if one has to be healed itself, end this operation (fail) first"
             )
-        return False
-
-    def apply(self, host: Host, context: Cluster) -> None:
-        """Nothing is ever to be done."""

@@ -4,23 +4,17 @@ from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import volumes
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.phase import Phase
+from mgmt_drivers.phases.phase import Check
 
 
-class CheckVolumes(Phase[Cluster]):
-    """Read-only, and before anything else is done."""
+class CheckVolumes(Check[Cluster]):
+    """Before anything else is done."""
 
     title = "check that no volume is in use"
 
-    def needed(self, host: Host, context: Cluster) -> bool:
-        if host is context.lead and context.storage:
-            self._check(host, context)
-        return False
-
-    def apply(self, host: Host, context: Cluster) -> None:
-        """Nothing is ever to be done."""
-
-    def _check(self, host: Host, context: Cluster) -> None:
+    def check(self, host: Host, context: Cluster) -> None:
+        if host is not context.lead or not context.storage:
+            return
         try:
             volumes.check_free(host, volumes.names(context))
         except volumes.InUse as error:
