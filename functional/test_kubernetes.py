@@ -104,6 +104,7 @@ class LifeOfClusters(ClusterScenario):
         self.assert_completed(occurrence)
         self.assertNotIn(vim.id, {found["id"] for found in self.tacker.list_vims()["vims"]})
         self.assertEqual([], vnf.cluster_vims())
+        self.assertNotIn("mgmtDriver", str(vnf.show()["metadata"]))
         stacks.await_end(self.cloud, vnf.id)
 
 

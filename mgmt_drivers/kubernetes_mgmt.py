@@ -79,8 +79,8 @@ class KubernetesMgmtDriver(MgmtDriver):
         vims_v1.unregister(context, vnf_instance)
 
     def terminate_end(self, context, vnf_instance, terminate_vnf_request, **kwargs):
-        # Also the end of a rollback, which has no terminate_start.
         vims_v1.unregister(context, vnf_instance)
+        super().terminate_end(context, vnf_instance, terminate_vnf_request)
 
 
 def _later(operation, context, vnf_instance, targets):

@@ -17,7 +17,9 @@ from tacker.vnfm.mgmt_drivers import vnflcm_noop
 from mgmt_drivers import request
 from mgmt_drivers.driver import Surroundings
 
-_HOST_KEYS = "mgmt_driver_ssh_host_keys"  # key of VnfInstance.vnf_metadata
+# What is kept in VnfInstance.vnf_metadata has keys that begin like this.
+_OURS = "mgmt_driver_"
+_HOST_KEYS = f"{_OURS}ssh_host_keys"
 _OPTIONS = [
     cfg.StrOpt(
         "trace_dir",
@@ -60,6 +62,16 @@ class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
         # Heal of the whole VNF instantiates anew, from what Tacker kept of the
         # instantiate request: that lacks what instantiate_start added.
         self.add_user_data(vnf_instance.instantiated_vnf_info)
+
+    def terminate_end(
+        self, context: Any, vnf_instance: Any, terminate_vnf_request: Any, **kwargs: Any
+    ) -> None:
+        """Forget all that was kept; also the end of a rollback, which has no terminate_start."""
+        metadata = vnf_instance.vnf_metadata or {}
+        rest = {key: value for key, value in metadata.items() if not key.startswith(_OURS)}
+        if rest != metadata:
+            vnf_instance.vnf_metadata = rest
+            vnf_instance.save()
 
     def add_user_data(self, source: Any) -> None:
         file, name = self.user_data
