@@ -32,6 +32,13 @@ LOGIN_LIMIT = 30.0  # seconds for cloud-init to have set the password
 _CONNECT_TIMEOUT = 10.0
 _KEEPALIVE = 15
 _CHUNK = 32768
+# Of paramiko's threads one may send the end of a command's input behind the channel's own
+# end, at which sshd ends the whole connection. A command without input gets none to end.
+_NO_INPUT = " </dev/null"
+# Commands at a time. sshd allows ten sessions (MaxSessions) unless it is told otherwise, and
+# one that has ended counts a little longer.
+_SESSIONS = 4
+_SESSION_LIMIT = 30.0  # seconds for an sshd that allows fewer to have one again
 _TAIL = 2000  # characters of a failed command's output that an error quotes
 
 
@@ -140,6 +147,7 @@ class Connection:
         self._transport = transport
         self._masker = masker
         self._sudo_needs_password: bool | None = None
+        self._sessions = threading.BoundedSemaphore(_SESSIONS)
 
     def run(
         self,
@@ -154,7 +162,8 @@ class Connection:
         started = time.monotonic()
         with closing(_source(stdin)) as source:
             words, prefix = self._as_root(argv) if sudo else (list(argv), b"")
-            result = self._execute(shlex.join(words), prefix, source, timeout, shown)
+            given = None if stdin is None and not prefix else source
+            result = self._execute(shlex.join(words), prefix, given, timeout, shown)
         LOG.debug(
             "%s: `%s` ended with status %d after %.2f s",
             self._endpoint.address, shown, result.status, time.monotonic() - started,
@@ -168,7 +177,7 @@ class Connection:
         """The command under sudo, and what sudo must read before its input."""
         if self._sudo_needs_password is None:
             ask = "sudo -n true"
-            probe = self._execute(ask, b"", io.BytesIO(), DEFAULT_TIMEOUT, ask)
+            probe = self._execute(ask, b"", None, DEFAULT_TIMEOUT, ask)
             self._sudo_needs_password = not probe.ok
         if self._sudo_needs_password and self._endpoint.password:
             # Without -k a sudo that remembers leaves the password to the command's input.
@@ -177,11 +186,13 @@ class Connection:
         return ["sudo", "-n", "--", *argv], b""
 
     def _execute(
-        self, line: str, prefix: bytes, source: BinaryIO, timeout: float, shown: str
+        self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float, shown: str
     ) -> Result:
         deadline = time.monotonic() + timeout
+        if source is None:
+            line += _NO_INPUT
         try:
-            with closing(self._transport.open_session(timeout=_CONNECT_TIMEOUT)) as channel:
+            with self._sessions, closing(self._session()) as channel:
                 _begin(channel, line)
                 return _converse(channel, prefix, source, deadline)
         except TimeoutError:
@@ -190,6 +201,20 @@ class Connection:
             raise ConnectionFailed(
                 f"the connection to {self._endpoint.address} broke during `{shown}`: {error}"
             ) from error
+
+    def _session(self) -> paramiko.Channel:
+        def attempt() -> paramiko.Channel:
+            try:
+                return self._transport.open_session(timeout=_CONNECT_TIMEOUT)
+            except paramiko.SSHException as error:
+                if not self._transport.is_active():
+                    raise
+                raise wait.NotYet(f"refused: {error}") from error
+
+        try:
+            return wait.until(attempt, _SESSION_LIMIT, "a session (MaxSessions of sshd)")
+        except wait.WaitTimeout as error:
+            raise paramiko.SSHException(str(error)) from None
 
     def close(self) -> None:
         self._transport.close()
@@ -222,23 +247,23 @@ def _begin(channel: paramiko.Channel, line: str) -> None:
 
 
 def _converse(
-    channel: paramiko.Channel, prefix: bytes, source: BinaryIO, deadline: float
+    channel: paramiko.Channel, prefix: bytes, source: BinaryIO | None, deadline: float
 ) -> Result:
     """Feed the command and read both of its streams until it has ended."""
     channel.setblocking(False)
     stdout, stderr = bytearray(), bytearray()
-    to_send, sending = prefix, True
+    to_send = prefix
     while True:
         # Before anything is looked at: another thread receives, and the end comes right
         # behind the last data and the status.
         closed = channel.closed
-        if sending and channel.send_ready():
+        if source and channel.send_ready():
             to_send = to_send or source.read(_CHUNK)
             if to_send:
                 to_send = to_send[_send(channel, to_send) :]
             else:
                 channel.shutdown_write()
-                sending = False
+                source = None
         while channel.recv_ready():
             stdout += channel.recv(_CHUNK)
         while channel.recv_stderr_ready():
@@ -251,9 +276,9 @@ def _converse(
             raise TimeoutError
         if closed and not _readable(channel):
             raise EOFError("the machine closed the channel")
-        if not (sending and channel.send_ready()):
+        if not (source and channel.send_ready()):
             # Wakes at once on data; a full send window is looked at again soon.
-            select.select([channel], [], [], min(left, 0.05 if sending else 1.0))
+            select.select([channel], [], [], min(left, 0.05 if source else 1.0))
 
 
 def _readable(channel: paramiko.Channel) -> bool:

@@ -16,6 +16,7 @@ class Server(paramiko.ServerInterface):
     def __init__(self, password: str) -> None:
         self.password = password
         self.logins = 0
+        self.refusals = 0  # so many sessions are still to be refused
 
     def check_auth_password(self, username: str, password: str) -> int:
         if (username, password) != ("ubuntu", self.password):
@@ -27,14 +28,38 @@ class Server(paramiko.ServerInterface):
         return "password"
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
+        if self.refusals:
+            self.refusals -= 1
+            return paramiko.common.OPEN_FAILED_CONNECT_FAILED
         return paramiko.common.OPEN_SUCCEEDED
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
-        threading.Thread(target=_execute, args=(channel, command.decode()), daemon=True).start()
+        told = threading.Event()
+        transport = channel.get_transport()
+        assert isinstance(transport, _Transport)
+        transport.to_tell = told
+        arguments = (channel, command.decode(), told)
+        threading.Thread(target=_execute, args=arguments, daemon=True).start()
         return True
 
 
-def _execute(channel: paramiko.Channel, command: str) -> None:
+class _Transport(paramiko.Transport):
+    """Knows when the client has been told that its command runs.
+
+    That is the next message of the transport's own thread: to close the channel before it
+    would look like a refusal.
+    """
+
+    to_tell: threading.Event | None = None
+
+    def _send_user_message(self, data: paramiko.Message) -> None:
+        super()._send_user_message(data)  # type: ignore[misc]
+        if self.to_tell and threading.current_thread() is self:
+            self.to_tell.set()
+            self.to_tell = None
+
+
+def _execute(channel: paramiko.Channel, command: str, told: threading.Event) -> None:
     with subprocess.Popen(
         ["sh", "-c", command],
         stdin=subprocess.PIPE,
@@ -44,17 +69,11 @@ def _execute(channel: paramiko.Channel, command: str) -> None:
     ) as process:
         assert process.stdin and process.stdout and process.stderr
 
-        # The client speaks (be it that it has no input) once it was told that the
-        # command runs: to close the channel before that would look like a refusal.
-        told = threading.Event()
-
         def feed() -> None:
             assert process.stdin
             with contextlib.suppress(OSError):
                 while data := channel.recv(32768):
-                    told.set()
                     process.stdin.write(data)
-            told.set()
             with contextlib.suppress(OSError):
                 process.stdin.close()
 
@@ -94,7 +113,7 @@ class Sshd:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._socket.accept()
-                transport = paramiko.Transport(client)
+                transport = _Transport(client)
                 transport.add_server_key(self.key)
                 self.transports.append(transport)
                 with contextlib.suppress(paramiko.SSHException, EOFError):

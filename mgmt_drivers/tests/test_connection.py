@@ -6,6 +6,7 @@ import tempfile
 import threading
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 from unittest import mock
@@ -44,6 +45,11 @@ class ServerTest(unittest.TestCase):
 
 
 class ConnectionTest(ServerTest):
+    def folder(self) -> str:
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        return made.name
+
     def test_words_reach_the_program_as_they_are(self) -> None:
         words = ["a b", "$HOME", "'", '"', "*", "ä", "", ";x"]
         result = self.log_in().run(["printf", "%s\\n", *words])
@@ -72,6 +78,30 @@ class ConnectionTest(ServerTest):
         for _ in range(5):
             connection.run(["true"])
         self.assertEqual(1, self.sshd.server.logins)
+
+    def test_a_machine_may_be_short_of_sessions(self) -> None:
+        connection = self.log_in()
+        self.sshd.server.refusals = 2
+        self.assertTrue(connection.run(["true"]).ok)
+        self.assertEqual(0, self.sshd.server.refusals)
+
+    def test_commands_at_a_time_are_few(self) -> None:
+        """sshd's MaxSessions is ten; a cluster may have more nodes that ask one master."""
+        connection = self.log_in()
+        running = self.folder()
+        count = 'mkdir "$1/$$"; ls "$1"; sleep 0.05; rmdir "$1/$$"'
+        with ThreadPoolExecutor(20) as pool:
+            words = ["sh", "-c", count, "sh", running]
+            results = list(pool.map(lambda _: connection.run(words), range(40)))
+        self.assertLessEqual(max(len(r.stdout.split()) for r in results), 4)
+
+    def test_only_input_is_ended(self) -> None:
+        """An end of input behind a channel's own end makes sshd end the connection."""
+        connection = self.log_in()
+        with mock.patch.object(paramiko.Channel, "shutdown_write", autospec=True) as ended:
+            self.assertEqual("", connection.run(["cat"]).stdout)
+            ended.assert_not_called()
+        self.assertEqual("x", connection.run(["cat"], stdin="x").stdout)
 
     def test_failure_tells_command_status_and_tail_without_secrets(self) -> None:
         script = "printf 'the password is ' >&2; cat >&2; exit 9"
