@@ -54,7 +54,12 @@ def _claim_standard_output() -> io.BufferedWriter:
 
 
 def _log_to_file() -> tuple[Path | None, str]:
-    """Where traces go, and the name of the log file."""
+    """Where traces go, and the name of the log file.
+
+    Warnings of libraries go there too: on standard error is the error alone.
+    """
+    root = logging.getLogger()
+    logging.captureWarnings(True)
     for name in _FOLDERS:
         folder = Path(name)
         try:
@@ -65,9 +70,10 @@ def _log_to_file() -> tuple[Path | None, str]:
         except OSError:
             continue
         handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
-        logging.getLogger("mgmt_drivers").addHandler(handler)
+        root.addHandler(handler)
         logging.getLogger("mgmt_drivers").setLevel(logging.DEBUG)
         return folder, handler.baseFilename
+    root.addHandler(logging.NullHandler())
     return None, "none: no folder can be written"
 
 

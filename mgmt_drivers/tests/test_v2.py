@@ -213,10 +213,10 @@ class HooksTest(ScriptTest):
 
 
 class ProcessTest(ScriptTest):
-    def run_script(self, **changes: Any) -> subprocess.CompletedProcess[bytes]:
+    def run_script(self, *words: str, **changes: Any) -> subprocess.CompletedProcess[bytes]:
         script = Path(kubernetes_v2.__file__)
         return subprocess.run(
-            [sys.executable, str(script)],
+            [sys.executable, *(words or [str(script)])],
             input=pickle.dumps(self.given(**changes)),
             capture_output=True,
             cwd=script.parents[1],
@@ -231,6 +231,14 @@ class ProcessTest(ScriptTest):
         (line,) = ran.stderr.decode().splitlines()
         self.assertTrue(line.startswith("invalid parameters: "), line)
         self.assertRegex(line, r"[(]details: /.*v2[.]log[)]$")
+        self.assertEqual("vnf-1", pickle.loads(ran.stdout)["vnf_instance"]["id"])
+
+    def test_warnings_and_what_is_printed_stay_out(self) -> None:
+        hook = "lambda call: (warnings.warn('old'), logging.error('bad'), print('something'))"
+        program = "import logging, warnings; from mgmt_drivers import script_v2\n"
+        program += f"script_v2.run({{'heal_end': {hook}}})"
+        ran = self.run_script("-c", program, operation="heal_end")
+        self.assertEqual((0, b""), (ran.returncode, ran.stderr))
         self.assertEqual("vnf-1", pickle.loads(ran.stdout)["vnf_instance"]["id"])
 
     def test_a_hook_that_is_not_there_does_nothing(self) -> None:
