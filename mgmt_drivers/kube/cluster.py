@@ -165,14 +165,14 @@ class VimAccount:
 
 @dataclass(frozen=True)
 class Invitation:
-    """What a machine needs to join: a short-lived token, and the CA to trust.
+    """What a machine needs to join: a short-lived token, and hashes of the CA to trust.
 
     ``certificate_key`` lets masters fetch the control plane's certificates.
     """
 
     token: Secret
     certificate_key: Secret
-    ca_hash: str
+    ca_hashes: tuple[str, ...]
 
 
 @dataclass(frozen=True)

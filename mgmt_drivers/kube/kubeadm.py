@@ -5,15 +5,13 @@ arguments as a list, the versions before it as a mapping. They reach kubeadm on
 its standard input, for they hold tokens.
 """
 
-import hashlib
+import re
 import secrets
 import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
@@ -23,7 +21,8 @@ from mgmt_drivers.kube.registries import KUBELET_LOGINS
 from mgmt_drivers.secret import Secret
 
 _LIMIT = 600.0  # seconds for one init or join
-CA_PATH = "/etc/kubernetes/pki/ca.crt"
+# By which kubeadm pins the cluster's CA.
+_CA_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
 # Milliseconds. When the second master joins, etcd is without a quorum until that one's
 # etcd has started: seconds, within which a leader with the default timing steps down,
@@ -104,20 +103,20 @@ def init(host: Host, cluster: Cluster, *, with_dns: bool, sets_conntrack: bool) 
 
 def invite(host: Host, cluster: Cluster) -> Invitation:
     """Make a token on a master, and upload the control plane's certificates."""
-    ca = host.sudo("cat", CA_PATH)
-    invitation = Invitation(_new_token(), Secret(secrets.token_hex(32)), _hash_of(ca))
+    token, certificate_key = _new_token(), Secret(secrets.token_hex(32))
     init_part = {
         **_header(cluster, "InitConfiguration"),
-        "bootstrapTokens": [{"token": invitation.token.reveal(), "ttl": _TOKEN_LIFETIME}],
-        "certificateKey": invitation.certificate_key.reveal(),
+        "bootstrapTokens": [{"token": token.reveal(), "ttl": _TOKEN_LIFETIME}],
+        "certificateKey": certificate_key.reveal(),
         "nodeRegistration": _registration(host, cluster),
     }
     cluster_part = _cluster_config(cluster, version(host))
     config = _documents([init_part, cluster_part])
-    host.sudo("kubeadm", "token", "create", "--config", "/dev/stdin", stdin=config)
-    words = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
-    host.sudo(*words, "--config", "/dev/stdin", stdin=config)
-    return invitation
+    create = ("kubeadm", "token", "create", "--print-join-command")
+    command = host.sudo(*create, "--config", "/dev/stdin", stdin=config)
+    upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
+    host.sudo(*upload, "--config", "/dev/stdin", stdin=config)
+    return Invitation(token, certificate_key, tuple(_CA_HASH.findall(command)))
 
 
 def join(host: Host, cluster: Cluster, invitation: Invitation) -> None:
@@ -130,7 +129,7 @@ def join(host: Host, cluster: Cluster, invitation: Invitation) -> None:
             "bootstrapToken": {
                 "token": invitation.token.reveal(),
                 "apiServerEndpoint": cluster.endpoint,
-                "caCertHashes": [invitation.ca_hash],
+                "caCertHashes": list(invitation.ca_hashes),
             }
         },
     }
@@ -158,13 +157,6 @@ def _new_token() -> Secret:
     alphabet = string.ascii_lowercase + string.digits
     letters = "".join(secrets.choice(alphabet) for _ in range(22))
     return Secret(f"{letters[:6]}.{letters[6:]}")
-
-
-def _hash_of(ca: str) -> str:
-    """The hash by which kubeadm pins a CA: of its public key (RFC 7469)."""
-    key = x509.load_pem_x509_certificate(ca.encode()).public_key()
-    der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return f"sha256:{hashlib.sha256(der).hexdigest()}"
 
 
 def _init_config(host: Host, cluster: Cluster, release: str, sets_conntrack: bool) -> Secret:

@@ -15,13 +15,13 @@ from mgmt_drivers.errors import CommandFailed, ConnectionFailed
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
-from mgmt_drivers.tests.certificates import key_and_certificate
 from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import fed
 
 MEMBER = f"{STATE_FOLDER}/member"
 _KUBELET = "/etc/kubernetes/kubelet.conf"
 _IMAGES = "r/kube-apiserver:v1.20.2\nr/kube-proxy:v1.20.2\nr/pause:3.2\n"
+CA_HASH = f"sha256:{'0a' * 32}"
 _OK = Result(0)
 _NO = Result(1)
 
@@ -73,7 +73,6 @@ class World:
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)  # PersistentVolumes
     claimed: bool = False
     tokens: set[str] = field(default_factory=set)
-    certificate: bytes = field(default_factory=lambda: key_and_certificate()[1])
 
     def add(self, node: Node) -> Machine:
         machine = self.machines[node.server_id] = Machine(node)
@@ -148,9 +147,8 @@ class SimulatedSession:
     # What machines have of themselves.
 
     def _cat(self, words: list[str], stdin: bytes) -> Result:
-        if words == ["/etc/os-release"]:
-            return Result(0, "ID=debian\nVERSION_ID=12\n")
-        return Result(0, self.world.certificate.decode())
+        assert words == ["/etc/os-release"], words
+        return Result(0, "ID=debian\nVERSION_ID=12\n")
 
     def _sh(self, words: list[str], stdin: bytes) -> Result:
         if "command -v cloud-init" in words:
@@ -297,6 +295,7 @@ class SimulatedSession:
         if words[:2] == ["token", "create"]:
             made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
             self.world.tokens.add(made.partition(".")[0])
+            return Result(0, f"kubeadm join --discovery-token-ca-cert-hash {CA_HASH}\n")
         if words[:2] == ["token", "delete"]:
             self.world.tokens.discard(words[2])
         return _OK
@@ -319,6 +318,8 @@ class SimulatedSession:
         join = yaml.safe_load(stdin)
         if join["discovery"]["bootstrapToken"]["token"].partition(".")[0] not in world.tokens:
             return Result(1, stderr="the token is not known")
+        if join["discovery"]["bootstrapToken"]["caCertHashes"] != [CA_HASH]:
+            return Result(1, stderr="the CA is another")
         world.join(machine)
         machine.files[MEMBER] = (b"", "644")
         return _OK

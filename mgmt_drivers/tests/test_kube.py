@@ -109,7 +109,7 @@ class KubeadmTest(unittest.TestCase):
             self.assertEqual(pods, found["KubeletConfiguration"]["maxPods"])
 
     def test_join(self) -> None:
-        invitation = Invitation(Secret("abcdef.0123456789abcdef"), Secret("k" * 64), "sha256:00")
+        invitation = Invitation(Secret("abcdef.0123456789abcdef"), Secret("k" * 64), ("sha256:00",))
         made, sessions = cluster(masters=3, version="1.33")
         for host in (made.hosts[1], made.hosts[3]):
             session = sessions[made.name(host.node)]

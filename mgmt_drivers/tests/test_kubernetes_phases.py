@@ -22,12 +22,11 @@ from mgmt_drivers.phases.kubernetes.pull_images import ImagesUnavailable, PullIm
 from mgmt_drivers.phases.kubernetes.share_pod_network import SharePodNetwork
 from mgmt_drivers.phases.kubernetes.survey_masters import SurveyMasters
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tests.certificates import key_and_certificate
 from mgmt_drivers.tests.cluster import VIP, cluster
 from mgmt_drivers.tests.fakes import FakeSession
 
 NO_MEMBERS = json.dumps({"members": []})
-_INVITATION = Invitation(Secret("abcdef.0123456789abcdef"), Secret("k" * 64), "sha256:00")
+_INVITATION = Invitation(Secret("abcdef.0123456789abcdef"), Secret("k" * 64), ("sha256:00",))
 
 
 def _secret_of_account() -> str:
@@ -193,10 +192,9 @@ class JoinTest(PhaseTest):
     def test_one_invitation_for_all_is_revoked_at_the_end(self) -> None:
         self.make(masters=3, workers=1)
         lead = self.sessions[0]
-        _, certificate = key_and_certificate()
-        lead.expect("sudo", "cat", stdout=certificate.decode())
         lead.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
-        lead.expect("sudo", "kubeadm", "token", "create")
+        digest = f"sha256:{'0a' * 32}"
+        lead.expect("sudo", "kubeadm", "token", "create", stdout=f"kubeadm join --x {digest} \n")
         lead.expect("sudo", "kubeadm", "init", "phase", "upload-certs")
         for session in self.sessions[1:]:
             session.expect("sudo", "rm")
@@ -210,6 +208,7 @@ class JoinTest(PhaseTest):
             for host in self.hosts[1:]:
                 JoinNodes().apply(host, self.cluster)
         assert self.cluster.invitation
+        self.assertEqual((digest,), self.cluster.invitation.ca_hashes)
         for secret in (self.cluster.invitation.token, self.cluster.invitation.certificate_key):
             for session in self.sessions:
                 self.assertNotIn(secret.reveal(), str(session.ran))
