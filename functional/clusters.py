@@ -22,10 +22,12 @@ MASTER, WORKER = "masterNode", "workerNode"
 class ClusterScenario(Scenario):
     """Clusters whose images come from a private registry that is a VNF too.
 
-    ``cluster`` is the one that a scenario is about.
+    ``cluster`` is the one that a scenario is about. ``heals_the_whole`` tells whether the story
+    ends with that, which takes minutes.
     """
 
     cluster: kubernetes.Cluster
+    heals_the_whole = False
 
     def request(self, flavour: str, registry: str, **params: Any) -> dict[str, Any]:
         source = kubernetes.source_params(f"http://{registry}")

@@ -27,10 +27,12 @@ class NodesThroughV2(test_kubernetes_nodes.NodesComeAndGo):
 
 class StorageThroughV2(test_kubernetes_storage.StorageServer):
     api = V2()
+    heals_the_whole = True
 
 
 class AffinityThroughV2(test_kubernetes_affinity.HardwareAwareAffinity):
     api = V2()
+    heals_the_whole = True
 
 
 class RegistryThroughV2(test_private_registry.RegistryLife):
