@@ -188,11 +188,12 @@ class Connection:
     def _execute(
         self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float, shown: str
     ) -> Result:
-        deadline = time.monotonic() + timeout
         if source is None:
             line += _NO_INPUT
         try:
             with self._sessions, closing(self._session()) as channel:
+                # What waited for a session has its whole time yet.
+                deadline = time.monotonic() + timeout
                 _begin(channel, line)
                 return _converse(channel, prefix, source, deadline)
         except TimeoutError:

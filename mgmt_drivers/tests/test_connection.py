@@ -95,6 +95,12 @@ class ConnectionTest(ServerTest):
             results = list(pool.map(lambda _: connection.run(words), range(40)))
         self.assertLessEqual(max(len(r.stdout.split()) for r in results), 4)
 
+    def test_waiting_for_a_session_takes_nothing_from_a_command(self) -> None:
+        connection = self.log_in()
+        with ThreadPoolExecutor(16) as pool:
+            ran = pool.map(lambda _: connection.run(["sleep", "0.4"], timeout=1.2), range(16))
+            self.assertTrue(all(result.ok for result in ran))
+
     def test_only_input_is_ended(self) -> None:
         """An end of input behind a channel's own end makes sshd end the connection."""
         connection = self.log_in()
