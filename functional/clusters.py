@@ -107,6 +107,23 @@ class ClusterScenario(Scenario):
         """The package of the cluster, as the API takes it."""
         return self.package(kubernetes_csar(files, overlays, self.api.variant))
 
+    def ends(self, vnf: Vnf, cnf: Vnf | None = None) -> None:
+        """Terminate leaves neither VIM nor stack nor an entry in the instance.
+
+        It is refused while the instance of a CNF, even a terminated one, has the VIM.
+        """
+        vim = self.vim(vnf)
+        occurrence = vnf.terminate()
+        if cnf:
+            self.assert_failed(occurrence, vim.name, "terminate and delete them first")
+            cnf.delete()
+            occurrence = vnf.retry(occurrence)
+        self.assert_completed(occurrence)
+        self.assertNotIn(vim.id, {found["id"] for found in self.tacker.list_vims()["vims"]})
+        self.assertEqual([], vnf.cluster_vims())
+        self.assertNotIn("mgmtDriver", str(vnf.show()["metadata"]))
+        stacks.await_end(self.cloud, vnf.id)
+
     def vim(self, vnf: Vnf) -> ClusterVim:
         """The VIM that the VNF's cluster is registered as."""
         (found,) = vnf.cluster_vims()

@@ -1,22 +1,27 @@
-"""A cluster's nodes come, go and are replaced, while it works."""
+"""A balanced cluster's nodes come, go and are replaced, while it works."""
 
 import re
+import subprocess
+import sys
 import textwrap
+import uuid
 
-from functional import kubernetes, poll, shown
+from functional import kubernetes, poll, shown, wait
 from functional.clusters import MASTER, WORKER, BalancedClusterScenario
 from functional.lcm import Vnf
-from functional.report import say
+from functional.packages import CNF_MANIFEST, cnf_csar
+from functional.report import say, step
 
 _ASPECT = "worker_instance"
 _REFUSAL = r"the master cannot be healed .* vnfcInstanceId\)"
 
 
-class NodesComeAndGo(BalancedClusterScenario):
+class NodesScenario(BalancedClusterScenario):
     """One balanced cluster with a workload is scaled and healed in every way."""
 
-    def test_nodes_come_and_go(self) -> None:
+    def nodes_come_and_go(self) -> Vnf:
         vnf = self.balanced_cluster()
+        self.guide_shows("nodes", vnf, "get nodes")
         self.assert_completed(vnf.scale("SCALE_OUT", _ASPECT, 2))
         self.all_is_well(vnf, workers=4)
         self.assert_completed(vnf.scale("SCALE_IN", _ASPECT, 1))
@@ -28,6 +33,7 @@ class NodesComeAndGo(BalancedClusterScenario):
         self.heal_of_two_workers(vnf)
         self.heal_without_quorum_is_refused(vnf)
         self.heal_of_everything(vnf)
+        return vnf
 
     def masters_are_not_scaled(self, vnf: Vnf) -> None:
         """Tacker itself refuses, by the VNFD's max_scale_level."""
@@ -56,7 +62,7 @@ class NodesComeAndGo(BalancedClusterScenario):
         """The first one, the holder of the virtual IP, and etcd's leader, which is dead."""
         vnfc, _ = self.vnfcs(vnf, MASTER)[0]
         self.heal_of_a_master(vnf, vnfc)
-        virtual_ip = self.vim_before.auth_url.partition("://")[2].rpartition(":")[0]
+        virtual_ip = self.virtual_ip()
         vnfc = next(v for v, m in self.vnfcs(vnf, MASTER) if m.has_address(virtual_ip))
         say(f"{vnfc} holds {virtual_ip}")
         self.heal_of_a_master(vnf, vnfc)
@@ -68,6 +74,9 @@ class NodesComeAndGo(BalancedClusterScenario):
         say(f"{vnfc} leads etcd")
         machine.kill()
         self.heal_of_a_master(vnf, vnfc)
+
+    def virtual_ip(self) -> str:
+        return self.vim_before.auth_url.partition("://")[2].rpartition(":")[0]
 
     def heal_of_a_master(self, vnf: Vnf, vnfc: str) -> None:
         with poll.readiness(self.vim_before.auth_url):
@@ -100,3 +109,57 @@ class NodesComeAndGo(BalancedClusterScenario):
         self.make_workload(vnf, workers=3)
         self.assertNotEqual(before.id, self.vim_before.id)
         self.assertEqual(before.name, self.vim_before.name)
+
+
+class LifeOfABalancedCluster(NodesScenario):
+    """After all of that, the cluster is used as a VIM, loses a master, and is terminated."""
+
+    def test_life_of_a_balanced_cluster(self) -> None:
+        vnf = self.nodes_come_and_go()
+        self.guide_shows_the_vim()
+        cnf = self.cnf_lives_on_it(vnf)
+        self.api_survives_a_master(vnf)
+        self.ends(vnf, cnf)
+
+    def guide_shows_the_vim(self) -> None:
+        words = ["vim", "show", f"vim-{self.name}"]
+        for column in ("name", "type", "status", "auth_url"):
+            words += ["-c", column]
+        command = [sys.executable, "-m", "openstackclient.shell", *words]
+        seen = subprocess.run(command, check=True, capture_output=True, text=True)
+        shown.check("vim", f"openstack {' '.join(words)}", seen.stdout)
+
+    def cnf_lives_on_it(self, vnf: Vnf) -> Vnf:
+        """Tacker deploys pods through the VIM that it was given, and takes them away."""
+        cnf = self.vnf(self.package(cnf_csar(f"{self.images}/busybox:1")))
+        request = {
+            "flavourId": "simple",
+            "additionalParams": {"lcm-kubernetes-def-files": [CNF_MANIFEST]},
+            "vimConnectionInfo": [
+                {"id": str(uuid.uuid4()), "vimId": self.vim(vnf).id, "vimType": "kubernetes"}
+            ],
+        }
+        self.assert_completed(cnf.instantiate(request))
+        pods = [pod.metadata.name for pod in self.cluster.pods("app=cnf-web")]
+        say(f"pods of the CNF: {pods}")
+        self.assertEqual(2, len(pods))
+        self.assert_completed(cnf.terminate())
+        wait.until(lambda: not self.cluster.pods("app=cnf-web"), bool, 60, "no pods left")
+        return cnf
+
+    def api_survives_a_master(self, vnf: Vnf) -> None:
+        """The master that holds the virtual IP is shut down."""
+        address = self.virtual_ip()
+        holder = next(m for _, m in self.vnfcs(vnf, MASTER) if m.has_address(address))
+        with step(f"stop {holder.address}, which holds {address}"):
+            holder.run("sudo systemctl poweroff", check=False)
+            holder.await_end()
+            wait.until(lambda: _asks(self.cluster), bool, 120, "the API on the virtual IP")
+
+
+def _asks(cluster: kubernetes.Cluster) -> bool:
+    try:
+        return bool(cluster.core.list_node(_request_timeout=5).items)
+    except Exception as error:
+        say(f"API: {type(error).__name__}")
+        return False

@@ -1,9 +1,10 @@
 """The scaling and healing of a cluster whose nodes run Docker."""
 
-from functional import test_kubernetes_nodes
+from functional.test_kubernetes_nodes import NodesScenario
 
 
-class NodesWithDocker(test_kubernetes_nodes.NodesComeAndGo):
-    """The same story."""
-
+class NodesWithDocker(NodesScenario):
     runtime = "docker"
+
+    def test_nodes_with_docker(self) -> None:
+        self.nodes_come_and_go()

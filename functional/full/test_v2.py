@@ -21,8 +21,11 @@ from functional.report import say, step
 from functional.test_kubernetes_failures import stopped_registry
 
 
-class NodesThroughV2(test_kubernetes_nodes.NodesComeAndGo):
+class NodesThroughV2(test_kubernetes_nodes.NodesScenario):
     api = V2()
+
+    def test_nodes_through_v2(self) -> None:
+        self.nodes_come_and_go()
 
 
 class StorageThroughV2(test_kubernetes_storage.StorageServer):

@@ -25,13 +25,13 @@ def main() -> int:
         "again unless it was up before.",
     )
     parser.add_argument("--keep", action="store_true", help="leave the embedded cloud up")
-    parser.add_argument("--full", action="store_true", help="the long scenarios too")
+    parser.add_argument("--long", action="store_true", help="those that take long instead")
     parser.add_argument("filters", nargs="*", metavar="REGEX", help="only matching scenarios")
     options = parser.parse_args()
     shutil.rmtree(LOGS, ignore_errors=True)
     LOGS.mkdir(parents=True)
     if os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL"):
-        return run_scenarios(options.filters, options.full, LOGS, dict(os.environ))
+        return run_scenarios(options.filters, options.long, LOGS, dict(os.environ))
     try:
         return _on_devcloud(options)
     except CloudError as error:
@@ -46,7 +46,7 @@ def _on_devcloud(options: argparse.Namespace) -> int:
     try:
         settings = cloud.up()
         environment = {**os.environ, **openrc.variables(settings), **_means(identity)}
-        status = run_scenarios(options.filters, options.full, LOGS, environment)
+        status = run_scenarios(options.filters, options.long, LOGS, environment)
         if status:
             collect(identity, LOGS)
             print(f"logs and traces of the services and nodes: {LOGS}", flush=True)

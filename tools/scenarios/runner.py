@@ -7,23 +7,24 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-_SCENARIOS = r"^functional\."
-_FULL = r"^functional\.full\."  # those that take long
+_SCENARIOS = r"^functional\.test_"
+_LONG = r"^functional\.full\.test_"
 
 
 def run_scenarios(
-    filters: Sequence[str], full: bool, logs: Path, environment: dict[str, str]
+    filters: Sequence[str], long: bool, logs: Path, environment: dict[str, str]
 ) -> int:
     """Run the scenarios one after another; returns stestr's exit status.
 
     What they say arrives in ``logs``/scenario.log, for stestr keeps a test's
     own output until it ends.
 
-    :param full: those too that take long
+    :param long: those that take long, instead of the others
     """
-    expression = f"{_SCENARIOS}.*({'|'.join(filters)})" if filters else _SCENARIOS
+    expression = _LONG if long else _SCENARIOS
+    if filters:
+        expression += f".*({'|'.join(filters)})"
     command = [sys.executable, "-m", "stestr", "run", "--serial", expression]
-    command += [] if full else ["--exclude-regex", _FULL]
     finished = threading.Event()
     follower = threading.Thread(target=_follow, args=(logs / "scenario.log", finished))
     follower.start()
