@@ -28,6 +28,8 @@ tar --create --one-file-system --exclude=./vm --exclude=./provision --exclude=./
     --exclude=./etc/hosts --exclude=./etc/hostname --exclude=./devcloud-entrypoint \
     --exclude=./.dockerenv --directory=/ . | tar --extract --directory=/vm/root
 mkdir -p /vm/root/boot /vm/root/dev /vm/root/proc /vm/root/sys
+# By which kubeadm knows what the kernel can do.
+cp /boot/config-* /vm/root/boot/
 truncate -s 8G /root.ext4
 mke2fs -q -t ext4 -d /vm/root /root.ext4
 rm -rf /vm/root
