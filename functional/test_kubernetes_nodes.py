@@ -17,23 +17,14 @@ _REFUSAL = r"the master cannot be healed .* vnfcInstanceId\)"
 
 
 class NodesScenario(BalancedClusterScenario):
-    """One balanced cluster with a workload is scaled and healed in every way."""
+    """What befalls the nodes of one balanced cluster with a workload."""
 
-    def nodes_come_and_go(self) -> Vnf:
-        vnf = self.balanced_cluster()
-        self.guide_shows("nodes", vnf, "get nodes")
+    def scale_out_and_in(self, vnf: Vnf) -> None:
         self.assert_completed(vnf.scale("SCALE_OUT", _ASPECT, 2))
         self.all_is_well(vnf, workers=4)
         self.assert_completed(vnf.scale("SCALE_IN", _ASPECT, 1))
         self.all_is_well(vnf, workers=3)
         self.masters_are_not_scaled(vnf)
-
-        self.heal_of_a_worker_that_died(vnf)
-        self.heal_of_masters(vnf)
-        self.heal_of_two_workers(vnf)
-        self.heal_without_quorum_is_refused(vnf)
-        self.heal_of_everything(vnf)
-        return vnf
 
     def masters_are_not_scaled(self, vnf: Vnf) -> None:
         """Tacker itself refuses, by the VNFD's max_scale_level."""
@@ -43,29 +34,37 @@ class NodesScenario(BalancedClusterScenario):
                 vnf.scale(kind, "master_instance", 1)
             say(f"{kind} of masters: {caught.exception}")
 
-    def heal_of_a_worker_that_died(self, vnf: Vnf) -> None:
-        vnfc, machine = self.vnfcs(vnf, WORKER)[0]
+    def heal_of_workers(self, vnf: Vnf, count: int) -> None:
+        """The first of them has died; its labels and taints come back."""
+        (vnfc, machine), *others = self.vnfcs(vnf, WORKER)[:count]
         name = self.node_of(machine)
         taint = {"key": "lab", "value": "x", "effect": "NoSchedule"}
         self.cluster.mark(name, {"rack": "r7"}, taint)
         machine.kill()
         before = set(self.cluster.nodes())
-        self.heal(vnf, [vnfc])
+        self.heal(vnf, [vnfc, *(other for other, _ in others)])
         self.all_is_well(vnf, workers=3)
-        (new,) = set(self.cluster.nodes()) - before
-        node = self.cluster.core.read_node(new)
-        self.assertEqual("r7", node.metadata.labels["rack"])
-        self.assertEqual(["lab"], [taint.key for taint in node.spec.taints])
-        self.cluster.core.patch_node(new, {"spec": {"taints": []}}, _preload_content=False)
+        new = set(self.cluster.nodes()) - before
+        self.assertEqual(count, len(new))
+        (marked,) = (node for node in map(self.cluster.core.read_node, new) if node.spec.taints)
+        self.assertEqual("r7", marked.metadata.labels["rack"])
+        self.assertEqual(["lab"], [taint.key for taint in marked.spec.taints])
+        self.cluster.core.patch_node(
+            marked.metadata.name, {"spec": {"taints": []}}, _preload_content=False
+        )
 
-    def heal_of_masters(self, vnf: Vnf) -> None:
-        """The first one, the holder of the virtual IP, and etcd's leader, which is dead."""
+    def heal_of_the_first_master(self, vnf: Vnf) -> None:
         vnfc, _ = self.vnfcs(vnf, MASTER)[0]
         self.heal_of_a_master(vnf, vnfc)
-        virtual_ip = self.virtual_ip()
-        vnfc = next(v for v, m in self.vnfcs(vnf, MASTER) if m.has_address(virtual_ip))
-        say(f"{vnfc} holds {virtual_ip}")
+
+    def heal_of_the_holder_of_the_virtual_ip(self, vnf: Vnf) -> None:
+        address = self.virtual_ip()
+        vnfc = next(v for v, m in self.vnfcs(vnf, MASTER) if m.has_address(address))
+        say(f"{vnfc} holds {address}")
         self.heal_of_a_master(vnf, vnfc)
+
+    def heal_of_the_leader_that_died(self, vnf: Vnf) -> None:
+        """The master whose etcd leads the others."""
         _, master = self.vnfcs(vnf, MASTER)[0]
         leader = kubernetes.etcd_leader(master, self.node_of(master))
         vnfc, machine = next(
@@ -81,10 +80,6 @@ class NodesScenario(BalancedClusterScenario):
     def heal_of_a_master(self, vnf: Vnf, vnfc: str) -> None:
         with poll.readiness(self.vim_before.auth_url):
             self.heal(vnf, [vnfc])
-        self.all_is_well(vnf, workers=3)
-
-    def heal_of_two_workers(self, vnf: Vnf) -> None:
-        self.heal(vnf, [vnfc for vnfc, _ in self.vnfcs(vnf, WORKER)[:2]])
         self.all_is_well(vnf, workers=3)
 
     def heal_without_quorum_is_refused(self, vnf: Vnf) -> None:
@@ -112,10 +107,18 @@ class NodesScenario(BalancedClusterScenario):
 
 
 class LifeOfABalancedCluster(NodesScenario):
-    """After all of that, the cluster is used as a VIM, loses a master, and is terminated."""
+    """It is scaled, healed, used as a VIM, loses a master for good, and is terminated."""
 
     def test_life_of_a_balanced_cluster(self) -> None:
-        vnf = self.nodes_come_and_go()
+        vnf = self.balanced_cluster()
+        self.guide_shows("nodes", vnf, "get nodes")
+        self.scale_out_and_in(vnf)
+        self.heal_of_workers(vnf, 2)
+        self.heal_of_the_holder_of_the_virtual_ip(vnf)
+        self.heal_of_the_leader_that_died(vnf)
+        self.heal_without_quorum_is_refused(vnf)
+        self.heal_of_everything(vnf)
+
         self.guide_shows_the_vim()
         cnf = self.cnf_lives_on_it(vnf)
         self.api_survives_a_master(vnf)

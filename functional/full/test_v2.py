@@ -8,7 +8,6 @@ from functional import (
     shared,
     stacks,
     test_kubernetes_affinity,
-    test_kubernetes_nodes,
     test_kubernetes_storage,
     test_private_registry,
 )
@@ -19,13 +18,6 @@ from functional.nodes import Remote
 from functional.packages import CNF_MANIFEST, cnf_csar, registry_image
 from functional.report import say, step
 from functional.test_kubernetes_failures import stopped_registry
-
-
-class NodesThroughV2(test_kubernetes_nodes.NodesScenario):
-    api = V2()
-
-    def test_nodes_through_v2(self) -> None:
-        self.nodes_come_and_go()
 
 
 class StorageThroughV2(test_kubernetes_storage.StorageServer):
