@@ -43,8 +43,6 @@ class CloudConfig:
     kubernetes_version = _Variable("FUNCTIONAL_KUBERNETES_VERSION", "1.20.2", str)
     # Shell command that kills tacker-conductor, which something starts again.
     kill_conductor = _Variable("FUNCTIONAL_KILL_CONDUCTOR", "", str)
-    # Tacker's option [mgmt_drivers] ssh_timeout.
-    ssh_timeout = _Variable("FUNCTIONAL_SSH_TIMEOUT", 600, int)
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)
     password = _Variable("FUNCTIONAL_PASSWORD", "ubuntu", str)
     logs = _Variable("FUNCTIONAL_LOGS", HERE / "logs", Path)

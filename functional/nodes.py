@@ -61,12 +61,25 @@ class Remote:
     def run(self, command: str, check: bool = True) -> str:
         """Run a shell command; returns what it printed."""
         with self._client() as client:
-            _, stdout, stderr = client.exec_command(command, timeout=300)
-            output, errors = stdout.read().decode(), stderr.read().decode()
-            status = stdout.channel.recv_exit_status()
+            return self._run(client, command, check)
+
+    def _run(self, client: paramiko.SSHClient, command: str, check: bool = True) -> str:
+        _, stdout, stderr = client.exec_command(command, timeout=300)
+        output, errors = stdout.read().decode(), stderr.read().decode()
+        status = stdout.channel.recv_exit_status()
         if check and status:
             raise AssertionError(f"{self.address}: {command}: status {status}: {errors}")
         return str(output)
+
+    @contextlib.contextmanager
+    def closed(self) -> Iterator[None]:
+        """Nobody can log in meanwhile; the one login that sees to it outlives sshd."""
+        with self._client() as client:
+            self._run(client, "sudo systemctl stop ssh")
+            try:
+                yield
+            finally:
+                self._run(client, "sudo systemctl start ssh")
 
     def put(self, file: Path, name: str) -> None:
         """Copy a file into the login user's folder."""

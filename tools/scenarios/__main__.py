@@ -7,7 +7,6 @@ import sys
 
 from tools.devcloud import openrc
 from tools.devcloud.cloud import Cloud
-from tools.devcloud.controller.config_files import SSH_TIMEOUT
 from tools.devcloud.diagnosis import collect
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CHECKOUT, Identity
@@ -59,10 +58,7 @@ def _on_devcloud(options: argparse.Namespace) -> int:
 def _means(identity: Identity) -> dict[str, str]:
     """What the scenarios can do to this cloud besides using its APIs."""
     kill = "systemctl kill --signal=KILL tacker-conductor"
-    return {
-        "FUNCTIONAL_KILL_CONDUCTOR": f"docker exec {identity.controller} {kill}",
-        "FUNCTIONAL_SSH_TIMEOUT": str(SSH_TIMEOUT),
-    }
+    return {"FUNCTIONAL_KILL_CONDUCTOR": f"docker exec {identity.controller} {kill}"}
 
 
 if __name__ == "__main__":

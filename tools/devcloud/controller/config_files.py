@@ -14,9 +14,6 @@ REGION = "RegionOne"
 MGMT_DRIVERS = ("mgmt-drivers-private-registry", "mgmt-drivers-kubernetes")
 
 
-SSH_TIMEOUT = 100  # seconds
-
-
 def keystone_url(settings: Settings) -> str:
     return f"http://{settings.address}:5000/v3"
 
@@ -152,8 +149,9 @@ def _tacker(settings: Settings) -> Sections:
         "openstack_vim": {"stack_retries": "900", "stack_retry_wait": "1"},
         "tacker": {"vnflcm_mgmt_driver": ",".join(["vnflcm_noop", *MGMT_DRIVERS])},
         "key_manager": {"api_class": "tacker.keymgr.barbican_key_manager.BarbicanKeyManager"},
-        # Both shorter than by default: machines boot fast here, and scenarios wait for them.
-        "mgmt_drivers": {"ssh_timeout": str(SSH_TIMEOUT)},
+        # Both shorter than by default, for scenarios wait for them; but several emulated
+        # machines that boot at once take nearly as long as the first.
+        "mgmt_drivers": {"ssh_timeout": "100"},
         "vnf_lcm": {"operation_timeout": "5"},
         "vim_keys": {"use_barbican": "false", "openstack": "/etc/tacker/vim/fernet_keys"},
         "vnf_package": {"vnf_package_csar_path": "/var/lib/tacker/vnfpackages"},
