@@ -17,14 +17,19 @@ class ImageNotFound(Exception):
 class Image:
     """What a server of that image runs in: a container, or a QEMU machine in one."""
 
-    docker_tag: str
+    recipe: images.Recipe
     virtual_machine: bool = False
+
+    @property
+    def docker_tag(self) -> str:
+        """As the recipe is now: `devcloud up` may have built the image anew meanwhile."""
+        return self.recipe.tag
 
 
 IMAGES = {
-    images.NODE.name: Image(images.NODE.tag),
-    images.NODE_DOCKER.name: Image(images.NODE_DOCKER.tag),
-    images.VM.name: Image(images.VM.tag, virtual_machine=True),
+    images.NODE.name: Image(images.NODE),
+    images.NODE_DOCKER.name: Image(images.NODE_DOCKER),
+    images.VM.name: Image(images.VM, virtual_machine=True),
 }
 
 
