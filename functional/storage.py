@@ -90,8 +90,8 @@ class StorageScenario(ClusterScenario):
 
         # Once its users are gone the same operation goes on.
         (bound,) = (name for name, phase in self.phases().items() if phase == "Bound")
-        for pod in pods:
-            self.master.run(f"{KUBECTL} delete pod {pod}")
+        if pods:
+            self.master.run(f"{KUBECTL} delete pod {' '.join(pods)}")
         self.master.run(f"{KUBECTL} delete persistentvolumeclaim {claim}")
         failed = vnf.retry(failed)
         self.assert_failed(failed, f"{bound} is Released, claim: default/{claim}, pods: none")

@@ -29,8 +29,9 @@ class PodsWithStorage(StorageScenario):
         self.heal_waits_for_its_users(vnf, pods=["pod0", "pod1", "pod2"], claim="data")
         self.heal_has_kept_the_data(vnf)
 
+        self.assert_completed(vnf.scale("SCALE_IN", "worker_instance", 1))
         self.assert_completed(vnf.heal({}))
-        self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=3)
+        self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=2)
         self.all_available()
 
     def pods_share_a_volume(self, vnf: Vnf) -> None:
