@@ -153,13 +153,14 @@ class Cluster:
         self.core.create_namespaced_persistent_volume_claim("default", body)
 
     def run_with_claim(self, name: str, image: str, node: str, claim: str) -> None:
-        """A pod on a node, with what was claimed at /data."""
+        """A pod on a node, with what was claimed at /data, and a label that says so."""
         pod = deployment(name, image, replicas=1, spread=False)["spec"]["template"]
         spec = pod["spec"]
         spec["nodeName"] = node
         spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
         spec["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
-        self.core.create_namespaced_pod("default", {"metadata": {"name": name}, "spec": spec})
+        metadata = {"name": name, "labels": {"claim": claim}}
+        self.core.create_namespaced_pod("default", {"metadata": metadata, "spec": spec})
 
     def is_running(self, pod: str) -> bool:
         statuses = self.core.read_namespaced_pod(pod, "default").status.container_statuses
