@@ -10,14 +10,14 @@ from functional.lcm import Package, Vnf
 from functional.nodes import Remote
 from functional.report import say, step
 
-_VOLUMES = {"nfs-pv1", "nfs-pv2", "nfs-pv3"}
 # Of Tacker: the volume is not replaced together with its server.
 _KEEP_VOLUME = {"tacker_extension_heal_include_block_storage": False}
 
 
 class StorageScenario(ClusterScenario):
-    """A cluster whose PersistentVolumes lie on a storage server of its own."""
+    """A cluster whose PersistentVolumes, ``volumes``, lie on a storage server of its own."""
 
+    volumes: tuple[str, ...] = ("nfs-pv1", "nfs-pv2", "nfs-pv3")
     images: str
     master: Remote
 
@@ -61,7 +61,7 @@ class StorageScenario(ClusterScenario):
         self.assertEqual([], stacks.of_vnf(self.cloud, vnf.id))
 
     def all_available(self) -> None:
-        self.assertEqual(dict.fromkeys(_VOLUMES, "Available"), self.phases())
+        self.assertEqual(dict.fromkeys(self.volumes, "Available"), self.phases())
 
     def server(self, vnf: Vnf) -> tuple[str, Remote]:
         """The storage server: its VNFC's id, and its machine."""
