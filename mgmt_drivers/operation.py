@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -70,20 +70,25 @@ class Operation(Generic[C]):
     @contextmanager
     def _hosts(self, crew: Crew) -> Iterator[list[Host]]:
         opened: list[Host] = []
+        dead: list[Node] = []
 
         def log_in(node: Node, limit: float | None = None) -> str:
             opened.append(Host(node, self.connect(node, limit)))
             return trace.CHANGED
 
         def try_to_log_in(node: Node) -> str:
-            return log_in(node, RUNNING_LIMIT)
+            try:
+                return log_in(node, RUNNING_LIMIT)
+            except Exception:
+                dead.append(node)  # waited for once
+                raise
 
         try:
-            self._log_in_to_any(crew, opened, try_to_log_in)
+            self._log_in_to_any(crew, opened, dead, try_to_log_in)
             picked = [host.node for host in opened]
             self._on_all(crew.required, CONNECT, log_in)
-            inside = {host.node for host in opened}
-            self._each([n for n in crew.optional if n not in inside], CONNECT, try_to_log_in)
+            known = [*dead, *(host.node for host in opened)]
+            self._each([n for n in crew.optional if n not in known], CONNECT, try_to_log_in)
             order = [*picked, *crew.any_of, *crew.required, *crew.optional]
             yield sorted(opened, key=lambda host: order.index(host.node))
         finally:
@@ -91,7 +96,11 @@ class Operation(Generic[C]):
                 host.session.close()
 
     def _log_in_to_any(
-        self, crew: Crew, opened: list[Host], log_in: Callable[[Node], str]
+        self,
+        crew: Crew,
+        opened: list[Host],
+        dead: Collection[Node],
+        log_in: Callable[[Node], str],
     ) -> None:
         def log_in_and_check(check: Callable[[Host], None], node: Node) -> str:
             log_in(node)
@@ -102,16 +111,17 @@ class Operation(Generic[C]):
                 raise
             return trace.CHANGED
 
-        failures: list[NodeError] = []
+        failures: dict[Node, NodeError] = {}
         for check in crew.checks:
-            failures.clear()
             for node in crew.any_of:
+                if node in dead:
+                    continue
                 failed = self._each([node], CONNECT, functools.partial(log_in_and_check, check))
                 if not failed:
                     return
-                failures += failed
+                failures[node] = failed[0]
         if failures:
-            raise OperationError(self.name, failures)
+            raise OperationError(self.name, list(failures.values()))
 
     def _on_all(self, items: Sequence[T], title: str, action: Callable[[T], str]) -> None:
         failures = self._each(items, title, action)

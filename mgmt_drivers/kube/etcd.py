@@ -32,7 +32,8 @@ _NO_LEADER = "etcdserver: no leader"
 _FEWEST_VOTERS = 2  # that work
 _DATA = "/var/lib/etcd"  # the same path in the container and on its machine
 _SNAPSHOT = f"{STATE_FOLDER}/etcd-snapshot.db"
-_LIMIT = 10.0  # seconds for etcdctl, for each member that it asks
+_LIMIT = 10.0  # seconds for etcdctl
+_STATUS_LIMIT = 5.0  # seconds for each member to say how it is, which it knows by itself
 _SNAPSHOT_LIMIT = 300.0  # seconds
 _GRACE = 60.0  # seconds for etcdctl to give up by itself
 
@@ -88,7 +89,8 @@ def census(host: Host, cluster: Cluster) -> Census:
     listed = members(host, cluster)
     urls = ",".join(member.client_urls[0] for member in listed if member.client_urls)
     # Its exit status tells that one of them does not answer.
-    seen = _run(host, cluster, urls, "endpoint", "status", "--write-out=json")
+    words = ("endpoint", "status", "--write-out=json")
+    seen = _run(host, cluster, urls, *words, timeout=_STATUS_LIMIT)
     answers = [entry["Status"] for entry in json.loads(seen.stdout or "null") or []]
     leaders = {answer.get("leader", 0) for answer in answers} - {0}
     # Where the others have none either, to be without a leader is no fault of a member's.

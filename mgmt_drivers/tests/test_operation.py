@@ -15,6 +15,7 @@ from mgmt_drivers.tests.fakes import FakeSession
 from mgmt_drivers.trace import Trace
 
 NODES = [Node(f"vnfc-{n}", "VDU", f"server-{n}", {"CP1": f"192.0.2.{n}"}) for n in (1, 2, 3)]
+ALL = Crew(required=NODES)
 
 
 class Touch(Phase[set[str]]):
@@ -49,11 +50,11 @@ class OperationTest(unittest.TestCase):
         self.sessions.append(FakeSession())
         return self.sessions[-1]
 
-    def carry_out(self, *plan: Phase[set[str]], where: set[str]) -> None:
+    def carry_out(self, *plan: Phase[set[str]], where: set[str], crew: Crew = ALL) -> None:
         operation = Operation(
             "scale", "vnf-1", lambda hosts: where, self.connect, Trace(self.folder)
         )
-        operation.carry_out(plan, Crew(required=NODES))
+        operation.carry_out(plan, crew)
 
     def trace(self) -> list[tuple[str, str, str]]:
         lines = (self.folder / "vnf-1.jsonl").read_text().splitlines()
@@ -97,6 +98,26 @@ class OperationTest(unittest.TestCase):
         self.assertEqual([], phase.ran)
         self.assertEqual([1, 1], [session.closed for session in self.sessions])
 
+    def test_a_machine_that_does_not_answer_is_waited_for_once(self) -> None:
+        def nobody(host: Host) -> None:
+            raise CommandFailed("be well", 1, "")
+
+        def the_third(host: Host) -> None:
+            if host.node is not NODES[2]:
+                raise CommandFailed("be the third", 1, "")
+
+        self.unreachable = {"vnfc-1"}
+        phase = Touch()
+        crew = Crew(any_of=NODES, optional=NODES, checks=[nobody, the_third])
+        self.carry_out(phase, where={"vnfc-2", "vnfc-3"}, crew=crew)
+        self.assertEqual({"vnfc-2", "vnfc-3"}, set(phase.ran))
+        self.assertEqual(1, self.trace().count(("connect", "vnfc-1", "failed")))
+
+        with self.assertRaises(OperationError) as caught:
+            self.carry_out(phase, where=set(), crew=Crew(any_of=NODES, checks=[nobody, nobody]))
+        for words in ("no route to vnfc-1", "vnfc-2", "vnfc-3", "`be well`"):
+            self.assertIn(words, str(caught.exception))
+
     def test_a_trace_that_cannot_be_written_fails_nothing(self) -> None:
         blocked = self.folder / "file"
         blocked.touch()
@@ -105,5 +126,5 @@ class OperationTest(unittest.TestCase):
             "scale", "vnf-1", lambda hosts: {"vnfc-1"}, self.connect, Trace(blocked)
         )
         with self.assertLogs("mgmt_drivers.trace", "WARNING"):
-            operation.carry_out([phase], Crew(required=NODES))
+            operation.carry_out([phase], ALL)
         self.assertEqual(["vnfc-1"], phase.ran)
