@@ -42,9 +42,7 @@ def source_params(image_repository: str | None) -> dict[str, Any]:
 def push_images(machine: Remote, registry: str) -> None:
     """Push the mirror's images from a machine with Docker into a registry (host and port)."""
     with step(f"push the images of Kubernetes to {registry}"):
-        settings = json.dumps({"insecure-registries": [registry]})
-        machine.run(f"echo '{settings}' | sudo tee /etc/docker/daemon.json")
-        machine.run("sudo systemctl reload docker")
+        machine.speak_plain_http(registry)
         machine.run(_PUSH.format(mirror=CONFIG.kubernetes_mirror, registry=registry))
 
 

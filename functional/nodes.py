@@ -1,6 +1,7 @@
 """Machines of the scenario seen from outside: commands, and their Docker engines."""
 
 import contextlib
+import json
 import logging
 import socketserver
 import tempfile
@@ -115,6 +116,14 @@ class Remote:
             return self.run("cat /proc/sys/kernel/random/boot_id")
         except (AssertionError, OSError, EOFError, paramiko.SSHException) as error:
             return f"no login: {error!r} (still booting)"
+
+    def speak_plain_http(self, registry: str) -> None:
+        """Let the machine's Docker engine do so to a registry (host and port)."""
+        settings = json.dumps({"insecure-registries": [registry]})
+        self.run(f"echo '{settings}' | sudo tee /etc/docker/daemon.json")
+        self.run("sudo systemctl reload docker")
+        info = "sudo docker info"  # a reload ends before the engine has read its file
+        wait.until(lambda: self.run(info), lambda seen: registry in seen, 60, "Docker's reload")
 
     @contextlib.contextmanager
     def docker(self) -> Iterator[docker.DockerClient]:

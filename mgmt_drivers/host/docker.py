@@ -1,6 +1,7 @@
 """The Docker engine of a machine, through its command line."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,19 @@ def await_engine(host: Host) -> None:
             raise wait.NotYet(seen.stderr.strip())
 
     wait.until(answers, _START_LIMIT, "the Docker engine")
+
+
+def await_plain_http(host: Host, registries: Sequence[str]) -> None:
+    """Wait until the engine speaks plain HTTP to registries: a reload ends before it does."""
+
+    def speaks() -> None:
+        shown = host.sudo("docker", "info", "--format", "{{json .RegistryConfig.IndexConfigs}}")
+        known = json.loads(shown)
+        lacking = [name for name in registries if known.get(name, {}).get("Secure", True)]
+        if lacking:
+            raise wait.NotYet(f"its insecure registries are without {', '.join(lacking)}")
+
+    wait.until(speaks, _START_LIMIT, "the Docker engine's new configuration")
 
 
 def is_installed(host: Host) -> bool:

@@ -59,12 +59,15 @@ class Docker:
             _write_certificate(host, f"{self._CERTIFICATES}/{registry.server}", registry)
         config = files.read_json(host, self._CONFIG)
         before = config.get(self._REGISTRIES, [])
-        after = list(dict.fromkeys([*before, *(r.server for r in registries if r.plain_http)]))
+        plain = [registry.server for registry in registries if registry.plain_http]
+        after = list(dict.fromkeys([*before, *plain]))
         content = json.dumps({**config, self._REGISTRIES: after}, indent=2) + "\n"
         wanted = [File(self._CONFIG, content)]
         # A reload takes new registries over and leaves containers running.
         if after and not units.is_as_configured(host, self.service, wanted):
             units.configure(host, self.service, wanted)
+        if plain:
+            docker.await_plain_http(host, plain)
 
     def ask_in(self, host: Host, container: str, argv: Sequence[str], timeout: float) -> Result:
         label = f"label={_CONTAINER_LABEL}={container}"

@@ -167,7 +167,11 @@ class RuntimeTest(unittest.TestCase):
         session.expect("sudo", "systemctl", "enable")
         session.expect("sudo", "systemctl", "reload-or-restart", "docker")
         session.expect("sudo", "rm")
+        secure = '{"docker.io": {"Secure": true}}'
+        session.expect("sudo", "docker", "info", stdout=secure)
+        session.expect("sudo", "docker", "info", stdout='{"new:5000": {"Secure": false}}')
         Docker().trust(host, [Registry("new:5000", plain_http=True), Registry("other")])
+        session.assert_done()
         after = yaml.safe_load(session.stdin[5])
         self.assertEqual({"exec-opts": ["x"], "insecure-registries": ["old:1", "new:5000"]}, after)
 
