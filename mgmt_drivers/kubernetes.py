@@ -170,9 +170,14 @@ class _Work:
     @property
     def targets(self) -> list[Node]:
         """The machines that the request is about, masters first, the storage server last."""
+        if not self.request.targets:
+            raise InventoryError(
+                "Tacker has found no machine that came. It may have looked before Heat began: give "
+                "Heat longer (tacker.conf, [openstack_vim] stack_retry_wait)"
+            )
         found = [node for node in self.topology.machines if node.vnfc_id in self.request.targets]
         lacking = set(self.request.targets) - {node.vnfc_id for node in found}
-        if lacking or not found:
+        if lacking:
             raise InventoryError(f"the VNF has not the VNFCs {sorted(lacking)} of the request")
         return found
 
