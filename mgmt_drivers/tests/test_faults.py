@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from mgmt_drivers import kubernetes
 from mgmt_drivers.driver import Surroundings
-from mgmt_drivers.errors import CommandTimeout, ConnectionFailed, MgmtDriverError
+from mgmt_drivers.errors import CommandTimeout, ConnectionFailed, InventoryError, MgmtDriverError
 from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
 from mgmt_drivers.tests.simulation import SimulatedSession
 
@@ -149,6 +149,13 @@ class FaultsTest(SimulatedClusterTest):
                 return struck
 
             self.assertGreater(self.all_faults(story), 10)
+
+    def test_scale_out_of_nothing(self) -> None:
+        """Tacker has looked before Heat began."""
+        self.build()
+        with self.assertRaisesRegex(InventoryError, "stack_retry_wait"):
+            kubernetes.scale_out(self.request(), self.surroundings())
+        self.assertEqual(0, self.connections.total())
 
     def test_few_connections(self) -> None:
         """Scale-out by one takes two, heal of a master at most one for each machine."""
