@@ -121,9 +121,9 @@ class Remote:
         """Let the machine's Docker engine do so to a registry (host and port)."""
         settings = json.dumps({"insecure-registries": [registry]})
         self.run(f"echo '{settings}' | sudo tee /etc/docker/daemon.json")
-        self.run("sudo systemctl reload docker")
-        info = "sudo docker info"  # a reload ends before the engine has read its file
-        wait.until(lambda: self.run(info), lambda seen: registry in seen, 60, "Docker's reload")
+        # The engine reads the file some time after its signal, and loses one while it starts.
+        reload = "sudo systemctl reload docker && sleep 1 && sudo docker info"
+        wait.until(lambda: self.run(reload), lambda seen: registry in seen, 60, "Docker's reload")
 
     @contextlib.contextmanager
     def docker(self) -> Iterator[docker.DockerClient]:

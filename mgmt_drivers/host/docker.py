@@ -27,13 +27,17 @@ def await_engine(host: Host) -> None:
 
 
 def await_plain_http(host: Host, registries: Sequence[str]) -> None:
-    """Wait until the engine speaks plain HTTP to registries: a reload ends before it does."""
+    """Wait until the engine speaks plain HTTP to registries, as its configuration tells it.
+
+    It reads that some time after a reload's signal, and loses one that comes while it starts.
+    """
 
     def speaks() -> None:
         shown = host.sudo("docker", "info", "--format", "{{json .RegistryConfig.IndexConfigs}}")
         known = json.loads(shown)
         lacking = [name for name in registries if known.get(name, {}).get("Secure", True)]
         if lacking:
+            host.sudo("systemctl", "reload", "docker")
             raise wait.NotYet(f"its insecure registries are without {', '.join(lacking)}")
 
     wait.until(speaks, _START_LIMIT, "the Docker engine's new configuration")

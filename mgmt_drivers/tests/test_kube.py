@@ -169,6 +169,7 @@ class RuntimeTest(unittest.TestCase):
         session.expect("sudo", "rm")
         secure = '{"docker.io": {"Secure": true}}'
         session.expect("sudo", "docker", "info", stdout=secure)
+        session.expect("sudo", "systemctl", "reload", "docker")
         session.expect("sudo", "docker", "info", stdout='{"new:5000": {"Secure": false}}')
         Docker().trust(host, [Registry("new:5000", plain_http=True), Registry("other")])
         session.assert_done()
