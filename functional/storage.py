@@ -40,9 +40,12 @@ class StorageScenario(ClusterScenario):
             "complex",
             cinder_volume_setup_params=[
                 {"volume_resource_id": "none", "mount_to": "/volume"},
-                {"volume_resource_id": "storage_server_volume", "mount_to": "/other/../etc"},
+                {"volume_resource_id": "storage_server_volume", "mount_to": "other"},
             ],
-            nfs_server_setup_params=[{"export_dir": "/volume/a", "export_to": "everybody"}],
+            nfs_server_setup_params=[
+                {"export_dir": "/volume/a", "export_to": "everybody"},
+                {"export_dir": "/elsewhere", "export_to": "10.10.0.0"},
+            ],
         )
         params = request["additionalParams"]["k8s_cluster_installation_param"]
         params["pv_registration_params"] = [
@@ -53,10 +56,12 @@ class StorageScenario(ClusterScenario):
             vnf.instantiate(request),
             "volume_resource_id: the VNF package has no Cinder volume none",
             "mount_to: must be an absolute path",
-            "export_to: must be an IPv4 network",
+            "nfs_server_setup_params[0].export_to: must be an IPv4 network",
+            "nfs_server_setup_params[1].export_dir: lies in none of the volumes: /volume, /other",
+            "nfs_server_setup_params[1].export_to: must be an IPv4 network",
             "the VNF package has no file none.yaml",
             "holds something else than PersistentVolumes",
-            "nfs_server_cp: the VNF package has no CP CP9",
+            "nfs_server_cp: the VNF package has no storage server's CP CP9",
         )
         self.assertEqual([], stacks.of_vnf(self.cloud, vnf.id))
 
@@ -81,12 +86,21 @@ class StorageScenario(ClusterScenario):
             )
 
     def heal_waits_for_its_users(self, vnf: Vnf, pods: list[str], claim: str) -> None:
-        """Refused while a claim has a volume, and while that is released; done afterwards."""
-        vnfc, _ = self.server(vnf)
+        """Refused while a claim has a volume, and while that is released; done afterwards.
+
+        Also where the volume is somebody else's, as long as it lies on the server.
+        """
+        vnfc, server = self.server(vnf)
+        self.master.run(
+            f"{KUBECTL} apply -f - <<'END'\n{_BY_HAND.format(server=server.address)}END"
+        )
+        wait.until(lambda: self.phases()["by-hand"], "Bound".__eq__, 60, "a claim of it")
         failed = vnf.heal({"vnfcInstanceId": [vnfc], "additionalParams": _KEEP_VOLUME})
         users = ", ".join(f"default/{pod}" for pod in pods) or "none"
         words = f"is Bound, claim: default/{claim}, pods: {users}"
-        self.assert_failed(failed, "nothing was changed", words)
+        by_hand = "by-hand is Bound, claim: default/by-hand, pods: none"
+        self.assert_failed(failed, "nothing was changed", words, by_hand)
+        self.master.run(f"{KUBECTL} delete persistentvolumeclaim,persistentvolume by-hand")
 
         # Once its users are gone the same operation goes on.
         (bound,) = (name for name, phase in self.phases().items() if phase == "Bound")
@@ -107,6 +121,26 @@ class StorageScenario(ClusterScenario):
         return {name: phase for name, (phase, _) in self.cluster.volumes().items()}
 
 
+_BY_HAND = """
+apiVersion: v1
+kind: PersistentVolume
+metadata:
+  name: by-hand
+spec:
+  capacity: {{storage: 1Gi}}
+  accessModes: [ReadWriteMany]
+  storageClassName: by-hand
+  nfs: {{server: {server}, path: /volume/nfs/pv1}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: by-hand
+spec:
+  accessModes: [ReadWriteMany]
+  storageClassName: by-hand
+  resources: {{requests: {{storage: 1Gi}}}}
+"""
 _THEIRS = """
 apiVersion: v1
 kind: PersistentVolume

@@ -53,13 +53,7 @@ def carry_out(
     :raises InventoryError: when a machine that is needed does not exist
     :raises OperationError: naming machine, phase and cause
     """
-    missing = [str(node) for node in crew.required if not node.server_id]
-    if missing:
-        # Tacker goes on with a heal when Heat could not replace the machine.
-        raise InventoryError(
-            f"Heat could not make {', '.join(missing)}; why is shown by "
-            f"`openstack stack failures list --long {request.stack_id}`"
-        )
+    check_made(request, [str(node) for node in crew.required if not node.server_id])
     host_keys = HostKeys(request.host_keys)
     reached = {node.server_id for node in (*crew.required, *crew.optional, *crew.any_of)}
     host_keys.keep_only(reached | {vnfc.server_id for vnfc in request.vnfcs})
@@ -80,3 +74,16 @@ def carry_out(
         return operation.carry_out(plan, crew)
     finally:
         surroundings.save_host_keys(host_keys.as_dict())
+
+
+def check_made(request: LcmRequest, lacking: Sequence[str]) -> None:
+    """Tacker goes on with a heal also when Heat could not replace what is to be replaced.
+
+    :param lacking: what Heat has not made, in words
+    :raises InventoryError: when there is anything
+    """
+    if lacking:
+        raise InventoryError(
+            f"Heat could not make {', '.join(lacking)}; why is shown by "
+            f"`openstack stack failures list --long {request.stack_id}`"
+        )

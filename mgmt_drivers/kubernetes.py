@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mgmt_drivers import inventory
-from mgmt_drivers.driver import Surroundings, carry_out
+from mgmt_drivers.driver import Surroundings, carry_out, check_made
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
@@ -218,6 +218,9 @@ class _Work:
     ) -> Cluster:
         """Carry a plan out for machines that have come, or are about to go."""
         storage = self.topology.storage
+        if storage and storage.node in coming:
+            lacking = [f"volume {name}" for name, id_ in storage.volumes.items() if not id_]
+            check_made(self.request, lacking)
 
         def context(hosts: Sequence[Host]) -> Cluster:
             return Cluster(

@@ -56,7 +56,7 @@ def uuid_of(host: Host, device: str) -> str | None:
     """
     seen = host.ask("blkid", "--probe", "--output", "export", device)
     if seen.status == _BLANK:
-        _read(host, device)
+        _check_blank(host, device)
         return None
     pairs = dict(line.split("=", 1) for line in seen.stdout.splitlines() if "=" in line)
     if pairs.get("TYPE") != "ext4" or "UUID" not in pairs:
@@ -68,15 +68,24 @@ def uuid_of(host: Host, device: str) -> str | None:
     return pairs["UUID"]
 
 
-def _read(host: Host, device: str) -> None:
-    """See that a device can be read: blkid says the same of one that cannot as of a blank one.
+def _check_blank(host: Host, device: str) -> None:
+    """blkid says of others too what it says of a blank device.
 
-    :raises NotBlank: when it cannot
+    Of one that cannot be read, and, from util-linux 2.39 on, of a file system whose superblock
+    has a wrong checksum; wipefs shows that.
+
+    :raises NotBlank: when it is one of these
     """
     words = (f"if={device}", "of=/dev/null", "bs=1M", "count=4", "status=none")
     seen = host.ask("dd", *words)
     if not seen.ok or not host.ask("test", "-b", device).ok:
         raise NotBlank(f"{device} cannot be read, it may hold data: {seen.stderr.strip()}")
+    left = host.sudo("wipefs", "--noheadings", "--output", "TYPE", device).split()
+    if left:
+        raise NotBlank(
+            f"{device} holds a damaged {left[0]}: only a blank volume is formatted. Repair it "
+            f"(fsck), attach another, or empty it (wipefs)"
+        )
 
 
 def ensure_ext4(host: Host, device: str) -> str:

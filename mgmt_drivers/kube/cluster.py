@@ -22,7 +22,10 @@ _FEWEST_BALANCED_MASTERS = 3  # fewer have no quorum without one of them
 
 @dataclass(frozen=True)
 class StorageServer:
-    """Its machine, and the ids of its Cinder volumes by their names in the BaseHOT."""
+    """Its machine, and the ids of its Cinder volumes by their names in the BaseHOT.
+
+    An id is empty where Heat could not make the volume.
+    """
 
     node: Node
     volumes: Mapping[str, str]
@@ -148,10 +151,7 @@ def _storage_server(params: KubernetesParams, inventory: Inventory) -> StorageSe
     if len(found) != 1:
         raise InventoryError(f"{len(found)} machines have the CP {cp} of the storage server")
     names = [volume.resource for volume in params.storage.volumes]
-    lacking = [name for name in names if not inventory.volumes.get(name)]
-    if lacking:
-        raise InventoryError(f"Heat shows no Cinder volume {', '.join(lacking)}")
-    return StorageServer(found[0], {name: inventory.volumes[name] for name in names})
+    return StorageServer(found[0], {name: inventory.volumes.get(name, "") for name in names})
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from mgmt_drivers.errors import MgmtDriverError
@@ -63,12 +63,7 @@ def missing(host: Host, expected: Iterable[Volume]) -> list[Volume]:
     :raises NotOurs: when somebody else's has the name of one
     """
     found = _registered(host)
-    taken = [name for name in map(_name, expected) if name in found and not _is_ours(found[name])]
-    if taken:
-        raise NotOurs(
-            f"the cluster has PersistentVolumes of other people's by these names: "
-            f"{', '.join(taken)}. Delete them, or choose other names"
-        )
+    _check_owner(found, map(_name, expected))
     return [volume for volume in expected if not _is_same(volume, found.get(_name(volume)))]
 
 
@@ -88,13 +83,38 @@ def register(host: Host, expected: Iterable[Volume]) -> None:
     wait.until(good, _LIMIT, "PersistentVolumes to be available")
 
 
-def check_free(host: Host, asked: Iterable[str]) -> None:
-    """:raises InUse: naming volumes, claims and pods"""
+def check_server(host: Host, own: Collection[str], addresses: Collection[str]) -> None:
+    """See that nobody would miss an NFS server, and that our volumes can come back to it.
+
+    Whoever uses it loses data with it: no matter who registered the volume.
+
+    :param own: names of our volumes
+    :raises InUse: naming volumes, claims and pods
+    :raises NotOurs: when somebody else's volume has the name of one of ours
+    """
     found = _registered(host)
+    _check_free(host, [
+        volume for name, volume in found.items()
+        if (name in own and _is_ours(volume)) or _server(volume) in addresses
+    ])
+    _check_owner(found, own)
+
+
+def _check_owner(found: Mapping[str, Volume], asked: Iterable[str]) -> None:
+    taken = [name for name in asked if name in found and not _is_ours(found[name])]
+    if taken:
+        raise NotOurs(
+            f"the cluster has PersistentVolumes of other people's by these names: "
+            f"{', '.join(taken)}. Delete them, or choose other names"
+        )
+
+
+def _check_free(host: Host, asked: Sequence[Volume]) -> None:
+    if not asked:
+        return
     claims = kubectl.get(host, "persistentvolumeclaims", "--all-namespaces")["items"]
     pods = kubectl.get(host, "pods", "--all-namespaces")["items"]
-    ours = [found[name] for name in asked if name in found and _is_ours(found[name])]
-    used = [use for volume in ours for use in _uses(volume, claims, pods)]
+    used = [use for volume in asked for use in _uses(volume, claims, pods)]
     if used:
         raise InUse("; ".join(used))
 
@@ -106,20 +126,20 @@ def remove(host: Host, unwanted: Iterable[str]) -> None:
     """
     found = _registered(host)
     ours = [name for name in unwanted if name in found and _is_ours(found[name])]
-    if ours:
-        check_free(host, ours)
+    _check_free(host, [found[name] for name in ours])
     for name in ours:
         kubectl.delete(host, "persistentvolume", name)
 
 
 def _uses(volume: Volume, claims: list[Volume], pods: list[Volume]) -> list[str]:
     name = _name(volume)
-    reference = volume["spec"].get("claimRef")
-    holders = {(c["metadata"]["namespace"], _name(c)) for c in claims
-               if c["spec"].get("volumeName") == name}
-    if reference:
-        holders.add((reference["namespace"], reference["name"]))
-    if not holders and _phase(volume) not in _TAKEN:
+    reference = volume["spec"].get("claimRef") or {}
+    held_for = {(str(reference.get("namespace")), str(reference["name"]))} if reference else set()
+    existing = {(c["metadata"]["namespace"], _name(c)): c["spec"].get("volumeName") for c in claims}
+    holders = {claim for claim, of in existing.items() if of == name or claim in held_for}
+    if _phase(volume) in _TAKEN:
+        holders |= held_for
+    elif not holders:  # one that is held for a claim nobody has made is free
         return []
     users = [f"{pod['metadata']['namespace']}/{_name(pod)}" for pod in pods
              if _claims_of(pod) & holders]
@@ -130,9 +150,11 @@ def _uses(volume: Volume, claims: list[Volume], pods: list[Volume]) -> list[str]
 
 
 def _claims_of(pod: Volume) -> set[tuple[str, str]]:
-    namespace = pod["metadata"]["namespace"]
-    sources = (volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or ())
-    return {(namespace, source["claimName"]) for source in sources if source}
+    namespace, volumes = pod["metadata"]["namespace"], pod["spec"].get("volumes") or ()
+    sources = (volume.get("persistentVolumeClaim") for volume in volumes)
+    # The claim of a generic ephemeral volume is named after the pod and the volume.
+    own = {f"{_name(pod)}-{volume['name']}" for volume in volumes if volume.get("ephemeral")}
+    return {(namespace, name) for name in own | {s["claimName"] for s in sources if s}}
 
 
 def _registered(host: Host) -> dict[str, Volume]:
@@ -144,10 +166,16 @@ def _is_ours(volume: Volume) -> bool:
     return (volume["metadata"].get("labels") or {}).get(_LABEL[0]) == _LABEL[1]
 
 
+def _server(volume: Volume) -> str | None:
+    """The address of its NFS server; None where it is not NFS."""
+    server: str | None = (volume["spec"].get("nfs") or {}).get("server")
+    return server
+
+
 def _is_same(expected: Volume, found: Volume | None) -> bool:
     if found is None:
         return False
-    mine, theirs = expected["spec"]["nfs"], found["spec"].get("nfs", {})
+    mine, theirs = expected["spec"]["nfs"], found["spec"].get("nfs") or {}
     return (mine["server"], mine["path"]) == (theirs.get("server"), theirs.get("path"))
 
 

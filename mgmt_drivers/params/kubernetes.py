@@ -1,7 +1,7 @@
 """The parameter ``k8s_cluster_installation_param``."""
 
 import ipaddress
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -142,14 +142,15 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
     # An empty object stands for a missing one: what it lacks is a fault each.
     master = reader.required_section("master_node")
     worker = reader.required_section("worker_node")
+    masters, workers = (_read_group(group, request, cps) for group in (master, worker))
     version = _read_version(reader)
     repository = _read_package_repository(reader, version, request.package)
     proxy = read_proxy(reader.section("proxy"), of_cluster=True)
     params = KubernetesParams(
         script=_required_file(reader, "script_path", request.package),
         vim_name=_read_vim_name(reader),
-        master=_read_group(master, request, cps),
-        worker=_read_group(worker, request, cps),
+        master=masters,
+        worker=workers,
         cluster_cp_name=master.one_of("cluster_cp_name", cps, "CP"),
         cluster_fip_name=_read_floating_ip(master, cps),
         pod_cidr=master.network("pod_cidr", DEFAULT_POD_CIDR),
@@ -161,7 +162,7 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
         container_runtime=_read_runtime(reader, version),
         cni_manifest=_read_manifest(reader, "cni_manifest_path", request.package),
         private_registries=read_registries(reader, request.package),
-        storage=_read_storage(reader, request, cps),
+        storage=_read_storage(reader, request, cps, (masters, workers)),
     )
     for section in (master, worker, reader):
         section.end()
@@ -186,12 +187,13 @@ def _read_group(reader: Reader, request: LcmRequest, cps: Collection[str]) -> No
 
 
 def _read_storage(
-    reader: Reader, request: LcmRequest, cps: Collection[str]
+    reader: Reader, request: LcmRequest, cps: Collection[str], groups: Iterable[NodeGroup]
 ) -> Storage | None:
     volumes = volume_names(request.package, request.flavour)
-    # Floating IPs and ports of their own are in the BaseHOT only.
-    with_vdus = {cp: request.cps.get(cp, "") for cp in cps}
-    return read_storage(reader, request.package, with_vdus, volumes)
+    nodes = {request.cps.get(group.nic_cp_name) for group in groups}
+    # Floating IPs and ports of their own are in the BaseHOT only, and may be anybody's.
+    own = [cp for cp in cps if cp not in request.cps or request.cps[cp] not in nodes]
+    return read_storage(reader, request.package, own, volumes)
 
 
 def _read_floating_ip(reader: Reader, cps: Collection[str]) -> str | None:

@@ -127,11 +127,13 @@ class Reader:
         """An IPv4 network in CIDR notation; bits beyond its prefix are dropped."""
         value = self.text(key) if self.has(key) or not default else default
         try:
-            return ipaddress.IPv4Network(value, strict=False)
+            if "/" in value:  # an address alone would be a network of one
+                return ipaddress.IPv4Network(value, strict=False)
         except ValueError:
-            if value:
-                self.fault(key, "must be an IPv4 network such as 192.168.0.0/16")
-            return _NEUTRAL_NETWORK
+            pass
+        if value:
+            self.fault(key, "must be an IPv4 network such as 192.168.0.0/16")
+        return _NEUTRAL_NETWORK
 
     def port(self, key: str, default: int) -> int:
         """A TCP port number, also as a string of digits."""

@@ -1,6 +1,7 @@
 """The parameters ``storage_server`` and ``pv_registration_params``."""
 
 import ipaddress
+import json
 import posixpath
 import re
 from collections import Counter
@@ -16,7 +17,10 @@ from mgmt_drivers.params.reader import Reader
 
 VOLUMES, EXPORTS = "cinder_volume_setup_params", "nfs_server_setup_params"
 _MANIFESTS = "pv_registration_params"
+_CP = "storage server's CP"
 _PATH = re.compile(r"(/[A-Za-z0-9._-]+)+")
+_LABEL = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+_NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
 # Folders of the system's own, which a volume would hide.
 _SYSTEM = {
     f"/{name}"
@@ -73,12 +77,12 @@ class Storage:
 
 
 def read_storage(
-    reader: Reader, package: Path, cps: Mapping[str, str], volumes: Collection[str]
+    reader: Reader, package: Path, cps: Collection[str], volumes: Collection[str]
 ) -> Storage | None:
     """Read both parameters; None where there is no storage server.
 
     :param reader: of the object that holds both
-    :param cps: what has an address, with its VDU where the VNFD tells
+    :param cps: what has an address and may be the storage server's
     :param volumes: names of the Cinder volumes in the BaseHOT
     """
     section = reader.section("storage_server")
@@ -89,14 +93,12 @@ def read_storage(
         return None
     found = tuple(_read_volumes(section, volumes))
     exports = tuple(_read_exports(section, found))
-    ssh_cp = section.one_of("ssh_cp_name", cps, "CP")
-    own = [cp for cp, vdu in cps.items() if vdu in ("", cps.get(ssh_cp))]
     storage = Storage(
-        ssh_cp_name=ssh_cp,
+        ssh_cp_name=section.one_of("ssh_cp_name", cps, _CP),
         login=read_login(section),
         volumes=found,
         exports=exports,
-        manifests=tuple(_read_manifest(m, package, own or cps, exports) for m in manifests),
+        manifests=tuple(_read_manifest(m, package, cps, exports) for m in manifests),
     )
     section.end()
     _check_names(manifests, storage)
@@ -138,16 +140,18 @@ def _read_exports(reader: Reader, volumes: Collection[Volume]) -> Iterator[Expor
 
 
 def _read_path(reader: Reader, key: str) -> str:
-    """An absolute path, as fstab and exports can hold it without quotes."""
+    """An absolute path, as fstab and exports can hold it without quotes.
+
+    Of one that is faulty, what seems to be meant: others are held against it.
+    """
     text = reader.text(key)
     if not text:
         return ""
-    path = posixpath.normpath(text)
-    if text != "/" and (not _PATH.fullmatch(path) or path != "/" + text.strip("/")):
+    path = posixpath.normpath("/" + text.lstrip("/"))
+    if text != "/" and (not _PATH.fullmatch(path) or text.rstrip("/") != path):
         reader.fault(
             key, "must be an absolute path of letters, digits, dots, dashes and underscores"
         )
-        return ""
     return path
 
 
@@ -166,7 +170,7 @@ def _read_manifest(
             reader.fault("pv_manifest_file_path", fault)
             documents = []
             break
-    manifest = Manifest(tuple(documents), reader.one_of("nfs_server_cp", cps, "CP"))
+    manifest = Manifest(tuple(documents), reader.one_of("nfs_server_cp", cps, _CP))
     reader.end()
     return manifest
 
@@ -179,22 +183,51 @@ def _documents(path: Path) -> list[Any]:
 
 
 def _fault_of(document: Any, exports: Collection[Export]) -> str:
-    """What is wrong with a PersistentVolume (Kubernetes API reference); empty if nothing is."""
+    """What is wrong with a PersistentVolume; empty if nothing is.
+
+    The API would say so only when the cluster has been made (Kubernetes API reference).
+    """
     if not isinstance(document, dict) or document.get("kind") != "PersistentVolume":
         return "holds something else than PersistentVolumes"
     if document.get("apiVersion") != "v1":
         return "holds a PersistentVolume whose apiVersion is not v1"
-    metadata, spec = document.get("metadata"), document.get("spec")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    if not isinstance(name, str) or not name:
-        return "holds a PersistentVolume without metadata.name"
-    nfs = spec.get("nfs") if isinstance(spec, dict) else None
-    path = nfs.get("path") if isinstance(nfs, dict) else None
+    metadata = _mapping(document, "metadata")
+    name = metadata.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return (
+            "holds a PersistentVolume whose metadata.name is not one of lower case letters, "
+            "digits, dashes and dots"
+        )
+    if not isinstance(metadata.get("labels") or {}, dict):
+        return f"PersistentVolume {name}: its metadata.labels are not a mapping"
+    fault = _fault_of_spec(_mapping(document, "spec"), exports)
+    return f"PersistentVolume {name}{fault}" if fault else _fault_of_form(document, name)
+
+
+def _fault_of_spec(spec: Mapping[str, Any], exports: Collection[Export]) -> str:
+    path = _mapping(spec, "nfs").get("path")
     if not isinstance(path, str) or not path:
-        return f"PersistentVolume {name} has no spec.nfs.path"
+        return " has no spec.nfs.path"
     if not any(_inside(posixpath.normpath(path), e.folder) for e in exports if e.folder):
-        return f"PersistentVolume {name}: its spec.nfs.path {path} is not exported"
+        return f": its spec.nfs.path {path} is not exported"
+    if "storage" not in _mapping(spec, "capacity"):
+        return " has no spec.capacity.storage"
+    modes = spec.get("accessModes")
+    return "" if modes and isinstance(modes, list) else " has no list spec.accessModes"
+
+
+def _fault_of_form(document: Any, name: str) -> str:
+    try:
+        json.dumps(document)
+    except (TypeError, ValueError) as error:  # YAML has dates, JSON has none
+        return f"PersistentVolume {name} cannot be given to the API ({error}): put it in quotes"
     return ""
+
+
+def _mapping(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The mapping below a key; an empty one where there is none."""
+    value = values.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def _check_names(readers: list[Reader], storage: Storage) -> None:

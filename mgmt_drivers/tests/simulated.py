@@ -109,6 +109,7 @@ class SimulatedClusterTest(unittest.TestCase):
         self.arrive(new_node("storage", 0, STORAGE), is_member=True)
         self.marks: dict[str, Any] = {}
         self.deaf: set[str] = set()  # addresses where no SSH answers
+        self.volume_id = "id-of-the-volume"
         self.connections.clear()
 
     def arrive(self, node: Node, is_member: bool = False) -> Machine:
@@ -127,7 +128,7 @@ class SimulatedClusterTest(unittest.TestCase):
 
     def inventory(self, request: LcmRequest, stacks: object, placed: bool) -> Inventory:
         nodes = tuple(machine.node for machine in self.world.machines.values())
-        return Inventory(nodes, {VIP_CP: _VIP}, {"volume": "id-of-the-volume"})
+        return Inventory(nodes, {VIP_CP: _VIP}, {"volume": self.volume_id})
 
     def request(self, *targets: str) -> LcmRequest:
         access = VimAccess("", "", Secret(""), "")

@@ -230,6 +230,9 @@ class SimulatedSession:
     def _dd(self, words: list[str], stdin: bytes) -> Result:
         return _OK
 
+    def _wipefs(self, words: list[str], stdin: bytes) -> Result:
+        return _OK
+
     def _mkfs_ext4(self, words: list[str], stdin: bytes) -> Result:
         self.world.formatted += 1
         return _OK

@@ -125,6 +125,14 @@ class ParamsTest(unittest.TestCase):
             self.faults(self.values()),
         )
 
+    def test_a_nodes_cp_is_not_the_storage_servers(self) -> None:
+        self.more_cps = {"CP3": "storage"}
+        values = self.values()
+        values["storage_server"] = {"ssh_cp_name": "CP2"}
+        faults = self.faults(values)
+        words = "storage_server.ssh_cp_name: the VNF package has no storage server's CP CP2; it has"
+        self.assertTrue(any(words in fault for fault in faults), faults)
+
     def test_all_faults_together(self) -> None:
         values = self.values()
         values["script_path"] = "nothing.sh"

@@ -3,7 +3,7 @@
 import copy
 
 from mgmt_drivers import kubernetes
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import InventoryError, MgmtDriverError
 from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
 
 
@@ -85,6 +85,15 @@ class NodesTest(SimulatedClusterTest):
     def test_a_storage_server_in_use_is_not_healed(self) -> None:
         self.world.claimed = True
         self.refused("in use: pv1 is Bound, claim: none, pods: none. Delete", STORAGE)
+
+    def test_a_volume_that_heat_could_not_make_holds_nobody_else_up(self) -> None:
+        self.volume_id = ""
+        self.healed(WORKERS[0])
+        self.assert_whole(3, 2)
+        with self.assertRaisesRegex(
+            InventoryError, "Heat could not make volume volume; .* stack failures list"
+        ):
+            self.healed(STORAGE)
 
     def test_storage_comes_with_the_cluster(self) -> None:
         """Heal of the whole makes all anew: a blank volume, registered in a new cluster."""

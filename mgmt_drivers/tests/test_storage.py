@@ -30,6 +30,7 @@ class DisksTest(unittest.TestCase):
         self.blkid("", status=2)
         self.session.expect("sudo", "dd")
         self.session.expect("sudo", "test", "-b")
+        self.session.expect("sudo", "wipefs")
         self.session.expect("sudo", "mkfs.ext4", "-q", "/dev/vdb")
         self.blkid(_EXT4)
         self.assertEqual("u-1", disks.ensure_ext4(self.host, "/dev/vdb"))
@@ -45,6 +46,13 @@ class DisksTest(unittest.TestCase):
         self.blkid("", status=2)
         self.session.expect("sudo", "dd", status=1, stderr="Input/output error")
         with self.assertRaisesRegex(disks.NotBlank, "it may hold data: Input/output error"):
+            disks.ensure_ext4(self.host, "/dev/vdb")
+        # what is damaged is not blank either
+        self.blkid("", status=2)
+        self.session.expect("sudo", "dd")
+        self.session.expect("sudo", "test", "-b")
+        self.session.expect("sudo", "wipefs", stdout="ext4\n")
+        with self.assertRaisesRegex(disks.NotBlank, "holds a damaged ext4: only a blank"):
             disks.ensure_ext4(self.host, "/dev/vdb")
         # blkid that fails for another reason says nothing of a blank disk
         self.session.expect("sudo", "blkid", status=4, stderr="usage")
@@ -116,13 +124,14 @@ class VolumesTest(unittest.TestCase):
 
     def test_a_volume_at_another_address_is_replaced(self) -> None:
         self.get(_volume("pv1", server="192.0.2.9"))
-        self.free(_volume("pv1", server="192.0.2.9"))
+        self.get()  # claims
+        self.get()  # pods
         self.session.expect("sudo", "kubectl")  # deleted
         self.session.expect("sudo", "kubectl")  # applied
         self.get(_volume("pv1"))
         volumes.register(self.host, [_volume("pv1")])
-        self.assertIn("delete", self.session.ran[4])
-        applied = json.loads(self.session.stdin[5])
+        self.assertIn("delete", self.session.ran[3])
+        applied = json.loads(self.session.stdin[4])
         self.assertEqual("192.0.2.1", applied["items"][0]["spec"]["nfs"]["server"])
 
     def test_the_manifest_stays_as_it_is(self) -> None:
@@ -142,13 +151,45 @@ class VolumesTest(unittest.TestCase):
             _volume("pv1"), _volume("pv2"), released, claims=[claim],
             pods=[pod, {**pod, "metadata": {"namespace": "other", "name": "web-1"}}],
         )
-        with self.assertRaises(volumes.InUse) as caught:
-            volumes.check_free(self.host, ["pv1", "pv2", "pv3", "pv4"])
         self.assertEqual(
             "pv2 is Available, claim: shop/data, pods: shop/web-1; "
             "pv3 is Released, claim: shop/gone, pods: none",
-            str(caught.exception),
+            self.why_in_use("pv1", "pv2", "pv3", "pv4"),
         )
+
+    def test_a_volume_of_somebody_else_on_the_server_holds_it_too(self) -> None:
+        bound: dict[str, Any] = {"phase": "Bound", "claim": ("shop", "data"), "labels": {}}
+        self.free(_volume("theirs", **bound), _volume("away", server="192.0.2.9", **bound))
+        self.assertEqual("theirs is Bound, claim: shop/data, pods: none", self.why_in_use("pv1"))
+        # Once it is free, it is a matter of its name.
+        self.free(_volume("theirs", labels={}))
+        volumes.check_server(self.host, ["pv1"], ["192.0.2.1"])
+        self.free(_volume("pv1", labels={}))
+        with self.assertRaisesRegex(volumes.NotOurs, "by these names: pv1"):
+            volumes.check_server(self.host, ["pv1"], ["192.0.2.1"])
+
+    def test_a_volume_held_for_a_claim_is_free_until_the_claim_is_made(self) -> None:
+        held = _volume("pv1", claim=("shop", "data"))
+        self.free(held)
+        volumes.check_server(self.host, ["pv1"], ["192.0.2.1"])
+        claim = {"metadata": {"namespace": "shop", "name": "data"}, "spec": {}}
+        self.free(held, claims=[claim])
+        self.assertEqual("pv1 is Available, claim: shop/data, pods: none", self.why_in_use("pv1"))
+
+    def test_a_pod_with_a_volume_of_its_own_is_named(self) -> None:
+        pod = {
+            "metadata": {"namespace": "shop", "name": "web"},
+            "spec": {"volumes": [{"name": "data", "ephemeral": {"volumeClaimTemplate": {}}}]},
+        }
+        self.free(_volume("pv1", phase="Bound", claim=("shop", "web-data")), pods=[pod])
+        self.assertEqual(
+            "pv1 is Bound, claim: shop/web-data, pods: shop/web", self.why_in_use("pv1")
+        )
+
+    def why_in_use(self, *own: str) -> str:
+        with self.assertRaises(volumes.InUse) as caught:
+            volumes.check_server(self.host, own, ["192.0.2.1"])
+        return str(caught.exception)
 
     def free(self, *found: dict[str, Any], claims: Any = (), pods: Any = ()) -> None:
         for items in (found, claims, pods):

@@ -1,6 +1,7 @@
 """storage_server and pv_registration_params: what is taken over, and every fault with its path."""
 
 import copy
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -13,7 +14,10 @@ _VOLUME = """
 apiVersion: v1
 kind: PersistentVolume
 metadata: {{name: {name}}}
-spec: {{nfs: {{server: replaced, path: {path}}}}}
+spec:
+  capacity: {{storage: 1Gi}}
+  accessModes: [ReadWriteMany]
+  nfs: {{server: replaced, path: {path}}}
 ---
 """
 _GOOD = {
@@ -36,7 +40,21 @@ _GOOD = {
         {"pv_manifest_file_path": "two.yaml", "nfs_server_cp": "CP3"},
     ],
 }
-_NO_PATH = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: x}\n"
+_CONSEQUENCE = re.compile("is not exported|lies in none of|/etc belongs to the system")
+# Where a good manifest is spoilt, and what is said of it.
+_SPOILT = (
+    ("nfs: {", "other: {", "PersistentVolume x has no spec.nfs.path"),
+    ("/volume2", "/volume/nfs/pv10",
+     "PersistentVolume x: its spec.nfs.path /volume/nfs/pv10 is not exported"),
+    ("capacity", "size", "PersistentVolume x has no spec.capacity.storage"),
+    ("accessModes: [ReadWriteMany]", "accessModes: ReadWriteMany", "no list spec.accessModes"),
+    ("name: x", "name: NFS_PV", "whose metadata.name is not one of lower case"),
+    ("name: x", "name: x.", "whose metadata.name is not one of lower case"),
+    ("name: x", "labels: {}", "whose metadata.name is not one of lower case"),
+    ("name: x", "name: x, labels: [a]", "its metadata.labels are not a mapping"),
+    ("name: x", "name: x, annotations: {since: 2024-01-01}", "date is not JSON serializable"),
+    ("apiVersion: v1", "apiVersion: v2", "whose apiVersion is not v1"),
+)
 
 
 class StorageParamsTest(unittest.TestCase):
@@ -46,11 +64,9 @@ class StorageParamsTest(unittest.TestCase):
         self.package = Path(folder.name)
         self.write("one.yaml", a="/volume/nfs/pv1", b="/volume/nfs/pv1/sub")
         self.write("two.yaml", c="/volume2")
-        self.write("away.yaml", d="/volume/nfs/pv10")
         self.write("again.yaml", c="/volume2")
         (self.package / "pod.yaml").write_text("kind: Pod\n")
         (self.package / "text.yaml").write_text("{")
-        (self.package / "no-path.yaml").write_text(_NO_PATH)
 
     def write(self, file: str, **paths: str) -> None:
         text = "".join(_VOLUME.format(name=name, path=path) for name, path in paths.items())
@@ -59,8 +75,7 @@ class StorageParamsTest(unittest.TestCase):
     def read(self, values: Any) -> tuple[Storage | None, list[str]]:
         faults = Faults()
         reader = Reader(values, "p", faults)
-        cps = {"CP1": "master", "CP3": "storage", "FIP": ""}
-        found = read_storage(reader, self.package, cps, {"vol1", "vol2"})
+        found = read_storage(reader, self.package, {"CP3", "FIP"}, {"vol1", "vol2"})
         return found, [fault.removeprefix("p.") for fault in faults.found]
 
     def test_what_is_taken_over(self) -> None:
@@ -93,17 +108,16 @@ class StorageParamsTest(unittest.TestCase):
             (f"{export}.0.export_dir", "/volumes/x", "lies in none of the volumes: /volume, /volu"),
             (f"{export}.1.export_to", "10.10.0.0/24", "is exported to this network before"),
             (f"{export}.0.export_to", "everybody", "must be an IPv4 network"),
+            (f"{export}.0.export_to", "10.10.0.0", "must be an IPv4 network such as"),
             (f"{export}.0.export_to", None, "missing"),
             (f"{manifest}.0.pv_manifest_file_path", "none", "the VNF package has no file none"),
             (f"{manifest}.0.pv_manifest_file_path", None, "missing"),
             (f"{manifest}.0.pv_manifest_file_path", "text.yaml", "is not a file of PersistentV"),
             (f"{manifest}.0.pv_manifest_file_path", "pod.yaml", "holds something else than"),
-            (f"{manifest}.0.pv_manifest_file_path", "no-path.yaml", "PersistentVolume x has no"),
-            (f"{manifest}.0.pv_manifest_file_path", "away.yaml",
-             "PersistentVolume d: its spec.nfs.path /volume/nfs/pv10 is not exported"),
-            (f"{manifest}.0.nfs_server_cp", "CP9",
-             "the VNF package has no CP CP9; it has: CP3, FIP"),
-            (f"{manifest}.0.nfs_server_cp", "CP1", "the VNF package has no CP CP1; it has: CP3"),
+            (f"{manifest}.0.nfs_server_cp", "CP1",
+             "the VNF package has no storage server's CP CP1; it has: CP3, FIP"),
+            ("storage_server.ssh_cp_name", "CP1",
+             "the VNF package has no storage server's CP CP1; it has: CP3, FIP"),
         ]
         for path, value, words in cases:
             with self.subTest(path=path, value=value):
@@ -112,8 +126,25 @@ class StorageParamsTest(unittest.TestCase):
                 where = faults[0].partition(":")[0].replace("[", ".").replace("]", "")
                 key = "export_dir" if "is exported to" in words else path.rpartition(".")[2]
                 self.assertEqual(f"{path.rpartition('.')[0]}.{key}", where)
-                unwanted = [f for f in faults[1:] if "is not exported" not in f]
-                self.assertEqual([], unwanted)
+                self.assertEqual([], [f for f in faults[1:] if not _CONSEQUENCE.search(f)])
+
+    def test_what_the_api_would_refuse(self) -> None:
+        for good, spoilt, words in _SPOILT:
+            with self.subTest(spoilt=spoilt):
+                self.write("spoilt.yaml", x="/volume2")
+                path = self.package / "spoilt.yaml"
+                path.write_text(path.read_text().replace(good, spoilt))
+                values = _changed("pv_registration_params.0.pv_manifest_file_path", "spoilt.yaml")
+                (fault,) = self.read(values)[1]
+                self.assertIn("pv_registration_params[0].pv_manifest_file_path: ", fault)
+                self.assertIn(words, fault)
+
+    def test_faults_of_volumes_and_exports_together(self) -> None:
+        values = _changed("storage_server.cinder_volume_setup_params.1.mount_to", "volume2")
+        values["storage_server"]["nfs_server_setup_params"][2]["export_dir"] = "/elsewhere/x"
+        faults = "\n".join(self.read(values)[1])
+        self.assertIn("[1].mount_to: must be an absolute path", faults)
+        self.assertIn("[2].export_dir: lies in none of the volumes: /volume, /volume2", faults)
 
     def test_mount_points(self) -> None:
         path = "storage_server.cinder_volume_setup_params.1.mount_to"

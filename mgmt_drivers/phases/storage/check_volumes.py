@@ -15,8 +15,9 @@ class CheckVolumes(Check[Cluster]):
     def check(self, host: Host, context: Cluster) -> None:
         if host is not context.lead or not context.storage:
             return
+        addresses = context.storage.node.addresses.values()
         try:
-            volumes.check_free(host, volumes.names(context))
+            volumes.check_server(host, volumes.names(context), addresses)
         except volumes.InUse as error:
             raise MgmtDriverError(
                 "the storage server cannot be healed now, nothing was changed: PersistentVolumes "
