@@ -2,6 +2,7 @@
 
 import functools
 import ipaddress
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,6 +15,8 @@ from keystoneauth1.identity import v3
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.request import LcmRequest, VimAccess, Vnfc
 from mgmt_drivers.ssh import parallel
+
+LOG = logging.getLogger(__name__)
 
 _TIMEOUT = 60  # seconds for one call of Heat's API
 _HOST = "OS-EXT-SRV-ATTR:host"
@@ -88,13 +91,14 @@ class Contents:
 
     Addresses; its servers' ids, empty where Heat could not make one; its Cinder volumes'
     ids by resource name; its servers' placements by server id, where they were asked for
-    and are known.
+    and are known. It has nothing where it does not exist any more.
     """
 
     addresses: Sequence[Address]
     servers: Sequence[str] = ()
     volumes: Mapping[str, str] = field(default_factory=dict)
     placements: Mapping[str, Placement] = field(default_factory=dict)
+    exists: bool = True
 
 
 class Stacks(Protocol):
@@ -124,8 +128,12 @@ class Heat:
             ports = self._attributes(stack_id, listed, "OS::Neutron::Port")
             floating = self._attributes(stack_id, listed, "OS::Neutron::FloatingIP")
             machines = self._attributes(stack_id, listed, "OS::Nova::Server") if placed else {}
+        except heat_errors.HTTPNotFound:
+            listed = []
         except heat_errors.BaseException as error:
             raise InventoryError(f"Heat does not show stack {stack_id}: {error}") from error
+        if not listed:  # so Heat shows one that it has deleted, as long as it remembers
+            return Contents((), exists=False)
         holders = {port.get("id"): port.get("device_id") or "" for port in ports.values()}
         found = [
             Address(name, address, port.get("device_id") or "")
@@ -176,6 +184,9 @@ def _ids(listed: Iterable[Any], kind: str) -> dict[str, str]:
 def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory:
     """Learn what machines and addresses the VNF has.
 
+    A VNFC whose own stack is gone has no machine any more, whatever Tacker has noted: a
+    scale-in may have failed when Heat had deleted it.
+
     :param placed: whether to learn where its machines run, which costs a question each
     :raises InventoryError: when there is no machine, or Heat does not show a stack
     """
@@ -185,11 +196,16 @@ def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory
     ask = functools.partial(stacks.contents, placed=placed)
     contents = dict(zip(sorted(ids), parallel.each(ask, sorted(ids)), strict=True))
     own = contents[request.stack_id]
+    if not own.exists:
+        raise InventoryError(f"Heat has no stack {request.stack_id}, that of the VNF")
+    places = {vnfc: contents[vnfc.stack_id or request.stack_id] for vnfc in request.vnfcs}
+    gone = [vnfc.id for vnfc, place in places.items() if not place.exists]
+    if gone:
+        LOG.warning("Heat has no stacks any more of VNFCs %s", ", ".join(gone))
+    if len(gone) == len(places):
+        raise InventoryError(f"Heat has no stack of VNF instance {request.vnf_instance_id}'s VNFCs")
     return Inventory(
-        nodes=tuple(
-            _node(vnfc, contents[vnfc.stack_id or request.stack_id])
-            for vnfc in request.vnfcs
-        ),
+        nodes=tuple(_node(vnfc, place) for vnfc, place in places.items() if place.exists),
         shared={a.name: a.ip for a in own.addresses if not a.server_id},
         volumes={name: id_ for found in contents.values() for name, id_ in found.volumes.items()},
     )

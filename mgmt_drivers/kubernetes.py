@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mgmt_drivers import inventory
@@ -97,8 +97,17 @@ def roll_back_scale_out(request: LcmRequest, surroundings: Surroundings) -> None
 
 
 def scale_in(request: LcmRequest, surroundings: Surroundings) -> None:
-    """Evacuate and remove the workers that are about to go: the request's targets."""
+    """Evacuate and remove the workers that are about to go: the request's targets.
+
+    Those whose machines Heat has deleted, before an attempt failed, are left alone: they were
+    removed then.
+    """
     work = _Work.read(request, surroundings)
+    there = {node.vnfc_id for node in work.topology.machines}
+    gone = {vnfc.id for vnfc in request.vnfcs} - there
+    if request.targets and request.targets <= gone:
+        return
+    work = replace(work, request=replace(request, targets=request.targets - gone))
     work.carry_out(plans.SCALE_IN, work.with_a_master(), going=work.workers)
 
 

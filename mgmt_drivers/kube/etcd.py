@@ -6,7 +6,7 @@ where etcd has no quorum.
 
 import json
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -114,19 +114,17 @@ def refusal(found: Census, leaving: Collection[Member]) -> str:
     """
     odd = [str(m) for m in found.members if not m.is_voter and m not in leaving]
     if odd:
-        return f"etcd has members that are not voters: {', '.join(odd)}"
+        return (
+            f"etcd has members that are not voters: {', '.join(odd)}. Heal the master at that "
+            "address first, which takes it out of etcd"
+        )
     left = list(found.members)
     for member in in_order(found, leaving):
         left.remove(member)
+        reason = _shortage(left, member, found)
+        if reason:
+            return reason
         healthy = [m for m in left if m.id in found.healthy]
-        quorum = len(left) // 2 + 1
-        if len(healthy) < quorum:
-            sick = ", ".join(str(m) for m in left if m not in healthy) or "none"
-            return (
-                f"etcd has {len(left) + 1} voters; without {member} there are {len(left)}, of "
-                f"which {quorum} must be healthy and {len(healthy)} are (not healthy: {sick}). "
-                "Bring the other masters back first"
-            )
         if len(healthy) < _FEWEST_VOTERS:
             return (
                 f"without {member} all that etcd holds would lie on one disk, that of "
@@ -135,16 +133,42 @@ def refusal(found: Census, leaving: Collection[Member]) -> str:
     return ""
 
 
+def _shortage(left: Sequence[Member], member: Member, found: Census) -> str:
+    """Why those that are left have no quorum without a voter; empty when they have."""
+    healthy = [m for m in left if m.id in found.healthy]
+    quorum = len(left) // 2 + 1
+    if len(healthy) >= quorum:
+        return ""
+    sick = ", ".join(str(m) for m in left if m not in healthy) or "none"
+    return (
+        f"etcd has {len(left) + 1} voters; without {member} there are {len(left)}, of "
+        f"which {quorum} must be healthy and {len(healthy)} are (not healthy: {sick}). "
+        "Bring the other masters back first"
+    )
+
+
 def in_order(found: Census, leaving: Collection[Member]) -> list[Member]:
     """Those that do not answer first: each that goes makes the quorum safer."""
     return sorted(leaving, key=lambda member: member.id in found.healthy)
 
 
 def purge(host: Host, cluster: Cluster, address: str) -> None:
-    """Remove what a join that failed has left: of the machine at an address, or never started."""
+    """Remove what a join that failed has left: of the machine at an address, or never started.
+
+    :raises MgmtDriverError: when it votes, and the others have no quorum without it
+    """
     for member in members(host, cluster):
-        if member.is_at(address) or not member.name:
-            remove(host, cluster, member)
+        if not member.is_at(address) and member.name:
+            continue
+        if member.is_voter:
+            found = census(host, cluster)
+            left = [m for m in found.members if m.id != member.id and not m.is_learner]
+            reason = _shortage(left, member, found)
+            if reason:
+                raise MgmtDriverError(
+                    f"{member} is left of a join that failed, and must stay: {reason}"
+                )
+        remove(host, cluster, member)
 
 
 def move_leader(host: Host, cluster: Cluster, found: Census, leaving: Collection[Member]) -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from mgmt_drivers.errors import CommandFailed
 from mgmt_drivers.host.host import Host
 
 # The machine's own apiserver, not the virtual IP, which may sit on a machine that fails.
@@ -11,6 +12,11 @@ _OWN = "https://127.0.0.1:6443"
 _AT = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--tls-server-name", "kubernetes")
 _KUBECTL = (*_AT, "--server", _OWN)
 _LIMIT = 120.0  # seconds
+# What the API's answers come to while an apiserver starts, or etcd elects a leader.
+BUSY = (CommandFailed,)
+_CLOSED = "tacker-mgmt-drivers/closed"  # annotation of the nodes that we closed
+# Seconds after its own time to end: whoever then holds a pod, its node goes all the same.
+_OVERDUE = 60
 
 
 def get(host: Host, *words: str) -> dict[str, Any]:
@@ -44,22 +50,40 @@ def delete(host: Host, kind: str, name: str, namespace: str | None = None) -> No
     host.sudo(*_KUBECTL, "delete", kind, name, *where, "--ignore-not-found", timeout=_LIMIT)
 
 
-def cordon(host: Host, node: str) -> None:
-    """Let no new pods come to a node."""
-    host.sudo(*_KUBECTL, "cordon", node)
+def close(host: Host, node: str) -> None:
+    """Let no new pods come to a node (``kubectl cordon``), and mark it as closed by us."""
+    _patch(host, node, {_CLOSED: "true"}, unschedulable=True)
 
 
-def uncordon(host: Host, node: str) -> None:
-    host.sudo(*_KUBECTL, "uncordon", node)
+def open_again(host: Host, node: str) -> None:
+    """Undo :func:`close`."""
+    _patch(host, node, {_CLOSED: None}, unschedulable=None)
+
+
+def is_closed_by_others(node: Mapping[str, Any]) -> bool:
+    ours = _CLOSED in node["metadata"].get("annotations", {})
+    return bool(node["spec"].get("unschedulable")) and not ours
+
+
+def _patch(
+    host: Host, node: str, annotations: Mapping[str, str | None], unschedulable: bool | None
+) -> None:
+    body = {"metadata": {"annotations": annotations}, "spec": {"unschedulable": unschedulable}}
+    host.sudo(*_KUBECTL, "patch", "node", node, "--type", "merge", "--patch", json.dumps(body))
 
 
 def drain(host: Host, node: str, seconds: int) -> None:
     """Evict a node's pods, of whatever namespace; PodDisruptionBudgets are respected.
 
+    A pod that is evicted and does not end, such as one with a finalizer, is given up.
+
     :param seconds: after which it is given up
     :raises CommandFailed: with the API's words on what cannot be evicted
     """
-    options = ("--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={seconds}s")
+    options = (
+        "--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={seconds}s",
+        f"--skip-wait-for-delete-timeout={_OVERDUE}",
+    )
     host.sudo(*_KUBECTL, "drain", node, *options, timeout=seconds + _LIMIT)
 
 

@@ -66,7 +66,8 @@ def ensure(host: Host, account: ServiceAccount) -> tuple[Secret, str]:
             raise wait.NotYet("the secret has no token yet")
         return Secret(_decoded(data["token"])), _decoded(data["ca.crt"])
 
-    return wait.until(issued, _LIMIT, f"the token of service account {_NAMESPACE}/{account.name}")
+    what = f"the token of service account {_NAMESPACE}/{account.name}"
+    return wait.until(issued, _LIMIT, what, kubectl.BUSY)
 
 
 def _decoded(text: str) -> str:

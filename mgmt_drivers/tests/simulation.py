@@ -372,12 +372,15 @@ class SimulatedSession:
         phase = {"phase": "Bound" if self.world.claimed else "Available"}
         return [{**volume, "status": phase} for volume in self.world.volumes.values()]
 
-    def _kubectl_cordon(self, words: list[str]) -> Result:
-        self.world.nodes[words[0]]["spec"]["unschedulable"] = True
-        return _OK
-
-    def _kubectl_uncordon(self, words: list[str]) -> Result:
-        self.world.nodes[words[0]]["spec"].pop("unschedulable", None)
+    def _kubectl_patch(self, words: list[str]) -> Result:
+        node, patch = self.world.nodes[words[1]], json.loads(words[-1])
+        for place, changes in (
+            (node["metadata"].setdefault("annotations", {}), patch["metadata"]["annotations"]),
+            (node["spec"], patch["spec"]),
+        ):
+            for key, value in changes.items():
+                place.pop(key, None)
+                place |= {} if value is None else {key: value}
         return _OK
 
     def _kubectl_drain(self, words: list[str]) -> Result:

@@ -3,6 +3,7 @@
 import json
 import unittest
 
+from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.kube import etcd
 from mgmt_drivers.kube.etcd import Census, Member
 from mgmt_drivers.tests.cluster import cluster
@@ -103,12 +104,25 @@ class MembersTest(unittest.TestCase):
             etcd.members(self.host, self.cluster)
 
     def test_leftovers_of_a_join_are_purged(self) -> None:
+        self.purge([10, 171])
+        self.expect(self.session, {})
+        etcd.purge(self.host, self.cluster, "10.10.0.1")
+        self.assertEqual(("member", "remove", "ab"), self.session.ran[-1][-3:])
+        self.session.assert_done()
+
+    def test_a_leftover_without_which_there_is_no_quorum_stays(self) -> None:
+        """Another master has died since."""
+        self.purge([171])
+        with self.assertRaisesRegex(MgmtDriverError, "b .* is left of .* 1 must be healthy and 0"):
+            etcd.purge(self.host, self.cluster, "10.10.0.1")
+        self.session.assert_done()
+
+    def purge(self, healthy: list[int]) -> None:
+        """Two members, of which one is of a join that failed."""
         listed = [
             {"ID": 10, "name": "a", "peerURLs": ["https://10.10.0.11:2380"]},
             {"ID": 171, "name": "b", "peerURLs": ["https://10.10.0.1:2380"]},
         ]
         self.expect(self.session, {"members": listed})
-        self.expect(self.session, {})
-        etcd.purge(self.host, self.cluster, "10.10.0.1")
-        self.assertEqual(("member", "remove", "ab"), self.session.ran[-1][-3:])
-        self.session.assert_done()
+        self.expect(self.session, {"members": listed})
+        self.expect(self.session, [{"Status": {"header": {"member_id": n}}} for n in healthy])

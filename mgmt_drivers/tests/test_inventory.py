@@ -1,10 +1,13 @@
 """Request and inventory: Tacker's and Heat's objects become ours."""
 
 import unittest
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
+
+from heatclient import exc as heat_errors
 
 from mgmt_drivers import driver, inventory, request
 from mgmt_drivers.errors import InventoryError
@@ -85,6 +88,38 @@ class InventoryTest(unittest.TestCase):
         self.assertEqual(Placement("compute-1", "nova"), node.placement)
         with self.assertRaisesRegex(InventoryError, "at CP CP9; its CPs in Heat: CP1, FIP1"):
             node.address("CP9")
+
+    def test_a_vnfc_whose_stack_is_gone_has_no_machine(self) -> None:
+        gone: set[str] = set()
+
+        class Some(Stacks):
+            def contents(self, stack_id: str, placed: bool) -> Contents:
+                if stack_id in gone:
+                    return Contents((), exists=False)
+                return super().contents(stack_id, placed)
+
+        built = self.build()
+        other = request.Vnfc("vnfc-2", "VDU1", "server-2", "another")
+        gone.add("another")
+        both = replace(built, vnfcs=(*built.vnfcs, other))
+        with self.assertLogs(inventory.LOG, "WARNING"):
+            (node,) = inventory.read(both, Some()).nodes
+        self.assertEqual("vnfc-1", node.vnfc_id)
+        for stack, words in (
+            ("nested", "no stack of VNF instance vnf-1's"),
+            ("stack-1", "stack-1, that of the VNF"),
+        ):
+            gone.add(stack)
+            with self.assertRaisesRegex(InventoryError, words):
+                inventory.read(both, Some())
+
+    def test_what_heat_shows_of_a_stack_that_it_deleted(self) -> None:
+        heat = inventory.Heat(mock.Mock())
+        heat._heat = mock.Mock()
+        heat._heat.resources.list.return_value = []
+        self.assertFalse(heat.contents("nested", placed=False).exists)
+        heat._heat.resources.list.side_effect = heat_errors.HTTPNotFound()
+        self.assertFalse(heat.contents("nested", placed=False).exists)
 
     def test_the_ipv4_address_of_a_port_wherever_it_stands(self) -> None:
         six, four = {"ip_address": "2001:db8::5"}, {"ip_address": "192.0.2.5"}

@@ -1,10 +1,12 @@
 """Scaling and healing of a simulated cluster: what is done, and what is refused."""
 
 import copy
+from collections.abc import Sequence
 
 from mgmt_drivers import kubernetes
-from mgmt_drivers.errors import InventoryError, MgmtDriverError
+from mgmt_drivers.errors import CommandFailed, InventoryError, MgmtDriverError
 from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
+from mgmt_drivers.tests.simulation import SimulatedSession
 
 
 class NodesTest(SimulatedClusterTest):
@@ -34,6 +36,47 @@ class NodesTest(SimulatedClusterTest):
         self.assertEqual(4, len(self.world.nodes))
         self.assertEqual([name], self.world.drained)
         self.assertEqual(1, self.connections.total())
+
+    def test_scale_in_goes_on_where_heat_has_deleted_a_machine(self) -> None:
+        """Tacker knows both VNFCs until the operation has come to a good end."""
+        request = self.request(*self.ids(*WORKERS))
+        name = self.machine(WORKERS[1]).name
+        del self.world.nodes[self.machine(WORKERS[0]).name]
+        del self.world.machines[self.machine(WORKERS[0]).node.server_id]
+        kubernetes.scale_in(request, self.surroundings())
+        self.assertNotIn(name, self.world.nodes)
+        self.assertEqual([name], self.world.drained)
+        del self.world.machines[self.machine(WORKERS[1]).node.server_id]
+        self.connections.clear()
+        kubernetes.scale_in(request, self.surroundings())
+        self.assertEqual(0, self.connections.total())
+
+    def test_what_a_broken_attempt_closed_is_opened(self) -> None:
+        ours, others = (self.machine(address).name for address in WORKERS)
+        for name in (ours, others):
+            self.world.nodes[name]["spec"]["unschedulable"] = True
+        mark = {"tacker-mgmt-drivers/closed": "true"}
+        self.world.nodes[ours]["metadata"]["annotations"] = mark
+        self.world.budget = "Cannot evict pod"
+        with self.assertRaisesRegex(MgmtDriverError, "See why its pods do not end"):
+            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.surroundings())
+        closed = [n for n in self.world.nodes.values() if n["spec"].get("unschedulable")]
+        self.assertEqual([others], [node["metadata"]["name"] for node in closed])
+
+    def test_an_api_that_is_busy_for_a_moment_fails_nothing(self) -> None:
+        new = new_node("worker", 20, "10.10.0.20")
+        self.arrive(new)
+        name = self.machine("10.10.0.20").name
+        struck: list[str] = []
+
+        def busy(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "nodes" in argv and name in self.world.nodes and not struck:
+                struck.append(name)
+                raise CommandFailed("kubectl", 1, "etcdserver: leader changed")
+
+        kubernetes.scale_out(self.request(new.vnfc_id), self.surroundings(busy))
+        self.assert_whole(3, 3)
+        self.assertEqual([name], struck)
 
     def test_a_dead_node_is_just_removed(self) -> None:
         machine = self.machine(WORKERS[0])

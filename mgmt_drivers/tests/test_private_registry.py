@@ -83,12 +83,13 @@ class CommonPhasesTest(PhaseTest):
         proxy = Proxy(
             Secret("http://me:s%cret@proxy:3128"), None, ("example.com", "10.0.0.0/8")
         )
-        for _ in range(3):
+        for _ in range(4):
             self.session.expect("sudo", "sh", "-c", status=1)
             self.session.expect("sudo", "sh", "-c")
         self.session.expect("sudo", "systemctl", "is-active", "--quiet", "docker", status=3)
+        self.session.expect("sudo", "rm")
         ConfigureProxy(("docker",)).apply(self.host, params(proxy=proxy))
-        apt, variables, unit = (self.session.stdin[number].decode() for number in (1, 3, 5))
+        apt, variables, unit = (self.session.stdin[number].decode() for number in (3, 5, 7))
         self.assertIn('Acquire::http::Proxy "http://me:s%cret@proxy:3128";', apt)
         self.assertIn('Acquire::http::Proxy::example.com "DIRECT";', apt)
         self.assertNotIn("10.0.0.0/8", apt)
@@ -96,6 +97,12 @@ class CommonPhasesTest(PhaseTest):
         self.assertIn('NO_PROXY="example.com,10.0.0.0/8"\n', variables)
         self.assertNotIn("cret", unit)  # systemd shows it to every user
         self.assertNotIn("cret", str(self.session.ran))
+
+    def test_a_proxy_that_services_have_not_read_is_needed(self) -> None:
+        """Broken off before they were restarted: the files are right."""
+        self.session.expect("sudo", "test", "-e")
+        proxy = Proxy(Secret("http://proxy:3128"), None, ())
+        self.assertTrue(ConfigureProxy(("docker",)).needed(self.host, params(proxy=proxy)))
 
     def test_no_proxy_no_work(self) -> None:
         self.assertFalse(ConfigureProxy(("docker",)).needed(self.host, params()))

@@ -12,6 +12,8 @@ from mgmt_drivers.secret import Secret
 
 APT_FILE = "/etc/apt/apt.conf.d/95-mgmt-driver-proxy"
 _DROP_IN = "/etc/systemd/system/{}.service.d/mgmt-driver-proxy.conf"
+# A mark that services have not read the files yet: broken off, the phase is still needed.
+_PENDING = f"{files.STATE_FOLDER}/proxy.pending"
 _UNIT = Secret(f"[Service]\nEnvironmentFile={ENVIRONMENT_FILE}\n")
 _ESCAPED = str.maketrans({character: f"\\{character}" for character in '"\\`$'})
 _MODE = "0600"  # a proxy's URL may carry a password
@@ -36,17 +38,21 @@ class ConfigureProxy(Phase[HasProxy]):
     def needed(self, host: Host, context: HasProxy) -> bool:
         if context.proxy is None:
             return False
+        if host.ask("test", "-e", _PENDING).ok:
+            return True
         wanted = self._files(context.proxy)
         return not all(files.has(host, path, content, _MODE) for path, content in wanted)
 
     def apply(self, host: Host, context: HasProxy) -> None:
         assert context.proxy
+        files.write(host, _PENDING, "")
         for path, content in self._files(context.proxy):
             files.write(host, path, content, _MODE)
         for service in self._services:
             if host.ask("systemctl", "is-active", "--quiet", service).ok:
                 host.sudo("systemctl", "daemon-reload")
                 host.sudo("systemctl", "restart", service)
+        host.sudo("rm", _PENDING)
 
     def _files(self, proxy: Proxy) -> list[tuple[str, Secret]]:
         return [

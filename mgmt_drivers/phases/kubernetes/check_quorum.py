@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube import etcd, kubectl
@@ -25,19 +25,34 @@ class CheckQuorum(Check[Cluster]):
     def check(self, host: Host, context: Cluster) -> None:
         if host is not context.lead or not context.changes_masters:
             return
-        found = etcd.census(host, context)
+        try:
+            found = etcd.census(host, context)
+        except etcd.EtcdUnreadable as error:
+            # From etcd 3.5 on the list itself wants a quorum (its changelog, "linearizable").
+            raise _indispensable(
+                f"{error}. Without a quorum etcd may not list its members: bring the other "
+                "masters back first"
+            ) from error
         reason = etcd.refusal(found, members_leaving(context, found.members))
         if reason:
-            raise Indispensable(
-                f"the master cannot be healed now, nothing was changed: {reason}. To "
-                "have a new cluster instead, heal the whole VNF (a request without vnfcInstanceId)"
-            )
+            raise _indispensable(reason)
         names = [context.name(node) for node in context.masters]
-        if not any(_is_whole(host, name) for name in names):
+        try:
+            is_any_whole = any(_is_whole(host, name) for name in names)
+        except CommandFailed as error:
+            raise _indispensable(f"the API does not answer: {error.tail}") from error
+        if not is_any_whole:
             raise Indispensable(
                 "the master cannot be healed now, nothing was changed: on none of the masters that "
                 f"stay ({', '.join(names)}) all of {', '.join(sorted(_COMPONENTS))} are ready"
             )
+
+
+def _indispensable(reason: str) -> Indispensable:
+    return Indispensable(
+        f"the master cannot be healed now, nothing was changed: {reason}. To "
+        "have a new cluster instead, heal the whole VNF (a request without vnfcInstanceId)"
+    )
 
 
 def masters_leaving(cluster: Cluster) -> list[Node]:

@@ -35,16 +35,17 @@ class EvacuateNodes(Phase[Cluster]):
 
     def apply(self, host: Host, context: Cluster) -> None:
         alive = self._alive(host, context)
-        opened = [name for name, node in alive.items() if not node["spec"].get("unschedulable")]
+        # What an attempt before this one closed is ours to open, too.
+        own = [name for name, node in alive.items() if not kubectl.is_closed_by_others(node)]
         # All before any is evacuated: no pod is to be moved twice.
-        for name in opened:
-            kubectl.cordon(host, name)
+        for name in own:
+            kubectl.close(host, name)
         try:
             for name in alive:
                 _evacuate(host, name)
         except MgmtDriverError:
-            for name in opened:
-                _uncordon(host, name)
+            for name in own:
+                _open_again(host, name)
             raise
 
     def _alive(self, host: Host, context: Cluster) -> dict[str, Any]:
@@ -63,16 +64,16 @@ def _evacuate(host: Host, name: str) -> None:
             LOG.warning("node %s died while it was evacuated; going on without", name)
 
     try:
-        wait.until(attempt, _LIMIT, f"evacuation of node {name}")
+        wait.until(attempt, _LIMIT, f"evacuation of node {name}", kubectl.BUSY)
     except WaitTimeout as error:
-        raise CannotEvacuate(
-            f"{error}. Make room for its pods, or relax the PodDisruptionBudget that holds them, "
-            "and retry the operation"
-        ) from error
+        advice = "See why its pods do not end"
+        if "disruption budget" in str(error):
+            advice = "Make room for its pods, or relax the PodDisruptionBudget that holds them"
+        raise CannotEvacuate(f"{error}. {advice}, and retry the operation") from error
 
 
-def _uncordon(host: Host, name: str) -> None:
+def _open_again(host: Host, name: str) -> None:
     try:
-        kubectl.uncordon(host, name)
+        kubectl.open_again(host, name)
     except MgmtDriverError as error:
         LOG.warning("node %s stays closed to new pods: %s", name, error)

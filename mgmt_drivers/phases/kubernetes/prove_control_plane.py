@@ -40,4 +40,5 @@ class ProveControlPlane(Phase[Cluster]):
             if sick:
                 LOG.warning("members of etcd that are not healthy: %s", ", ".join(sick))
 
-        wait.until(votes, _LIMIT, f"{own} to be a healthy voter of etcd")
+        what = f"{own} to be a healthy voter of etcd"
+        wait.until(votes, _LIMIT, what, (etcd.EtcdUnreadable,))
