@@ -16,7 +16,7 @@ _LIMIT = 120.0  # seconds
 BUSY = (CommandFailed,)
 _CLOSED = "tacker-mgmt-drivers/closed"  # annotation of the nodes that we closed
 # Seconds after its own time to end: whoever then holds a pod, its node goes all the same.
-_OVERDUE = 60
+_OVERDUE = 30
 
 
 def get(host: Host, *words: str) -> dict[str, Any]:
