@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mgmt_drivers import trace
-from mgmt_drivers.errors import MgmtDriverError, NodeError, OperationError
+from mgmt_drivers.errors import HostKeyChanged, MgmtDriverError, NodeError, OperationError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.phases.phase import Phase
@@ -29,7 +29,8 @@ class Crew:
     Of ``required`` each must answer, and may still be booting. Of ``optional``
     those that do not answer are left out. Of ``any_of`` one is taken: the first
     that answers and at which the first of ``checks`` raises nothing, or else the
-    second, and so on. It comes first among the hosts.
+    second, and so on. It comes first among the hosts. None is taken while one of
+    those before it shows a host key that is not its own.
     """
 
     required: Sequence[Node] = ()
@@ -119,6 +120,8 @@ class Operation(Generic[C]):
                 failed = self._each([node], CONNECT, functools.partial(log_in_and_check, check))
                 if not failed:
                     return
+                if isinstance(failed[0].cause, HostKeyChanged):
+                    raise OperationError(self.name, failed) from failed[0].cause
                 failures[node] = failed[0]
         if failures:
             raise OperationError(self.name, list(failures.values()))

@@ -132,7 +132,8 @@ def surroundings(vnf_instance: Any) -> Surroundings:
 
 
 def _vim(context: Any, vnf_instance: Any) -> request.VimAccess:
-    connections = [c for c in vnf_instance.vim_connection_info if c.vim_type == "openstack"]
+    # The first, whatever the request calls its type: that one Tacker itself takes.
+    connections = vnf_instance.vim_connection_info[:1]
     vim_id = connections[0].vim_id if connections else None
     region = (connections[0].access_info or {}).get("region") if connections else None
     vim = vim_client.VimClient().get_vim(context, vim_id, region_name=region)

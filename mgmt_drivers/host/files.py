@@ -25,10 +25,12 @@ class File:
 
 # One command, so that a connection that breaks leaves the old file or the new
 # one. The content comes on standard input and is never readable by others
-# before it has its mode.
+# before it has its mode. Its length tells whether all of it came: the end of a
+# connection is also the end of the input.
 _WRITE = (
     'set -e; umask 077; mkdir -p -m 0755 "$2"; new=$(mktemp "$1.XXXXXX"); '
-    'trap \'rm -f "$new"\' EXIT; cat >"$new"; chmod "$3" "$new"; mv "$new" "$1"'
+    'trap \'rm -f "$new"\' EXIT; cat >"$new"; test "$(stat -c %s "$new")" -eq "$4"; '
+    'chmod "$3" "$new"; mv "$new" "$1"'
 )
 
 
@@ -64,8 +66,9 @@ def write(host: Host, path: str, content: str | bytes | Secret, mode: str = "064
     """Make the file have this content and mode; atomic."""
     if has(host, path, content, mode):
         return
-    folder = posixpath.dirname(path)
-    host.sudo("sh", "-c", _WRITE, "sh", path, folder, mode, stdin=_bytes(content))
+    data = _bytes(content)
+    words = (path, posixpath.dirname(path), mode, str(len(data)))
+    host.sudo("sh", "-c", _WRITE, "sh", *words, stdin=data)
 
 
 def _bytes(content: str | bytes | Secret) -> bytes:

@@ -57,7 +57,7 @@ def _question(registry: Registry, proxy: Proxy | None) -> dict[str, str]:
         question["username"] = registry.login.username
         question["password"] = registry.login.password.reveal()
     if registry.certificate:
-        question["ca"] = registry.certificate.read_text()
+        question["ca"] = registry.certificate.read_bytes().decode()
     way = proxy.way_to(registry.scheme, registry.host) if proxy else None
     if way:
         question["proxy"] = way.reveal()

@@ -148,8 +148,8 @@ def _sha256(path: Path) -> str:
 
 
 def _read_tls(reader: Reader, package: Path) -> Tls | None:
-    certificate = reader.file("tls_certificate_path", package)
-    key = reader.file("tls_key_path", package)
+    certificate = reader.text_file("tls_certificate_path", package)
+    key = reader.text_file("tls_key_path", package)
     for given, missing in (
         ("tls_certificate_path", "tls_key_path"),
         ("tls_key_path", "tls_certificate_path"),
@@ -174,10 +174,10 @@ def _read_tls(reader: Reader, package: Path) -> Tls | None:
 
 
 def _read_htpasswd(reader: Reader, package: Path) -> Path | None:
-    path = reader.file("htpasswd_path", package)
+    path = reader.text_file("htpasswd_path", package)
     if path is None:
         return None
-    lines = path.read_text(errors="replace").split("\n")
+    lines = path.read_bytes().decode().split("\n")
     for number, line in enumerate(lines, start=1):
         if line and not line.startswith("#") and not _HTPASSWD_LINE.fullmatch(line):
             reader.fault(

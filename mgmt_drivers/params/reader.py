@@ -163,6 +163,17 @@ class Reader:
             return None
         return path
 
+    def text_file(self, key: str, package: Path) -> Path | None:
+        """Like :meth:`file`, of text in UTF-8."""
+        path = self.file(key, package)
+        try:
+            if path:
+                path.read_bytes().decode()
+        except UnicodeDecodeError as error:
+            self.fault(key, f"is not text in UTF-8: {error}")
+            return None
+        return path
+
     def url(self, key: str) -> Secret | None:
         """An http or https URL; secret, because it may carry a password."""
         if not self.has(key):

@@ -128,7 +128,7 @@ def _read_login(reader: Reader) -> Login | None:
 
 
 def _read_certificate(reader: Reader, package: Path) -> Path | None:
-    path = reader.file("certificate_path", package)
+    path = reader.text_file("certificate_path", package)
     if path is None:
         return None
     try:

@@ -106,7 +106,8 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
         pinned = host_keys.type_of(endpoint.server_id)
         if pinned:
             options = transport.get_security_options()
-            proofs = _proofs_of(pinned)
+            # Those that this paramiko has: old ones lack SHA-2, new ones "ssh-rsa".
+            proofs = tuple(p for p in _proofs_of(pinned) if p in options.key_types)
             # First, so that a server with several keys shows the one we know.
             options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
         transport.start_client(timeout=_CONNECT_TIMEOUT)
@@ -169,8 +170,9 @@ class Connection:
             self._endpoint.address, shown, result.status, time.monotonic() - started,
         )
         if check and not result.ok:
-            output = (result.stderr.strip() or result.stdout.strip())[-_TAIL:]
-            raise CommandFailed(shown, result.status, self._masker(output))
+            # Masked as a whole: what is cut off may be half of a secret.
+            output = self._masker(result.stderr.strip() or result.stdout.strip())
+            raise CommandFailed(shown, result.status, output[-_TAIL:])
         return result
 
     def _as_root(self, argv: Sequence[str]) -> tuple[list[str], bytes]:

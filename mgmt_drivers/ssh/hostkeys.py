@@ -4,6 +4,8 @@ Keys are kept by the id of the server, not by address: a replaced machine has
 another id and so is met for the first time, while the address may be the same.
 """
 
+import base64
+import hashlib
 import threading
 from collections.abc import Mapping
 
@@ -43,7 +45,13 @@ class HostKeys:
             pinned = self._keys.setdefault(server_id, text)
         if pinned != text:
             raise HostKeyChanged(
-                f"{address} shows an SSH host key ({shown.fingerprint}) other than the one seen "
+                f"{address} shows an SSH host key ({_fingerprint(shown)}) other than the one seen "
                 f"before, though server {server_id} was not replaced. If its key was changed on "
                 "purpose, heal the VNFC; otherwise something answers in its place"
             )
+
+
+def _fingerprint(key: paramiko.PKey) -> str:
+    """As OpenSSH shows it; paramiko itself has it from 3.2 on."""
+    digest = base64.b64encode(hashlib.sha256(key.asbytes()).digest()).decode().rstrip("=")
+    return f"SHA256:{digest}"

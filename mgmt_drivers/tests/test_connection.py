@@ -117,6 +117,12 @@ class ConnectionTest(ServerTest):
         self.assertIn("the password is ***", str(caught.exception))
         self.assertNotIn(PASSWORD, str(caught.exception))
 
+    def test_a_secret_across_the_cut_of_the_tail_is_masked(self) -> None:
+        rest = "x" * (2000 - len(PASSWORD) // 2)
+        with self.assertRaises(CommandFailed) as caught:
+            self.log_in().run(["sh", "-c", f"cat; printf {rest}; exit 9"], stdin=Secret(PASSWORD))
+        self.assertNotIn(PASSWORD[-3:], str(caught.exception))
+
     def test_deadline(self) -> None:
         with self.assertRaisesRegex(CommandTimeout, "`sleep 60` did not end within 0.3 s"):
             self.log_in().run(["sleep", "60"], timeout=0.3)
@@ -146,8 +152,13 @@ class ConnectionTest(ServerTest):
     def test_changed_host_key(self) -> None:
         self.log_in()
         self.sshd.key = paramiko.ECDSAKey.generate()
-        with self.assertRaisesRegex(HostKeyChanged, "server-1 was not replaced"):
+        with self.assertRaisesRegex(HostKeyChanged, "SHA256:.* server-1 was not replaced"):
             self.log_in()
+
+    def test_an_rsa_host_key_is_known_again(self) -> None:
+        self.sshd.key = paramiko.RSAKey.generate(2048)
+        for _ in range(2):
+            self.assertTrue(self.log_in().run(["true"]).ok)
 
     def test_another_type_of_host_key_is_a_changed_one(self) -> None:
         self.log_in()

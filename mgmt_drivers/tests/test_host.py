@@ -1,7 +1,10 @@
 """The vocabulary of one machine: it looks before it acts."""
 
 import hashlib
+import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
 from mgmt_drivers.host import docker, files, packages, platforms
 from mgmt_drivers.secret import Secret
@@ -28,8 +31,21 @@ class FilesTest(HostTest):
         self.session.expect("sudo", "sh", "-c")
         files.write(self.host, "/etc/x", Secret("hello"), "0600")
         self.assertEqual(b"hello", self.session.stdin[-1])
-        self.assertEqual(("sh", "/etc/x", "/etc", "0600"), self.session.ran[-1][4:])
+        self.assertEqual(("sh", "/etc/x", "/etc", "0600", "5"), self.session.ran[-1][4:])
         self.assertNotIn("hello", str(self.session.ran))
+
+    def test_a_file_of_which_not_all_came_is_not_written(self) -> None:
+        """The connection broke: the machine sees the end of the input."""
+        self.expect_file("", "644")
+        self.session.expect("sudo", "sh", "-c")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "x"
+            files.write(self.host, str(path), "hello")
+            command = self.session.ran[-1][1:]
+            for came, wanted in (("hel", None), ("hello", "hello"), ("", "hello")):
+                subprocess.run(command, input=came, text=True, check=False)
+                self.assertEqual(wanted, path.read_text() if path.exists() else None)
+                self.assertEqual([path] if wanted else [], list(Path(folder).iterdir()))
 
     def test_missing_file_is_written(self) -> None:
         self.session.expect("sudo", "sh", "-c", status=1)

@@ -4,8 +4,14 @@ import json
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
-from mgmt_drivers.errors import CommandFailed, ConnectionFailed, OperationError
+from mgmt_drivers.errors import (
+    CommandFailed,
+    ConnectionFailed,
+    HostKeyChanged,
+    OperationError,
+)
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operation import Crew, Operation
@@ -117,6 +123,15 @@ class OperationTest(unittest.TestCase):
             self.carry_out(phase, where=set(), crew=Crew(any_of=NODES, checks=[nobody, nobody]))
         for words in ("no route to vnfc-1", "vnfc-2", "vnfc-3", "`be well`"):
             self.assertIn(words, str(caught.exception))
+
+    def test_what_answers_in_the_place_of_a_machine_is_not_passed_over(self) -> None:
+        error = HostKeyChanged("vnfc-1 shows another host key")
+        with (
+            mock.patch.object(self, "connect", side_effect=error) as connect,
+            self.assertRaisesRegex(OperationError, "another host key"),
+        ):
+            self.carry_out(Touch(), where=set(), crew=Crew(any_of=NODES))
+        connect.assert_called_once()
 
     def test_a_trace_that_cannot_be_written_fails_nothing(self) -> None:
         blocked = self.folder / "file"

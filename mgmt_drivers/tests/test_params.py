@@ -164,6 +164,11 @@ class ParamsTest(unittest.TestCase):
             with self.subTest(params):
                 self.assertIn(message, self.faults(**params)[0])
 
+    def test_files_of_another_encoding(self) -> None:
+        self.write("htpasswd", "# Büro\n".encode("latin-1"))
+        faults = self.faults(htpasswd_path="htpasswd")
+        self.assertIn("htpasswd_path: is not text in UTF-8", faults[0])
+
     def test_secrets_are_not_shown(self) -> None:
         proxy = {"http_proxy": "http://me:hidden@proxy:3128"}
         shown = repr(self.read(ssh_password="hidden too", proxy=proxy))

@@ -26,6 +26,7 @@ class MissNoMaster(Check[Cluster]):
         if missed:
             raise Unreached(
                 f"the new master is in the cluster, but the load balancers of these masters do not "
-                f"know it yet, for SSH does not reach them: {missed}. Retry the operation when "
-                "they answer; if one has to be healed itself, end this operation (fail) first"
+                f"know it yet, for SSH does not reach them: {missed}. The log has the cause. Retry "
+                "the operation when they answer; if one has to be healed itself, end this "
+                "operation (fail) first"
             )

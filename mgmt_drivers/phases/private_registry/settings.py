@@ -29,7 +29,8 @@ def _contents(params: PrivateRegistryParams) -> list[tuple[str, Secret]]:
     if params.htpasswd:
         sources["htpasswd"] = params.htpasswd
     return [
-        (f"{CONFIG_FOLDER}/{name}", Secret(path.read_text())) for name, path in sources.items()
+        (f"{CONFIG_FOLDER}/{name}", Secret(path.read_bytes().decode()))
+        for name, path in sources.items()
     ]
 
 
