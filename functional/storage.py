@@ -111,9 +111,9 @@ class StorageScenario(ClusterScenario):
         self.assert_failed(failed, f"{bound} is Released, claim: default/{claim}, pods: none")
         self.master.run(f"{KUBECTL} delete persistentvolume {bound}")
         self.master.run(f"{KUBECTL} apply -f - <<'END'\n{_THEIRS}END")
-        theirs = self.cluster.volumes()["theirs"]
+        _, theirs = self.cluster.volumes()["theirs"]
         self.assert_completed(vnf.retry(failed))
-        self.assertEqual(theirs, self.cluster.volumes()["theirs"])
+        self.assertEqual(theirs, self.cluster.volumes()["theirs"][1])
         self.master.run(f"{KUBECTL} delete persistentvolume theirs")
         self.all_available()
 
