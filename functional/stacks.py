@@ -48,31 +48,6 @@ def await_end(connection: Connection, vnf_id: str) -> None:
     )
 
 
-def delete_server(connection: Connection, vnf_id: str, at: str) -> None:
-    """Delete a server of a VNF without Heat's knowledge, and wait until it is gone."""
-    found = server_addresses(connection, vnf_id)
-    server = next(server for server, address in found.items() if address == at)
-    with step(f"delete server {server}"):
-        connection.compute.delete_server(server)
-        wait.until(
-            lambda: connection.compute.find_server(server), lambda seen: seen is None, 60, "its end"
-        )
-
-
-def update_again(connection: Connection, vnf_id: str) -> None:
-    """Let Heat make what it could not: ``openstack stack update --existing``."""
-    name = f"vnflcm_{vnf_id}"
-    stack = connection.orchestration.get_stack(name)
-    with step(f"update stack {name} again"):
-        connection.orchestration.patch(f"/stacks/{stack.name}/{stack.id}", json={})
-        wait.until(
-            lambda: connection.orchestration.get_stack(stack.id).status,
-            lambda status: status == "UPDATE_COMPLETE",
-            180,
-            f"stack {name}",
-        )
-
-
 def of_type(connection: Connection, vnf_id: str, kind: str) -> list[dict[str, Any]]:
     """Attributes of all resources of a type in a VNF's stacks."""
     return [

@@ -6,7 +6,7 @@ from functional.test_kubernetes_affinity import ASPECT, AffinityScenario
 
 
 class HealInAFullCloud(AffinityScenario):
-    """It fails with the reason, until there is a host; the VNF can be terminated."""
+    """It fails with the reason, as often as it is tried; the VNF can be terminated."""
 
     def test_heal_in_a_full_cloud(self) -> None:
         self.images = shared.registry()
@@ -14,18 +14,13 @@ class HealInAFullCloud(AffinityScenario):
         self.assert_completed(vnf.instantiate(self.request("podaffinity", self.images)))
         self.assert_completed(vnf.scale("SCALE_OUT", ASPECT, 2))
         self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=4)
-        vnfc, machine = self.vnfcs(vnf, WORKER)[0]
+        vnfc, _ = self.vnfcs(vnf, WORKER)[0]
 
         failed = vnf.heal({"vnfcInstanceId": [vnfc]})
         self.assert_failed(failed, "Heat could not make workerNode", "stack failures list")
         self.assert_failed(vnf.retry(failed), "Heat could not make workerNode")
         reasons = stacks.failures(self.cloud, vnf.id)
         self.assertIn("No valid host was found", str(reasons))
-
-        # The node has left the cluster: its machine may go before its time.
-        stacks.delete_server(self.cloud, vnf.id, machine.address)
-        stacks.update_again(self.cloud, vnf.id)
-        self.assert_completed(vnf.retry(failed))
-        self.assertEqual(7, len(self.cluster.nodes()))
+        self.tacker.fail_vnf_instance(failed["id"])
         self.assert_completed(vnf.terminate())
         stacks.await_end(self.cloud, vnf.id)
