@@ -215,9 +215,10 @@ def _node(vnfc: Vnfc, found: Contents) -> Node:
     """A VNFC's machine: in a stack with one server that one, whatever Tacker has noted.
 
     Heat may have replaced it in an operation that failed later; and the ports of one that
-    Nova has lost are nobody's.
+    Nova has lost are nobody's, like the virtual IP's, which may lie in the same stack.
     """
     alone = len(found.servers) == 1
     server_id = found.servers[0] if alone else vnfc.server_id
-    own = {a.name: a.ip for a in found.addresses if alone or a.server_id == server_id}
+    bound = [a for a in found.addresses if a.server_id == server_id]
+    own = {a.name: a.ip for a in bound or (found.addresses if alone else ())}
     return Node(vnfc.id, vnfc.vdu_id, server_id, own, found.placements.get(server_id))

@@ -113,6 +113,13 @@ class InventoryTest(unittest.TestCase):
             with self.assertRaisesRegex(InventoryError, words):
                 inventory.read(both, Some())
 
+    def test_the_virtual_ip_in_a_machines_stack_is_not_its_own(self) -> None:
+        vnfc = request.Vnfc("vnfc-1", "storage", "server-1", "")
+        for holder, wanted in (("server-1", {"CP"}), ("", {"CP", "VIP"})):  # bound, and lost
+            addresses = [Address("VIP", "192.0.2.9", ""), Address("CP", "192.0.2.1", holder)]
+            node = inventory._node(vnfc, Contents(addresses, servers=["server-1"]))
+            self.assertEqual(wanted, set(node.addresses))
+
     def test_what_heat_shows_of_a_stack_that_it_deleted(self) -> None:
         heat = inventory.Heat(mock.Mock())
         heat._heat = mock.Mock()
