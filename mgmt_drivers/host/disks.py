@@ -84,7 +84,7 @@ def _check_blank(host: Host, device: str) -> None:
     if left:
         raise NotBlank(
             f"{device} holds a damaged {left[0]}: only a blank volume is formatted. Repair it "
-            f"(fsck), attach another, or empty it (wipefs)"
+            "(fsck), attach another, or empty it (wipefs)"
         )
 
 

@@ -10,6 +10,7 @@ from mgmt_drivers.kube import etcd, kubectl
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.phases.phase import Check
 
+_REFUSED = "the master cannot be healed now, nothing was changed"
 _COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 
@@ -43,15 +44,15 @@ class CheckQuorum(Check[Cluster]):
             raise _indispensable(f"the API does not answer: {error.tail}") from error
         if not is_any_whole:
             raise Indispensable(
-                "the master cannot be healed now, nothing was changed: on none of the masters that "
-                f"stay ({', '.join(names)}) all of {', '.join(sorted(_COMPONENTS))} are ready"
+                f"{_REFUSED}: on none of the masters that stay ({', '.join(names)}) all of "
+                f"{', '.join(sorted(_COMPONENTS))} are ready"
             )
 
 
 def _indispensable(reason: str) -> Indispensable:
     return Indispensable(
-        f"the master cannot be healed now, nothing was changed: {reason}. To "
-        "have a new cluster instead, heal the whole VNF (a request without vnfcInstanceId)"
+        f"{_REFUSED}: {reason}. To have a new cluster instead, heal the whole VNF (a request "
+        "without vnfcInstanceId)"
     )
 
 
