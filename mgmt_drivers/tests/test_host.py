@@ -42,7 +42,7 @@ class FilesTest(HostTest):
             path = Path(folder) / "x"
             files.write(self.host, str(path), "hello")
             command = self.session.ran[-1][1:]
-            for came, wanted in (("hel", None), ("hello", "hello"), ("", "hello")):
+            for came, wanted in (("he", None), ("hello", "hello"), ("", "hello")):
                 subprocess.run(command, input=came, text=True, check=False)
                 self.assertEqual(wanted, path.read_text() if path.exists() else None)
                 self.assertEqual([path] if wanted else [], list(Path(folder).iterdir()))
