@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import busy
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.ssh.session import Result
 
@@ -29,6 +30,7 @@ _ETCDCTL = (
 )
 _LOCAL = "https://127.0.0.1:2379"
 _NO_LEADER = "etcdserver: no leader"
+_NO_MEMBER = "etcdserver: member not found"
 _FEWEST_VOTERS = 2  # that work
 _DATA = "/var/lib/etcd"  # the same path in the container and on its machine
 _SNAPSHOT = f"{STATE_FOLDER}/etcd-snapshot.db"
@@ -183,7 +185,14 @@ def move_leader(host: Host, cluster: Cluster, found: Census, leaving: Collection
 
 
 def remove(host: Host, cluster: Cluster, member: Member) -> None:
-    _check(_run(host, cluster, _LOCAL, "member", "remove", f"{member.id:x}"))
+    """Take a member out; one that is gone is fine."""
+
+    def request() -> None:
+        seen = _run(host, cluster, _LOCAL, "member", "remove", f"{member.id:x}")
+        if _NO_MEMBER not in seen.stderr:
+            _check(seen)
+
+    busy.outlast(request)
 
 
 def snapshot(host: Host, cluster: Cluster) -> str:

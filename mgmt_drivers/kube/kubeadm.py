@@ -15,7 +15,7 @@ import yaml
 
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import kubectl, pod_network
+from mgmt_drivers.kube import busy, kubectl, pod_network
 from mgmt_drivers.kube.cluster import API_PORT, Cluster, Invitation, NotAMember
 from mgmt_drivers.kube.registries import KUBELET_LOGINS
 from mgmt_drivers.secret import Secret
@@ -115,7 +115,7 @@ def invite(host: Host, cluster: Cluster) -> Invitation:
     create = ("kubeadm", "token", "create", "--print-join-command")
     command = host.sudo(*create, "--config", "/dev/stdin", stdin=config)
     upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
-    host.sudo(*upload, "--config", "/dev/stdin", stdin=config)
+    busy.outlast(lambda: host.sudo(*upload, "--config", "/dev/stdin", stdin=config))
     return Invitation(token, certificate_key, tuple(_CA_HASH.findall(command)))
 
 

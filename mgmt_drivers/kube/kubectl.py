@@ -1,19 +1,18 @@
-"""kubectl on a master, with the administrator's rights."""
+"""kubectl on a master, with the administrator's rights; outlasts an API that is busy."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from mgmt_drivers.errors import CommandFailed
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import busy
+from mgmt_drivers.ssh.session import Stdin
 
 # The machine's own apiserver, not the virtual IP, which may sit on a machine that fails.
 _OWN = "https://127.0.0.1:6443"
 _AT = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--tls-server-name", "kubernetes")
 _KUBECTL = (*_AT, "--server", _OWN)
 _LIMIT = 120.0  # seconds
-# What the API's answers come to while an apiserver starts, or etcd elects a leader.
-BUSY = (CommandFailed,)
 _CLOSED = "tacker-mgmt-drivers/closed"  # annotation of the nodes that we closed
 # Seconds after its own time to end: whoever then holds a pod, its node goes all the same.
 _OVERDUE = 30
@@ -21,8 +20,7 @@ _OVERDUE = 30
 
 def get(host: Host, *words: str) -> dict[str, Any]:
     """The object or list that ``kubectl get`` shows."""
-    shown = host.sudo(*_KUBECTL, "get", *words, "--output", "json", timeout=_LIMIT)
-    found: dict[str, Any] = json.loads(shown)
+    found: dict[str, Any] = json.loads(_run(host, "get", *words, "--output", "json"))
     return found
 
 
@@ -36,7 +34,7 @@ def unreadiness(host: Host, url: str = _OWN) -> str:
 
 
 def apply(host: Host, manifest: str) -> None:
-    host.sudo(*_KUBECTL, "apply", "--filename", "-", stdin=manifest, timeout=_LIMIT)
+    _run(host, "apply", "--filename", "-", stdin=manifest)
 
 
 def nodes(host: Host) -> dict[str, dict[str, Any]]:
@@ -47,7 +45,7 @@ def nodes(host: Host) -> dict[str, dict[str, Any]]:
 def delete(host: Host, kind: str, name: str, namespace: str | None = None) -> None:
     """Delete an object; one that is gone is fine."""
     where = ("--namespace", namespace) if namespace else ()
-    host.sudo(*_KUBECTL, "delete", kind, name, *where, "--ignore-not-found", timeout=_LIMIT)
+    _run(host, "delete", kind, name, *where, "--ignore-not-found")
 
 
 def close(host: Host, node: str) -> None:
@@ -69,7 +67,7 @@ def _patch(
     host: Host, node: str, annotations: Mapping[str, str | None], unschedulable: bool | None
 ) -> None:
     body = {"metadata": {"annotations": annotations}, "spec": {"unschedulable": unschedulable}}
-    host.sudo(*_KUBECTL, "patch", "node", node, "--type", "merge", "--patch", json.dumps(body))
+    _run(host, "patch", "node", node, "--type", "merge", "--patch", json.dumps(body))
 
 
 def drain(host: Host, node: str, seconds: int) -> None:
@@ -78,7 +76,7 @@ def drain(host: Host, node: str, seconds: int) -> None:
     A pod that is evicted and does not end, such as one with a finalizer, is given up.
 
     :param seconds: after which it is given up
-    :raises CommandFailed: with the API's words on what cannot be evicted
+    :raises CommandFailed: with the API's words on what cannot be evicted, or an API that is busy
     """
     options = (
         "--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={seconds}s",
@@ -89,13 +87,17 @@ def drain(host: Host, node: str, seconds: int) -> None:
 
 def label(host: Host, node: str, labels: Mapping[str, str]) -> None:
     words = [f"{key}={value}" for key, value in labels.items()]
-    host.sudo(*_KUBECTL, "label", "node", node, "--overwrite", *words)
+    _run(host, "label", "node", node, "--overwrite", *words)
 
 
 def taint(host: Host, node: str, taint: Mapping[str, str]) -> None:
     """Put a taint, as the API shows it, on a node."""
     words = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
-    host.sudo(*_KUBECTL, "taint", "node", node, "--overwrite", words)
+    _run(host, "taint", "node", node, "--overwrite", words)
+
+
+def _run(host: Host, *words: str, stdin: Stdin = None) -> str:
+    return busy.outlast(lambda: host.sudo(*_KUBECTL, *words, stdin=stdin, timeout=_LIMIT))
 
 
 def state_of(node: Mapping[str, Any] | None) -> str:

@@ -67,7 +67,7 @@ def ensure(host: Host, account: ServiceAccount) -> tuple[Secret, str]:
         return Secret(_decoded(data["token"])), _decoded(data["ca.crt"])
 
     what = f"the token of service account {_NAMESPACE}/{account.name}"
-    return wait.until(issued, _LIMIT, what, kubectl.BUSY)
+    return wait.until(issued, _LIMIT, what)
 
 
 def _decoded(text: str) -> str:

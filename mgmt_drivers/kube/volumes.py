@@ -80,7 +80,7 @@ def register(host: Host, expected: Iterable[Volume]) -> None:
         if lacking:
             raise wait.NotYet(str(lacking))
 
-    wait.until(good, _LIMIT, "PersistentVolumes to be available", kubectl.BUSY)
+    wait.until(good, _LIMIT, "PersistentVolumes to be available")
 
 
 def check_server(host: Host, own: Collection[str], addresses: Collection[str]) -> None:

@@ -7,7 +7,6 @@ from typing import TypeVar
 from mgmt_drivers.errors import WaitTimeout
 
 T = TypeVar("T")
-Errors = tuple[type[Exception], ...]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0  # seconds
 
@@ -16,23 +15,19 @@ class NotYet(Exception):
     """Raised by a condition that does not hold yet; its text says what was seen."""
 
 
-def until(
-    condition: Callable[[], T], timeout: float, what: str, passing: Errors = ()
-) -> T:
+def until(condition: Callable[[], T], timeout: float, what: str) -> T:
     """Call ``condition`` until it no longer raises NotYet; returns its value.
 
     :param timeout: seconds after which it is not called again
     :param what: what is waited for, for the error
-    :param passing: errors that say no more than NotYet, such as those of an API that is busy
     :raises WaitTimeout: with ``what`` and the last NotYet
     """
-    expected: Errors = (NotYet, *passing)
     deadline = time.monotonic() + timeout
     pause = _FIRST_PAUSE
     while True:
         try:
             return condition()
-        except expected as seen:
+        except NotYet as seen:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise WaitTimeout(f"{what}: not within {timeout:g} s; last seen: {seen}") from seen

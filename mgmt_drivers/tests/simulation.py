@@ -73,6 +73,8 @@ class World:
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)  # PersistentVolumes
     claimed: bool = False
     tokens: set[str] = field(default_factory=set)
+    # Requests that etcd has left without an answer, each once; None when it answers all.
+    unanswered: set[tuple[str, ...]] | None = None
 
     def add(self, node: Node) -> Machine:
         machine = self.machines[node.server_id] = Machine(node)
@@ -128,6 +130,8 @@ class SimulatedSession:
         if self.broken or not self.machine.alive:
             raise ConnectionFailed(f"{self.machine.address}: connection lost")
         result = self._answer(list(argv), fed(stdin))
+        if self._is_left_unanswered(argv):
+            result = Result(1, stderr="Error from server: etcdserver: request timed out")
         self.after(self, argv)
         if check and not result.ok:
             raise CommandFailed(" ".join(argv), result.status, result.stderr)
@@ -135,6 +139,17 @@ class SimulatedSession:
 
     def close(self) -> None:
         self.broken = True
+
+    def _is_left_unanswered(self, argv: Sequence[str]) -> bool:
+        """Done, and yet not answered: the worst that an election does to a request."""
+        asks = argv[0] == "kubectl" and "/readyz" not in argv
+        if self.world.unanswered is None or not (asks or {"remove", "upload-certs"} & {*argv}):
+            return False
+        asked = (self.machine.address, *argv[-8:])  # what is before differs each time
+        if asked in self.world.unanswered:
+            return False
+        self.world.unanswered.add(asked)
+        return True
 
     def _answer(self, argv: list[str], stdin: bytes) -> Result:
         program = argv[0].replace("-", "_").replace(".", "_")
@@ -280,6 +295,8 @@ class SimulatedSession:
             return Result(0 if len(alive) == len(members) else 1, json.dumps(status))
         if words[1:3] == ["member", "remove"]:
             self.world.members = [m for m in members if f"{m['ID']:x}" != words[3]]
+            if len(self.world.members) == len(members):
+                return Result(1, stderr="Error: etcdserver: member not found")
             return _OK
         if words[1] == "snapshot":
             self.machine.files[words[3]] = (b"all", "644")
@@ -343,8 +360,8 @@ class SimulatedSession:
     def _applied(self, stdin: bytes) -> None:
         for document in yaml.safe_load_all(stdin):
             for item in document.get("items", ()):
-                assert item["metadata"]["name"] not in self.world.volumes, "its server is immutable"
-                self.world.volumes[item["metadata"]["name"]] = item
+                known = self.world.volumes.setdefault(item["metadata"]["name"], item)
+                assert known == item, "its server is immutable"
 
     def _kubectl_get(self, words: list[str]) -> Result:
         world = self.world
@@ -405,5 +422,7 @@ class SimulatedSession:
         key, _, rest = words[3].partition("=")
         value, _, effect = rest.rpartition(":")
         taints = self.world.nodes[words[1]]["spec"]["taints"]
-        taints.append({"key": key, "value": value, "effect": effect})
+        taint = {"key": key, "value": value, "effect": effect}
+        if taint not in taints:
+            taints.append(taint)
         return _OK

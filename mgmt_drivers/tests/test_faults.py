@@ -150,6 +150,21 @@ class FaultsTest(SimulatedClusterTest):
 
             self.assertGreater(self.all_faults(story), 10)
 
+    def test_an_election_is_outlasted(self) -> None:
+        """No request to the API or to etcd needs a retry by hand where the first got no answer."""
+        self.build()
+        self.world.unanswered = set()
+        whole = self.surroundings()
+        for address in (WORKERS[0], MASTERS[0], STORAGE):
+            target = self.machine(address).node
+            heal = self.request(target.vnfc_id)
+            kubernetes.heal_start(heal, whole, self.marks, self.save_marks)
+            self.replaced(target)
+            kubernetes.heal_end(self.request(target.vnfc_id), whole, self.marks)
+            self.assert_whole(3, 2)
+        verbs = {"get", "patch", "drain", "delete", "apply", "remove", "upload-certs"}
+        self.assertEqual(set(), verbs - {word for asked in self.world.unanswered for word in asked})
+
     def test_scale_out_of_nothing(self) -> None:
         """Tacker has looked before Heat began."""
         self.build()

@@ -27,4 +27,4 @@ class AwaitNodes(Phase[Cluster]):
                 seen = (f"{name}: {kubectl.state_of(nodes.get(name))}" for name in lacking)
                 raise wait.NotYet("; ".join(seen))
 
-        wait.until(ready, _LIMIT, "readiness of all nodes", kubectl.BUSY)
+        wait.until(ready, _LIMIT, "readiness of all nodes")

@@ -64,7 +64,7 @@ def _evacuate(host: Host, name: str) -> None:
             LOG.warning("node %s died while it was evacuated; going on without", name)
 
     try:
-        wait.until(attempt, _LIMIT, f"evacuation of node {name}", kubectl.BUSY)
+        wait.until(attempt, _LIMIT, f"evacuation of node {name}")
     except WaitTimeout as error:
         advice = "See why its pods do not end"
         if "disruption budget" in str(error):

@@ -30,7 +30,10 @@ class ProveControlPlane(Phase[Cluster]):
         own = context.name(host.node)
 
         def votes() -> None:
-            found = etcd.census(host, context)
+            try:
+                found = etcd.census(host, context)
+            except etcd.EtcdUnreadable as error:
+                raise wait.NotYet(str(error)) from error
             voters = {m.name: m for m in found.members if m.is_voter}
             if own not in voters:
                 raise wait.NotYet(f"voters are: {', '.join(voters) or 'none'}")
@@ -40,5 +43,4 @@ class ProveControlPlane(Phase[Cluster]):
             if sick:
                 LOG.warning("members of etcd that are not healthy: %s", ", ".join(sick))
 
-        what = f"{own} to be a healthy voter of etcd"
-        wait.until(votes, _LIMIT, what, (etcd.EtcdUnreadable,))
+        wait.until(votes, _LIMIT, f"{own} to be a healthy voter of etcd")

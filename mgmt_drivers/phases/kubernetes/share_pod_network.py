@@ -31,5 +31,5 @@ class SharePodNetwork(Phase[Cluster]):
 
         network = context.params.pod_cidr
         what = f"shares of the pods' network {network} (master_node.pod_cidr) for every node"
-        shares = wait.until(given, _LIMIT, what, kubectl.BUSY)
+        shares = wait.until(given, _LIMIT, what)
         context.pod_network = PodNetworkFacts(shares, token, ca)

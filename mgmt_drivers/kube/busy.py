@@ -1,0 +1,40 @@
+"""Refusals of the Kubernetes API and of etcd that pass by themselves."""
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError
+from mgmt_drivers.ssh import wait
+
+T = TypeVar("T")
+
+_LIMIT = 120.0  # seconds
+# While etcd elects a leader or a member comes or goes (its api/v3rpc/rpctypes), while an
+# apiserver starts or sheds load (reasons of the API's Status), and what clients make of both.
+_PASSING = re.compile("|".join((
+    r"etcdserver: (request timed out|leader changed|no leader|not leader|too many requests"
+    r"|unhealthy cluster|re-configuration failed due to not enough started members)",
+    r"Error from server \((ServiceUnavailable|ServerTimeout|Timeout|TooManyRequests)\)",
+    r"was refused|connection refused|connection reset by peer|client connection lost",
+    r"context deadline exceeded|TLS handshake timeout|i/o timeout|unexpected EOF",
+)))
+
+
+def outlast(request: Callable[[], T]) -> T:
+    """Make a request that may be made twice, again as long as it is refused for now.
+
+    :raises WaitTimeout: with the last refusal
+    """
+
+    def attempt() -> T:
+        try:
+            return request()
+        except ConnectionFailed:  # SSH's own: another request would not get through either
+            raise
+        except MgmtDriverError as error:
+            if _PASSING.search(str(error)):
+                raise wait.NotYet(str(error)) from error
+            raise
+
+    return wait.until(attempt, _LIMIT, "an answer of the control plane")
