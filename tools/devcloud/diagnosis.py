@@ -1,4 +1,4 @@
-"""Gathers what explains a failure: journals of the services and the drivers' traces."""
+"""Gathers what explains a failure: journals, the drivers' traces, the servers' consoles."""
 
 import io
 import tarfile
@@ -9,21 +9,28 @@ import docker
 
 from tools.devcloud import engine
 from tools.devcloud.cloud import find_controller
+from tools.devcloud.compute import servers
 from tools.devcloud.controller import services
 from tools.devcloud.identity import Identity
 
 _TRACES = "/var/log/tacker/mgmt_drivers"
+_CONSOLES = "/var/log/devcloud/consoles"  # of servers that were deleted
 
 
 def collect(identity: Identity, folder: Path) -> None:
-    """Write the services' journals and the drivers' traces to ``folder``."""
+    """Write journals of the services, traces of the drivers and consoles to ``folder``."""
     client = engine.connect()
     controller = find_controller(client, identity)
     if controller is None:
         return
     for service in (*(s.name for s in services.ALL), *services.FROM_DEBIAN):
         _journal(controller, folder / f"{service}.log", f"--unit={service}")
-    _traces(controller, folder)
+    _copy(controller, _TRACES, folder)
+    _copy(controller, _CONSOLES, folder)
+    consoles = folder / Path(_CONSOLES).name
+    consoles.mkdir(exist_ok=True)
+    for name, text in servers.consoles(client, identity.name).items():
+        (consoles / name).write_bytes(text)
 
 
 def traces(identity: Identity, folder: Path) -> Path:
@@ -31,7 +38,7 @@ def traces(identity: Identity, folder: Path) -> Path:
     controller = find_controller(engine.connect(), identity)
     if controller is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        _traces(controller, folder)
+        _copy(controller, _TRACES, folder)
     return folder / Path(_TRACES).name
 
 
@@ -42,9 +49,10 @@ def _journal(container: Any, path: Path, *options: str) -> None:
         path.write_text(f"no journal: {error}\n")
 
 
-def _traces(controller: Any, folder: Path) -> None:
+def _copy(controller: Any, source: str, folder: Path) -> None:
+    """Copy a folder of the controller, if it is there, into one of this machine."""
     try:
-        chunks, _ = controller.get_archive(_TRACES)
+        chunks, _ = controller.get_archive(source)
     except docker.errors.NotFound:
         return
     with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:

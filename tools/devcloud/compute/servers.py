@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import docker
@@ -21,6 +22,7 @@ from tools.devcloud.settings import Settings
 
 SERVER_LABEL = "devcloud.server"  # the server's id
 _FACTS_LABEL = "devcloud.facts"  # JSON of what Nova would know of it
+_CONSOLE_LINES = 2000
 # Folders that need a real file system below them, not Docker's layers.
 _CONTAINER = {
     "disks": ("/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/etcd")
@@ -52,7 +54,7 @@ class ServerRequest:
 
 
 class Servers:
-    """The cloud's servers, found by their id."""
+    """The cloud's servers, found by their id; the consoles of those deleted are kept."""
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class Servers:
         volumes: Volumes,
         groups: Table,
         placements: Table,
+        consoles: Path,
     ) -> None:
         self._client = client
         self._settings = settings
@@ -69,6 +72,7 @@ class Servers:
         self._volumes = volumes
         self._groups = groups
         self._placements = placements
+        self._consoles = consoles
 
     def create(self, request: ServerRequest) -> str:
         """Start a server and return its id."""
@@ -223,6 +227,9 @@ class Servers:
         ports = _facts(container)["ports"] if container else ()
         if container:
             with contextlib.suppress(docker.errors.NotFound):
+                name, text = _console(container)
+                self._consoles.mkdir(parents=True, exist_ok=True)
+                (self._consoles / name).write_bytes(text)
                 container.remove(force=True, v=True)
         self._release(server_id, ports)
 
@@ -243,9 +250,22 @@ def hostname_of(server_name: str) -> str:
 
 def describe_all(client: docker.DockerClient, cloud: str) -> list[dict[str, str]]:
     """Every server of a cloud as seen from the host, for people to read."""
+    return [_describe(container) for container in _servers_of(client, cloud)]
+
+
+def consoles(client: docker.DockerClient, cloud: str) -> dict[str, bytes]:
+    """What the servers of a cloud have printed as they booted, by the names of files for it."""
+    return dict(map(_console, _servers_of(client, cloud)))
+
+
+def _servers_of(client: docker.DockerClient, cloud: str) -> Any:
     label = [f"{LABEL}={cloud}", SERVER_LABEL]
-    found = client.containers.list(all=True, filters={"label": label})
-    return [_describe(container) for container in found]
+    return client.containers.list(all=True, filters={"label": label})
+
+
+def _console(container: Any) -> tuple[str, bytes]:
+    name = f"{hostname_of(_facts(container)['name'])}-{container.labels[SERVER_LABEL][:8]}.log"
+    return name, container.logs(tail=_CONSOLE_LINES, timestamps=True)
 
 
 def _describe(container: Any) -> dict[str, str]:

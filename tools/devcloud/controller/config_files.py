@@ -152,7 +152,7 @@ def _tacker(settings: Settings) -> Sections:
         "key_manager": {"api_class": "tacker.keymgr.barbican_key_manager.BarbicanKeyManager"},
         # Both shorter than by default, for scenarios wait for them; but several emulated
         # machines that boot at once take nearly as long as the first.
-        "mgmt_drivers": {"ssh_timeout": "120"},
+        "mgmt_drivers": {"ssh_timeout": "180"},
         "vnf_lcm": {"operation_timeout": "5"},
         "vim_keys": {"use_barbican": "false", "openstack": "/etc/tacker/vim/fernet_keys"},
         "vnf_package": {"vnf_package_csar_path": "/var/lib/tacker/vnfpackages"},

@@ -20,6 +20,7 @@ from tools.devcloud.compute.volumes import Volumes
 from tools.devcloud.settings import Settings
 
 _STATE = Path("/var/lib/devcloud")
+_CONSOLES = Path("/var/log/devcloud/consoles")
 
 
 @functools.cache
@@ -46,7 +47,9 @@ def _volumes() -> Volumes:
 def _servers() -> Servers:
     placements = Table(_STATE / "placements.json")
     client = docker.from_env(timeout=300)
-    return Servers(client, _settings(), _ports(), _volumes(), _groups(), placements)
+    return Servers(
+        client, _settings(), _ports(), _volumes(), _groups(), placements, _CONSOLES
+    )
 
 
 def _string(**options: Any) -> properties.Schema:

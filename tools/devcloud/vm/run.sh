@@ -12,7 +12,7 @@ mkdir -p /dev/net /disk
 [ -e /dev/net/tun ] || mknod /dev/net/tun c 10 200
 [ -e /dev/kvm ] || mknod /dev/kvm c 10 232 2>/dev/null || true
 
-append="root=/dev/vda rw console=ttyS0 net.ifnames=0 quiet devcloud.hostname=$DEVCLOUD_HOSTNAME"
+append="root=/dev/vda rw console=ttyS0 net.ifnames=0 devcloud.hostname=$DEVCLOUD_HOSTNAME"
 for server in $DEVCLOUD_NAMESERVERS; do
     append="$append devcloud.nameserver=$server"
 done
