@@ -38,7 +38,7 @@ def hooks(package: Package) -> Iterator[Fault]:
             if hook in _ROLLBACK_HOOKS and hook not in _declared(package):
                 text = "unknown to SOL001: declare it in the node type's interface, empty"
                 yield Fault(flavour.file, place, text)
-            if driver is not None and driver not in mapping(vnf, "artifacts"):
+            if driver is not None and str(driver) not in mapping(vnf, "artifacts"):
                 yield Fault(flavour.file, place, f"{driver} is not among the node's artifacts")
 
 

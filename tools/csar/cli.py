@@ -17,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command == "build":
             return _build(arguments)
         return _verify(arguments.packages, _overlays(arguments))
-    except CsarError as error:
+    except (CsarError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 
@@ -47,6 +47,8 @@ def _verify(packages: Sequence[str], overlays: Sequence[Path]) -> int:
 
 def _faults(package: str, overlays: Sequence[Path]) -> list[Fault]:
     if Path(package).is_file():
+        if overlays:
+            raise CsarError(f"{package} is a CSAR: an overlay can be laid over a folder only")
         with contents.of_csar(Path(package)) as files:
             return verify.csar_faults(files, drivers.registered())
     assembled = build.assemble(build.folder_of(package), overlays=overlays)

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,7 +51,17 @@ def of_csar(csar: Path) -> Iterator[Contents]:
         raise CsarError(f"{csar}: cannot be read as a zip ({error}); build it again") from error
     with archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
+        _check_members(csar, archive)
         yield {name: zipfile.Path(archive, name) for name in names}
+
+
+def _check_members(csar: Path, archive: zipfile.ZipFile) -> None:
+    try:
+        damaged = archive.testzip()
+    except (zlib.error, NotImplementedError, RuntimeError) as error:
+        raise CsarError(f"{csar}: cannot be read as a zip ({error}); build it again") from error
+    if damaged:
+        raise CsarError(f"{csar}: {damaged} is damaged; build it again")
 
 
 def sha256(source: Source) -> str:

@@ -30,7 +30,9 @@ def of_package(folder: Path) -> Contents:
     variant = own.pop(VARIANT, None)
     if variant is None:
         return own
-    wanted = yaml.safe_load(variant.read_bytes())
+    wanted = _loaded(folder / VARIANT, variant)
+    if not isinstance(wanted, dict) or not isinstance(wanted.get("base"), str):
+        raise CsarError(f"{folder / VARIANT}: must name a package's folder as base")
     base = of_package(folder / wanted["base"])
     unwanted = tuple(wanted.get("without", ()))
     for path in unwanted:
@@ -62,8 +64,15 @@ def _laid(base: Contents, additions: Contents) -> Contents:
 def _merged(name: str, base: Source, addition: Source) -> InMemory:
     if not name.endswith(_YAML):
         raise CsarError(f"{addition}: the package has {name} already, and only YAML can be merged")
-    both = merge(yaml.safe_load(base.read_bytes()), yaml.safe_load(addition.read_bytes()))
+    both = merge(_loaded(base, base), _loaded(addition, addition))
     return InMemory(name, yaml.safe_dump(both, sort_keys=False, allow_unicode=True).encode())
+
+
+def _loaded(name: object, source: Source) -> Any:
+    try:
+        return yaml.safe_load(source.read_bytes())
+    except yaml.YAMLError as error:
+        raise CsarError(f"{name}: no YAML: {error}") from error
 
 
 def merge(base: Any, addition: Any) -> Any:

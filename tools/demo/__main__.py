@@ -17,7 +17,8 @@ from tools.devcloud.cloud import Cloud
 from tools.devcloud.diagnosis import traces
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
-from tools.devcloud.progress import Progress, complain
+from tools.devcloud.progress import Progress
+from tools.devcloud.told import told
 from tools.timeline.page import render
 from tools.timeline.runs import read
 
@@ -41,20 +42,17 @@ _KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
 
 
 def main() -> int:
+    return told(_demo)
+
+
+def _demo() -> int:
     progress = Progress()
     identity = Identity()
-    try:
-        settings = Cloud(identity, progress).up()
-        os.environ.update(openrc.variables(settings))
-        demo = Demo(progress)
-        demo.deploy()
-        demo.show(identity)
-    except CloudError as error:
-        complain(str(error))
-        return 1
-    except KeyboardInterrupt:
-        complain("interrupted; the same command again continues where this one stopped")
-        return 130
+    settings = Cloud(identity, progress).up()
+    os.environ.update(openrc.variables(settings))
+    demo = Demo(progress)
+    demo.deploy()
+    demo.show(identity)
     return 0
 
 

@@ -12,13 +12,14 @@ from typing import Any
 import docker
 
 from tools.devcloud import diagnosis, engine, openrc
-from tools.devcloud.cloud import Cloud, find_controller
+from tools.devcloud.cloud import Cloud, find_controller, read_settings
 from tools.devcloud.compute.servers import describe_all
 from tools.devcloud.controller import services
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
-from tools.devcloud.progress import Progress, complain
+from tools.devcloud.progress import Progress
 from tools.devcloud.settings import Settings
+from tools.devcloud.told import told
 
 _NODE_USER = "ubuntu"
 _NODE_PASSWORD = "ubuntu"  # noqa: S105 - public: that of the specifications' images
@@ -27,20 +28,7 @@ _NODE_PASSWORD = "ubuntu"  # noqa: S105 - public: that of the specifications' im
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
     options = _parser().parse_args(arguments)
-    try:
-        return int(options.run(Identity(), options))
-    except CloudError as error:
-        complain(str(error))
-        return 1
-    except docker.errors.DockerException as error:
-        complain(f"the Docker engine refuses: {error}; the same command again continues")
-        return 1
-    except PermissionError as error:
-        complain(f"{error}: the cloud is root's, first `sudo --preserve-env=HOME,PATH -s`")
-        return 1
-    except KeyboardInterrupt:
-        complain("interrupted; the same command again continues where this one stopped")
-        return 130
+    return told(lambda: int(options.run(Identity(), options)))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -92,7 +80,7 @@ def settings_of(identity: Identity) -> Settings:
     path = identity.state / "settings.json"
     if not path.exists():
         raise CloudError("this checkout has no cloud; `python3 -m tools.devcloud up` makes one")
-    return Settings.from_json(path.read_text())
+    return read_settings(path)
 
 
 def _controller(identity: Identity) -> tuple[docker.DockerClient, Any]:

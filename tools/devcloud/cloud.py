@@ -1,7 +1,6 @@
 """Brings the embedded cloud of a checkout up, and takes it down."""
 
 import contextlib
-import fcntl
 import hashlib
 import io
 import os
@@ -15,7 +14,8 @@ from typing import Any
 
 import docker
 
-from tools.devcloud import engine, images, limits, machine, networks
+from tools.devcloud import engine, images, limits, machine, networks, waiting
+from tools.devcloud.archives import one_file
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import LABEL, Identity
 from tools.devcloud.progress import Progress
@@ -43,13 +43,12 @@ class Cloud:
         checkout runs at a time.
         """
         with self._locked():
-            with engine.machine_lock():
+            with engine.machine_lock(self.progress):
                 limits.ensure(self.progress)
                 client = engine.ensure_running(self.progress)
                 images.ensure(client, self.identity, self.progress)
                 found = networks.ensure(client, self.identity)
             settings = self._settings(client, found)
-            # The controller first: one that is made anew begins with no container.
             self._ensure_controller(client, settings)
             self._ensure_mirror(client, settings.networks[0])
             self._install_drivers(client)
@@ -59,54 +58,66 @@ class Cloud:
     def down(self, everything: bool = False) -> None:
         """Remove the cloud's containers, networks, volumes and files.
 
-        With ``everything`` the caches too: images and the cache folder, except
-        what another checkout's cloud is using.
+        With ``everything`` the caches too, except images that another checkout's
+        cloud is using, and the cache folder where there is such a cloud.
         """
         with self._locked():
             try:
                 client = engine.connect()
             except CloudError:
-                if self.identity.state.joinpath("settings.json").exists():
-                    client = engine.ensure_running(self.progress)
-                else:
-                    self._remove_files(everything)
+                if not self.identity.state.joinpath("settings.json").exists():
+                    self._remove_files()
+                    if everything:
+                        self._remove_cache()
                     return
+                with engine.machine_lock(self.progress):
+                    client = engine.ensure_running(self.progress)
             self._remove_containers(client)
             networks.remove(client, self.identity)
-            if everything:
-                images.remove(client, self.progress)
-            with engine.machine_lock():
+            with engine.machine_lock(self.progress):
+                images.clear_leftovers(client)
+                if everything:
+                    images.remove(client, self.progress)
+                    if engine.clouds(client):
+                        self.progress.say(f"{self.identity.cache} stays: another cloud is up")
+                    else:
+                        self._remove_cache()
                 engine.stop_if_ours(client, self.progress)
-            self._remove_files(everything)
+            self._remove_files()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        self.identity.state.mkdir(parents=True, exist_ok=True)
-        with (self.identity.state / "lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self.progress.say("another devcloud command works on this cloud; waiting for it")
-                fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+        path = self.identity.state / "lock"
+        while True:
+            self.identity.state.mkdir(parents=True, exist_ok=True)
+            with path.open("w") as file:
+                waiting.lock(file, "another devcloud command works on this cloud", self.progress)
+                # A `down` that was waited for has taken the file away.
+                if path.exists() and path.samefile(f"/proc/self/fd/{file.fileno()}"):
+                    yield
+                    return
 
     def _remove_containers(self, client: docker.DockerClient) -> None:
+        # The controller first: whoever works in it makes and deletes others.
+        controller = find_controller(client, self.identity)
+        if controller:
+            _remove(controller)
         label = f"{LABEL}={self.identity.name}"
-        found = client.containers.list(all=True, filters={"label": label})
+        found = client.containers.list(all=True, filters={"label": label}, ignore_removed=True)
         if found:
             with self.progress.step(f"removing {len(found)} containers"):
-                # The controller first: nothing may make new ones meanwhile.
-                for container in sorted(found, key=lambda c: c.name != self.identity.controller):
-                    container.remove(force=True, v=True)
+                for container in found:
+                    _remove(container)
         for volume in client.volumes.list(filters={"label": label}):
             volume.remove(force=True)
 
-    def _remove_files(self, everything: bool) -> None:
-        shutil.rmtree(self.identity.state)
+    def _remove_files(self) -> None:
+        shutil.rmtree(self.identity.state, ignore_errors=True)
         with contextlib.suppress(OSError):  # another checkout's cloud has its files there
             self.identity.state.parent.rmdir()
-        if everything:
-            shutil.rmtree(self.identity.cache, ignore_errors=True)
+
+    def _remove_cache(self) -> None:
+        shutil.rmtree(self.identity.cache, ignore_errors=True)
 
     def _settings(
         self, client: docker.DockerClient, found: tuple[Network, ...]
@@ -114,7 +125,7 @@ class Cloud:
         """The settings this cloud was made with, or new ones for a new cloud."""
         path = self.identity.state / "settings.json"
         if path.exists():
-            settings = Settings.from_json(path.read_text())
+            settings = read_settings(path)
             if settings.networks == found:
                 return settings
             # The networks are new: whatever still runs is on none of them.
@@ -136,15 +147,12 @@ class Cloud:
         if container is not None and container.status == "running":
             return
         with self.progress.step("starting the controller"):
-            if container is not None:
-                # A container that was stopped has lost what lived in /run: a
-                # cloud is cheaper to make again than to trust in that state.
-                self._remove_containers(client)
+            # A new one knows of no server, and one that was stopped has lost what lived
+            # in /run: a cloud is cheaper to make again than to trust in that state.
+            self._remove_containers(client)
             for marker in (_BOOTSTRAPPED, _DRIVERS):
                 (self.identity.state / marker).unlink(missing_ok=True)
-            container_id = machine.create(client, self._controller(settings))
-            archive = _one_file(CONTAINER_PATH, settings.to_json())
-            client.containers.get(container_id).put_archive("/", archive)
+            machine.create(client, self._controller(settings))
 
     def _ensure_mirror(self, client: docker.DockerClient, network: Network) -> None:
         found = client.containers.list(all=True, filters={"name": f"^{self.identity.mirror}$"})
@@ -180,6 +188,7 @@ class Cloud:
                 f"{_engine_socket()}:/var/run/docker.sock",
             ),
             drop_capabilities=settings.drop_capabilities,
+            archive=one_file(CONTAINER_PATH, settings.to_json()),
         )
 
     def _bootstrap(self, client: docker.DockerClient) -> None:
@@ -244,6 +253,24 @@ def find_controller(client: docker.DockerClient, identity: Identity) -> Any:
         return None
 
 
+def read_settings(path: Path) -> Settings:
+    """Settings of a cloud.
+
+    :raises CloudError: when they were not written by this version
+    """
+    try:
+        return Settings.from_json(path.read_text())
+    except (ValueError, KeyError, TypeError) as error:
+        raise CloudError(
+            f"{path} is of another version; `python3 -m tools.devcloud down` makes way"
+        ) from error
+
+
+def _remove(container: Any) -> None:
+    with contextlib.suppress(docker.errors.NotFound):
+        container.remove(force=True, v=True)
+
+
 def _engine_socket() -> str:
     host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     if not host.startswith("unix://"):
@@ -252,19 +279,11 @@ def _engine_socket() -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    path.touch(mode=0o600)
-    path.write_text(text)
-
-
-def _one_file(path: Path, text: str) -> bytes:
-    """A tar archive of one file, readable by root only."""
-    data = text.encode()
-    entry = tarfile.TarInfo(str(path).lstrip("/"))
-    entry.size, entry.mode = len(data), 0o600
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        tar.addfile(entry, io.BytesIO(data))
-    return buffer.getvalue()
+    part = path.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    part.touch(mode=0o600)
+    part.write_text(text)
+    part.replace(path)
 
 
 def _driver_source(checkout: Path) -> tuple[bytes, str]:

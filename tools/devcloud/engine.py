@@ -1,7 +1,6 @@
 """The Docker engine on this machine: reached, started where nothing else does."""
 
 import contextlib
-import fcntl
 import os
 import shutil
 import signal
@@ -13,6 +12,7 @@ from pathlib import Path
 import docker
 from docker.errors import DockerException
 
+from tools.devcloud import waiting
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import LABEL
 from tools.devcloud.progress import Progress
@@ -25,11 +25,11 @@ _START_LIMIT = 60.0  # seconds
 
 
 @contextlib.contextmanager
-def machine_lock() -> Iterator[None]:
+def machine_lock(progress: Progress) -> Iterator[None]:
     """Hold what only one command on the machine may change at a time."""
     _RUN.mkdir(parents=True, exist_ok=True)
     with (_RUN / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        waiting.lock(file, "another checkout's devcloud changes engine or images", progress)
         yield
 
 
@@ -64,7 +64,7 @@ def _start_by_hand() -> None:
     # An engine that was killed leaves these behind and then refuses to start.
     for stale in ("/var/run/docker.pid", "/run/docker/containerd/containerd.pid"):
         path = Path(stale)
-        if path.exists() and not Path(f"/proc/{path.read_text().strip()}").exists():
+        if path.exists() and not _runs(path):
             path.unlink()
     with _LOG.open("ab") as log:
         process = subprocess.Popen(
@@ -86,9 +86,24 @@ def _wait_for_engine() -> docker.DockerClient:
         time.sleep(0.2)
 
 
+def clouds(client: docker.DockerClient) -> bool:
+    """Whether any checkout's cloud has containers."""
+    found = client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True)
+    return bool(found)
+
+
+def _runs(pid_file: Path) -> bool:
+    """Whether the process that a file names is an engine, and no later one of that number."""
+    name = Path(f"/proc/{pid_file.read_text().strip()}/comm")
+    return name.exists() and name.read_text().strip() in ("dockerd", "containerd")
+
+
 def stop_if_ours(client: docker.DockerClient, progress: Progress) -> None:
     """Stop the engine if ``up`` started it by hand and no cloud is left on it."""
-    if not _PID.exists() or client.containers.list(all=True, filters={"label": LABEL}):
+    if not _PID.exists() or clouds(client):
+        return
+    if not _runs(_PID):  # the machine was rebooted, or it crashed: what runs now is not ours
+        _PID.unlink()
         return
     pid = int(_PID.read_text())
     if client.containers.list():

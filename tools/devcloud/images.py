@@ -6,9 +6,11 @@ named by the digest of what it is made from, so that it is built once, again
 when its recipe changes, and never half: it is named only when complete.
 """
 
+import contextlib
 import hashlib
 import io
 import os
+import shlex
 import shutil
 import subprocess
 import tarfile
@@ -22,6 +24,7 @@ from typing import Any
 import docker
 from docker.types import Mount
 
+from tools.devcloud.archives import one_file
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CACHE_LABEL, Identity
 from tools.devcloud.progress import Progress
@@ -40,6 +43,9 @@ _BASE_PACKAGES = (
 # Of the containers that builds run in. Not a label: an image would inherit it.
 _BUILD_PREFIX = "devcloud-build-"
 _CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+# A file, and gone before the script: a container's command stays in the image's history.
+_ENVIRONMENT = Path("/provision/environment")
+_RUN = f". {_ENVIRONMENT}; rm {_ENVIRONMENT}; exec sh /provision/script"
 _PROXY_VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL")
 
 
@@ -129,13 +135,30 @@ VM = Recipe(
 def ensure(client: docker.DockerClient, identity: Identity, progress: Progress) -> None:
     """Build every image that is not there yet."""
     builder = _Builder(client, identity, progress)
-    builder.clear_leftovers()
+    clear_leftovers(client)
     builder.ensure(BASE)
     # The chains side by side: some wait for the network while others compile.
     chains = ((CONTROLLER,), (NODE, NODE_DOCKER, VM), (KUBERNETES, MIRROR))
     with ThreadPoolExecutor() as pool:
-        for _ in pool.map(builder.ensure_all, chains):
-            pass
+        try:
+            for _ in pool.map(builder.ensure_all, chains):
+                pass
+        except BaseException:
+            # Nobody waits for what others still build.
+            builder.given_up = True
+            clear_leftovers(client)
+            raise
+
+
+def clear_leftovers(client: docker.DockerClient) -> None:
+    """Remove the containers of a build that was interrupted."""
+    found = client.containers.list(
+        all=True, filters={"name": _BUILD_PREFIX}, ignore_removed=True
+    )
+    for container in found:
+        if container.name.startswith(_BUILD_PREFIX):
+            with contextlib.suppress(docker.errors.NotFound):
+                container.remove(force=True, v=True)
 
 
 def remove(client: docker.DockerClient, progress: Progress) -> None:
@@ -154,16 +177,12 @@ class _Builder:
     client: docker.DockerClient
     identity: Identity
     progress: Progress
-
-    def clear_leftovers(self) -> None:
-        """Remove the containers of a build that was interrupted."""
-        for container in self.client.containers.list(all=True, filters={"name": _BUILD_PREFIX}):
-            if container.name.startswith(_BUILD_PREFIX):
-                container.remove(force=True, v=True)
+    given_up: bool = False
 
     def ensure_all(self, recipes: Sequence[Recipe]) -> None:
         for recipe in recipes:
-            self.ensure(recipe)
+            if not self.given_up:
+                self.ensure(recipe)
 
     def ensure(self, recipe: Recipe) -> None:
         if self._exists(recipe.tag):
@@ -203,7 +222,7 @@ class _Builder:
     def _derive(self, recipe: Recipe, parent: str) -> None:
         container = self.client.containers.create(
             parent,
-            command=["env", *self._environment(), "sh", "/provision/script"],
+            command=["sh", "-c", _RUN],
             entrypoint=[],
             name=f"{_BUILD_PREFIX}{recipe.name}",
             mounts=self._mounts(),
@@ -211,6 +230,7 @@ class _Builder:
         )
         try:
             container.put_archive("/", _archive(recipe))
+            container.put_archive("/", one_file(_ENVIRONMENT, _environment()))
             container.start()
             tail = self._follow(container, recipe)
             status = container.wait()["StatusCode"]
@@ -219,7 +239,8 @@ class _Builder:
             repository, _, version = recipe.tag.partition(":")
             container.commit(repository, version, changes=_image_settings(recipe))
         finally:
-            container.remove(force=True, v=True)
+            with contextlib.suppress(docker.errors.NotFound):
+                container.remove(force=True, v=True)
 
     def _follow(self, container: Any, recipe: Recipe) -> str:
         """Say what a build says of its progress; returns the end of its output."""
@@ -234,11 +255,6 @@ class _Builder:
                     self.progress.say(f"  {recipe.name}: {line.removeprefix(_SAID)}")
         return "\n".join([*tail, pending])
 
-    def _environment(self) -> list[str]:
-        """Proxies of the host and its CA bundle, for the build only: not in the image."""
-        passed = [f"{name}={os.environ[name]}" for name in _PROXY_VARIABLES if name in os.environ]
-        return [*passed, "PIP_CERT=/provision-host/ca.crt", "PIP_ROOT_USER_ACTION=ignore"]
-
     def _mounts(self) -> list[Mount]:
         """Mounts, not volumes: the latter would be written into the image."""
         pip = self.identity.cache / "pip"
@@ -247,6 +263,13 @@ class _Builder:
             Mount("/provision-host/ca.crt", _CA_BUNDLE, type="bind", read_only=True),
             Mount("/root/.cache/pip", str(pip), type="bind"),
         ]
+
+
+def _environment() -> str:
+    """Proxies of the host and its CA bundle, for the build only: not in the image."""
+    values = {name: os.environ[name] for name in _PROXY_VARIABLES if name in os.environ}
+    values |= {"PIP_CERT": "/provision-host/ca.crt", "PIP_ROOT_USER_ACTION": "ignore"}
+    return "".join(f"export {name}={shlex.quote(text)}\n" for name, text in values.items())
 
 
 def _image_settings(recipe: Recipe) -> list[str]:

@@ -33,12 +33,13 @@ class Machine:
     environment: dict[str, str] = field(default_factory=dict)
     binds: tuple[str, ...] = ()
     drop_capabilities: tuple[str, ...] = ()
+    archive: bytes = b""  # a tar archive, laid over the image before the machine starts
 
 
 def create(client: docker.DockerClient, machine: Machine) -> str:
     """Create and start a machine; returns its container's id.
 
-    What was made is removed again when starting it fails.
+    What was made is removed again when starting it fails or is interrupted.
     """
     api = client.api
     first, *others = machine.attachments
@@ -61,8 +62,10 @@ def create(client: docker.DockerClient, machine: Machine) -> str:
             client.networks.get(attachment.docker_network).connect(
                 created["Id"], ipv4_address=attachment.address
             )
+        if machine.archive:
+            api.put_archive(created["Id"], "/", machine.archive)
         api.start(created["Id"])
-    except docker.errors.APIError:
+    except BaseException:
         api.remove_container(created["Id"], force=True, v=True)
         raise
     return str(created["Id"])

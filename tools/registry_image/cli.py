@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         pieces = upstream.pull() if arguments.pull else [from_debian(arguments.deb)]
         digest = _write(arguments.output, pieces)
-    except ImageError as error:
+    except (ImageError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     size = arguments.output.stat().st_size

@@ -51,6 +51,8 @@ def file_tar(deb: Path) -> bytes:
 
     :raises ImageError: it is no Debian package
     """
+    if not deb.is_file():
+        raise ImageError(f"{deb}: no such file")
     return _run(["dpkg-deb", "--fsys-tarfile", str(deb.resolve())], deb.parent)
 
 

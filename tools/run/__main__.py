@@ -9,10 +9,12 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -26,6 +28,11 @@ _PROGRAMS = {
     "dpkg-deb": "dpkg",
 }
 _UBUNTU_ALSO = {"/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring"}
+# What reaches the tools and tox through sudo, by name.
+_PASSED = re.compile(
+    r"HOME|PATH|DOCKER_HOST|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|XDG_(CACHE|STATE)_HOME"
+    r"|(https?|no)_proxy|(OS|FUNCTIONAL|PIP)_[A-Z0-9_]+"
+)
 _TESTS = ("py3", "pep8", "docs", "functional")
 _COUNT = re.compile(r"^ - (Passed|Failed|Skipped): (\d+)$", re.MULTILINE)
 
@@ -44,10 +51,19 @@ def main() -> int:
         help=f"only these of tox.ini; default: {' '.join(_TESTS)}",
     )
     options = parser.parse_args()
-    _become_root()
-    os.chdir(CHECKOUT)
-    _install_packages()
-    return _demo() if options.command == "demo" else _tests(options.environments)
+    # An ordinary user's search path lacks what root's programs are found by.
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
+    try:
+        _become_root()
+        os.chdir(CHECKOUT)
+        _install_packages()
+        return _demo() if options.command == "demo" else _tests(options.environments)
+    except (subprocess.CalledProcessError, FileNotFoundError) as error:
+        print(f"error: {error}; mend that, then the same command again", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
 
 
 def _become_root() -> None:
@@ -55,7 +71,8 @@ def _become_root() -> None:
     if os.geteuid() == 0:
         return
     print("Docker's engine and apt need root: continuing under sudo", flush=True)
-    command = ["sudo", "--preserve-env=HOME,PATH", sys.executable, *sys.argv]
+    passed = ",".join(name for name in os.environ if _PASSED.fullmatch(name))
+    command = ["sudo", f"--preserve-env={passed}", sys.executable, *sys.argv]
     os.execvp("sudo", command)  # noqa: S606 - there is no shell in it
 
 
@@ -93,7 +110,9 @@ def _environment(name: str, requirements: Sequence[str]) -> Path:
 
 def _demo() -> int:
     programs = _environment("demo", ["-e", ".", "-r", "requirements.txt"])
-    return subprocess.run([programs / "python", "-m", "tools.demo"], check=False).returncode
+    with _tidied_up():
+        command = [str(programs / "python"), "-m", "tools.demo"]
+        return subprocess.run(command, check=False).returncode
 
 
 def _tests(environments: Sequence[str]) -> int:
@@ -117,7 +136,7 @@ def _tests(environments: Sequence[str]) -> int:
 
 def _watch(command: Sequence[str], counts: dict[str, int]) -> int:
     """Run a command, show what it prints, and add up stestr's totals in it."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with _tidied_up(), subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         for line in process.stdout:
             sys.stdout.write(line)
@@ -126,6 +145,19 @@ def _watch(command: Sequence[str], counts: dict[str, int]) -> int:
             if found:
                 counts[found[1]] += int(found[2])
     return process.returncode
+
+
+@contextmanager
+def _tidied_up() -> Iterator[None]:
+    """Let Ctrl-C, which commands get too, come through only when they have ended."""
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupts:
+        raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -5,12 +5,15 @@ import os
 import shutil
 import sys
 
+from docker.errors import DockerException
+
 from tools.devcloud import openrc
 from tools.devcloud.cloud import Cloud
 from tools.devcloud.diagnosis import collect
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CHECKOUT, Identity
 from tools.devcloud.progress import Progress, complain
+from tools.devcloud.told import told
 from tools.scenarios.runner import run_scenarios
 
 LOGS = CHECKOUT / "functional" / "logs"
@@ -31,11 +34,7 @@ def main() -> int:
     LOGS.mkdir(parents=True)
     if os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL"):
         return run_scenarios(options.filters, options.long, LOGS, dict(os.environ))
-    try:
-        return _on_devcloud(options)
-    except CloudError as error:
-        complain(str(error))
-        return 1
+    return told(lambda: _on_devcloud(options))
 
 
 def _on_devcloud(options: argparse.Namespace) -> int:
@@ -47,12 +46,23 @@ def _on_devcloud(options: argparse.Namespace) -> int:
         environment = {**os.environ, **openrc.variables(settings), **_means(identity)}
         status = run_scenarios(options.filters, options.long, LOGS, environment)
         if status:
-            collect(identity, LOGS)
-            print(f"logs and traces of the services and nodes: {LOGS}", flush=True)
+            _explain(identity)
+    except CloudError:
+        _explain(identity)
+        raise
     finally:
         if not was_up and not options.keep:
             cloud.down()
     return status
+
+
+def _explain(identity: Identity) -> None:
+    """Gather what tells why, before the cloud goes; a fault in that hides no other one."""
+    try:
+        collect(identity, LOGS)
+    except (CloudError, DockerException, OSError) as error:
+        complain(f"not all logs could be gathered: {error}")
+    print(f"logs and traces of the services and nodes: {LOGS}", flush=True)
 
 
 def _means(identity: Identity) -> dict[str, str]:

@@ -18,17 +18,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="default: the trace's name with .html"
     )
-    parser.add_argument("--last", type=int, metavar="N", help="only the last N runs of a plan")
+    parser.add_argument("--last", type=_count, metavar="N", help="only the last N runs of a plan")
     arguments = parser.parse_args(argv)
     output = arguments.output or arguments.trace.with_suffix(".html")
     try:
         found = runs.read(arguments.trace)
+        output.write_text(page.render(found[-arguments.last :] if arguments.last else found))
     except (OSError, runs.NoTrace) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    output.write_text(page.render(found[-arguments.last :] if arguments.last else found))
     print(output)
     return 0
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
 
 
 if __name__ == "__main__":

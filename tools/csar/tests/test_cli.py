@@ -1,5 +1,6 @@
 import contextlib
 import io
+import zipfile
 
 from tools.csar import cli
 from tools.csar.tests.sample import PackageTest
@@ -31,6 +32,19 @@ class CliTest(PackageTest):
         status, _, err = self.run_("build", "no_such_package")
         self.assertEqual(status, 1)
         self.assertIn("error: no_such_package: no such folder", err)
+
+    def test_what_cannot_be_verified(self) -> None:
+        csar = self.scratch / "a.zip"
+        self.run_("build", self.folder, "-o", csar)
+        self.assertIn("over a folder only", self.run_("verify", csar, "--overlay", "storage")[2])
+        with zipfile.ZipFile(csar) as archive:
+            place = archive.infolist()[0].header_offset + 60
+        content = bytearray(csar.read_bytes())
+        content[place : place + 20] = bytes(20)
+        csar.write_bytes(content)
+        status, _, err = self.run_("verify", csar)
+        self.assertEqual(1, status)
+        self.assertIn("build it again", err)
 
     def test_usage(self) -> None:
         self.assertEqual(self.run_("build")[0], 2)

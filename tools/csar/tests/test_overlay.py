@@ -27,6 +27,16 @@ class OverlayTest(PackageTest):
         self.assertEqual(b"new", assembled["README"].read_bytes())
         build.build(self.folder, self.scratch / "a.zip", overlays=[more])
 
+    def test_what_is_no_yaml_is_named(self) -> None:
+        more = self.scratch / "more"
+        (more / "Definitions").mkdir(parents=True)
+        (more / VNFD).write_text("a: [")
+        with self.assertRaisesRegex(CsarError, f"{VNFD}: no YAML"):
+            build.assemble(self.folder, overlays=[more])
+        (self.folder / overlay.VARIANT).write_text("without: [README]")
+        with self.assertRaisesRegex(CsarError, "must name a package's folder as base"):
+            build.assemble(self.folder)
+
     def test_only_yaml_can_be_merged(self) -> None:
         more = self.scratch / "more"
         (more / "TOSCA-Metadata").mkdir(parents=True)

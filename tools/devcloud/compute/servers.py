@@ -81,6 +81,15 @@ class Servers:
         if volumes and not image.virtual_machine:
             raise VolumeNotSupported(request.image)
         server_id = str(uuid.uuid4())
+        try:
+            create(self._client, self._machine(server_id, request, volumes))
+        except BaseException:
+            self._release(server_id, request.ports)
+            raise
+        return server_id
+
+    def _machine(self, server_id: str, request: ServerRequest, volumes: list[Volume]) -> Machine:
+        """The container of a server, which takes its ports and its host."""
         bound = [self._ports.bind(port, server_id) for port in request.ports]
         facts = {
             "name": request.name,
@@ -91,7 +100,8 @@ class Servers:
             "ports": list(request.ports),
             "volumes": list(request.volumes),
         }
-        machine = Machine(
+        image = catalog.find(request.image)
+        return Machine(
             name=f"{self._settings.name}-{server_id[:8]}",
             hostname=hostname_of(request.name),
             image=image.docker_tag,
@@ -104,12 +114,6 @@ class Servers:
             drop_capabilities=self._settings.drop_capabilities,
             **(self._virtual(request, volumes) if image.virtual_machine else _CONTAINER),
         )
-        try:
-            create(self._client, machine)
-        except docker.errors.APIError:
-            self._release(server_id, request.ports)
-            raise
-        return server_id
 
     def _release(self, server_id: str, port_ids: Sequence[str]) -> None:
         """Give back the host and the ports that a server had."""

@@ -3,13 +3,18 @@
 import contextlib
 import io
 import os
+import shutil
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 from unittest import mock
 
 from tools.devcloud import cli, images, openrc
+from tools.devcloud.cloud import Cloud, read_settings
+from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
+from tools.devcloud.progress import Progress
 from tools.devcloud.settings import Network, Settings
 
 
@@ -36,6 +41,40 @@ class RecipeTest(unittest.TestCase):
         other = images.Recipe("child", "node/provision-node.sh", changed, files=images.NODE.files)
         self.assertEqual(child.digest, images.NODE.digest)
         self.assertNotEqual(child.digest, other.digest)
+
+
+class CloudTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        environment = mock.patch.dict(os.environ, {"XDG_STATE_HOME": folder.name})
+        environment.start()
+        self.addCleanup(environment.stop)
+        self.cloud = Cloud(Identity(Path("/x")), Progress())
+        self.state = self.cloud.identity.state
+
+    def test_who_waited_for_a_down_locks_anew(self) -> None:
+        """The file that was waited for is gone with the cloud."""
+        second = threading.Thread(target=self.hold)
+        with contextlib.redirect_stdout(io.StringIO()) as out, self.cloud._locked():
+            second.start()
+            while "waiting for it" not in out.getvalue():
+                second.join(0.01)
+            shutil.rmtree(self.state)
+        second.join()
+        self.assertTrue(self.held)
+
+    def hold(self) -> None:
+        with self.cloud._locked():
+            self.held = (self.state / "lock").exists()
+
+    def test_settings_of_another_version(self) -> None:
+        self.state.mkdir(parents=True)
+        path = self.state / "settings.json"
+        for text in ("", "{}", '{"networks": [], "drop_capabilities": [], "nameservers": []}'):
+            path.write_text(text)
+            with self.assertRaisesRegex(CloudError, "of another version; .* down"):
+                read_settings(path)
 
 
 class CommandLineTest(unittest.TestCase):
