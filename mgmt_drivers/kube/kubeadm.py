@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from mgmt_drivers.host import files
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import busy, kubectl, pod_network
@@ -31,6 +32,18 @@ _MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
 _ETCD_TIMING = {"heartbeat-interval": "500", "election-timeout": "5000"}
 # The images were pulled before, and only that of an add-on may be missing.
 _IGNORED = ("--ignore-preflight-errors", "ImagePull")
+# Up to 1.21 kubeadm asks for ephemeral storage for etcd. A kubelet that starts does not
+# know yet how much it has, and then now and then refuses etcd for good
+# (kubernetes/kubernetes#99305).
+_PATCHES = f"{STATE_FOLDER}/kubeadm-patches"
+_ETCD_PATCH = """\
+spec:
+  containers:
+  - name: etcd
+    resources:
+      requests:
+        ephemeral-storage: null
+"""
 _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 
 # One at a time on a machine: a kubeadm whose connection broke may still run. What
@@ -94,7 +107,7 @@ def images(host: Host, cluster: Cluster) -> list[str]:
 
 def init(host: Host, cluster: Cluster, *, with_dns: bool, sets_conntrack: bool) -> None:
     """Make this machine the first master."""
-    words = ["kubeadm", "init", "--config", "/dev/stdin", *_IGNORED]
+    words = ["kubeadm", "init", "--config", "/dev/stdin", *_IGNORED, *_patches(host, cluster)]
     if not with_dns:
         words += ["--skip-phases", "addon/coredns"]
     config = _init_config(host, cluster, version(host), sets_conntrack)
@@ -134,6 +147,7 @@ def join(host: Host, cluster: Cluster, invitation: Invitation) -> None:
         },
     }
     if cluster.is_master(host.node):
+        words += _patches(host, cluster)
         config["controlPlane"] = {
             "localAPIEndpoint": _local_endpoint(host, cluster),
             "certificateKey": invitation.certificate_key.reveal(),
@@ -146,6 +160,14 @@ def revoke(host: Host, invitation: Invitation) -> None:
     token_id = invitation.token.reveal().partition(".")[0]  # the part that is no secret
     host.sudo("kubeadm", "token", "delete", token_id)
     kubectl.delete(host, "secret", "kubeadm-certs", "kube-system")
+
+
+def _patches(host: Host, cluster: Cluster) -> list[str]:
+    """Options by which kubeadm changes what it makes on a master."""
+    if cluster.params.series.kubeadm_api != "v1beta2":
+        return []
+    files.write(host, f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH)
+    return ["--experimental-patches", _PATCHES]
 
 
 def _run(host: Host, cluster: Cluster, words: Sequence[str], config: Secret) -> None:

@@ -28,6 +28,11 @@ class FakeSession:
     def expect(self, *words: str, status: int = 0, stdout: str = "", stderr: str = "") -> None:
         self._script.append((words, Result(status, stdout, stderr)))
 
+    def expect_new_file(self) -> None:
+        """files.write is to look for a file, which is not there, and to write it."""
+        self.expect("sudo", "sh", "-c", status=1)
+        self.expect("sudo", "sh", "-c")
+
     def run(
         self,
         argv: Sequence[str],

@@ -74,15 +74,37 @@ class KubeadmTest(unittest.TestCase):
         text = secret.reveal() if isinstance(secret, Secret) else secret
         return {document["kind"]: document for document in yaml.safe_load_all(text)}
 
+    def expect_init(self, session: FakeSession) -> None:
+        session.expect_new_file()
+        session.expect("sudo", "kubeadm", "version", stdout="v1.20.2\n")
+        session.expect("sudo", "bash", "-c")
+
+    def test_etcd_is_started_by_a_kubelet_that_does_not_know_its_disk_yet(self) -> None:
+        invitation = Invitation(Secret("a.b"), Secret("k"), ("sha256:00",))
+        made, sessions = cluster(masters=3, version="1.21")
+        master, worker = made.hosts[1], made.hosts[3]
+        session = sessions[made.name(master.node)]
+        session.expect_new_file()
+        session.expect("sudo", "bash", "-c")
+        kubeadm.join(master, made, invitation)
+        (container,) = yaml.safe_load(session.stdin[1])["spec"]["containers"]
+        self.assertEqual({"ephemeral-storage": None}, container["resources"]["requests"])
+        folder, _, name = session.ran[1][5].rpartition("/")
+        self.assertEqual("etcd+strategic.yaml", name)
+        self.assertEqual(("--experimental-patches", folder), session.ran[2][-2:])
+        session = sessions[made.name(worker.node)]
+        session.expect("sudo", "bash", "-c")
+        kubeadm.join(worker, made, invitation)
+        self.assertNotIn("--experimental-patches", session.ran[0])
+
     def test_init(self) -> None:
         repository = ImageRepository("registry:5000")
         made, sessions = cluster(masters=3, image_repository=repository)
         session = sessions[made.name(made.lead.node)]
-        session.expect("sudo", "kubeadm", "version", stdout="v1.20.2\n")
-        session.expect("sudo", "bash", "-c")
+        self.expect_init(session)
         kubeadm.init(made.lead, made, with_dns=False, sets_conntrack=False)
-        self.assertEqual(("--skip-phases", "addon/coredns"), session.ran[1][-2:])
-        found = self.documents(session.stdin[1])
+        self.assertEqual(("--skip-phases", "addon/coredns"), session.ran[-1][-2:])
+        found = self.documents(session.stdin[-1])
         config = found["ClusterConfiguration"]
         self.assertEqual("kubeadm.k8s.io/v1beta2", config["apiVersion"])
         self.assertEqual(f"{VIP}:16443", config["controlPlaneEndpoint"])
@@ -100,10 +122,9 @@ class KubeadmTest(unittest.TestCase):
         ):
             made, sessions = cluster(pod_cidr=IPv4Network(network))
             session = sessions[made.name(made.lead.node)]
-            session.expect("sudo", "kubeadm", "version", stdout="v1.20.2\n")
-            session.expect("sudo", "bash", "-c")
+            self.expect_init(session)
             kubeadm.init(made.lead, made, with_dns=True, sets_conntrack=True)
-            found = self.documents(session.stdin[1])
+            found = self.documents(session.stdin[-1])
             arguments = found["ClusterConfiguration"]["controllerManager"]["extraArgs"]
             self.assertEqual({"node-cidr-mask-size": str(share)}, arguments)
             self.assertEqual(pods, found["KubeletConfiguration"]["maxPods"])

@@ -180,6 +180,7 @@ class ControlPlaneTest(PhaseTest):
         session.expect("sudo", "ctr", stdout="r/etcd:3")
         session.expect("sudo", "ctr", stdout="")
         session.expect("sudo", "sh", "-c")  # conntrack can be set
+        session.expect_new_file()
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
         session.expect("sudo", "bash", "-c")
         with self.assertLogs("mgmt_drivers", "WARNING"):
@@ -196,9 +197,11 @@ class JoinTest(PhaseTest):
         digest = f"sha256:{'0a' * 32}"
         lead.expect("sudo", "kubeadm", "token", "create", stdout=f"kubeadm join --x {digest} \n")
         lead.expect("sudo", "kubeadm", "init", "phase", "upload-certs")
-        for session in self.sessions[1:]:
+        for host, session in zip(self.hosts[1:], self.sessions[1:], strict=True):
             session.expect("sudo", "rm")
             session.expect("sudo", "test", "-e", status=1)
+            if self.cluster.is_master(host.node):
+                session.expect_new_file()
             session.expect("sudo", "bash", "-c")
         for _ in range(2):  # what joins that failed may have left in etcd
             self.expect_etcd(lead, NO_MEMBERS)
@@ -220,6 +223,7 @@ class JoinTest(PhaseTest):
             session.expect("sudo", "rm")
             session.expect("sudo", "test", "-e", status=1)
         self.expect_etcd(self.sessions[0], NO_MEMBERS)
+        self.sessions[1].expect_new_file()
         self.sessions[1].expect("sudo", "bash", "-c", status=1, stderr="etcd timeout")
         with self.assertRaisesRegex(CommandFailed, "etcd timeout"):
             JoinNodes().apply(self.hosts[1], self.cluster)
