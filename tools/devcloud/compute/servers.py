@@ -191,7 +191,7 @@ class Servers:
 
     def server_of_volume(self, volume_id: str) -> str | None:
         """Id of the server that a volume is attached to."""
-        for container in self._all():
+        for container in _servers_of(self._client, self._settings.name):
             if volume_id in _facts(container)["volumes"]:
                 return str(container.labels[SERVER_LABEL])
         return None
@@ -236,10 +236,6 @@ class Servers:
                 (self._consoles / name).write_bytes(text)
                 container.remove(force=True, v=True)
         self._release(server_id, ports)
-
-    def _all(self) -> list[Any]:
-        label = f"{LABEL}={self._settings.name}"
-        return self._client.containers.list(all=True, filters={"label": [label, SERVER_LABEL]})
 
     def _find(self, server_id: str) -> Any:
         label = f"{SERVER_LABEL}={server_id}"
