@@ -8,11 +8,11 @@ class MgmtDriverError(Exception):
 
 
 class ParameterError(MgmtDriverError):
-    """The request cannot be carried out as it is; lists every fault with its path."""
+    """The request cannot be carried out as it is; lists every error with its path."""
 
-    def __init__(self, faults: Sequence[str]) -> None:
-        self.faults = tuple(faults)
-        super().__init__("invalid parameters: " + "; ".join(self.faults))
+    def __init__(self, errors: Sequence[str]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("invalid parameters: " + "; ".join(self.errors))
 
 
 class InventoryError(MgmtDriverError):

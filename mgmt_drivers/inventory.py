@@ -12,13 +12,15 @@ from heatclient import exc as heat_errors
 from keystoneauth1 import session
 from keystoneauth1.identity import v3
 
+from mgmt_drivers import parallel
 from mgmt_drivers.errors import InventoryError
-from mgmt_drivers.request import LcmRequest, VimAccess, Vnfc
-from mgmt_drivers.ssh import parallel
+from mgmt_drivers.request import LcmRequest, Vnfc
+from mgmt_drivers.secret import Secret
 
 LOG = logging.getLogger(__name__)
 
 _TIMEOUT = 60  # seconds for one call of Heat's API
+_REQUESTS = 16  # to Heat's API at a time
 _HOST = "OS-EXT-SRV-ATTR:host"
 
 
@@ -105,6 +107,20 @@ class Stacks(Protocol):
     """What is asked of Heat: the resources of one stack, without nested ones."""
 
     def contents(self, stack_id: str, placed: bool) -> Contents: ...
+
+
+@dataclass(frozen=True)
+class VimAccess:
+    """How to reach the Heat that holds the VNF's stack (Keystone v3)."""
+
+    auth_url: str
+    username: str
+    password: Secret
+    project_name: str
+    user_domain_name: str = "Default"
+    project_domain_name: str = "Default"
+    region: str | None = None
+    verify: bool = True
 
 
 class Heat:
@@ -194,7 +210,7 @@ def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory
         raise InventoryError(f"VNF instance {request.vnf_instance_id} has no VNFC")
     ids = {request.stack_id, *(vnfc.stack_id for vnfc in request.vnfcs)} - {""}
     ask = functools.partial(stacks.contents, placed=placed)
-    contents = dict(zip(sorted(ids), parallel.each(ask, sorted(ids)), strict=True))
+    contents = dict(zip(sorted(ids), parallel.each(ask, sorted(ids), _REQUESTS), strict=True))
     own = contents[request.stack_id]
     if not own.exists:
         raise InventoryError(f"Heat has no stack {request.stack_id}, that of the VNF")
@@ -209,6 +225,19 @@ def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory
         shared={a.name: a.ip for a in own.addresses if not a.server_id},
         volumes={name: id_ for found in contents.values() for name, id_ in found.volumes.items()},
     )
+
+
+def check_created(request: LcmRequest, lacking: Sequence[str]) -> None:
+    """Tacker goes on with a heal also when Heat could not replace what is to be replaced.
+
+    :param lacking: what Heat has not created, in words
+    :raises InventoryError: when there is anything
+    """
+    if lacking:
+        raise InventoryError(
+            f"Heat could not create {', '.join(lacking)}; why is shown by "
+            f"`openstack stack failures list --long {request.stack_id}`"
+        )
 
 
 def _node(vnfc: Vnfc, found: Contents) -> Node:

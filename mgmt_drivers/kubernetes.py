@@ -1,36 +1,29 @@
 """The Kubernetes cluster driver, free of Tacker: request in, machines changed, a VIM out."""
 
+import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from mgmt_drivers import inventory
-from mgmt_drivers.driver import Surroundings, carry_out, check_made
+from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.inventory import Node
-from mgmt_drivers.kube import kubeadm, readiness
-from mgmt_drivers.kube.cluster import (
-    Cluster,
-    Marks,
-    Topology,
-    VimAccount,
-    check_networks,
-    group_of,
-    topology,
-)
-from mgmt_drivers.operation import Crew
+from mgmt_drivers.inventory import Node, check_created
+from mgmt_drivers.kube import kubeadm, kubectl, node_metadata, readiness, service_account
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.service_account import VIM_ACCOUNT, Credentials
+from mgmt_drivers.kube.topology import StorageServer, Topology, check_networks, topology
 from mgmt_drivers.package import has_server_group
 from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, read_params
 from mgmt_drivers.plans import kubernetes as plans
-from mgmt_drivers.plans.plan import Plan
 from mgmt_drivers.request import LcmRequest
-from mgmt_drivers.ssh.connection import Endpoint
 
 LOG = logging.getLogger(__name__)
 
-SavedMarks = Mapping[str, Mapping[str, Any]]  # by VNFC, the fields of Marks
+_GATHER = "gather facts"  # the title under which the trace notes it
 
 
 @dataclass(frozen=True)
@@ -38,232 +31,255 @@ class Vim:
     """A cluster as it is to be registered in Tacker."""
 
     name: str
-    account: VimAccount
+    url: str
+    credentials: Credentials
 
 
-class Refused(MgmtDriverError):
-    """The operation makes no sense for this cluster; nothing was changed."""
+class Vims(Protocol):
+    """The clusters that are registered in Tacker."""
+
+    def is_taken(self, name: str) -> bool:
+        """Whether there is a VIM of that name which is not this VNF's."""
+
+    def register(self, vim: Vim) -> None:
+        """Register a cluster, in the place of one of this VNF that was registered before."""
+
+    def unregister(self) -> None:
+        """Remove what is registered of this VNF, if anything."""
 
 
-def validate(request: LcmRequest, is_vim_name_taken: Callable[[str], bool]) -> None:
+def validate(request: LcmRequest, vims: Vims) -> None:
     """Check the request before anything exists.
 
-    :param is_vim_name_taken: whether Tacker has a VIM of that name which is not this VNF's
-    :raises ParameterError: with every fault
+    :raises ParameterError: with every error
     """
-    params = read_params(request)
-    name = _vim_name(params, request)
-    if is_vim_name_taken(name):
+    name = _vim_name(read_params(request), request)
+    if vims.is_taken(name):
         raise ParameterError([f"{NAME}.vim_name: Tacker already has a VIM {name}; choose another"])
 
 
-def instantiate(request: LcmRequest, surroundings: Surroundings) -> Vim:
-    """Make the VNF's machines a cluster; also how a whole cluster is healed.
+def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
+    """Make the VNF's machines a cluster and register it.
 
-    :returns: the VIM that is to be registered
     :raises MgmtDriverError: naming machine, phase and cause
     """
-    work = _Work.read(request, surroundings)
-    check_networks(work.params, work.topology)
-    machines = work.topology.machines
-    cluster = work.carry_out(plans.INSTANTIATE, Crew(required=machines), coming=machines)
-    assert cluster.account
-    return Vim(_vim_name(work.params, request), cluster.account)
+    found = _read(request, services)
+    check_networks(found)
+    with _operation(request, services, found) as operation:
+        hosts = operation.connect(found.machines)
+        joined = _having_joined(operation, found, hosts)
+        # An attempt before this one may have initialized the control plane.
+        leader = next(h for h in [*joined, *hosts] if found.is_control_plane(h.node))
+        cluster = _joining(operation, found, leader, hosts, joined)
+        operation.run(plans.INSTANTIATE, cluster)
+        read = functools.partial(service_account.read, account=VIM_ACCOUNT)
+        credentials = operation.ask("read the VIM credentials", leader, read)
+    url = f"https://{found.public}:{found.port}"
+    vims.register(Vim(_vim_name(found.params, request), url, credentials))
 
 
-def scale_out(request: LcmRequest, surroundings: Surroundings) -> None:
+def scale_out(request: LcmRequest, services: Services) -> None:
     """Join the workers that have come: the request's targets.
 
     One that fails leaves nothing of them in the cluster, ready to be tried
     again or to be taken away.
     """
-    work = _Work.read(request, surroundings)
-    new = work.workers
+    found = _read(request, services)
+    new = _workers(request, found)
     try:
-        crew = work.with_a_master(required=new)
-        work.carry_out(plans.SCALE_OUT, crew, coming=new)
+        with _operation(request, services, found) as operation:
+            leader = _leader(operation, found, new)
+            hosts = operation.connect(new)
+            joined = _having_joined(operation, found, hosts)
+            cluster = _joining(operation, found, leader, hosts, joined)
+            operation.run(plans.SCALE_OUT, cluster)
     except MgmtDriverError:
         try:
-            work.carry_out(plans.UNDO_SCALE_OUT, work.with_a_master(), going=new)
+            with _operation(request, services, found) as operation:
+                leader = _leader(operation, found, new)
+                cluster = Cluster(found, services.store, [leader], leader, leaving=new)
+                operation.run(plans.UNDO_SCALE_OUT, cluster)
         except MgmtDriverError as error:
             LOG.warning("nodes of the failed scale-out may be left: %s", error)
         raise
 
 
-def roll_back_scale_out(request: LcmRequest, surroundings: Surroundings) -> None:
+def roll_back_scale_out(request: LcmRequest, services: Services) -> None:
     """Remove nodes that are no machines of the VNF any more, or never became any."""
-    work = _Work.read(request, surroundings)
-    work.carry_out(plans.ROLL_BACK_SCALE_OUT, work.with_a_master())
+    found = _read(request, services)
+    with _operation(request, services, found) as operation:
+        leader = _leader(operation, found)
+        cluster = Cluster(found, services.store, [leader], leader)
+        operation.run(plans.ROLL_BACK_SCALE_OUT, cluster)
 
 
-def scale_in(request: LcmRequest, surroundings: Surroundings) -> None:
-    """Evacuate and remove the workers that are about to go: the request's targets.
+def scale_in(request: LcmRequest, services: Services) -> None:
+    """Drain and remove the workers that are about to go: the request's targets.
 
     Those whose machines Heat has deleted, before an attempt failed, are left alone: they were
     removed then.
     """
-    work = _Work.read(request, surroundings)
-    there = {node.vnfc_id for node in work.topology.machines}
-    gone = {vnfc.id for vnfc in request.vnfcs} - there
+    found = _read(request, services)
+    gone = {vnfc.id for vnfc in request.vnfcs} - {node.vnfc_id for node in found.machines}
     if request.targets and request.targets <= gone:
         return
-    work = replace(work, request=replace(request, targets=request.targets - gone))
-    work.carry_out(plans.SCALE_IN, work.with_a_master(), going=work.workers)
+    leaving = _workers(replace(request, targets=request.targets - gone), found)
+    with _operation(request, services, found) as operation:
+        leader = _leader(operation, found, leaving)
+        cluster = Cluster(found, services.store, [leader], leader, leaving=leaving)
+        operation.run(plans.SCALE_IN, cluster)
 
 
-def heal_start(
-    request: LcmRequest,
-    surroundings: Surroundings,
-    saved: SavedMarks,
-    save_marks: Callable[[SavedMarks], None],
-) -> None:
+def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
     """Take the request's targets out of the cluster, before their machines are replaced.
 
-    :param saved: what attempts before this one saved
-    :param save_marks: is given labels and taints of the nodes that were lost, by
-        VNFC, for :func:`heal_end`; also when the operation fails
-    :raises MgmtDriverError: where the cluster would not outlive it, with nothing changed
+    Without targets the whole VNF is replaced, and its VIM is unregistered.
+
+    :raises MgmtDriverError: where the cluster would not survive it, with nothing changed
     """
-    work = _Work.read(request, surroundings)
-    going = work.targets
-    lost = [node for node in going if node in work.topology.masters]
-    stay = [node for node in work.topology.masters if node not in going]
-    if not stay:
-        raise Refused(
-            "no master of the cluster would be left. Heal the whole VNF (a request without "
-            "vnfcInstanceId), which makes a new cluster"
+    if not request.targets:
+        vims.unregister()
+        return
+    found = _read(request, services)
+    leaving = _targets(request, found)
+    lost = [node for node in leaving if found.is_control_plane(node)]
+    staying = [node for node in found.control_plane if node not in leaving]
+    if not staying:
+        raise MgmtDriverError(
+            "no control-plane node of the cluster would be left. Heal the whole VNF (a request "
+            "without vnfcInstanceId), which makes a new cluster"
         )
-    # With an API that is not ready etcd can still tell why no master may go.
-    checks = [readiness.check_master, kubeadm.check_member] if lost else [readiness.check_master]
-    crew = work.with_a_master(optional=[*stay, *lost] if lost else (), checks=checks)
-    marks = {vnfc: Marks(**mark) for vnfc, mark in saved.items()}
-    try:
-        work.carry_out(plans.HEAL_START, crew, going=going, marks=marks)
-    finally:
-        if marks:
-            save_marks({vnfc: asdict(found) for vnfc, found in marks.items()})
+    with _operation(request, services, found) as operation:
+        # With an API that is not ready etcd can still tell why no control-plane node may go.
+        fallback = [kubeadm.check_member] if lost else []
+        leader = _leader(operation, found, leaving, fallback)
+        others = operation.connect_to_running([*staying, *lost]) if lost else [leader]
+        cluster = Cluster(
+            found,
+            services.store,
+            others,
+            leader,
+            leaving=[node for node in leaving if node in found.nodes],
+            storage=_storage(found, leaving),
+        )
+        operation.run(plans.HEAL_START, cluster)
 
 
-def heal_end(request: LcmRequest, surroundings: Surroundings, saved: SavedMarks) -> None:
+def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
     """Join the machines that came in the place of the request's targets.
 
-    :param saved: what :func:`heal_start` saved
+    Without targets all machines have been replaced: they become a new cluster.
     """
-    work = _Work.read(request, surroundings)
-    coming = work.targets
-    masters = work.topology.masters
-    others = [node for node in masters if node not in coming]
-    has_master = len(others) < len(masters)
-    crew = work.with_a_master(required=coming, optional=others if has_master else ())
-    marks = {vnfc: Marks(**mark) for vnfc, mark in saved.items()}
-    work.carry_out(plans.HEAL_END, crew, coming=coming, marks=marks)
+    if not request.targets:
+        instantiate(request, services, vims)
+        node_metadata.forget_all(services.store)
+        return
+    found = _read(request, services)
+    coming = _targets(request, found)
+    others = [node for node in found.control_plane if node not in coming]
+    has_control_plane = len(others) < len(found.control_plane)
+    with _operation(request, services, found) as operation:
+        leader = _leader(operation, found, coming)
+        new = operation.connect(coming)
+        serving = operation.connect_to_running(others) if has_control_plane else []
+        joined = _having_joined(operation, found, new)
+        cluster = _joining(operation, found, leader, new, joined, serving)
+        operation.run(plans.HEAL_END, cluster)
+    node_metadata.forget(services.store, request.targets)
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What every operation begins with."""
+def _read(request: LcmRequest, services: Services) -> Topology:
+    """What is known of the cluster before any machine is asked."""
+    params = read_params(request)
+    is_spread = has_server_group(request.package, request.flavour)
+    machines = inventory.read(request, services.stacks, placed=is_spread)
+    return topology(params, machines, is_spread)
 
-    request: LcmRequest
-    surroundings: Surroundings
-    params: KubernetesParams
-    topology: Topology
 
-    @classmethod
-    def read(cls, request: LcmRequest, surroundings: Surroundings) -> "_Work":
-        params = read_params(request)
-        assert request.vim
-        spread = has_server_group(request.package, request.flavour)
-        machines = inventory.read(request, inventory.Heat(request.vim), placed=spread)
-        return cls(request, surroundings, params, topology(params, machines, spread))
+def _operation(request: LcmRequest, services: Services, found: Topology) -> Operation:
+    secrets = found.params.secrets()
+    return Operation(request, services, found.machines, found.endpoint, secrets)
 
-    @property
-    def targets(self) -> list[Node]:
-        """The machines that the request is about, masters first, the storage server last."""
-        if not self.request.targets:
-            raise InventoryError(
-                "Tacker has found no machine that came. It may have looked before Heat began: give "
-                "Heat longer (tacker.conf, [openstack_vim] stack_retry_wait)"
-            )
-        found = [node for node in self.topology.machines if node.vnfc_id in self.request.targets]
-        lacking = set(self.request.targets) - {node.vnfc_id for node in found}
-        if lacking:
-            raise InventoryError(f"the VNF has not the VNFCs {sorted(lacking)} of the request")
-        return found
 
-    @property
-    def workers(self) -> list[Node]:
-        """The targets of scaling, which are workers."""
-        found = self.targets
-        if any(node not in self.topology.workers for node in found):
-            raise Refused(
-                "only workers can be scaled: the number of masters is the size of etcd, which is "
-                "settled when the VNF is instantiated. Scale the workers, or instantiate another "
-                "VNF"
-            )
-        return found
+def _leader(
+    operation: Operation,
+    found: Topology,
+    targets: Sequence[Node] = (),
+    fallback: Sequence[Callable[[Host], None]] = (),
+) -> Host:
+    """The control-plane node from which an operation works: none of its targets.
 
-    def with_a_master(
-        self,
-        required: Sequence[Node] = (),
-        optional: Sequence[Node] = (),
-        checks: Sequence[Callable[[Host], None]] = (readiness.check_master,),
-    ) -> Crew:
-        """These machines, and a master of the cluster that is not a target."""
-        targets = self.targets if self.request.targets else []
-        return Crew(
-            required=required,
-            optional=optional,
-            any_of=[node for node in self.topology.masters if node not in targets],
-            checks=checks,
+    :param fallback: checks that will do, one after the other, where no node is well
+    """
+    candidates = [node for node in found.control_plane if node not in targets]
+    checks = (readiness.check_control_plane_node, *fallback)
+    return operation.choose("choose a control-plane node", candidates, checks)
+
+
+def _joining(
+    operation: Operation,
+    found: Topology,
+    leader: Host,
+    new: Sequence[Host],
+    joined: Sequence[Host],
+    serving: Sequence[Host] = (),
+) -> Cluster:
+    """The cluster that new machines are to join, but for those that have joined before."""
+    storage = _storage(found, [host.node for host in new])
+    for server in storage:
+        lacking = [f"volume {name}" for name, id_ in server.volumes.items() if not id_]
+        check_created(operation.request, lacking)
+    # The cluster has the last word: it may have lost a machine since. Not the leader,
+    # from which the operation works.
+    is_initialized = leader in joined or leader not in new
+    nodes = operation.ask(_GATHER, leader, kubectl.nodes) if joined and is_initialized else {}
+    names = {found.name(h.node) for h in joined if h is leader or found.name(h.node) in nodes}
+    return Cluster(
+        found,
+        operation.services.store,
+        hosts=[*dict.fromkeys([leader, *serving, *new])],
+        leader=leader,
+        joining=[host for host in new if host.node in found.nodes],
+        members=frozenset(names),
+        storage=storage,
+    )
+
+
+def _having_joined(operation: Operation, found: Topology, new: Sequence[Host]) -> list[Host]:
+    """Those of the new nodes on which kubeadm has ended well, in an attempt before this one."""
+    nodes = [host for host in new if host.node in found.nodes]
+    answers = operation.ask_each(_GATHER, nodes, kubeadm.is_member)
+    return [host for host, is_member in zip(nodes, answers, strict=True) if is_member]
+
+
+def _storage(found: Topology, machines: Sequence[Node]) -> list[StorageServer]:
+    """The storage server, if it is one of the machines."""
+    return [found.storage] if found.storage and found.storage.node in machines else []
+
+
+def _targets(request: LcmRequest, found: Topology) -> list[Node]:
+    """The machines that the request is about, control plane first, the storage server last."""
+    if not request.targets:
+        raise InventoryError(
+            "Tacker has found no machine that came. It may have looked before Heat began: give "
+            "Heat longer (tacker.conf, [openstack_vim] stack_retry_wait)"
         )
+    targets = [node for node in found.machines if node.vnfc_id in request.targets]
+    lacking = set(request.targets) - {node.vnfc_id for node in targets}
+    if lacking:
+        raise InventoryError(f"the VNF does not have the VNFCs {sorted(lacking)} of the request")
+    return targets
 
-    def carry_out(
-        self,
-        plan: Plan,
-        crew: Crew,
-        coming: Sequence[Node] = (),
-        going: Sequence[Node] = (),
-        marks: dict[str, Marks] | None = None,
-    ) -> Cluster:
-        """Carry a plan out for machines that have come, or are about to go."""
-        storage = self.topology.storage
-        if storage and storage.node in coming:
-            lacking = [f"volume {name}" for name, id_ in storage.volumes.items() if not id_]
-            check_made(self.request, lacking)
 
-        def context(hosts: Sequence[Host]) -> Cluster:
-            return Cluster(
-                self.params,
-                self.topology,
-                hosts,
-                joining=[node for node in coming if node in self.topology.nodes],
-                leaving=[node for node in going if node in self.topology.nodes],
-                storage=storage if storage and storage.node in (*coming, *going) else None,
-                marks=marks if marks is not None else {},
-            )
-
-        return carry_out(
-            self.request,
-            plan,
-            crew,
-            self.surroundings,
-            context=context,
-            endpoint=self._endpoint,
-            secrets=self.params.secrets(),
+def _workers(request: LcmRequest, found: Topology) -> list[Node]:
+    """The targets of scaling, which are workers."""
+    targets = _targets(request, found)
+    if any(node not in found.workers for node in targets):
+        raise MgmtDriverError(
+            "only workers can be scaled: the number of masters is the size of etcd, which is "
+            "settled when the VNF is instantiated. Scale the workers, or instantiate another VNF"
         )
-
-    def _endpoint(self, node: Node) -> Endpoint:
-        storage = self.topology.storage
-        is_storage = storage is not None and node == storage.node
-        group = self.params.storage if is_storage else group_of(node, self.params)
-        assert group
-        return Endpoint(
-            address=node.address(group.ssh_cp_name),
-            username=group.login.username,
-            password=group.login.password,
-            private_key=group.login.private_key,
-            server_id=node.server_id,
-        )
+    return targets
 
 
 def _vim_name(params: KubernetesParams, request: LcmRequest) -> str:

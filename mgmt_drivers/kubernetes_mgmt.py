@@ -1,10 +1,9 @@
 """The class that Tacker loads for the Kubernetes cluster VNF; the same bytes lie in the CSAR."""
 
-from mgmt_drivers import kubernetes, vims_v1
+from mgmt_drivers import kubernetes
+from mgmt_drivers.adapters.tacker_v1 import MgmtDriver, lcm_request, services
+from mgmt_drivers.adapters.vims_v1 import RegisteredVims
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.tacker_v1 import MgmtDriver, keep, kept, lcm_request, surroundings
-
-_MARKS = "mgmt_driver_node_marks"  # key of VnfInstance.vnf_metadata, during a heal
 
 
 class KubernetesMgmtDriver(MgmtDriver):
@@ -16,32 +15,28 @@ class KubernetesMgmtDriver(MgmtDriver):
 
     def instantiate_start(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         source = instantiate_vnf_request
-        kubernetes.validate(
-            lcm_request("instantiate", context, vnf_instance, source, with_vim=False),
-            lambda name: vims_v1.is_taken(context, vnf_instance, name),
-        )
+        request = lcm_request("instantiate", context, vnf_instance, source)
+        kubernetes.validate(request, RegisteredVims(context, vnf_instance))
         self.add_user_data(source)
 
     def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
-        vim = kubernetes.instantiate(
-            lcm_request("instantiate", context, vnf_instance, instantiate_vnf_request),
-            surroundings(vnf_instance),
-        )
-        vims_v1.register(context, vnf_instance, vim)
+        source = instantiate_vnf_request
+        request = lcm_request("instantiate", context, vnf_instance, source)
+        vims = RegisteredVims(context, vnf_instance)
+        kubernetes.instantiate(request, services(context, vnf_instance), vims)
 
     def scale_start(self, context, vnf_instance, scale_vnf_request, **kwargs):
         # A rollback of a scale-out comes here too; without any where Heat had none yet.
-        going = _of_stacks(vnf_instance, kwargs.get("scale_out_id_list") or ())
-        if not going:
-            return
-        request = _later("scale in", context, vnf_instance, going)
-        kubernetes.scale_in(request, surroundings(vnf_instance))
+        leaving = _of_stacks(vnf_instance, kwargs.get("scale_out_id_list") or ())
+        if leaving:
+            request = _request("scale in", context, vnf_instance, leaving)
+            kubernetes.scale_in(request, services(context, vnf_instance))
 
     def scale_end(self, context, vnf_instance, scale_vnf_request, **kwargs):
         new = _of_stacks(vnf_instance, kwargs["scale_out_id_list"])
-        request = _later("scale out", context, vnf_instance, new)
+        request = _request("scale out", context, vnf_instance, new)
         try:
-            kubernetes.scale_out(request, surroundings(vnf_instance))
+            kubernetes.scale_out(request, services(context, vnf_instance))
         except MgmtDriverError as error:
             raise MgmtDriverError(
                 f"{error}. Roll this operation back and scale out again: Tacker's retry of a "
@@ -49,44 +44,31 @@ class KubernetesMgmtDriver(MgmtDriver):
             ) from error
 
     def heal_start(self, context, vnf_instance, heal_vnf_request, **kwargs):
-        targets = heal_vnf_request.vnfc_instance_id
+        targets = heal_vnf_request.vnfc_instance_id or ()
         if not targets:
             super().heal_start(context, vnf_instance, heal_vnf_request)
-            vims_v1.unregister(context, vnf_instance)
-            return
-        request = _later("heal", context, vnf_instance, targets)
-        kubernetes.heal_start(
-            request,
-            surroundings(vnf_instance),
-            kept(vnf_instance, _MARKS),
-            lambda marks: keep(vnf_instance, _MARKS, marks),
-        )
+        request = _request("heal", context, vnf_instance, targets)
+        vims = RegisteredVims(context, vnf_instance)
+        kubernetes.heal_start(request, services(context, vnf_instance), vims)
 
     def heal_end(self, context, vnf_instance, heal_vnf_request, **kwargs):
-        targets = heal_vnf_request.vnfc_instance_id
-        request = _later("heal", context, vnf_instance, targets or ())
-        if targets:
-            marks = kept(vnf_instance, _MARKS)
-            kubernetes.heal_end(request, surroundings(vnf_instance), marks)
-            rest = {vnfc: mark for vnfc, mark in marks.items() if vnfc not in targets}
-            keep(vnf_instance, _MARKS, rest)
-        else:
-            vim = kubernetes.instantiate(request, surroundings(vnf_instance))
-            vims_v1.register(context, vnf_instance, vim)
-            keep(vnf_instance, _MARKS, {})
+        targets = heal_vnf_request.vnfc_instance_id or ()
+        request = _request("heal", context, vnf_instance, targets)
+        vims = RegisteredVims(context, vnf_instance)
+        kubernetes.heal_end(request, services(context, vnf_instance), vims)
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
-        vims_v1.unregister(context, vnf_instance)
+        RegisteredVims(context, vnf_instance).unregister()
 
     def terminate_end(self, context, vnf_instance, terminate_vnf_request, **kwargs):
-        vims_v1.unregister(context, vnf_instance)
+        RegisteredVims(context, vnf_instance).unregister()
         super().terminate_end(context, vnf_instance, terminate_vnf_request)
 
 
-def _later(operation, context, vnf_instance, targets):
+def _request(operation, context, vnf_instance, targets):
     """The request of an operation on a VNF that is instantiated."""
     source = vnf_instance.instantiated_vnf_info
-    return lcm_request(operation, context, vnf_instance, source, targets=targets)
+    return lcm_request(operation, context, vnf_instance, source, targets)
 
 
 def _of_stacks(vnf_instance, stack_ids):

@@ -1,11 +1,12 @@
 """The private registry driver, free of Tacker: request in, machines changed."""
 
 from mgmt_drivers import inventory
-from mgmt_drivers.driver import Surroundings, carry_out
-from mgmt_drivers.operation import Crew
+from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.inventory import Node
 from mgmt_drivers.params.private_registry import read_params
+from mgmt_drivers.phases.registry.vnf import RegistryVnf
 from mgmt_drivers.plans import private_registry as plans
-from mgmt_drivers.plans.plan import Plan
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.ssh.connection import Endpoint
 
@@ -13,29 +14,20 @@ from mgmt_drivers.ssh.connection import Endpoint
 def validate(request: LcmRequest) -> None:
     """Check the request before anything exists.
 
-    :raises ParameterError: with every fault
+    :raises ParameterError: with every error
     """
     read_params(request)
 
 
-def instantiate(request: LcmRequest, surroundings: Surroundings) -> None:
-    """Make the VNF's machines registries.
+def instantiate(request: LcmRequest, services: Services) -> None:
+    """Make the VNF's machines registries, or those that were healed registries again.
 
     :raises MgmtDriverError: naming machine, phase and cause
     """
-    _carry_out(request, plans.INSTANTIATE, surroundings)
-
-
-def heal(request: LcmRequest, surroundings: Surroundings) -> None:
-    """Make the healed machines registries again."""
-    _carry_out(request, plans.HEAL, surroundings)
-
-
-def _carry_out(request: LcmRequest, plan: Plan, surroundings: Surroundings) -> None:
     params = read_params(request)
-    assert request.vim
+    machines = inventory.read(request, services.stacks).nodes
 
-    def endpoint(node: inventory.Node) -> Endpoint:
+    def endpoint(node: Node) -> Endpoint:
         return Endpoint(
             address=node.address(params.ssh_cp_name),
             username=params.ssh_username,
@@ -43,12 +35,6 @@ def _carry_out(request: LcmRequest, plan: Plan, surroundings: Surroundings) -> N
             server_id=node.server_id,
         )
 
-    carry_out(
-        request,
-        plan,
-        Crew(required=inventory.read(request, inventory.Heat(request.vim)).nodes),
-        surroundings,
-        context=lambda hosts: params,
-        endpoint=endpoint,
-        secrets=params.secrets(),
-    )
+    with Operation(request, services, machines, endpoint, params.secrets()) as operation:
+        vnf = RegistryVnf(params, operation.connect(machines))
+        operation.run(plans.INSTANTIATE, vnf)

@@ -1,8 +1,8 @@
 """The script of the private registry VNF for Tacker's v2 API."""
 
 from mgmt_drivers import private_registry
-from mgmt_drivers.script_v2 import run
-from mgmt_drivers.tacker_v2 import Call
+from mgmt_drivers.adapters.script_v2 import run
+from mgmt_drivers.adapters.tacker_v2 import Call
 
 
 def instantiate_start(call: Call) -> None:
@@ -10,15 +10,15 @@ def instantiate_start(call: Call) -> None:
 
 
 def instantiate_end(call: Call) -> None:
-    private_registry.instantiate(call.lcm_request("instantiate"), call.surroundings)
+    private_registry.instantiate(call.lcm_request("instantiate"), call.services)
 
 
 def terminate_end(call: Call) -> None:
-    call.forget()
+    call.store.clear()
 
 
 def heal_end(call: Call) -> None:
-    private_registry.heal(call.lcm_request("heal"), call.surroundings)
+    private_registry.instantiate(call.lcm_request("heal"), call.services)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from mgmt_drivers.clock import NotYet
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host import blocks, files
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.ssh import wait
+from mgmt_drivers.host.script import Script
 
 _FSTAB = "/etc/fstab"
 _ATTACH_LIMIT = 120.0  # seconds for a volume to be seen
@@ -13,17 +14,16 @@ _FORMAT_LIMIT = 900.0  # seconds
 _BLANK = 2  # blkid's exit status where it finds nothing
 # What hypervisors show of a volume's id: virtio's serial numbers have 20 characters.
 _SHOWN = 20
-_FIND = """
+_FIND = Script(
+    "find-disk",
+    """
 for link in /dev/disk/by-id/*"$1"*; do
     case $link in *-part[0-9]*) continue ;; esac
     [ ! -e "$link" ] || { echo "$link"; exit; }
 done
 exit 1
-"""
-
-
-class NotBlank(MgmtDriverError):
-    """A volume holds something that must not be overwritten."""
+""",
+)
 
 
 @dataclass(frozen=True)
@@ -34,25 +34,28 @@ class Mount:
     point: str
 
 
-def find(host: Host, volume_id: str) -> str:
-    """The device of a volume, which may still be about to appear.
+def find(host: Host, volume_id: str) -> str | None:
+    """The device of a volume; None while the machine does not see it."""
+    found = host.ask(*_FIND.command(volume_id[:_SHOWN]))
+    return found.stdout.strip() if found.ok else None
 
-    :raises WaitTimeout: when the machine does not see it
-    """
+
+def wait_for(host: Host, volume_id: str) -> str:
+    """Wait until the machine sees a volume that was attached to it; returns its device."""
 
     def seen() -> str:
-        found = host.ask("sh", "-c", _FIND, "sh", volume_id[:_SHOWN])
-        if not found.ok:
-            raise wait.NotYet("no such disk in /dev/disk/by-id")
-        return found.stdout.strip()
+        device = find(host, volume_id)
+        if device is None:
+            raise NotYet("no such disk in /dev/disk/by-id")
+        return device
 
-    return wait.until(seen, _ATTACH_LIMIT, f"the disk of volume {volume_id}")
+    return host.clock.until(seen, _ATTACH_LIMIT, f"the disk of volume {volume_id}")
 
 
 def uuid_of(host: Host, device: str) -> str | None:
     """UUID of the ext4 file system on a device; None where it is blank.
 
-    :raises NotBlank: when it holds something else
+    :raises MgmtDriverError: when it holds something else
     """
     seen = host.ask("blkid", "--probe", "--output", "export", device)
     if seen.status == _BLANK:
@@ -61,7 +64,7 @@ def uuid_of(host: Host, device: str) -> str | None:
     pairs = dict(line.split("=", 1) for line in seen.stdout.splitlines() if "=" in line)
     if pairs.get("TYPE") != "ext4" or "UUID" not in pairs:
         what = pairs.get("TYPE") or pairs.get("PTTYPE") or seen.stderr.strip() or "something"
-        raise NotBlank(
+        raise MgmtDriverError(
             f"{device} holds {what}, not ext4: only a blank volume is formatted. Attach another, "
             "or empty it (wipefs)"
         )
@@ -74,15 +77,15 @@ def _check_blank(host: Host, device: str) -> None:
     Of one that cannot be read, and, from util-linux 2.39 on, of a file system whose superblock
     has a wrong checksum; wipefs shows that.
 
-    :raises NotBlank: when it is one of these
+    :raises MgmtDriverError: when it is one of these
     """
     words = (f"if={device}", "of=/dev/null", "bs=1M", "count=4", "status=none")
     seen = host.ask("dd", *words)
     if not seen.ok or not host.ask("test", "-b", device).ok:
-        raise NotBlank(f"{device} cannot be read, it may hold data: {seen.stderr.strip()}")
+        raise MgmtDriverError(f"{device} cannot be read, it may hold data: {seen.stderr.strip()}")
     left = host.sudo("wipefs", "--noheadings", "--output", "TYPE", device).split()
     if left:
-        raise NotBlank(
+        raise MgmtDriverError(
             f"{device} holds a damaged {left[0]}: only a blank volume is formatted. Repair it "
             "(fsck), attach another, or empty it (wipefs)"
         )
@@ -110,7 +113,7 @@ def is_mounted(host: Host, mount: Mount) -> bool:
     return bool(seen)
 
 
-def mount_for_good(host: Host, mounts: list[Mount], before: str) -> None:
+def mount_permanently(host: Host, mounts: list[Mount], before: str) -> None:
     """Mount file systems, now and at each boot, then before a unit starts.
 
     One that is missing at boot holds nothing up.

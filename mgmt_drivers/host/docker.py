@@ -1,50 +1,67 @@
 """The Docker engine of a machine, through its command line."""
 
+import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.host import image_fetch
+from mgmt_drivers.clock import NotYet
+from mgmt_drivers.errors import WaitTimeout
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.host.script import Script
+from mgmt_drivers.payloads import image_fetch
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.ssh import wait
 
 _START_LIMIT = 120.0  # seconds for the engine to answer
+_RELOADS, _RELOAD_LIMIT = 6, 20.0  # how often, and seconds for each to show
+_IS_INSTALLED = Script("has-docker", "command -v docker && command -v dockerd")
 _FETCH = Path(image_fetch.__file__).read_text()
 _TRANSFER_LIMIT = 1800.0  # seconds to load or pull an image
 
 
-def await_engine(host: Host) -> None:
+def wait_for_engine(host: Host) -> None:
     """Wait until the engine answers."""
 
     def answers() -> None:
         seen = host.ask("docker", "version", "--format", "{{.Server.Version}}")
         if not seen.ok:
-            raise wait.NotYet(seen.stderr.strip())
+            raise NotYet(seen.stderr.strip())
 
-    wait.until(answers, _START_LIMIT, "the Docker engine")
+    host.clock.until(answers, _START_LIMIT, "the Docker engine")
 
 
-def await_plain_http(host: Host, registries: Sequence[str]) -> None:
-    """Wait until the engine speaks plain HTTP to registries, as its configuration tells it.
+def reload_plain_http(host: Host, registries: Sequence[str]) -> None:
+    """Have the engine speak plain HTTP to registries, as its configuration says.
 
-    It reads that some time after a reload's signal, and loses one that comes while it starts.
+    The engine reads that some time after a reload's signal, and loses one that comes while it
+    starts: then it gets another.
+
+    :raises WaitTimeout: when it does not, however often it is told
     """
 
-    def speaks() -> None:
+    def shows() -> None:
         shown = host.sudo("docker", "info", "--format", "{{json .RegistryConfig.IndexConfigs}}")
         known = json.loads(shown)
         lacking = [name for name in registries if known.get(name, {}).get("Secure", True)]
         if lacking:
-            host.sudo("systemctl", "reload", "docker")
-            raise wait.NotYet(f"its insecure registries are without {', '.join(lacking)}")
+            raise NotYet(f"its insecure registries are without {', '.join(lacking)}")
 
-    wait.until(speaks, _START_LIMIT, "the Docker engine's new configuration")
+    what = "the Docker engine's new configuration"
+    for _ in range(_RELOADS):
+        with contextlib.suppress(WaitTimeout):
+            host.clock.until(shows, _RELOAD_LIMIT, what)
+            return
+        host.sudo("systemctl", "reload", "docker")
+    host.clock.until(shows, _RELOAD_LIMIT, what)
+
+
+def is_running(host: Host) -> bool:
+    return host.ask("docker", "version").ok
 
 
 def is_installed(host: Host) -> bool:
-    return host.ask("sh", "-c", "command -v docker && command -v dockerd").ok
+    return host.ask(*_IS_INSTALLED.command()).ok
 
 
 def image_id(host: Host, reference: str) -> str | None:

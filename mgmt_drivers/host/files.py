@@ -8,6 +8,7 @@ from typing import Any
 
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.host.script import Script
 from mgmt_drivers.secret import Secret
 
 # Where phases note on a machine how far it has come; gone with its disk.
@@ -27,16 +28,19 @@ class File:
 # one. The content comes on standard input and is never readable by others
 # before it has its mode. Its length tells whether all of it came: the end of a
 # connection is also the end of the input.
-_WRITE = (
+_WRITE = Script(
+    "write-file",
     'set -e; umask 077; mkdir -p -m 0755 "$2"; new=$(mktemp "$1.XXXXXX"); '
     'trap \'rm -f "$new"\' EXIT; cat >"$new"; test "$(stat -c %s "$new")" -eq "$4"; '
-    'chmod "$3" "$new"; mv "$new" "$1"'
+    'chmod "$3" "$new"; mv "$new" "$1"',
 )
+_READ = Script("read-file", '[ ! -e "$1" ] || cat "$1"')
+_DIGEST = Script("digest-file", 'sha256sum <"$1" && stat -c %a "$1"')
 
 
 def read(host: Host, path: str) -> str:
     """What a text file holds; nothing where there is none."""
-    return host.sudo("sh", "-c", '[ ! -e "$1" ] || cat "$1"', "sh", path)
+    return host.sudo(*_READ.command(path))
 
 
 def read_json(host: Host, path: str) -> dict[str, Any]:
@@ -56,8 +60,7 @@ def read_json(host: Host, path: str) -> dict[str, Any]:
 
 def has(host: Host, path: str, content: str | bytes | Secret, mode: str = "0644") -> bool:
     """Whether the file has this content and mode."""
-    command = 'sha256sum <"$1" && stat -c %a "$1"'
-    seen = host.ask("sh", "-c", command, "sh", path)
+    seen = host.ask(*_DIGEST.command(path))
     wanted = [hashlib.sha256(_bytes(content)).hexdigest(), "-", f"{int(mode, 8):o}"]
     return seen.ok and seen.stdout.split() == wanted
 
@@ -68,7 +71,7 @@ def write(host: Host, path: str, content: str | bytes | Secret, mode: str = "064
         return
     data = _bytes(content)
     words = (path, posixpath.dirname(path), mode, str(len(data)))
-    host.sudo("sh", "-c", _WRITE, "sh", *words, stdin=data)
+    host.sudo(*_WRITE.command(*words), stdin=data)
 
 
 def _bytes(content: str | bytes | Secret) -> bytes:

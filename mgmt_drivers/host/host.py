@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass
 
+from mgmt_drivers.clock import SYSTEM_CLOCK, Clock
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Session, Stdin
 
 
 @dataclass(frozen=True)
 class Host:
-    """A node with its one open session, shared by every phase."""
+    """A node with its one open session, shared by every phase, and the time to wait by."""
 
     node: Node
     session: Session
+    clock: Clock = SYSTEM_CLOCK
 
     def run(self, *argv: str, stdin: Stdin = None, timeout: float = DEFAULT_TIMEOUT) -> str:
         """Run a command as the login user; returns what it printed."""

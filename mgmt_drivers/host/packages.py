@@ -1,10 +1,10 @@
 """Packages on a Debian or Ubuntu machine."""
 
+import functools
 from collections.abc import Callable, Sequence
 
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.ssh import wait
 
 _INSTALL_LIMIT = 900.0  # seconds for one apt-get
 # A machine that has just booted may still be updating itself.
@@ -13,12 +13,10 @@ _LOCKED = ("Could not get lock", "Unable to lock", "is held by process")
 _APT = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "Acquire::Retries=1")
 
 
-class PackagesUnavailable(MgmtDriverError):
-    """Packages cannot be fetched from the machine's package sources."""
-
-
 def missing(host: Host, names: Sequence[str]) -> list[str]:
     """Those of ``names`` that are not installed."""
+    if not names:  # dpkg would list all packages
+        return []
     query = ("dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\\n", *names)
     listed = host.ask(*query).stdout.splitlines()
     installed = {line.split()[1] for line in listed if line.startswith("installed ")}
@@ -28,7 +26,7 @@ def missing(host: Host, names: Sequence[str]) -> list[str]:
 def install(host: Host, names: Sequence[str]) -> None:
     """Install what is missing.
 
-    :raises PackagesUnavailable: with apt's own words
+    :raises MgmtDriverError: with apt's own words
     """
     wanted = missing(host, names)
     if not wanted:
@@ -37,25 +35,28 @@ def install(host: Host, names: Sequence[str]) -> None:
         _apt(host, "update", "-o", "APT::Update::Error-Mode=any")
         _apt(host, "install", "-y", "--no-install-recommends", *wanted)
     except CommandFailed as error:
-        raise PackagesUnavailable(
+        raise MgmtDriverError(
             f"cannot install {', '.join(wanted)} from the machine's package sources. Give it a "
             f"way to them (a route, or the parameter proxy), or an image that has them. {error}"
         ) from error
 
 
-def wait_for_lock(run: Callable[[], object]) -> None:
-    """Run what calls apt again while another program keeps it from its work."""
+def outwait_lock(host: Host, run: Callable[[], object]) -> None:
+    """Run what calls apt; again while another program holds apt's lock.
 
-    def attempt() -> None:
+    :raises CommandFailed: with the last failure
+    """
+    seen = CommandFailed("", 0, "")
+    for _ in host.clock.attempts(_LOCK_LIMIT):
         try:
             run()
+            return
         except CommandFailed as error:
-            if any(text in error.tail for text in _LOCKED):
-                raise wait.NotYet(error.tail) from error
-            raise
-
-    wait.until(attempt, _LOCK_LIMIT, "apt's lock, which another program holds")
+            if not any(text in error.tail for text in _LOCKED):
+                raise
+            seen = error
+    raise seen
 
 
 def _apt(host: Host, *words: str) -> None:
-    wait_for_lock(lambda: host.sudo(*_APT, *words, timeout=_INSTALL_LIMIT))
+    outwait_lock(host, functools.partial(host.sudo, *_APT, *words, timeout=_INSTALL_LIMIT))

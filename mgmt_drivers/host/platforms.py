@@ -26,14 +26,10 @@ SUPPORTED = {
 }
 
 
-class UnsupportedPlatform(MgmtDriverError):
-    """The machine's system is not in the table."""
-
-
 def detect(host: Host) -> Platform:
     """The machine's system.
 
-    :raises UnsupportedPlatform: when it is not supported
+    :raises MgmtDriverError: when it is not supported
     """
     lines = host.run("cat", "/etc/os-release").splitlines()
     pairs = (line.partition("=") for line in lines if "=" in line)
@@ -41,7 +37,7 @@ def detect(host: Host) -> Platform:
     key = (release.get("ID", ""), release.get("VERSION_ID", ""))
     if key not in SUPPORTED:
         names = ", ".join(platform.name for platform in SUPPORTED.values())
-        raise UnsupportedPlatform(
+        raise MgmtDriverError(
             f"the image runs {' '.join(key).strip() or 'an unknown system'}; supported: {names}"
         )
     return SUPPORTED[key]

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from mgmt_drivers.host.files import STATE_FOLDER
+from mgmt_drivers.host.script import Script
 
 # Shell and systemd (EnvironmentFile) read it alike. What stands in a unit itself,
 # systemd shows to every user of the machine; a proxy's URL may carry a password.
 ENVIRONMENT_FILE = f"{STATE_FOLDER}/proxy.env"
-_RUN = 'set -a; . "$1"; shift; exec "$@"'
+_RUN = Script("through-proxy", 'set -a; . "$1"; shift; exec "$@"', interpreter="bash")
 
 
 def through_proxy(argv: Sequence[str]) -> tuple[str, ...]:
     """The command that runs ``argv`` with the file's variables, for root."""
-    return ("bash", "-c", _RUN, "bash", ENVIRONMENT_FILE, *argv)
+    return _RUN.command(ENVIRONMENT_FILE, *argv)

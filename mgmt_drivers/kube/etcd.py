@@ -1,9 +1,10 @@
-"""The members of etcd, asked and changed on a master, in etcd's own container.
+"""The members of etcd, asked and changed on a control-plane node, in etcd's own container.
 
 Never through the virtual IP, nor through the Kubernetes API, which has no answer
 where etcd has no quorum.
 """
 
+import functools
 import json
 import logging
 from collections.abc import Collection, Sequence
@@ -14,7 +15,7 @@ from urllib.parse import urlsplit
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import busy
+from mgmt_drivers.kube import transient
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.ssh.session import Result
 
@@ -41,7 +42,7 @@ _GRACE = 60.0  # seconds for etcdctl to give up by itself
 
 
 class EtcdUnreadable(MgmtDriverError):
-    """etcd does not tell what it consists of."""
+    """etcd does not list its members."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Census:
-    """The members, those of them (by id) that answer, and the leader's id, 0 for none."""
+    """The members, those of them (by id) that are healthy, and the leader's id, 0 for none."""
 
     members: tuple[Member, ...]
     healthy: frozenset[int]
@@ -108,17 +109,31 @@ def census(host: Host, cluster: Cluster) -> Census:
     )
 
 
+def leaving(cluster: Cluster, members: Sequence[Member]) -> list[Member]:
+    """The members on control-plane nodes that leave: of the node's name and address, both whole.
+
+    One that never started has no name; its address alone tells.
+    """
+    topology = cluster.topology
+    nodes = {topology.name(n): topology.address_of(n) for n in cluster.leaving_control_plane}
+    return [
+        member
+        for member in members
+        if any(member.is_at(ip) and member.name in (name, "") for name, ip in nodes.items())
+    ]
+
+
 def refusal(found: Census, leaving: Collection[Member]) -> str:
     """Why etcd cannot lose these members one after another; empty when it can.
 
     After each removal a quorum of healthy voters must stand (etcd's FAQ,
     "What is failure tolerance?"), and two of them, lest one disk holds all there is.
     """
-    odd = [str(m) for m in found.members if not m.is_voter and m not in leaving]
-    if odd:
+    others = [str(m) for m in found.members if not m.is_voter and m not in leaving]
+    if others:
         return (
-            f"etcd has members that are not voters: {', '.join(odd)}. Heal the master at that "
-            "address first, which takes it out of etcd"
+            f"etcd has members that are not voters: {', '.join(others)}. Heal the control-plane "
+            "node at that address first, which takes it out of etcd"
         )
     left = list(found.members)
     for member in in_order(found, leaving):
@@ -130,7 +145,8 @@ def refusal(found: Census, leaving: Collection[Member]) -> str:
         if len(healthy) < _FEWEST_VOTERS:
             return (
                 f"without {member} all that etcd holds would lie on one disk, that of "
-                f"{healthy[0]}. Heal the masters one after another, each in a request of its own"
+                f"{healthy[0]}. Heal the control-plane nodes one after another, each in a request "
+                "of its own"
             )
     return ""
 
@@ -141,16 +157,16 @@ def _shortage(left: Sequence[Member], member: Member, found: Census) -> str:
     quorum = len(left) // 2 + 1
     if len(healthy) >= quorum:
         return ""
-    sick = ", ".join(str(m) for m in left if m not in healthy) or "none"
+    unhealthy = ", ".join(str(m) for m in left if m not in healthy) or "none"
     return (
         f"etcd has {len(left) + 1} voters; without {member} there are {len(left)}, of "
-        f"which {quorum} must be healthy and {len(healthy)} are (not healthy: {sick}). "
-        "Bring the other masters back first"
+        f"which {quorum} must be healthy and {len(healthy)} are (unhealthy: {unhealthy}). "
+        "Bring the other control-plane nodes back first"
     )
 
 
 def in_order(found: Census, leaving: Collection[Member]) -> list[Member]:
-    """Those that do not answer first: each that goes makes the quorum safer."""
+    """The order of removal: unhealthy members first, each of which makes the quorum safer."""
     return sorted(leaving, key=lambda member: member.id in found.healthy)
 
 
@@ -174,25 +190,21 @@ def purge(host: Host, cluster: Cluster, address: str) -> None:
 
 
 def move_leader(host: Host, cluster: Cluster, found: Census, leaving: Collection[Member]) -> None:
-    """Let a member that stays lead, if one that leaves does."""
+    """Move the leadership from a member that leaves to one that stays."""
     leader = next((m for m in leaving if m.id == found.leader), None)
     if leader is None or leader.id not in found.healthy:
         return
-    heir = next(m for m in found.members if m not in leaving and m.id in found.healthy)
-    seen = _run(host, cluster, leader.client_urls[0], "move-leader", f"{heir.id:x}")
+    successor = next(m for m in found.members if m not in leaving and m.id in found.healthy)
+    seen = _run(host, cluster, leader.client_urls[0], "move-leader", f"{successor.id:x}")
     if not seen.ok:  # without it, they elect one
         LOG.warning("etcd's leader %s does not step down: %s", leader, seen.stderr.strip())
 
 
 def remove(host: Host, cluster: Cluster, member: Member) -> None:
-    """Take a member out; one that is gone is fine."""
-
-    def request() -> None:
-        seen = _run(host, cluster, _LOCAL, "member", "remove", f"{member.id:x}")
-        if _NO_MEMBER not in seen.stderr:
-            _check(seen)
-
-    busy.outlast(request)
+    """Remove a member; one that is gone is fine."""
+    words = ("member", "remove", f"{member.id:x}")
+    request = functools.partial(_run, host, cluster, _LOCAL, *words, check=True)
+    transient.retry(host.clock, request)
 
 
 def snapshot(host: Host, cluster: Cluster) -> str:
@@ -200,23 +212,31 @@ def snapshot(host: Host, cluster: Cluster) -> str:
     inside = f"{_DATA}/snapshot.db"
     host.sudo("rm", "--force", inside, f"{inside}.part")
     words = ("snapshot", "save", inside)
-    _check(_run(host, cluster, _LOCAL, *words, timeout=_SNAPSHOT_LIMIT))
+    _run(host, cluster, _LOCAL, *words, timeout=_SNAPSHOT_LIMIT, check=True)
     host.sudo("chmod", "0600", inside)  # it holds the cluster's secrets
     host.sudo("mv", inside, _SNAPSHOT)
     return _SNAPSHOT
 
 
 def _run(
-    host: Host, cluster: Cluster, endpoints: str, *words: str, timeout: float = _LIMIT
+    host: Host,
+    cluster: Cluster,
+    endpoints: str,
+    *words: str,
+    timeout: float = _LIMIT,
+    check: bool = False,
 ) -> Result:
-    limit = f"--command-timeout={timeout:g}s"
-    argv = (*_ETCDCTL, limit, f"--endpoints={endpoints}", *words)
-    return cluster.runtime.ask_in(host, "etcd", argv, timeout + _GRACE)
-
-
-def _check(seen: Result) -> None:
-    if not seen.ok:
-        raise EtcdUnreadable(f"etcdctl: {seen.stderr.strip() or seen.stdout.strip()}")
+    """Run etcdctl; with ``check``, anything but success or a member that is gone is an error."""
+    prefix = cluster.runtime.exec_prefix(host, "etcd")
+    if prefix:
+        limit = f"--command-timeout={timeout:g}s"
+        argv = (*prefix, *_ETCDCTL, limit, f"--endpoints={endpoints}", *words)
+        seen = host.ask(*argv, timeout=timeout + _GRACE)
+    else:
+        seen = Result(status=1, stderr="no container etcd runs on the machine")
+    if check and not seen.ok and _NO_MEMBER not in seen.stderr:
+        raise MgmtDriverError(f"etcdctl: {seen.stderr.strip() or seen.stdout.strip()}")
+    return seen
 
 
 def _member(entry: dict[str, Any]) -> Member:

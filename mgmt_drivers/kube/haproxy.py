@@ -1,11 +1,11 @@
-"""HAProxy in front of the masters' apiservers."""
+"""HAProxy in front of the apiservers of the control-plane nodes."""
 
 from collections.abc import Sequence
 
 from mgmt_drivers.host import files, units
 from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube.cluster import API_PORT, BALANCED_PORT
+from mgmt_drivers.kube.topology import API_PORT, BALANCED_PORT
 
 PACKAGE = "haproxy"
 HEALTH_PORT = 16444  # on the loopback address: whether HAProxy itself answers
@@ -35,9 +35,9 @@ frontend health
 frontend kubernetes
     mode tcp
     bind *:{BALANCED_PORT}
-    default_backend masters
+    default_backend apiservers
 
-backend masters
+backend apiservers
     mode tcp
     balance roundrobin
     option httpchk GET /readyz
@@ -47,9 +47,9 @@ backend masters
 """
 
 
-def render(masters: Sequence[tuple[str, str]]) -> str:
-    """The configuration for masters, given by node name and address."""
-    return _HEAD + "".join(f"    server {name} {ip}:{API_PORT}\n" for name, ip in masters)
+def render(nodes: Sequence[tuple[str, str]]) -> str:
+    """The configuration for control-plane nodes, given by node name and address."""
+    return _HEAD + "".join(f"    server {name} {ip}:{API_PORT}\n" for name, ip in nodes)
 
 
 def is_configured(host: Host, config: str) -> bool:

@@ -1,5 +1,7 @@
 """The images that Kubernetes itself is made of."""
 
+from collections.abc import Sequence
+
 from mgmt_drivers.errors import CommandFailed
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubeadm
@@ -10,17 +12,15 @@ _DNS = "coredns"
 _ABSENT = ("not found", "manifest unknown", "repository name not known")
 
 
-def of_machine(host: Host, cluster: Cluster) -> list[str]:
-    """References of what this machine runs."""
-    listed = kubeadm.images(host, cluster)
-    if cluster.is_master(host.node):
-        return listed
-    return [image for image in listed if _short(image) in _ON_EVERY_NODE]
-
-
 def missing(host: Host, cluster: Cluster) -> list[str]:
-    """Those of them that the machine does not have yet."""
-    return [i for i in of_machine(host, cluster) if not cluster.runtime.has(host, i)]
+    """References of what this machine runs and does not have yet."""
+    wanted = of_role(kubeadm.images(host, cluster), cluster.is_control_plane(host))
+    return [image for image in wanted if not cluster.runtime.has(host, image)]
+
+
+def of_role(listed: Sequence[str], is_control_plane: bool) -> list[str]:
+    """Those of Kubernetes' images that a node runs."""
+    return [i for i in listed if is_control_plane or _short(i) in _ON_EVERY_NODE]
 
 
 def has_dns(host: Host, cluster: Cluster) -> bool:

@@ -1,4 +1,4 @@
-"""keepalived: which master holds the cluster's virtual IP (VRRP, RFC 5798)."""
+"""keepalived: which control-plane node holds the cluster's virtual IP (VRRP, RFC 5798)."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ read -r _ status _ <&3
 
 @dataclass(frozen=True)
 class Router:
-    """One master's part: its address and interface, those of the others, its rank from 0."""
+    """One control-plane node's part: address and interface, peers' addresses, rank from 0."""
 
     address: str
     interface: str

@@ -5,20 +5,25 @@ arguments as a list, the versions before it as a mapping. They reach kubeadm on
 its standard input, for they hold tokens.
 """
 
+import functools
 import re
 import secrets
 import string
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
+from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host import files
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import busy, kubectl, pod_network
-from mgmt_drivers.kube.cluster import API_PORT, Cluster, Invitation, NotAMember
+from mgmt_drivers.host.script import Script
+from mgmt_drivers.kube import kubectl, pod_network, transient
+from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.registries import KUBELET_LOGINS
+from mgmt_drivers.kube.topology import API_PORT
 from mgmt_drivers.secret import Secret
 
 _LIMIT = 600.0  # seconds for one init or join
@@ -49,7 +54,9 @@ _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 # One at a time on a machine: a kubeadm whose connection broke may still run. What
 # it left half done is reset, which is safe for a machine that never became a member.
 # A reset empties kubelet's folder, in which the logins lie already.
-_RUN = f"""set -e
+_RUN = Script(
+    "run-kubeadm",
+    f"""set -e
 member=$1 socket=$2 logins={KUBELET_LOGINS}; shift 2
 kept=${{member%/*}}/${{logins##*/}}
 mkdir -p "${{member%/*}}"
@@ -68,7 +75,21 @@ if [ -e "$kept" ]; then
 fi
 "$@" 9>&-
 touch "$member"
-"""
+""",
+    interpreter="bash",
+)
+
+
+@dataclass(frozen=True)
+class JoinCredentials:
+    """What a machine needs to join: a short-lived token, and hashes of the CA to trust.
+
+    ``certificate_key`` lets control-plane nodes fetch the control plane's certificates.
+    """
+
+    token: Secret
+    certificate_key: Secret
+    ca_hashes: tuple[str, ...]
 
 
 def is_member(host: Host) -> bool:
@@ -77,9 +98,9 @@ def is_member(host: Host) -> bool:
 
 
 def check_member(host: Host) -> None:
-    """:raises NotAMember: when this machine has not become part of its cluster"""
+    """:raises MgmtDriverError: when this machine has not become part of its cluster"""
     if not is_member(host):
-        raise NotAMember("the machine does not belong to the cluster")
+        raise MgmtDriverError("the machine does not belong to the cluster")
 
 
 def forget(host: Host) -> None:
@@ -87,7 +108,7 @@ def forget(host: Host) -> None:
     host.sudo("rm", "--force", _MEMBER)
 
 
-def is_half_way(host: Host) -> bool:
+def is_partly_joined(host: Host) -> bool:
     """Whether an init or join has begun on this machine; asked of one that is no member."""
     return host.ask("test", "-e", "/etc/kubernetes/kubelet.conf").ok
 
@@ -106,16 +127,17 @@ def images(host: Host, cluster: Cluster) -> list[str]:
 
 
 def init(host: Host, cluster: Cluster, *, with_dns: bool, sets_conntrack: bool) -> None:
-    """Make this machine the first master."""
-    words = ["kubeadm", "init", "--config", "/dev/stdin", *_IGNORED, *_patches(host, cluster)]
+    """Make this machine the first control-plane node."""
+    _write_patches(host, cluster)
+    words = ["kubeadm", "init", "--config", "/dev/stdin", *_IGNORED, *_patch_options(cluster)]
     if not with_dns:
         words += ["--skip-phases", "addon/coredns"]
     config = _init_config(host, cluster, version(host), sets_conntrack)
     _run(host, cluster, words, config)
 
 
-def invite(host: Host, cluster: Cluster) -> Invitation:
-    """Make a token on a master, and upload the control plane's certificates."""
+def create_join_credentials(host: Host, cluster: Cluster) -> JoinCredentials:
+    """Create a token on a control-plane node, and upload the control plane's certificates."""
     token, certificate_key = _new_token(), Secret(secrets.token_hex(32))
     init_part = {
         **_header(cluster, "InitConfiguration"),
@@ -128,11 +150,12 @@ def invite(host: Host, cluster: Cluster) -> Invitation:
     create = ("kubeadm", "token", "create", "--print-join-command")
     command = host.sudo(*create, "--config", "/dev/stdin", stdin=config)
     upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
-    busy.outlast(lambda: host.sudo(*upload, "--config", "/dev/stdin", stdin=config))
-    return Invitation(token, certificate_key, tuple(_CA_HASH.findall(command)))
+    words = (*upload, "--config", "/dev/stdin")
+    transient.retry(host.clock, functools.partial(host.sudo, *words, stdin=config))
+    return JoinCredentials(token, certificate_key, tuple(_CA_HASH.findall(command)))
 
 
-def join(host: Host, cluster: Cluster, invitation: Invitation) -> None:
+def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
     """Join a machine to the cluster, a master as part of the control plane."""
     words = ["kubeadm", "join", "--config", "/dev/stdin", *_IGNORED]
     config: dict[str, Any] = {
@@ -140,39 +163,46 @@ def join(host: Host, cluster: Cluster, invitation: Invitation) -> None:
         "nodeRegistration": _registration(host, cluster),
         "discovery": {
             "bootstrapToken": {
-                "token": invitation.token.reveal(),
+                "token": credentials.token.reveal(),
                 "apiServerEndpoint": cluster.endpoint,
-                "caCertHashes": list(invitation.ca_hashes),
+                "caCertHashes": list(credentials.ca_hashes),
             }
         },
     }
-    if cluster.is_master(host.node):
-        words += _patches(host, cluster)
+    if cluster.is_control_plane(host):
+        _write_patches(host, cluster)
+        words += _patch_options(cluster)
         config["controlPlane"] = {
             "localAPIEndpoint": _local_endpoint(host, cluster),
-            "certificateKey": invitation.certificate_key.reveal(),
+            "certificateKey": credentials.certificate_key.reveal(),
         }
     _run(host, cluster, words, _documents([config]))
 
 
-def revoke(host: Host, invitation: Invitation) -> None:
-    """Make an invitation worthless: delete its token and the uploaded certificates."""
-    token_id = invitation.token.reveal().partition(".")[0]  # the part that is no secret
+def revoke(host: Host, credentials: JoinCredentials) -> None:
+    """Make join credentials worthless: delete the token and the uploaded certificates."""
+    token_id = credentials.token.reveal().partition(".")[0]  # the part that is no secret
     host.sudo("kubeadm", "token", "delete", token_id)
-    kubectl.delete(host, "secret", "kubeadm-certs", "kube-system")
+    kubectl.delete(host, "secret", "kubeadm-certs", namespace="kube-system")
 
 
-def _patches(host: Host, cluster: Cluster) -> list[str]:
-    """Options by which kubeadm changes what it makes on a master."""
-    if cluster.params.series.kubeadm_api != "v1beta2":
-        return []
-    files.write(host, f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH)
-    return ["--experimental-patches", _PATCHES]
+def _needs_patches(cluster: Cluster) -> bool:
+    return cluster.params.series.kubeadm_api == "v1beta2"
+
+
+def _write_patches(host: Host, cluster: Cluster) -> None:
+    """Write what changes the manifests that kubeadm makes on a control-plane node."""
+    if _needs_patches(cluster):
+        files.write(host, f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH)
+
+
+def _patch_options(cluster: Cluster) -> list[str]:
+    return ["--experimental-patches", _PATCHES] if _needs_patches(cluster) else []
 
 
 def _run(host: Host, cluster: Cluster, words: Sequence[str], config: Secret) -> None:
     arguments = (_MEMBER, _socket(cluster), *words)
-    host.sudo("bash", "-c", _RUN, "bash", *arguments, stdin=config, timeout=_LIMIT)
+    host.sudo(*_RUN.command(*arguments), stdin=config, timeout=_LIMIT)
 
 
 def _new_token() -> Secret:
@@ -184,8 +214,8 @@ def _new_token() -> Secret:
 def _init_config(host: Host, cluster: Cluster, release: str, sets_conntrack: bool) -> Secret:
     first = {
         **_header(cluster, "InitConfiguration"),
-        # kubeadm would make a token that is good for a day; machines that join
-        # are given one of their own.
+        # kubeadm would create a token that is valid for a day; machines that join
+        # get one of their own.
         "bootstrapTokens": [{"token": _new_token().reveal(), "ttl": "1s"}],
         "nodeRegistration": _registration(host, cluster),
         "localAPIEndpoint": _local_endpoint(host, cluster),
@@ -206,14 +236,14 @@ def _init_config(host: Host, cluster: Cluster, release: str, sets_conntrack: boo
 
 
 def _most_pods(cluster: Cluster) -> int:
-    """Kubelet's default, or as many as a node's share has addresses for."""
-    addresses = 2 ** (32 - cluster.params.pod_share_prefix)
+    """Kubelet's default, or as many as a node's pod CIDR has addresses for."""
+    addresses = 2 ** (32 - cluster.params.node_cidr_prefix)
     return min(110, addresses - 3)  # the network's, the broadcast and the bridge's own
 
 
 def _cluster_config(cluster: Cluster, release: str) -> dict[str, Any]:
     names = {cluster.topology.address, cluster.topology.public}
-    shares = {"node-cidr-mask-size": str(cluster.params.pod_share_prefix)}
+    mask = {"node-cidr-mask-size": str(cluster.params.node_cidr_prefix)}
     config: dict[str, Any] = {
         **_header(cluster, "ClusterConfiguration"),
         "kubernetesVersion": release,
@@ -223,9 +253,9 @@ def _cluster_config(cluster: Cluster, release: str) -> dict[str, Any]:
             "serviceSubnet": str(cluster.params.service_cidr),
         },
         "apiServer": {"certSANs": sorted(names)},
-        "controllerManager": {"extraArgs": _extra_arguments(cluster, shares)},
+        "controllerManager": {"extraArgs": _extra_arguments(cluster, mask)},
     }
-    if cluster.topology.virtual:
+    if cluster.topology.is_balanced:
         timing = _extra_arguments(cluster, _ETCD_TIMING)
         config["etcd"] = {"local": {"dataDir": "/var/lib/etcd", "extraArgs": timing}}
     if cluster.params.image_repository:
@@ -238,9 +268,9 @@ def _header(cluster: Cluster, kind: str) -> dict[str, str]:
 
 
 def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
-    arguments = {"node-ip": cluster.address(host.node)}
+    arguments = {"node-ip": cluster.address(host)}
     return {
-        "name": cluster.name(host.node),
+        "name": cluster.name(host),
         "criSocket": _socket(cluster),
         "kubeletExtraArgs": _extra_arguments(cluster, arguments),
     }
@@ -257,7 +287,7 @@ def _socket(cluster: Cluster) -> str:
 
 
 def _local_endpoint(host: Host, cluster: Cluster) -> dict[str, Any]:
-    return {"advertiseAddress": cluster.address(host.node), "bindPort": API_PORT}
+    return {"advertiseAddress": cluster.address(host), "bindPort": API_PORT}
 
 
 def _documents(documents: Sequence[Mapping[str, Any]]) -> Secret:

@@ -1,40 +1,30 @@
-"""kubectl on a master, with the administrator's rights; outlasts an API that is busy."""
+"""kubectl on a control-plane node, with the administrator's rights; retries transient errors."""
 
+import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import busy
-from mgmt_drivers.ssh.session import Stdin
+from mgmt_drivers.kube import transient
+from mgmt_drivers.ssh.session import Result, Stdin
 
 # The machine's own apiserver, not the virtual IP, which may sit on a machine that fails.
 _OWN = "https://127.0.0.1:6443"
 _AT = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--tls-server-name", "kubernetes")
 _KUBECTL = (*_AT, "--server", _OWN)
 _LIMIT = 120.0  # seconds
-_CLOSED = "tacker-mgmt-drivers/closed"  # annotation of the nodes that we closed
+_CORDONED = "tacker-mgmt-drivers/cordoned"  # annotation of the nodes that we cordoned
 # Seconds after its own time to end: whoever then holds a pod, its node goes all the same.
 _OVERDUE = 30
+_READY = "ready"
 
 
 def get(host: Host, *words: str) -> dict[str, Any]:
-    """The object or list that ``kubectl get`` shows."""
-    found: dict[str, Any] = json.loads(_run(host, "get", *words, "--output", "json"))
+    """The object or list that ``kubectl get`` shows; empty where it shows nothing."""
+    command = _command(host, "get", *words, "--output", "json")
+    found: dict[str, Any] = json.loads(transient.retry(host.clock, command).stdout or "{}")
     return found
-
-
-def unreadiness(host: Host, url: str = _OWN) -> str:
-    """Why the API at a URL is not ready (its /readyz); empty when it is."""
-    words = ("--server", url, "--request-timeout", "5s", "get", "--raw", "/readyz")
-    seen = host.ask(*_AT, *words)
-    if seen.ok and seen.stdout.strip() == "ok":
-        return ""
-    return seen.stderr.strip() or seen.stdout.strip() or "no answer"
-
-
-def apply(host: Host, manifest: str) -> None:
-    _run(host, "apply", "--filename", "-", stdin=manifest)
 
 
 def nodes(host: Host) -> dict[str, dict[str, Any]]:
@@ -42,32 +32,29 @@ def nodes(host: Host) -> dict[str, dict[str, Any]]:
     return {node["metadata"]["name"]: node for node in get(host, "nodes")["items"]}
 
 
-def delete(host: Host, kind: str, name: str, namespace: str | None = None) -> None:
-    """Delete an object; one that is gone is fine."""
+def apply(host: Host, manifest: str) -> None:
+    _run(host, "apply", "--filename", "-", stdin=manifest)
+
+
+def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> None:
+    """Delete objects; one that is gone is fine."""
     where = ("--namespace", namespace) if namespace else ()
-    _run(host, "delete", kind, name, *where, "--ignore-not-found")
+    _run(host, "delete", kind, *names, *where, "--ignore-not-found")
 
 
-def close(host: Host, node: str) -> None:
-    """Let no new pods come to a node (``kubectl cordon``), and mark it as closed by us."""
-    _patch(host, node, {_CLOSED: "true"}, unschedulable=True)
+def cordon(host: Host, node: str) -> None:
+    """Let no new pods come to a node, and note that it was we who cordoned it."""
+    _patch(host, node, {_CORDONED: "true"}, unschedulable=True)
 
 
-def open_again(host: Host, node: str) -> None:
-    """Undo :func:`close`."""
-    _patch(host, node, {_CLOSED: None}, unschedulable=None)
+def uncordon(host: Host, node: str) -> None:
+    """Undo :func:`cordon`."""
+    _patch(host, node, {_CORDONED: None}, unschedulable=None)
 
 
-def is_closed_by_others(node: Mapping[str, Any]) -> bool:
-    ours = _CLOSED in node["metadata"].get("annotations", {})
+def is_cordoned_by_others(node: Mapping[str, Any]) -> bool:
+    ours = _CORDONED in node["metadata"].get("annotations", {})
     return bool(node["spec"].get("unschedulable")) and not ours
-
-
-def _patch(
-    host: Host, node: str, annotations: Mapping[str, str | None], unschedulable: bool | None
-) -> None:
-    body = {"metadata": {"annotations": annotations}, "spec": {"unschedulable": unschedulable}}
-    _run(host, "patch", "node", node, "--type", "merge", "--patch", json.dumps(body))
 
 
 def drain(host: Host, node: str, seconds: int) -> None:
@@ -76,7 +63,7 @@ def drain(host: Host, node: str, seconds: int) -> None:
     A pod that is evicted and does not end, such as one with a finalizer, is given up.
 
     :param seconds: after which it is given up
-    :raises CommandFailed: with the API's words on what cannot be evicted, or an API that is busy
+    :raises CommandFailed: with the API's words on what cannot be evicted, or a transient error
     """
     options = (
         "--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={seconds}s",
@@ -96,26 +83,41 @@ def taint(host: Host, node: str, taint: Mapping[str, str]) -> None:
     _run(host, "taint", "node", node, "--overwrite", words)
 
 
-def _run(host: Host, *words: str, stdin: Stdin = None) -> str:
-    return busy.outlast(lambda: host.sudo(*_KUBECTL, *words, stdin=stdin, timeout=_LIMIT))
-
-
-def state_of(node: Mapping[str, Any] | None) -> str:
-    """``ready``, or the cluster's words on why a node (None: one it has not) is not."""
-    if node is None:
-        return "not in the cluster"
-    return _readiness(node)
+def unreadiness(host: Host, url: str = _OWN) -> str:
+    """Why the API at a URL is not ready (its /readyz); empty when it is."""
+    words = ("--server", url, "--request-timeout", "5s", "get", "--raw", "/readyz")
+    seen = host.ask(*_AT, *words)
+    if seen.ok and seen.stdout.strip() == "ok":
+        return ""
+    return seen.stderr.strip() or seen.stdout.strip() or "no answer"
 
 
 def is_ready(thing: Mapping[str, Any] | None) -> bool:
     """Whether the cluster holds a node or pod to be ready."""
-    return thing is not None and _readiness(thing) == _READY
+    return thing is not None and state_of(thing) == _READY
 
 
-_READY = "ready"
-
-
-def _readiness(thing: Mapping[str, Any]) -> str:
+def state_of(thing: Mapping[str, Any] | None) -> str:
+    """``ready``, or the cluster's words on why a node or pod (None: there is none) is not."""
+    if thing is None:
+        return "not in the cluster"
     conditions = {c["type"]: c for c in thing["status"].get("conditions", ())}
     ready = conditions.get("Ready", {})
     return _READY if ready.get("status") == "True" else str(ready.get("message", "unknown"))
+
+
+def _patch(
+    host: Host, node: str, annotations: Mapping[str, str | None], unschedulable: bool | None
+) -> None:
+    body = {"metadata": {"annotations": annotations}, "spec": {"unschedulable": unschedulable}}
+    _run(host, "patch", "node", node, "--type", "merge", "--patch", json.dumps(body))
+
+
+def _run(host: Host, *words: str, stdin: Stdin = None) -> None:
+    transient.retry(host.clock, _command(host, *words, stdin=stdin))
+
+
+def _command(host: Host, *words: str, stdin: Stdin = None) -> Callable[[], Result]:
+    return functools.partial(
+        host.session.run, (*_KUBECTL, *words), stdin=stdin, sudo=True, timeout=_LIMIT
+    )

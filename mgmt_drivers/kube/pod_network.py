@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from mgmt_drivers.host import units
 from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube.service_account import ServiceAccount
+from mgmt_drivers.kube.service_account import Credentials, ServiceAccount
 from mgmt_drivers.secret import Secret
 
 _NAME = "mgmt-driver-pod-network"
@@ -26,8 +26,8 @@ _UNIT = f"{_NAME}.service"
 _NETWORK = "mgmt-driver-bridge"
 _BRIDGE = "cni0"
 
-# Shell: take away a share of the network that a node had before it was reset. It
-# would give its pods addresses of that one until it is configured anew.
+# Shell: remove the pod CIDR that a node had before it was reset. It would give its pods
+# addresses of that one until it is configured anew.
 FORGET = f"""
     systemctl --quiet stop {_UNIT} 2>/dev/null || true
     ip link delete {_BRIDGE} 2>/dev/null || true
@@ -70,16 +70,15 @@ WantedBy=multi-user.target
 
 @dataclass(frozen=True)
 class PodNetwork:
-    """One node's part: the pods' network, its own share, and whom it asks for the others'.
+    """One node's part: the cluster's pod CIDR, the node's own, and whom it asks for the others'.
 
-    ``server`` is the API's URL, ``ca`` its CA (PEM), ``token`` that of :data:`ACCOUNT`.
+    ``server`` is the API's URL, ``credentials`` are those of :data:`ACCOUNT`.
     """
 
-    whole: ipaddress.IPv4Network
-    own: str
+    pod_cidr: ipaddress.IPv4Network
+    node_cidr: str
     server: str
-    ca: str
-    token: Secret
+    credentials: Credentials
 
     def files(self) -> list[File]:
         return [
@@ -96,7 +95,7 @@ class PodNetwork:
             "bridge": _BRIDGE,
             "isDefaultGateway": True,
             "hairpinMode": True,
-            "ipam": {"type": "host-local", "ranges": [[{"subnet": self.own}]]},
+            "ipam": {"type": "host-local", "ranges": [[{"subnet": self.node_cidr}]]},
         }
         ports = {"type": "portmap", "capabilities": {"portMappings": True}}
         document = {
@@ -107,13 +106,13 @@ class PodNetwork:
         return json.dumps(document, indent=2) + "\n"
 
     def _kubeconfig(self) -> Secret:
-        ca = base64.b64encode(self.ca.encode()).decode()
+        ca = base64.b64encode(self.credentials.ca.encode()).decode()
         cluster = {"server": self.server, "certificate-authority-data": ca}
         document = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "cluster", "cluster": cluster}],
-            "users": [{"name": _NAME, "user": {"token": self.token.reveal()}}],
+            "users": [{"name": _NAME, "user": {"token": self.credentials.token.reveal()}}],
             "contexts": [{"name": _NAME, "context": {"cluster": "cluster", "user": _NAME}}],
             "current-context": _NAME,
         }
@@ -122,15 +121,15 @@ class PodNetwork:
     def _script(self) -> str:
         lines = ["#!/bin/bash", "# Written by tacker-mgmt-drivers.", "set -euo pipefail"]
         for table, chain, rule in (
-            ("nat", "POSTROUTING", f"-s {self.own} ! -d {self.whole} -j MASQUERADE"),
-            ("filter", "FORWARD", f"-s {self.whole} -j ACCEPT"),
-            ("filter", "FORWARD", f"-d {self.whole} -j ACCEPT"),
+            ("nat", "POSTROUTING", f"-s {self.node_cidr} ! -d {self.pod_cidr} -j MASQUERADE"),
+            ("filter", "FORWARD", f"-s {self.pod_cidr} -j ACCEPT"),
+            ("filter", "FORWARD", f"-d {self.pod_cidr} -j ACCEPT"),
         ):
             words = f"iptables -w -t {table}"
             lines.append(
                 f"{words} -C {chain} {rule} 2>/dev/null ||\n    {words} -A {chain} {rule}"
             )
-        return "\n".join([*lines, f"own={self.own}"]) + _FOLLOW_NODES
+        return "\n".join([*lines, f"own={self.node_cidr}"]) + _FOLLOW_NODES
 
 
 # A watch that is silent may be a dead one: it is begun anew every few minutes.
@@ -141,11 +140,11 @@ _EVENT = (
 _FOLLOW_NODES = f"""
 kubectl --kubeconfig {_KUBECONFIG} --request-timeout=180s get nodes --watch \\
     --output-watch-events --output 'jsonpath={_EVENT}' |
-    while read -r event share address; do
-        if [ -z "$address" ] || [ "$share" = "$own" ]; then continue; fi
+    while read -r event cidr address; do
+        if [ -z "$address" ] || [ "$cidr" = "$own" ]; then continue; fi
         case "$event" in
-        ADDED | MODIFIED) ip route replace "$share" via "$address" ;;
-        DELETED) ip route delete "$share" via "$address" || true ;;
+        ADDED | MODIFIED) ip route replace "$cidr" via "$address" ;;
+        DELETED) ip route delete "$cidr" via "$address" || true ;;
         esac
     done
 """

@@ -1,34 +1,26 @@
-"""Whether an apiserver is ready, asked from a master."""
+"""Whether an apiserver is ready, asked from a control-plane node."""
 
+from mgmt_drivers.clock import NotYet
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubeadm, kubectl
-from mgmt_drivers.kube.cluster import API_PORT
-from mgmt_drivers.ssh import wait
 
 
-class NotReady(MgmtDriverError):
-    """A master belongs to the cluster, but its apiserver is not ready."""
-
-
-def check_master(host: Host) -> None:
-    """
-    :raises NotAMember: when the machine has not become part of its cluster
-    :raises NotReady: with what its apiserver says
-    """
+def check_control_plane_node(host: Host) -> None:
+    """:raises MgmtDriverError: when the machine is no member, or its apiserver is not ready"""
     kubeadm.check_member(host)
     reason = kubectl.unreadiness(host)
     if reason:
-        raise NotReady(f"the master's apiserver is not ready: {reason}")
+        raise MgmtDriverError(f"the node's apiserver is not ready: {reason}")
 
 
-def await_api(host: Host, address: str, limit: float, port: int = API_PORT) -> None:
+def wait_for_api(host: Host, address: str, port: int, limit: float) -> None:
     """Wait until the API at an address says that it is ready (its /readyz)."""
     url = f"https://{address}:{port}"
 
-    def answers() -> None:
+    def ready() -> None:
         reason = kubectl.unreadiness(host, url)
         if reason:
-            raise wait.NotYet(reason)
+            raise NotYet(reason)
 
-    wait.until(answers, limit, f"the API at {url}")
+    host.clock.until(ready, limit, f"the API at {url}")

@@ -1,16 +1,17 @@
-"""Registries on a node: found, asked, and with their logins where kubelet looks.
+"""Registries on a node: their names, their logins where kubelet looks, and a test of each.
 
-That they are trusted is up to the container runtime.
+The container runtime is configured to trust them in :mod:`mgmt_drivers.kube.runtime`.
 """
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from mgmt_drivers.host import blocks, files, registry_probe
+from mgmt_drivers.host import blocks, files
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.params.registries import Registry
+from mgmt_drivers.payloads import registry_probe
 from mgmt_drivers.secret import Secret
 
 _HOSTS = "/etc/hosts"
@@ -22,7 +23,7 @@ _PROBE = Path(registry_probe.__file__).read_text()
 _PROBE_LIMIT = 120.0  # seconds
 
 
-def name_hosts(host: Host, registries: Sequence[Registry]) -> None:
+def write_host_entries(host: Host, registries: Sequence[Registry]) -> None:
     """Give the machine the addresses that no name server knows."""
     entries = dict.fromkeys(str(r.host_entry) for r in registries if r.host_entry)
     lines = "".join(f"{entry}\n" for entry in entries)
@@ -42,8 +43,8 @@ def write_logins(host: Host, registries: Sequence[Registry]) -> None:
     files.write(host, KUBELET_LOGINS, content, "0600")
 
 
-def faults(host: Host, registries: Sequence[Registry], proxy: Proxy | None) -> dict[str, str]:
-    """Ask the registries from the machine: what is wrong, by server."""
+def probe(host: Host, registries: Sequence[Registry], proxy: Proxy | None) -> dict[str, str]:
+    """Ask the registries from the machine; returns what is wrong with each, by server."""
     asked = [_question(registry, proxy) for registry in registries]
     questions = Secret(json.dumps(asked))
     answer = host.sudo("python3", "-c", _PROBE, stdin=questions, timeout=_PROBE_LIMIT)

@@ -11,7 +11,6 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.proxied import through_proxy
 from mgmt_drivers.params.kubernetes import DOCKER, KubernetesParams
 from mgmt_drivers.params.registries import Registry
-from mgmt_drivers.ssh.session import Result
 
 _PULL_LIMIT = 1800.0  # seconds
 _CTR = ("ctr", "--namespace", "k8s.io")
@@ -34,8 +33,11 @@ class ContainerRuntime(Protocol):
         """Pull from them over plain HTTP, or with their CA; what the image brought stays."""
         ...
 
-    def ask_in(self, host: Host, container: str, argv: Sequence[str], timeout: float) -> Result:
-        """Run a command in the running container that a pod calls ``container``."""
+    def exec_prefix(self, host: Host, container: str) -> tuple[str, ...]:
+        """What begins a command that runs in the container that a pod calls ``container``.
+
+        Empty when no such container runs.
+        """
         ...
 
 
@@ -67,14 +69,12 @@ class Docker:
         if after and not units.is_as_configured(host, self.service, wanted):
             units.configure(host, self.service, wanted)
         if plain:
-            docker.await_plain_http(host, plain)
+            docker.reload_plain_http(host, plain)
 
-    def ask_in(self, host: Host, container: str, argv: Sequence[str], timeout: float) -> Result:
+    def exec_prefix(self, host: Host, container: str) -> tuple[str, ...]:
         label = f"label={_CONTAINER_LABEL}={container}"
         found = host.ask("docker", "ps", "--quiet", "--filter", label).stdout.split()
-        if not found:
-            return _no_container(container)
-        return host.ask("docker", "exec", found[0], *argv, timeout=timeout)
+        return ("docker", "exec", found[0]) if found else ()
 
 
 class Containerd:
@@ -103,20 +103,15 @@ class Containerd:
             path = f"{folder}/hosts.toml"
             files.write(host, path, _hosts_toml(files.read(host, path), registry, certificate))
 
-    def ask_in(self, host: Host, container: str, argv: Sequence[str], timeout: float) -> Result:
+    def exec_prefix(self, host: Host, container: str) -> tuple[str, ...]:
         wanted = f'labels."{_CONTAINER_LABEL}"=={container}'
         made = host.ask(*_CTR, "containers", "list", "--quiet", wanted).stdout.split()
         running = host.ask(*_CTR, "tasks", "list").stdout.splitlines()
         ids = {line.split()[0] for line in running if line.endswith("RUNNING")}
         found = [id_ for id_ in made if id_ in ids]
         if not found:
-            return _no_container(container)
-        words = ("tasks", "exec", "--exec-id", secrets.token_hex(8), found[0])
-        return host.ask(*_CTR, *words, *argv, timeout=timeout)
-
-
-def _no_container(name: str) -> Result:
-    return Result(status=1, stderr=f"no container {name} runs on the machine")
+            return ()
+        return (*_CTR, "tasks", "exec", "--exec-id", secrets.token_hex(8), found[0])
 
 
 def _write_certificate(host: Host, folder: str, registry: Registry) -> str:

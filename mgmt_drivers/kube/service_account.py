@@ -3,10 +3,10 @@
 import base64
 from dataclasses import dataclass
 
+from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.ssh import wait
 
 _NAMESPACE = "kube-system"
 _LIMIT = 60.0  # seconds
@@ -55,19 +55,47 @@ subjects:
 """
 
 
-def ensure(host: Host, account: ServiceAccount) -> tuple[Secret, str]:
-    """Make the account on a master; returns its bearer token and the cluster's CA (PEM)."""
+VIM_ACCOUNT = ServiceAccount("tacker-vim", role="cluster-admin")
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """A bearer token, and the CA (PEM) of the cluster that takes it."""
+
+    token: Secret
+    ca: str
+
+
+def find(host: Host, account: ServiceAccount) -> Credentials | None:
+    """The account's credentials; None where Kubernetes has not issued them yet."""
+    words = ("secret", account.name, "--namespace", _NAMESPACE, "--ignore-not-found")
+    data = kubectl.get(host, *words).get("data", {})
+    if "token" not in data or "ca.crt" not in data:
+        return None
+    return Credentials(Secret(_decoded(data["token"])), _decoded(data["ca.crt"]))
+
+
+def read(host: Host, account: ServiceAccount) -> Credentials:
+    """The credentials of an account that was created before.
+
+    :raises MgmtDriverError: when there are none
+    """
+    found = find(host, account)
+    if found is None:
+        raise MgmtDriverError(f"service account {_NAMESPACE}/{account.name} has no token any more")
+    return found
+
+
+def create(host: Host, account: ServiceAccount) -> Credentials:
+    """Create the account on a control-plane node, and wait for its credentials."""
     kubectl.apply(host, account.manifest())
-
-    def issued() -> tuple[Secret, str]:
-        secret = kubectl.get(host, "secret", account.name, "--namespace", _NAMESPACE)
-        data = secret.get("data", {})
-        if "token" not in data or "ca.crt" not in data:
-            raise wait.NotYet("the secret has no token yet")
-        return Secret(_decoded(data["token"])), _decoded(data["ca.crt"])
-
-    what = f"the token of service account {_NAMESPACE}/{account.name}"
-    return wait.until(issued, _LIMIT, what)
+    for _ in host.clock.attempts(_LIMIT):
+        found = find(host, account)
+        if found:
+            return found
+    raise WaitTimeout(
+        f"service account {_NAMESPACE}/{account.name} has no token within {_LIMIT:g} s"
+    )
 
 
 def _decoded(text: str) -> str:

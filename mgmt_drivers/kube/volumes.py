@@ -5,11 +5,10 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
-from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.ssh import wait
+from mgmt_drivers.kube.topology import StorageServer
 
 # By which ours are told from others of the same name.
 _LABEL = ("app.kubernetes.io/managed-by", "tacker-mgmt-drivers")
@@ -21,31 +20,24 @@ _GOOD = ("Available", "Bound")
 Volume = Mapping[str, Any]  # a PersistentVolume as the API takes it
 
 
-class NotOurs(MgmtDriverError):
-    """Somebody else's PersistentVolume has the name of one of ours."""
-
-
 class InUse(MgmtDriverError):
     """PersistentVolumes that cannot go."""
 
 
-def names(cluster: Cluster) -> list[str]:
+def names(server: StorageServer) -> list[str]:
     """Of those that the parameters list."""
-    return [_name(volume) for volume, _ in _listed(cluster)]
+    return [_name(volume) for volume, _ in _listed(server)]
 
 
-def wanted(cluster: Cluster) -> list[Volume]:
+def wanted(server: StorageServer) -> list[Volume]:
     """Those that the parameters list, at the address of the storage server."""
-    assert cluster.storage
-    node = cluster.storage.node
-    return [at(volume, node.address(server_cp)) for volume, server_cp in _listed(cluster)]
+    return [at(volume, server.node.address(server_cp)) for volume, server_cp in _listed(server)]
 
 
-def _listed(cluster: Cluster) -> list[tuple[Volume, str]]:
+def _listed(server: StorageServer) -> list[tuple[Volume, str]]:
     """Each with the CP that has its server's address."""
-    storage = cluster.params.storage
-    assert storage
-    return [(v, manifest.server_cp) for manifest in storage.manifests for v in manifest.volumes]
+    manifests = server.params.manifests
+    return [(v, manifest.server_cp) for manifest in manifests for v in manifest.volumes]
 
 
 def at(volume: Volume, server: str) -> Volume:
@@ -60,27 +52,26 @@ def at(volume: Volume, server: str) -> Volume:
 def missing(host: Host, expected: Iterable[Volume]) -> list[Volume]:
     """Those that the cluster has not, or at another address.
 
-    :raises NotOurs: when somebody else's has the name of one
+    :raises MgmtDriverError: when somebody else's has the name of one
     """
     found = _registered(host)
     _check_owner(found, map(_name, expected))
     return [volume for volume in expected if not _is_same(volume, found.get(_name(volume)))]
 
 
-def register(host: Host, expected: Iterable[Volume]) -> None:
+def register(host: Host, expected: Sequence[Volume]) -> None:
     """Make the cluster have them; one at another address is replaced, unless it is in use."""
     own = [_name(volume) for volume in expected]
-    remove(host, own)
+    delete(host, removable(host, own))
     kubectl.apply(host, json.dumps({"apiVersion": "v1", "kind": "List", "items": [*expected]}))
-
-    def good() -> None:
+    lacking: Mapping[str, str] = {}
+    for _ in host.clock.attempts(_LIMIT):
         found = _registered(host)
-        lacking = {n: _phase(found[n]) if n in found else "not there" for n in own}
-        lacking = {name: phase for name, phase in lacking.items() if phase not in _GOOD}
-        if lacking:
-            raise wait.NotYet(str(lacking))
-
-    wait.until(good, _LIMIT, "PersistentVolumes to be available")
+        phases = {name: _phase(found[name]) if name in found else "missing" for name in own}
+        lacking = {name: phase for name, phase in phases.items() if phase not in _GOOD}
+        if not lacking:
+            return
+    raise WaitTimeout(f"PersistentVolumes are not available within {_LIMIT:g} s: {lacking}")
 
 
 def check_server(host: Host, own: Collection[str], addresses: Collection[str]) -> None:
@@ -90,7 +81,7 @@ def check_server(host: Host, own: Collection[str], addresses: Collection[str]) -
 
     :param own: names of our volumes
     :raises InUse: naming volumes, claims and pods
-    :raises NotOurs: when somebody else's volume has the name of one of ours
+    :raises MgmtDriverError: when somebody else's volume has the name of one of ours
     """
     found = _registered(host)
     _check_free(host, [
@@ -103,8 +94,8 @@ def check_server(host: Host, own: Collection[str], addresses: Collection[str]) -
 def _check_owner(found: Mapping[str, Volume], asked: Iterable[str]) -> None:
     taken = [name for name in asked if name in found and not _is_ours(found[name])]
     if taken:
-        raise NotOurs(
-            f"the cluster has PersistentVolumes of other people's by these names: "
+        raise MgmtDriverError(
+            "the cluster has PersistentVolumes that this driver did not register by these names: "
             f"{', '.join(taken)}. Delete them, or choose other names"
         )
 
@@ -119,16 +110,20 @@ def _check_free(host: Host, asked: Sequence[Volume]) -> None:
         raise InUse("; ".join(used))
 
 
-def remove(host: Host, unwanted: Iterable[str]) -> None:
-    """Delete those of them that are ours.
+def removable(host: Host, unwanted: Iterable[str]) -> list[str]:
+    """Those of the volumes that this driver has registered.
 
-    :raises InUse: when one is in use
+    :raises InUse: when one of them is in use
     """
     found = _registered(host)
     ours = [name for name in unwanted if name in found and _is_ours(found[name])]
     _check_free(host, [found[name] for name in ours])
-    for name in ours:
-        kubectl.delete(host, "persistentvolume", name)
+    return ours
+
+
+def delete(host: Host, names: Sequence[str]) -> None:
+    if names:
+        kubectl.delete(host, "persistentvolume", *names)
 
 
 def _uses(volume: Volume, claims: list[Volume], pods: list[Volume]) -> list[str]:

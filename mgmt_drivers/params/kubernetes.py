@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from mgmt_drivers.kube import series
 from mgmt_drivers.package import address_names, volume_names
 from mgmt_drivers.params.login import SshLogin, read_login
 from mgmt_drivers.params.proxy import Proxy, read_proxy
 from mgmt_drivers.params.reader import Reader, read_object
 from mgmt_drivers.params.registries import NAME as REGISTRIES
 from mgmt_drivers.params.registries import Registry, read_registries
+from mgmt_drivers.params.series import DEFAULT_VERSION, SUPPORTED, Series, Version, read_version
 from mgmt_drivers.params.storage import Storage, read_storage
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
@@ -24,10 +24,10 @@ DEFAULT_POD_CIDR = "192.168.0.0/16"
 DEFAULT_SERVICE_CIDR = "10.96.0.0/12"
 CONTAINERD, DOCKER = "containerd", "docker"
 
-# Each node gets a /24 of the pods' network, which is kubeadm's default. Of one that has
-# less than 32 of them it gets a 32nd, but no less than a /28.
-_SHARE_PREFIX, _LONGEST_SHARE_PREFIX = 24, 28
-_SHARE_BITS = 5
+# Each node gets a /24 of the pod CIDR, which is kubeadm's default. Of one that has less
+# than 32 of them it gets a 32nd, but no less than a /28.
+_NODE_PREFIX, _LONGEST_NODE_PREFIX = 24, 28
+_NODE_BITS = 5
 _LONGEST_POD_PREFIX = 24
 _VIM_NAME_LIMIT = 255  # of Tacker's database
 
@@ -73,7 +73,6 @@ class ImageRepository:
 class KubernetesParams:
     """What the cluster is to be.
 
-    ``version`` is a release (1.33.2) or a series (1.33: its newest release).
     Without ``image_repository``, kubeadm's default is used; without
     ``cni_manifest``, the routed bridge of :mod:`mgmt_drivers.kube.pod_network`.
     """
@@ -88,7 +87,7 @@ class KubernetesParams:
     pod_cidr: ipaddress.IPv4Network = ipaddress.IPv4Network(DEFAULT_POD_CIDR)
     service_cidr: ipaddress.IPv4Network = ipaddress.IPv4Network(DEFAULT_SERVICE_CIDR)
     proxy: Proxy | None = None
-    version: str = series.DEFAULT_VERSION
+    version: Version = DEFAULT_VERSION
     image_repository: ImageRepository | None = None
     container_runtime: str = CONTAINERD
     cni_manifest: Path | None = None
@@ -105,16 +104,14 @@ class KubernetesParams:
         return (*self.private_registries, Registry(images.server, plain_http=True))
 
     @property
-    def pod_share_prefix(self) -> int:
-        """Length of the prefix of what each node gets of the pods' network."""
-        shared_by_many = self.pod_cidr.prefixlen + _SHARE_BITS
-        return min(max(_SHARE_PREFIX, shared_by_many), _LONGEST_SHARE_PREFIX)
+    def node_cidr_prefix(self) -> int:
+        """Length of the prefix of each node's part of the pod CIDR."""
+        divided = self.pod_cidr.prefixlen + _NODE_BITS
+        return min(max(_NODE_PREFIX, divided), _LONGEST_NODE_PREFIX)
 
     @property
-    def series(self) -> series.Series:
-        found = series.of(self.version)
-        assert found
-        return found
+    def series(self) -> Series:
+        return self.version.series
 
     def secrets(self) -> Iterator[Secret]:
         """Every secret in here, for masking what machines print."""
@@ -131,20 +128,20 @@ class KubernetesParams:
 def read_params(request: LcmRequest) -> KubernetesParams:
     """Read and check the parameters against the VNFD, the BaseHOT and the package's files.
 
-    :raises ParameterError: with every fault, each with its path
+    :raises ParameterError: with every error, each with its path
     """
     return read_object(request.additional_params, NAME, lambda reader: read(reader, request))
 
 
 def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
-    """Read everything; faults are noted in the reader."""
+    """Read everything; errors are noted in the reader."""
     cps = {*request.cps, *address_names(request.package, request.flavour)}
-    # An empty object stands for a missing one: what it lacks is a fault each.
+    # An empty object stands for a missing one: what it lacks is an error each.
     master = reader.required_section("master_node")
     worker = reader.required_section("worker_node")
     masters, workers = (_read_group(group, request, cps) for group in (master, worker))
     version = _read_version(reader)
-    repository = _read_package_repository(reader, version, request.package)
+    repository = _read_package_repository(reader, version.series, request.package)
     proxy = read_proxy(reader.section("proxy"), of_cluster=True)
     params = KubernetesParams(
         script=_required_file(reader, "script_path", request.package),
@@ -159,7 +156,7 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
         version=version,
         package_repository=repository,
         image_repository=_read_image_repository(reader),
-        container_runtime=_read_runtime(reader, version),
+        container_runtime=_read_runtime(reader, version.series),
         cni_manifest=_read_manifest(reader, "cni_manifest_path", request.package),
         private_registries=read_registries(reader, request.package),
         storage=_read_storage(reader, request, cps, (masters, workers)),
@@ -170,7 +167,7 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
     _check_image_repository(params, reader)
     _check_machines(params, request, reader)
     if params.master.nic_cp_name and params.master.nic_cp_name == params.worker.nic_cp_name:
-        worker.fault("nic_cp_name", "must be another CP than that of master_node")
+        worker.error("nic_cp_name", "must be another CP than that of master_node")
     return params
 
 
@@ -178,7 +175,7 @@ def _read_group(reader: Reader, request: LcmRequest, cps: Collection[str]) -> No
     aspect = reader.optional_text("aspect_id")
     if aspect and aspect not in request.aspects:
         known = ", ".join(sorted(request.aspects)) or "none"
-        reader.fault("aspect_id", f"the VNFD has no scaling aspect {aspect}; it has: {known}")
+        reader.error("aspect_id", f"the VNFD has no scaling aspect {aspect}; it has: {known}")
     return NodeGroup(
         ssh_cp_name=reader.one_of("ssh_cp_name", cps, "CP"),
         nic_cp_name=reader.one_of("nic_cp_name", cps, "CP"),
@@ -203,52 +200,50 @@ def _read_floating_ip(reader: Reader, cps: Collection[str]) -> str | None:
 
 def _required_file(reader: Reader, key: str, package: Path) -> Path:
     if not reader.has(key) and reader.usable:
-        reader.fault(key, "missing")
+        reader.error(key, "missing")
     return reader.file(key, package) or package
 
 
 def _read_vim_name(reader: Reader) -> str | None:
     name = reader.optional_text("vim_name")
     if name and len(name) > _VIM_NAME_LIMIT:
-        reader.fault("vim_name", f"must not be longer than {_VIM_NAME_LIMIT} characters")
+        reader.error("vim_name", f"must not be longer than {_VIM_NAME_LIMIT} characters")
     return name
 
 
-def _read_version(reader: Reader) -> str:
-    version = reader.optional_text("kubernetes_version") or series.DEFAULT_VERSION
-    if series.of(version) is None:
-        names = list(series.SUPPORTED)
-        reader.fault(
+def _read_version(reader: Reader) -> Version:
+    version = read_version(reader.optional_text("kubernetes_version") or str(DEFAULT_VERSION))
+    if version is None:
+        names = list(SUPPORTED)
+        reader.error(
             "kubernetes_version",
-            f"must be a series or a release, such as {series.DEFAULT_VERSION} or "
-            f"{series.DEFAULT_VERSION}.1, from {names[0]} to {names[-1]}",
+            f"must be a series or a release, such as {DEFAULT_VERSION} or "
+            f"{DEFAULT_VERSION}.1, from {names[0]} to {names[-1]}",
         )
-        return series.DEFAULT_VERSION
-    return version.removeprefix("v")
+        return DEFAULT_VERSION
+    return version
 
 
-def _read_package_repository(reader: Reader, version: str, package: Path) -> PackageRepository:
-    found = series.of(version)
-    assert found
-    default = PackageRepository(f"https://pkgs.k8s.io/core:/stable:/v{found.name}/deb/")
+def _read_package_repository(reader: Reader, series: Series, package: Path) -> PackageRepository:
+    default = PackageRepository(f"https://pkgs.k8s.io/core:/stable:/v{series.name}/deb/")
     section = reader.section("package_repository")
     if section is None:
-        if found.dockershim:
-            reader.fault(
+        if series.dockershim:
+            reader.error(
                 "package_repository",
-                f"missing: the Kubernetes project's own has no packages of {found.name}, only of "
+                f"missing: the Kubernetes project's own has no packages of {series.name}, only of "
                 "1.24 and later",
             )
         return default
     url = section.url("url")
     if url is None and section.usable:
-        section.fault("url", "missing")
+        section.error("url", "missing")
     key = section.file("key_path", package)
     address = url.reveal() if url else default.url
     if "@" in address:
-        section.fault("url", "must not carry a user name or password")
+        section.error("url", "must not carry a user name or password")
     if address.startswith("http://") and not section.has("key_path"):
-        section.fault("key_path", "missing: over http, no key can be fetched that is to be trusted")
+        section.error("key_path", "missing: over http, no key can be fetched that is to be trusted")
     section.end()
     return PackageRepository(address.rstrip("/") + "/", key)
 
@@ -270,7 +265,7 @@ def _read_image_repository(reader: Reader) -> ImageRepository | None:
     reference = rest.rstrip("/")
     allowed = all(c.isalnum() or c in ".-_:/" for c in reference)
     if not reference or not allowed or (separator and scheme not in ("http", "https")):
-        reader.fault(
+        reader.error(
             "image_repository",
             "must be like registry.example.com:5000/kubernetes, with http:// before it when the "
             "registry speaks plain HTTP",
@@ -280,7 +275,7 @@ def _read_image_repository(reader: Reader) -> ImageRepository | None:
 
 def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reader) -> None:
     """Every VDU of the VNFD must be one that the parameters tell of."""
-    if reader.faults.found:  # of which this might be a consequence
+    if reader.errors.found:  # of which this might be a consequence
         return
     known = {params.master.nic_cp_name, params.worker.nic_cp_name}
     if params.storage:
@@ -290,7 +285,7 @@ def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reade
         cps = sorted(cp for cp, of in request.cps.items() if of == vdu)
         if not known & set(cps) and not elsewhere:
             hint = "storage_server" if params.storage is None else "nic_cp_name"
-            reader.fault(hint, f"no parameter names a CP of VDU {vdu}: {', '.join(cps)}")
+            reader.error(hint, f"no parameter names a CP of VDU {vdu}: {', '.join(cps)}")
 
 
 def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:
@@ -299,19 +294,18 @@ def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:
         if images is None or registry.server != images.server:
             continue
         if registry.plain_http != images.plain_http:
-            reader.fault("image_repository", f"{REGISTRIES} says that it is {registry.url}")
+            reader.error("image_repository", f"{REGISTRIES} says that it is {registry.url}")
         if registry.login:
             # The runtimes' command lines would show the password to all of a machine.
-            reader.fault("image_repository", "must be one that wants no login")
+            reader.error("image_repository", "must be one that wants no login")
 
 
-def _read_runtime(reader: Reader, version: str) -> str:
+def _read_runtime(reader: Reader, series: Series) -> str:
     runtime = reader.choice("container_runtime", (CONTAINERD, DOCKER), CONTAINERD)
-    found = series.of(version)
-    if runtime == DOCKER and found and not found.dockershim:
-        reader.fault(
+    if runtime == DOCKER and not series.dockershim:
+        reader.error(
             "container_runtime",
-            f"Kubernetes {found.name} has no support for Docker; use containerd",
+            f"Kubernetes {series.name} has no support for Docker; use containerd",
         )
     return runtime
 
@@ -325,20 +319,20 @@ def _read_manifest(reader: Reader, key: str, package: Path) -> Path | None:
     except (yaml.YAMLError, UnicodeDecodeError):
         documents = []
     if not documents or not all(isinstance(d, dict) and "kind" in d for d in documents):
-        reader.fault(key, "is not a file of Kubernetes objects in YAML")
+        reader.error(key, "is not a file of Kubernetes objects in YAML")
     return path
 
 
 def _check_networks(params: KubernetesParams, master: Reader) -> None:
     if params.pod_cidr.prefixlen > _LONGEST_POD_PREFIX:
-        master.fault(
+        master.error(
             "pod_cidr",
-            f"each node takes a /{_LONGEST_SHARE_PREFIX} of it: use /{_LONGEST_POD_PREFIX} or "
+            f"each node takes a /{_LONGEST_NODE_PREFIX} of it: use /{_LONGEST_POD_PREFIX} or "
             "larger",
         )
     if params.pod_cidr.overlaps(params.service_cidr):
-        master.fault("cluster_cidr", f"overlaps with pod_cidr {params.pod_cidr}")
+        master.error("cluster_cidr", f"overlaps with pod_cidr {params.pod_cidr}")
     nodes = params.proxy.node_cidr if params.proxy else None
     for key, network in (("pod_cidr", params.pod_cidr), ("cluster_cidr", params.service_cidr)):
         if nodes and ipaddress.IPv4Network(nodes, strict=False).overlaps(network):
-            master.fault(key, f"overlaps with k8s_node_cidr {nodes}")
+            master.error(key, f"overlaps with k8s_node_cidr {nodes}")

@@ -38,5 +38,5 @@ def _read_private_key(reader: Reader) -> Secret | None:
     try:
         keys.load(key)
     except ValueError as error:
-        reader.fault("private_key", str(error))
+        reader.error("private_key", str(error))
     return key

@@ -84,13 +84,13 @@ class PrivateRegistryParams:
 def read_params(request: LcmRequest) -> PrivateRegistryParams:
     """Read and check the parameters against the VNFD and the package's files.
 
-    :raises ParameterError: with every fault, each with its path
+    :raises ParameterError: with every error, each with its path
     """
     return read_object(request.additional_params, NAME, lambda reader: read(reader, request))
 
 
 def read(reader: Reader, request: LcmRequest) -> PrivateRegistryParams:
-    """Read everything; faults are noted in the reader."""
+    """Read everything; errors are noted in the reader."""
     params = PrivateRegistryParams(
         ssh_cp_name=reader.one_of("ssh_cp_name", request.cps, "CP"),
         ssh_username=reader.text("ssh_username"),
@@ -109,15 +109,15 @@ def _read_remote_image(reader: Reader) -> RemoteImage | None:
     url = reader.url("image_url")
     sha256 = reader.optional_text("image_sha256")
     if sha256 is not None and not _SHA256.fullmatch(sha256):
-        reader.fault("image_sha256", "must be 64 hexadecimal digits")
+        reader.error("image_sha256", "must be 64 hexadecimal digits")
     if sha256 is not None and url is None:
-        reader.fault("image_sha256", "is for image_url, which is missing")
+        reader.error("image_sha256", "is for image_url, which is missing")
     if url is None:
         return None
     if "@" in url.reveal():
-        reader.fault("image_url", "must not carry a user name or password")
+        reader.error("image_url", "must not carry a user name or password")
     if reader.has("image_path"):
-        reader.fault("image_url", "stands beside image_path: give one of them")
+        reader.error("image_url", "stands beside image_path: give one of them")
     return RemoteImage(url.reveal(), sha256.lower() if sha256 else None)
 
 
@@ -131,10 +131,10 @@ def _read_image(reader: Reader, package: Path) -> ImageArchive | None:
             images: list[dict[str, Any]] = json.load(manifest) if manifest else []
         references = [tag for image in images for tag in image["RepoTags"] or ()]
     except (tarfile.TarError, KeyError, TypeError, ValueError, EOFError):
-        reader.fault("image_path", "is not a file made by `docker save`")
+        reader.error("image_path", "is not a file made by `docker save`")
         return None
     if len(images) != 1 or not references:
-        reader.fault("image_path", "must hold one image with a name, as `docker save NAME` does")
+        reader.error("image_path", "must hold one image with a name, as `docker save NAME` does")
         return None
     return ImageArchive(path, references[0], _sha256(path))
 
@@ -155,21 +155,21 @@ def _read_tls(reader: Reader, package: Path) -> Tls | None:
         ("tls_key_path", "tls_certificate_path"),
     ):
         if reader.has(given) and not reader.has(missing):
-            reader.fault(missing, f"missing beside {given}")
+            reader.error(missing, f"missing beside {given}")
     if not certificate or not key:
         return None
     try:
         public = x509.load_pem_x509_certificates(certificate.read_bytes())[0].public_key()
     except (ValueError, IndexError):
-        reader.fault("tls_certificate_path", "is not a PEM certificate")
+        reader.error("tls_certificate_path", "is not a PEM certificate")
         return None
     try:
         private = serialization.load_pem_private_key(key.read_bytes(), password=None)
     except (ValueError, TypeError):
-        reader.fault("tls_key_path", "is not a PEM private key without a passphrase")
+        reader.error("tls_key_path", "is not a PEM private key without a passphrase")
         return None
     if private.public_key() != public:
-        reader.fault("tls_key_path", "is not the key of tls_certificate_path")
+        reader.error("tls_key_path", "is not the key of tls_certificate_path")
     return Tls(certificate, key)
 
 
@@ -180,7 +180,7 @@ def _read_htpasswd(reader: Reader, package: Path) -> Path | None:
     lines = path.read_bytes().decode().split("\n")
     for number, line in enumerate(lines, start=1):
         if line and not line.startswith("#") and not _HTPASSWD_LINE.fullmatch(line):
-            reader.fault(
+            reader.error(
                 "htpasswd_path", f"line {number} is not of the form that `htpasswd -B` writes"
             )
     return path

@@ -37,7 +37,7 @@ def read_proxy(reader: Reader | None, of_cluster: bool = False) -> Proxy | None:
     no_proxy = tuple(word.strip() for word in listed if word.strip())
     for word in no_proxy:
         if not network_or_name(word):
-            reader.fault("no_proxy", f"{word!r} is neither a host, a domain nor a network")
+            reader.error("no_proxy", f"{word!r} is neither a host, a domain nor a network")
     node_cidr = _read_node_cidr(reader) if of_cluster else None
     if node_cidr:
         # The notation is kept: Go's and curl's clients know networks, and a list
@@ -45,7 +45,7 @@ def read_proxy(reader: Reader | None, of_cluster: bool = False) -> Proxy | None:
         no_proxy += (node_cidr,)
     proxy = Proxy(reader.url("http_proxy"), reader.url("https_proxy"), no_proxy, node_cidr)
     if proxy.http is None and proxy.https is None and reader.usable:
-        reader.faults.add(reader.path, "needs http_proxy or https_proxy")
+        reader.errors.add(reader.path, "needs http_proxy or https_proxy")
     reader.end()
     return proxy
 
@@ -62,7 +62,7 @@ def _matches(word: str, host: str) -> bool:
 
 def _read_node_cidr(reader: Reader) -> str | None:
     given = reader.optional_text("k8s_node_cidr")
-    faults = len(reader.faults.found)
+    errors = len(reader.errors.found)
     if given:
         reader.network("k8s_node_cidr", given)
-    return given if len(reader.faults.found) == faults else None
+    return given if len(reader.errors.found) == errors else None

@@ -1,4 +1,4 @@
-"""Reading untrusted values: every fault is noted with its path, none stops the reading."""
+"""Reading untrusted values: every error is noted with its path, none stops the reading."""
 
 import ipaddress
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,7 +15,7 @@ _NEUTRAL_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
 _Params = TypeVar("_Params")
 
 
-class Faults:
+class ValidationErrors:
     """What is wrong with a request, gathered while it is read."""
 
     def __init__(self) -> None:
@@ -33,40 +33,40 @@ class Faults:
 class Reader:
     """Reads the keys of one mapping.
 
-    A method that meets a fault notes it and returns a value of its type that
-    must not be used: call :meth:`Faults.raise_if_any` before using any.
+    A method that meets an error notes it and returns a value of its type that
+    must not be used: call :meth:`ValidationErrors.raise_if_any` before using any.
     """
 
-    def __init__(self, values: Any, path: str, faults: Faults) -> None:
-        self.path, self.faults = path, faults
+    def __init__(self, values: Any, path: str, errors: ValidationErrors) -> None:
+        self.path, self.errors = path, errors
         self._read: set[str] = set()
         self._values: Mapping[str, Any] = {}
         self.usable = isinstance(values, Mapping)
         if isinstance(values, Mapping):
             self._values = values
         else:
-            faults.add(path, f"must be an object, not {_kind(values)}")
+            errors.add(path, f"must be an object, not {_kind(values)}")
 
     def has(self, key: str) -> bool:
         self._read.add(key)
         return self._values.get(key) is not None
 
-    def fault(self, key: str, message: str) -> None:
-        self.faults.add(f"{self.path}.{key}", message)
+    def error(self, key: str, message: str) -> None:
+        self.errors.add(f"{self.path}.{key}", message)
 
     def section(self, key: str) -> "Reader | None":
         """The object below ``key``; None where it is left out."""
         if not self.has(key):
             return None
-        return Reader(self._values[key], f"{self.path}.{key}", self.faults)
+        return Reader(self._values[key], f"{self.path}.{key}", self.errors)
 
     def required_section(self, key: str) -> "Reader":
         """The object below ``key``; where it is left out, one whose lacks are not noted."""
         section = self.section(key)
         if section is None:
             if self.usable:
-                self.fault(key, "missing")
-            section = Reader({}, f"{self.path}.{key}", Faults())
+                self.error(key, "missing")
+            section = Reader({}, f"{self.path}.{key}", ValidationErrors())
             section.usable = False
         return section
 
@@ -74,12 +74,12 @@ class Reader:
         """The objects of the list below ``key``; none where it is left out, if it may be."""
         values = self._values[key] if self.has(key) else []
         if at_least_one and values == []:
-            self.fault(key, "must be a list with at least one object")
+            self.error(key, "must be a list with at least one object")
         if not isinstance(values, list):
-            self.fault(key, f"must be a list of objects, not {_kind(values)}")
+            self.error(key, f"must be a list of objects, not {_kind(values)}")
             return []
         path = f"{self.path}.{key}"
-        return [Reader(value, f"{path}[{n}]", self.faults) for n, value in enumerate(values)]
+        return [Reader(value, f"{path}[{n}]", self.errors) for n, value in enumerate(values)]
 
     def text(self, key: str, digits: bool = False) -> str:
         """A string that is not empty and must be there.
@@ -88,13 +88,13 @@ class Reader:
         """
         if not self.has(key):
             if self.usable:
-                self.fault(key, "missing")
+                self.error(key, "missing")
             return ""
         value = self._values[key]
         if digits and isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str) or not value:
-            self.fault(key, f"must be a string that is not empty, not {_kind(value)}")
+            self.error(key, f"must be a string that is not empty, not {_kind(value)}")
             return ""
         return value
 
@@ -104,7 +104,7 @@ class Reader:
     def secret(self, key: str) -> Secret:
         value = self.text(key)
         if "\n" in value or "\0" in value:
-            self.fault(key, "must not hold line breaks or NUL characters")
+            self.error(key, "must not hold line breaks or NUL characters")
         return Secret(value)
 
     def one_of(self, key: str, known: Collection[str], kind: str) -> str:
@@ -112,14 +112,14 @@ class Reader:
         name = self.text(key)
         if name and name not in known:
             names = ", ".join(sorted(known)) or "none"
-            self.fault(key, f"the VNF package has no {kind} {name}; it has: {names}")
+            self.error(key, f"the VNF package has no {kind} {name}; it has: {names}")
         return name
 
     def choice(self, key: str, allowed: Sequence[str], default: str) -> str:
         """One of the ``allowed`` words."""
         value = self.text(key) if self.has(key) else default
         if value and value not in allowed:
-            self.fault(key, f"must be one of: {', '.join(allowed)}")
+            self.error(key, f"must be one of: {', '.join(allowed)}")
             return default
         return value
 
@@ -132,7 +132,7 @@ class Reader:
         except ValueError:
             pass
         if value:
-            self.fault(key, "must be an IPv4 network such as 192.168.0.0/16")
+            self.error(key, "must be an IPv4 network such as 192.168.0.0/16")
         return _NEUTRAL_NETWORK
 
     def port(self, key: str, default: int) -> int:
@@ -143,7 +143,7 @@ class Reader:
         if isinstance(value, str) and value.isdecimal():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 65536:
-            self.fault(key, "must be a TCP port number from 1 to 65535")
+            self.error(key, "must be a TCP port number from 1 to 65535")
             return default
         return value
 
@@ -156,10 +156,10 @@ class Reader:
         if not name:
             return None
         if not path.is_relative_to(package.resolve()):
-            self.fault(key, f"{name} lies outside the VNF package")
+            self.error(key, f"{name} lies outside the VNF package")
             return None
         if not path.is_file():
-            self.fault(key, f"the VNF package has no file {name}")
+            self.error(key, f"the VNF package has no file {name}")
             return None
         return path
 
@@ -170,7 +170,7 @@ class Reader:
             if path:
                 path.read_bytes().decode()
         except UnicodeDecodeError as error:
-            self.fault(key, f"is not text in UTF-8: {error}")
+            self.error(key, f"is not text in UTF-8: {error}")
             return None
         return path
 
@@ -185,7 +185,7 @@ class Reader:
         except ValueError:
             good = False
         if value and (not good or any(c.isspace() or c in "\"'\\" for c in value)):
-            self.fault(key, "must be a URL such as http://proxy.example.com:3128")
+            self.error(key, "must be a URL such as http://proxy.example.com:3128")
         return Secret(value)
 
     def end(self) -> None:
@@ -193,7 +193,7 @@ class Reader:
         for key in self._values:
             if key not in self._read:
                 known = ", ".join(sorted(self._read))
-                self.fault(str(key), f"unknown parameter; known here: {known}")
+                self.error(str(key), f"unknown parameter; known here: {known}")
 
 
 def read_object(
@@ -201,14 +201,14 @@ def read_object(
 ) -> _Params:
     """What ``read`` makes of the object below ``name``, which must be there.
 
-    :raises ParameterError: with every fault that was noted meanwhile
+    :raises ParameterError: with every error that was noted meanwhile
     """
-    faults = Faults()
+    errors = ValidationErrors()
     if values.get(name) is None:
-        faults.add(name, "missing in additionalParams")
-        faults.raise_if_any()
-    params = read(Reader(values[name], name, faults))
-    faults.raise_if_any()
+        errors.add(name, "missing in additionalParams")
+        errors.raise_if_any()
+    params = read(Reader(values[name], name, errors))
+    errors.raise_if_any()
     return params
 
 

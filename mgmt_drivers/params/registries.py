@@ -78,10 +78,10 @@ def read_registries(reader: Reader, package: Path) -> tuple[Registry, ...]:
     addresses: dict[str, str] = {}
     for section, registry in zip(sections, found, strict=True):
         if times[registry.server.lower()] > 1:
-            section.fault("server", f"{registry.server} is listed more than once")
+            section.error("server", f"{registry.server} is listed more than once")
         entry = registry.host_entry
         if entry and addresses.setdefault(entry.name.lower(), entry.address) != entry.address:
-            section.fault("hosts_string", f"{entry.name} is given another address before")
+            section.error("hosts_string", f"{entry.name} is given another address before")
     return tuple(found)
 
 
@@ -95,7 +95,7 @@ def _read(reader: Reader, package: Path) -> Registry:
         host_entry=_read_host_entry(reader),
     )
     if kind == _HTTP and reader.has("certificate_path"):
-        reader.fault("certificate_path", "is for HTTPS; connection_type 0 is HTTP")
+        reader.error("certificate_path", "is for HTTPS; connection_type 0 is HTTP")
     reader.end()
     return registry
 
@@ -103,7 +103,7 @@ def _read(reader: Reader, package: Path) -> Registry:
 def _read_kind(reader: Reader) -> str:
     kind = reader.text("connection_type", digits=True)
     if kind and kind not in (_HTTP, _HTTPS):
-        reader.fault("connection_type", "must be 0 (HTTP) or 1 (HTTPS)")
+        reader.error("connection_type", "must be 0 (HTTP) or 1 (HTTPS)")
     return kind
 
 
@@ -111,10 +111,10 @@ def _read_server(reader: Reader) -> str:
     server = reader.text("server")
     match = _SERVER.fullmatch(server)
     if server and (not match or not 0 < int(match["port"] or 1) <= _LAST_PORT):
-        reader.fault("server", "must be a host, or a host and a port: registry.example.com:5000")
+        reader.error("server", "must be a host, or a host and a port: registry.example.com:5000")
         return ""
     if server and not set(server) & set(".:") and server != "localhost":
-        reader.fault("server", "must have a dot or a port, or runtimes take it for a repository")
+        reader.error("server", "must have a dot or a port, or runtimes take it for a repository")
     return server
 
 
@@ -123,7 +123,7 @@ def _read_login(reader: Reader) -> Login | None:
         return None
     login = Login(reader.text("username"), reader.secret("password"))
     if ":" in login.username:
-        reader.fault("username", "must not hold a colon (RFC 7617)")
+        reader.error("username", "must not hold a colon (RFC 7617)")
     return login
 
 
@@ -134,7 +134,7 @@ def _read_certificate(reader: Reader, package: Path) -> Path | None:
     try:
         x509.load_pem_x509_certificate(path.read_bytes())
     except ValueError:
-        reader.fault("certificate_path", "is not a certificate in PEM format")
+        reader.error("certificate_path", "is not a certificate in PEM format")
     return path
 
 
@@ -149,7 +149,7 @@ def _read_host_entry(reader: Reader) -> HostEntry | None:
     except ValueError:
         pass
     if text:
-        reader.fault(
+        reader.error(
             "hosts_string", "must be an address and a name: 192.168.0.20 registry.example.com"
         )
     return None

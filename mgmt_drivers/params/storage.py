@@ -89,7 +89,7 @@ def read_storage(
     manifests = reader.sections(_MANIFESTS)
     if section is None:
         if manifests:
-            reader.fault(_MANIFESTS, "needs a storage_server")
+            reader.error(_MANIFESTS, "needs a storage_server")
         return None
     found = tuple(_read_volumes(section, volumes))
     exports = tuple(_read_exports(section, found))
@@ -113,12 +113,12 @@ def _read_volumes(reader: Reader, known: Collection[str]) -> Iterator[Volume]:
             _read_path(section, "mount_to"),
         )
         if volume.mount_point in ("/", *_SYSTEM):
-            section.fault("mount_to", f"{volume.mount_point} belongs to the system")
+            section.error("mount_to", f"{volume.mount_point} belongs to the system")
         for other in before:
             if volume.resource and volume.resource == other.resource:
-                section.fault("volume_resource_id", f"{volume.resource} is listed before")
+                section.error("volume_resource_id", f"{volume.resource} is listed before")
             if _overlap(volume.mount_point, other.mount_point):
-                section.fault("mount_to", f"overlaps with {other.mount_point}")
+                section.error("mount_to", f"overlaps with {other.mount_point}")
         section.end()
         before.append(volume)
     yield from before
@@ -130,10 +130,10 @@ def _read_exports(reader: Reader, volumes: Collection[Volume]) -> Iterator[Expor
         folder = _read_path(section, "export_dir")
         points = [volume.mount_point for volume in volumes]
         if folder and all(points) and not any(_inside(folder, point) for point in points):
-            section.fault("export_dir", f"lies in none of the volumes: {', '.join(points)}")
+            section.error("export_dir", f"lies in none of the volumes: {', '.join(points)}")
         export = Export(folder, section.network("export_to"))
         if export in seen:
-            section.fault("export_dir", "is exported to this network before")
+            section.error("export_dir", "is exported to this network before")
         seen.add(export)
         section.end()
         yield export
@@ -142,14 +142,14 @@ def _read_exports(reader: Reader, volumes: Collection[Volume]) -> Iterator[Expor
 def _read_path(reader: Reader, key: str) -> str:
     """An absolute path, as fstab and exports can hold it without quotes.
 
-    Of one that is faulty, what seems to be meant: others are held against it.
+    Of one that is invalid, what seems to be meant: others are held against it.
     """
     text = reader.text(key)
     if not text:
         return ""
     path = posixpath.normpath("/" + text.lstrip("/"))
     if text != "/" and (not _PATH.fullmatch(path) or text.rstrip("/") != path):
-        reader.fault(
+        reader.error(
             key, "must be an absolute path of letters, digits, dots, dashes and underscores"
         )
     return path
@@ -160,14 +160,14 @@ def _read_manifest(
 ) -> Manifest:
     path = reader.file("pv_manifest_file_path", package)
     if path is None and not reader.has("pv_manifest_file_path"):
-        reader.fault("pv_manifest_file_path", "missing")
+        reader.error("pv_manifest_file_path", "missing")
     documents = _documents(path) if path else []
     if path and not documents:
-        reader.fault("pv_manifest_file_path", "is not a file of PersistentVolumes in YAML")
+        reader.error("pv_manifest_file_path", "is not a file of PersistentVolumes in YAML")
     for document in documents:
-        fault = _fault_of(document, exports)
-        if fault:
-            reader.fault("pv_manifest_file_path", fault)
+        error = _error_in(document, exports)
+        if error:
+            reader.error("pv_manifest_file_path", error)
             documents = []
             break
     manifest = Manifest(tuple(documents), reader.one_of("nfs_server_cp", cps, _CP))
@@ -182,7 +182,7 @@ def _documents(path: Path) -> list[Any]:
         return []
 
 
-def _fault_of(document: Any, exports: Collection[Export]) -> str:
+def _error_in(document: Any, exports: Collection[Export]) -> str:
     """What is wrong with a PersistentVolume; empty if nothing is.
 
     The API would say so only when the cluster has been made (Kubernetes API reference).
@@ -200,11 +200,11 @@ def _fault_of(document: Any, exports: Collection[Export]) -> str:
         )
     if not isinstance(metadata.get("labels") or {}, dict):
         return f"PersistentVolume {name}: its metadata.labels are not a mapping"
-    fault = _fault_of_spec(_mapping(document, "spec"), exports)
-    return f"PersistentVolume {name}{fault}" if fault else _fault_of_form(document, name)
+    error = _error_in_spec(_mapping(document, "spec"), exports)
+    return f"PersistentVolume {name}{error}" if error else _error_in_form(document, name)
 
 
-def _fault_of_spec(spec: Mapping[str, Any], exports: Collection[Export]) -> str:
+def _error_in_spec(spec: Mapping[str, Any], exports: Collection[Export]) -> str:
     path = _mapping(spec, "nfs").get("path")
     if not isinstance(path, str) or not path:
         return " has no spec.nfs.path"
@@ -216,7 +216,7 @@ def _fault_of_spec(spec: Mapping[str, Any], exports: Collection[Export]) -> str:
     return "" if modes and isinstance(modes, list) else " has no list spec.accessModes"
 
 
-def _fault_of_form(document: Any, name: str) -> str:
+def _error_in_form(document: Any, name: str) -> str:
     try:
         json.dumps(document)
     except (TypeError, ValueError) as error:  # YAML has dates, JSON has none
@@ -235,7 +235,7 @@ def _check_names(readers: list[Reader], storage: Storage) -> None:
     for reader, manifest in zip(readers, storage.manifests, strict=True):
         for name in {v["metadata"]["name"] for v in manifest.volumes}:
             if names[name] > 1:
-                reader.fault(
+                reader.error(
                     "pv_manifest_file_path", f"PersistentVolume {name} is there more than once"
                 )
 

@@ -15,9 +15,10 @@ from typing import BinaryIO
 
 import paramiko
 
-from mgmt_drivers.errors import CommandFailed, CommandTimeout, ConnectionFailed
+from mgmt_drivers.clock import SYSTEM_CLOCK, NotYet
+from mgmt_drivers.errors import CommandFailed, CommandTimeout, ConnectionFailed, WaitTimeout
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh import keys, wait
+from mgmt_drivers.ssh import keys
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 
@@ -87,13 +88,14 @@ def connect(
                     f"{endpoint.address} refuses the login of user {endpoint.username}: {refusal}. "
                     "Check the user name and the password (or private key) in additionalParams"
                 ) from None
-            raise wait.NotYet(f"login refused: {refusal}") from refusal
+            raise NotYet(f"login refused: {refusal}") from refusal
         except (OSError, EOFError, paramiko.SSHException) as error:
-            raise wait.NotYet(f"{type(error).__name__}: {error}") from error
+            raise NotYet(f"{type(error).__name__}: {error}") from error
 
     try:
-        return wait.until(attempt, boot_limit, f"SSH to {endpoint.address} port {endpoint.port}")
-    except wait.WaitTimeout as error:
+        what = f"SSH to {endpoint.address} port {endpoint.port}"
+        return SYSTEM_CLOCK.until(attempt, boot_limit, what)
+    except WaitTimeout as error:
         raise ConnectionFailed(str(error)) from None
 
 
@@ -212,11 +214,11 @@ class Connection:
             except paramiko.SSHException as error:
                 if not self._transport.is_active():
                     raise
-                raise wait.NotYet(f"refused: {error}") from error
+                raise NotYet(f"refused: {error}") from error
 
         try:
-            return wait.until(attempt, _SESSION_LIMIT, "a session (MaxSessions of sshd)")
-        except wait.WaitTimeout as error:
+            return SYSTEM_CLOCK.until(attempt, _SESSION_LIMIT, "a session (MaxSessions of sshd)")
+        except WaitTimeout as error:
             raise paramiko.SSHException(str(error)) from None
 
     def close(self) -> None:

@@ -1,15 +1,18 @@
 """A cluster of fake machines for tests: parameters, topology and hosts with scripted sessions."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Inventory, Node
-from mgmt_drivers.kube.cluster import Cluster, topology
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.topology import topology
 from mgmt_drivers.params.kubernetes import KubernetesParams, NodeGroup, PackageRepository
 from mgmt_drivers.params.login import SshLogin
+from mgmt_drivers.params.series import read_version
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tests.fakes import FakeSession
+from mgmt_drivers.tests.fakes import FakeClock, FakeSession, MemoryStore
 
 MASTER_CP, WORKER_CP, VIP_CP = "masterNode_CP1", "workerNode_CP2", "vip_CP"
 STORAGE_CP = "storage_server_CP"
@@ -23,7 +26,7 @@ def node(role: str, number: int) -> Node:
     return Node(vnfc, f"{role}Node", server, {cp: f"192.0.2.{base + number}"})
 
 
-def params(**changes: Any) -> KubernetesParams:
+def params(version: str = "1.20.2", **changes: Any) -> KubernetesParams:
     login = SshLogin("ubuntu", Secret("hidden"))
     values: dict[str, Any] = {
         "script": Path(__file__),
@@ -31,7 +34,7 @@ def params(**changes: Any) -> KubernetesParams:
         "worker": NodeGroup(WORKER_CP, WORKER_CP, login),
         "cluster_cp_name": MASTER_CP,
         "package_repository": PackageRepository("http://mirror/apt/"),
-        "version": "1.20.2",
+        "version": read_version(version),
     }
     return KubernetesParams(**{**values, **changes})
 
@@ -39,14 +42,20 @@ def params(**changes: Any) -> KubernetesParams:
 def cluster(
     masters: int = 1, workers: int = 1, **changes: Any
 ) -> tuple[Cluster, dict[str, FakeSession]]:
-    """A cluster, and the sessions of its hosts by node name."""
+    """A cluster that all its machines are to join, and their sessions by node name."""
     if masters > 1:
         changes = {"cluster_cp_name": VIP_CP, **changes}
     nodes = [node("master", n) for n in range(1, masters + 1)]
     nodes += [node("worker", n) for n in range(1, workers + 1)]
-    found = params(**changes)
     shared = {VIP_CP: VIP} if masters > 1 else {}
+    found = topology(params(**changes), Inventory(tuple(nodes), shared))
     sessions = [FakeSession() for _ in nodes]
-    hosts = [Host(machine, session) for machine, session in zip(nodes, sessions, strict=True)]
-    made = Cluster(found, topology(found, Inventory(tuple(nodes), shared)), hosts, joining=nodes)
-    return made, {made.name(h.node): s for h, s in zip(hosts, sessions, strict=True)}
+    pairs = zip(nodes, sessions, strict=True)
+    hosts = [Host(machine, session, FakeClock()) for machine, session in pairs]
+    made = Cluster(found, MemoryStore(), hosts, leader=hosts[0], joining=hosts)
+    return made, {found.name(n): s for n, s in zip(nodes, sessions, strict=True)}
+
+
+def having_joined(made: Cluster, *hosts: Host) -> Cluster:
+    """The cluster with members."""
+    return dataclasses.replace(made, members=frozenset(map(made.name, hosts)))

@@ -1,29 +1,28 @@
-"""Tests on a simulated cluster: three masters behind a virtual IP, and two workers."""
+"""Tests on a simulated cluster: three masters behind a virtual IP, two workers, storage."""
 
 import dataclasses
-import ipaddress
 import logging
+import tempfile
 import unittest
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
-from mgmt_drivers import inventory, kubernetes
-from mgmt_drivers.driver import Surroundings
+import yaml
+
+from mgmt_drivers import kubernetes
+from mgmt_drivers.clock import Clock
+from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import ConnectionFailed
-from mgmt_drivers.inventory import Inventory, Node
-from mgmt_drivers.kube import volumes
+from mgmt_drivers.inventory import Address, Contents, Node
+from mgmt_drivers.kube import pod_network, volumes
 from mgmt_drivers.kube.registries import KUBELET_LOGINS
-from mgmt_drivers.params.login import SshLogin
-from mgmt_drivers.params.registries import Login, Registry
-from mgmt_drivers.params.storage import Export, Manifest, Storage, Volume
-from mgmt_drivers.request import LcmRequest, VimAccess, Vnfc
-from mgmt_drivers.secret import Secret
-from mgmt_drivers.ssh import wait
+from mgmt_drivers.kube.service_account import VIM_ACCOUNT
+from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
-from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP, params
+from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
+from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, stack_of
 from mgmt_drivers.tests.simulation import MEMBER, Fault, Machine, SimulatedSession, World
 
 # One is a prefix of another, and they look alike inside of URLs.
@@ -31,23 +30,49 @@ MASTERS = ("10.10.0.1", "10.10.0.11", "10.10.0.111")
 WORKERS = ("10.10.0.10", "10.10.0.101")
 STORAGE = "10.10.0.112"
 _VIP = "10.10.0.110"
-_REGISTRIES = (
-    Registry("10.10.0.2:5000", plain_http=True),
-    Registry("registry.example.com", login=Login("me", Secret("Pl4nted"))),
-)
+_CPS = {MASTER_CP: "masterNode", WORKER_CP: "workerNode", STORAGE_CP: "storageNode"}
+_VOLUME: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolume",
+    "metadata": {"name": "pv1"},
+    "spec": {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteMany"],
+        "nfs": {"path": "/volume/nfs"},
+    },
+}
+_HOT = {
+    "resources": {
+        VIP_CP: {"type": "OS::Neutron::Port"},
+        "volume": {"type": "OS::Cinder::Volume"},
+    }
+}
 
 
-_STORAGE = Storage(
-    STORAGE_CP,
-    SshLogin("ubuntu", Secret("hidden")),
-    (Volume("volume", "/volume"),),
-    (Export("/volume/nfs", ipaddress.IPv4Network("10.10.0.0/24")),),
-    (
-        Manifest(
-            ({"metadata": {"name": "pv1"}, "spec": {"nfs": {"path": "/volume/nfs"}}},), STORAGE_CP
-        ),
-    ),
-)
+def _group(cp: str) -> dict[str, str]:
+    return {"ssh_cp_name": cp, "nic_cp_name": cp, "username": "ubuntu", "password": "hidden"}
+
+
+PARAMS: dict[str, Any] = {
+    "script_path": "install_k8s_cluster.sh",
+    "kubernetes_version": "1.20.2",
+    "package_repository": {"url": "http://mirror/apt/", "key_path": "key.asc"},
+    "master_node": {**_group(MASTER_CP), "cluster_cp_name": VIP_CP},
+    "worker_node": _group(WORKER_CP),
+    "private_registry_connection_info": [
+        {"connection_type": "0", "server": "10.10.0.2:5000"},
+        {
+            "connection_type": "1", "server": "registry.example.com",
+            "username": "me", "password": "Pl4nted",
+        },
+    ],
+    "storage_server": {
+        "ssh_cp_name": STORAGE_CP, "username": "ubuntu", "password": "hidden",
+        "cinder_volume_setup_params": [{"volume_resource_id": "volume", "mount_to": "/volume"}],
+        "nfs_server_setup_params": [{"export_dir": "/volume/nfs", "export_to": "10.10.0.0/24"}],
+    },
+    "pv_registration_params": [{"pv_manifest_file_path": "pv.yaml", "nfs_server_cp": STORAGE_CP}],
+}
 
 
 def new_node(role: str, number: int, address: str) -> Node:
@@ -56,58 +81,55 @@ def new_node(role: str, number: int, address: str) -> Node:
     return Node(f"{role}-{address}", f"{role}Node", server, {cp: address})
 
 
-class Clock:
-    """Time that passes only while somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
 def no_fault(session: SimulatedSession, argv: Sequence[str]) -> None:
     """Nothing happens."""
 
 
+class Vims:
+    """The VIMs of Tacker, by name."""
+
+    def __init__(self) -> None:
+        self.registered: dict[str, kubernetes.Vim] = {}
+
+    def is_taken(self, name: str) -> bool:
+        return False
+
+    def register(self, vim: kubernetes.Vim) -> None:
+        self.registered = {vim.name: vim}
+
+    def unregister(self) -> None:
+        self.registered = {}
+
+
 class SimulatedClusterTest(unittest.TestCase):
-    """``build`` makes the cluster; Heat and time are simulated too."""
+    """``build`` makes the cluster; Heat, Tacker and time are simulated too."""
 
     def setUp(self) -> None:
         logging.disable(logging.CRITICAL)
         self.addCleanup(logging.disable, logging.NOTSET)
-        heat = mock.patch.object(inventory, "Heat")
-        heat.start()
-        self.addCleanup(heat.stop)
-        read = mock.patch.object(inventory, "read", self.inventory)
-        read.start()
-        self.addCleanup(read.stop)
-        known = mock.patch.object(
-            kubernetes,
-            "read_params",
-            lambda request: params(
-                cluster_cp_name=VIP_CP, private_registries=_REGISTRIES, storage=_STORAGE
-            ),
-        )
-        known.start()
-        self.addCleanup(known.stop)
-        clock = mock.patch.object(wait, "time", Clock())
-        clock.start()
-        self.addCleanup(clock.stop)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.package = Path(folder.name)
+        (self.package / "BaseHOT/complex").mkdir(parents=True)
+        (self.package / "BaseHOT/complex/top.yaml").write_text(yaml.safe_dump(_HOT))
+        (self.package / "pv.yaml").write_text(yaml.safe_dump(_VOLUME))
+        for name in ("install_k8s_cluster.sh", "key.asc"):
+            (self.package / name).write_text(name)
+        self.params = PARAMS
         self.connections: Counter[str] = Counter()
 
-    def build(self) -> None:
-        """A cluster in which all is well."""
+    def build(self, is_clustered: bool = True) -> None:
+        """Machines; with all being well, a cluster of them."""
         self.world = World()
+        if is_clustered:
+            self.world.accounts = {VIM_ACCOUNT.name, pod_network.ACCOUNT.name}
         for number, address in enumerate(MASTERS):
-            self.arrive(new_node("master", number, address), is_member=True)
+            self.arrive(new_node("master", number, address), is_member=is_clustered)
         for number, address in enumerate(WORKERS):
-            self.arrive(new_node("worker", number, address), is_member=True)
-        self.arrive(new_node("storage", 0, STORAGE), is_member=True)
-        self.marks: dict[str, Any] = {}
+            self.arrive(new_node("worker", number, address), is_member=is_clustered)
+        self.arrive(new_node("storage", 0, STORAGE), is_member=is_clustered)
+        self.store = MemoryStore()
+        self.vims = Vims()
         self.deaf: set[str] = set()  # addresses where no SSH answers
         self.volume_id = "id-of-the-volume"
         self.connections.clear()
@@ -117,8 +139,7 @@ class SimulatedClusterTest(unittest.TestCase):
         machine.came = not is_member
         if is_member and machine.role == "storage":
             self.world.formatted = 1
-            (volume,) = _STORAGE.manifests[0].volumes
-            self.world.volumes = {"pv1": dict(volumes.at(volume, STORAGE))}
+            self.world.volumes = {"pv1": dict(volumes.at(_VOLUME, STORAGE))}
         elif is_member:
             machine.files[MEMBER] = (b"", "644")
             machine.packages |= {"haproxy", "keepalived"}
@@ -126,22 +147,38 @@ class SimulatedClusterTest(unittest.TestCase):
             self.world.join(machine)
         return machine
 
-    def inventory(self, request: LcmRequest, stacks: object, placed: bool) -> Inventory:
-        nodes = tuple(machine.node for machine in self.world.machines.values())
-        return Inventory(nodes, {VIP_CP: _VIP}, {"volume": self.volume_id})
+    def contents(self, stack_id: str) -> Contents:
+        """What Heat shows: the VNF's own stack, or that of one machine."""
+        if stack_id in self.world.machines:
+            return stack_of(self.world.machines[stack_id].node)
+        if stack_id == "vnf":
+            return Contents([Address(VIP_CP, _VIP, "")], volumes={"volume": self.volume_id})
+        return Contents((), exists=False)
 
     def request(self, *targets: str) -> LcmRequest:
-        access = VimAccess("", "", Secret(""), "")
         vnfcs = [
-            Vnfc(m.node.vnfc_id, m.node.vdu, m.node.server_id, "")
+            Vnfc(m.node.vnfc_id, m.node.vdu, m.node.server_id, m.node.server_id)
             for m in self.world.machines.values()
         ]
         return LcmRequest(
-            "test", "vnf-1", Path(), {}, {}, vnfcs=tuple(vnfcs),
-            targets=frozenset(targets), vim=access,
+            operation="test",
+            vnf_instance_id="vnf-1",
+            package=self.package,
+            flavour="complex",
+            cps=_CPS,
+            additional_params={"k8s_cluster_installation_param": self.params},
+            stack_id="vnf",
+            vnfcs=tuple(vnfcs),
+            targets=frozenset(targets),
         )
 
-    def surroundings(self, before: Fault = no_fault, after: Fault = no_fault) -> Surroundings:
+    def services(
+        self,
+        before: Fault = no_fault,
+        after: Fault = no_fault,
+        clock: Clock | None = None,
+        trace_folder: Path | None = None,
+    ) -> Services:
         def connect(endpoint: Endpoint, *rest: Any) -> SimulatedSession:
             machine = self.world.machines[endpoint.server_id]
             if not machine.alive or endpoint.address in self.deaf:
@@ -149,7 +186,22 @@ class SimulatedClusterTest(unittest.TestCase):
             self.connections[endpoint.address] += 1
             return SimulatedSession(self.world, machine, before, after)
 
-        return Surroundings(None, lambda keys: None, 1.0, connect)
+        stacks = FakeStacks(self.contents)
+        return Services(stacks, self.store, trace_folder, 1.0, connect, clock or FakeClock())
+
+    def heal_start(self, request: LcmRequest, services: Services) -> None:
+        kubernetes.heal_start(request, services, self.vims)
+
+    def heal_end(self, request: LcmRequest, services: Services) -> None:
+        kubernetes.heal_end(request, services, self.vims)
+
+    def instantiate(self, services: Services) -> None:
+        kubernetes.instantiate(self.request(), services, self.vims)
+
+    def metadata(self) -> dict[str, Any]:
+        """What is saved of nodes that were lost, by VNFC."""
+        saved: dict[str, Any] = self.store.load("node_metadata", {})
+        return saved
 
     def machine(self, address: str) -> Machine:
         return next(m for m in self.world.machines.values() if m.address == address)
@@ -157,9 +209,6 @@ class SimulatedClusterTest(unittest.TestCase):
     def ids(self, *addresses: str) -> list[str]:
         """The VNFC ids of the machines at these addresses."""
         return [self.machine(address).node.vnfc_id for address in addresses]
-
-    def save_marks(self, marks: kubernetes.SavedMarks) -> None:
-        self.marks = dict(marks)
 
     def assert_whole(self, masters: int, workers: int) -> None:
         everyone = self.world.machines.values()

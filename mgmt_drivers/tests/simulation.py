@@ -5,8 +5,12 @@ An unknown command fails the test. Faults can be put before or after any command
 
 import hashlib
 import json
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import yaml
@@ -16,7 +20,7 @@ from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, WORKER_CP
-from mgmt_drivers.tests.fakes import fed
+from mgmt_drivers.tests.fakes import SUDO, fed
 
 MEMBER = f"{STATE_FOLDER}/member"
 _KUBELET = "/etc/kubernetes/kubelet.conf"
@@ -24,6 +28,11 @@ _IMAGES = "r/kube-apiserver:v1.20.2\nr/kube-proxy:v1.20.2\nr/pause:3.2\n"
 CA_HASH = f"sha256:{'0a' * 32}"
 _OK = Result(0)
 _NO = Result(1)
+
+
+def _is_of_drivers(frame: FrameType) -> bool:
+    file = Path(frame.f_code.co_filename)
+    return "mgmt_drivers" in file.parts and "tests" not in file.parts
 
 
 @dataclass
@@ -68,11 +77,13 @@ class World:
     members: list[dict[str, Any]] = field(default_factory=list)
     drained: list[str] = field(default_factory=list)
     budget: str = ""  # why no pod may be evicted
-    sick: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
+    unhealthy: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
     formatted: int = 0  # how often the Cinder volume was
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)  # PersistentVolumes
     claimed: bool = False
     tokens: set[str] = field(default_factory=set)
+    accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
+    deepest: list[str] = field(default_factory=list)  # the functions above some command
     # Requests that etcd has left without an answer, each once; None when it answers all.
     unanswered: set[tuple[str, ...]] | None = None
 
@@ -82,10 +93,10 @@ class World:
 
     def join(self, machine: Machine) -> None:
         """As kubeadm does, when nothing comes in between."""
-        share = f"192.168.{len(self.nodes)}.0/24"
+        cidr = f"192.168.{len(self.nodes)}.0/24"
         self.nodes[machine.name] = {
             "metadata": {"name": machine.name, "labels": {"kubernetes.io/os": "linux"}},
-            "spec": {"podCIDR": share, "taints": []},
+            "spec": {"podCIDR": cidr, "taints": []},
         }
         machine.files[_KUBELET] = (b"", "600")
         if machine.role == "master":
@@ -126,6 +137,8 @@ class SimulatedSession:
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> Result:
+        assert not sudo or argv[0] in SUDO, f"{argv[0]} is not among what may run with sudo"
+        self._note_depth()
         self.before(self, argv)
         if self.broken or not self.machine.alive:
             raise ConnectionFailed(f"{self.machine.address}: connection lost")
@@ -139,6 +152,18 @@ class SimulatedSession:
 
     def close(self) -> None:
         self.broken = True
+
+    def _note_depth(self) -> None:
+        """Functions of the drivers from the hook to here, across the threads, and this command."""
+        threads = {threading.get_ident(), threading.main_thread().ident}
+        frames = [frame for ident, frame in sys._current_frames().items() if ident in threads]
+        names = ["the command"]
+        while frames:
+            frame = frames.pop()
+            if _is_of_drivers(frame):
+                names.append(f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}")
+            frames += [frame.f_back] if frame.f_back else []
+        self.world.deepest = max(self.world.deepest, names, key=len)
 
     def _is_left_unanswered(self, argv: Sequence[str]) -> bool:
         """Done, and yet not answered: the worst that an election does to a request."""
@@ -166,21 +191,29 @@ class SimulatedSession:
         return Result(0, "ID=debian\nVERSION_ID=12\n")
 
     def _sh(self, words: list[str], stdin: bytes) -> Result:
-        if "command -v cloud-init" in words:
+        """A script, by its name."""
+        return self._answer(words[2:], stdin)
+
+    def _has_cloud_init(self, words: list[str], stdin: bytes) -> Result:
+        return _NO
+
+    def _set_conntrack(self, words: list[str], stdin: bytes) -> Result:
+        return _OK
+
+    def _find_disk(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, "/dev/disk/by-id/virtio-1\n")
+
+    def _read_file(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, self.machine.files.get(words[0], (b"", ""))[0].decode())
+
+    def _digest_file(self, words: list[str], stdin: bytes) -> Result:
+        if words[0] not in self.machine.files:
             return _NO
-        if "nf_conntrack" in words[1]:
-            return _OK
-        path = words[3]
-        if "/dev/disk/by-id" in words[1]:
-            return Result(0, "/dev/disk/by-id/virtio-1\n")
-        if "cat" in words[1] and len(words) == 4 and not words[1].startswith("sha256sum"):
-            return Result(0, self.machine.files.get(path, (b"", ""))[0].decode())
-        if words[1].startswith("sha256sum"):
-            if path not in self.machine.files:
-                return _NO
-            content, mode = self.machine.files[path]
-            return Result(0, f"{hashlib.sha256(content).hexdigest()}  -\n{mode}\n")
-        self.machine.files[path] = (stdin, f"{int(words[5], 8):o}")
+        content, mode = self.machine.files[words[0]]
+        return Result(0, f"{hashlib.sha256(content).hexdigest()}  -\n{mode}\n")
+
+    def _write_file(self, words: list[str], stdin: bytes) -> Result:
+        self.machine.files[words[0]] = (stdin, f"{int(words[2], 8):o}")
         return _OK
 
     def _test(self, words: list[str], stdin: bytes) -> Result:
@@ -206,7 +239,9 @@ class SimulatedSession:
 
     def _env(self, words: list[str], stdin: bytes) -> Result:
         if words[-1].endswith("install_k8s_cluster.sh"):
-            self.machine.packages |= {"kubeadm", "containerd"}
+            settings = dict(word.split("=", 1) for word in words[:-1])
+            extra = settings["EXTRA_PACKAGES"].split()
+            self.machine.packages |= {"kubeadm", "containerd", *extra}
         else:
             self.machine.packages |= set(words)
         return _OK
@@ -320,9 +355,10 @@ class SimulatedSession:
             self.world.tokens.discard(words[2])
         return _OK
 
-    def _bash(self, words: list[str], stdin: bytes) -> Result:
-        """The script in which kubeadm makes a cluster or joins it."""
-        assert "kubeadm reset" in words[1], words
+    _bash = _sh
+
+    def _run_kubeadm(self, words: list[str], stdin: bytes) -> Result:
+        """kubeadm makes a cluster or joins it."""
         machine, world = self.machine, self.world
         if "init" in words:
             world.join(machine)
@@ -346,7 +382,7 @@ class SimulatedSession:
 
     def _kubectl(self, words: list[str], stdin: bytes) -> Result:
         own = "https://127.0.0.1:6443" in words
-        if own and self.machine.name in self.world.sick:
+        if own and self.machine.name in self.world.unhealthy:
             return Result(1, stderr="etcd failed")
         if "/readyz" in words:
             return Result(0, "ok")
@@ -359,6 +395,8 @@ class SimulatedSession:
 
     def _applied(self, stdin: bytes) -> None:
         for document in yaml.safe_load_all(stdin):
+            if document["kind"] == "Secret":
+                self.world.accounts.add(document["metadata"]["name"])
             for item in document.get("items", ()):
                 known = self.world.volumes.setdefault(item["metadata"]["name"], item)
                 assert known == item, "its server is immutable"
@@ -367,6 +405,8 @@ class SimulatedSession:
         world = self.world
         if words[0] == "nodes":
             return Result(0, json.dumps({"items": [world.shown(name) for name in world.nodes]}))
+        if words[0] == "secret" and words[1] not in world.accounts:
+            return _OK
         if words[0] == "secret":
             return Result(0, json.dumps({"data": {"token": "dA==", "ca.crt": "Yw=="}}))
         if words[0] == "persistentvolumes":
@@ -407,10 +447,9 @@ class SimulatedSession:
         return _OK
 
     def _kubectl_delete(self, words: list[str]) -> Result:
-        if words[0] == "node":
-            self.world.nodes.pop(words[1], None)
-        if words[0] == "persistentvolume":
-            self.world.volumes.pop(words[1], None)
+        kinds = {"node": self.world.nodes, "persistentvolume": self.world.volumes}
+        for name in words[1:]:
+            kinds.get(words[0], {}).pop(name, None)
         return _OK
 
     def _kubectl_label(self, words: list[str]) -> Result:

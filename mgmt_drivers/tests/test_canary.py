@@ -10,19 +10,20 @@ import unittest
 from collections.abc import Iterator
 from pathlib import Path
 
+from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.errors import OperationError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.operation import Crew, Operation
 from mgmt_drivers.params.private_registry import PrivateRegistryParams
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.phases.common.configure_proxy import ConfigureProxy, HasProxy
-from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh.connection import Endpoint, connect
-from mgmt_drivers.ssh.hostkeys import HostKeys
-from mgmt_drivers.ssh.session import Session
+from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
+from mgmt_drivers.phases.machine.selection import NewMachines
+from mgmt_drivers.phases.registry.vnf import RegistryVnf
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.tests.fakes import services
 from mgmt_drivers.tests.sshd import sshd
-from mgmt_drivers.trace import Trace
 
 PASSWORD = "Plänted 'one' $HOME \"two\" `id`"
 PROXY = "http://me:Pl4nted%21@proxy.example.com:3128"
@@ -77,23 +78,25 @@ class CanaryTest(unittest.TestCase):
     def carry_out(self, params: PrivateRegistryParams) -> None:
         with sshd(PASSWORD) as server:
 
-            def log_in(node: Node, limit: float | None) -> Session:
-                endpoint = Endpoint(
-                    "127.0.0.1", "ubuntu", params.ssh_password, "server-1", server.port
-                )
-                return connect(endpoint, HostKeys(), Masker(params.secrets()))
+            def endpoint(node: Node) -> Endpoint:
+                password = params.ssh_password
+                return Endpoint("127.0.0.1", "ubuntu", password, "server-1", server.port)
 
-            trace = Trace(self.folder / "trace")
-            operation: Operation[HasProxy]
-            operation = Operation("instantiate", "vnf-1", lambda hosts: params, log_in, trace)
+            request = LcmRequest("instantiate", "vnf-1", Path(), {}, {})
+            given = services(trace_folder=self.folder / "trace")
             node = Node("vnfc-1", "VDU1", "server-1", {"CP1": "127.0.0.1"})
-            operation.carry_out([Always(services=("docker",))], Crew(required=[node]))
+            with Operation(request, given, [node], endpoint, params.secrets()) as operation:
+                vnf = RegistryVnf(params, operation.connect([node]))
+                operation.run([Always(services=("docker",))], vnf)
 
 
 class Always(ConfigureProxy):
-    """Acts although looking fails as well."""
+    """Acts, in a way that fails, without looking first."""
 
-    def apply(self, host: Host, params: HasProxy) -> None:
+    def look(self, host: Host, context: NewMachines) -> Proxy | None:
+        return context.proxy
+
+    def act(self, host: Host, context: NewMachines, found: Proxy) -> None:
         host.sudo("sh", "-c", "sha256sum", stdin=Secret(PROXY))
 
 

@@ -19,17 +19,17 @@ def _members(count: int) -> tuple[Member, ...]:
 
 
 class RefusalTest(unittest.TestCase):
-    def refusal(self, voters: int, sick: set[int], leaving: set[int]) -> str:
+    def refusal(self, voters: int, unhealthy: set[int], leaving: set[int]) -> str:
         members = _members(voters)
-        healthy = frozenset(m.id for m in members) - sick
+        healthy = frozenset(m.id for m in members) - unhealthy
         found = Census(members, healthy, leader=0)
         return etcd.refusal(found, [m for m in members if m.id in leaving])
 
     def test_a_quorum_of_healthy_voters_must_stand(self) -> None:
-        for voters, sick, leaving, good in (
+        for voters, unhealthy, leaving, good in (
             (3, set(), {1}, True),
             (3, {1}, {1}, True),
-            (3, {2}, {1}, False),  # two left, one of them sick
+            (3, {2}, {1}, False),  # two left, one of them unhealthy
             (3, {1, 2}, {1}, False),
             (3, {1}, {1, 2}, False),  # one disk would hold all there is
             (3, set(), {1, 2, 3}, False),
@@ -40,14 +40,14 @@ class RefusalTest(unittest.TestCase):
             (5, {1, 2, 3}, {1}, False),
             (1, set(), {1}, False),
         ):
-            reason = self.refusal(voters, sick, leaving)
-            self.assertEqual(good, not reason, (voters, sick, leaving, reason))
+            reason = self.refusal(voters, unhealthy, leaving)
+            self.assertEqual(good, not reason, (voters, unhealthy, leaving, reason))
 
     def test_the_arithmetic_is_told(self) -> None:
         reason = self.refusal(3, {1, 2}, {1})
         self.assertIn("etcd has 3 voters; without master1 ", reason)
         self.assertIn("there are 2, of which 2 must be healthy and 1 are", reason)
-        self.assertIn("not healthy: master11 ", reason)
+        self.assertIn("unhealthy: master11 ", reason)
 
     def test_members_that_do_not_vote_are_in_the_way(self) -> None:
         members = (*_members(3), Member(9, "", ("https://10.10.0.9:2380",), ()))
@@ -60,7 +60,7 @@ class MembersTest(unittest.TestCase):
     def setUp(self) -> None:
         self.cluster, sessions = cluster(masters=3)
         self.host = self.cluster.hosts[0]
-        self.session = sessions[self.cluster.name(self.host.node)]
+        self.session = sessions[self.cluster.name(self.host)]
 
     def expect(self, session: FakeSession, answer: object, status: int = 0) -> None:
         session.expect("sudo", "ctr", "--namespace", "k8s.io", "containers", stdout="old\nnew\n")
@@ -86,7 +86,7 @@ class MembersTest(unittest.TestCase):
         self.assertEqual([True, False], [m.is_voter for m in found.members])
         self.assertIn("new", self.session.ran[-1])
 
-    def test_nobody_is_sick_for_want_of_a_leader_that_nobody_has(self) -> None:
+    def test_nobody_is_unhealthy_for_want_of_a_leader_that_nobody_has(self) -> None:
         listed = [
             {"ID": n, "name": f"m{n}", "peerURLs": ["https://1:2380"], "clientURLs": ["https://c"]}
             for n in (1, 2)

@@ -1,10 +1,10 @@
-"""Every remote command of scale-out and heal fails once; trying again ends right."""
+"""Every remote command of each operation fails once; trying again ends right."""
 
 import threading
 from collections.abc import Callable, Sequence
 
 from mgmt_drivers import kubernetes
-from mgmt_drivers.driver import Surroundings
+from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import CommandTimeout, ConnectionFailed, InventoryError, MgmtDriverError
 from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
 from mgmt_drivers.tests.simulation import SimulatedSession
@@ -41,33 +41,63 @@ class Injector:
 class FaultsTest(SimulatedClusterTest):
     """Told again and again, each time with another fault."""
 
-    def cured(self, operation: Callable[[Surroundings], None], number: int, fault: str) -> bool:
+    def cured(self, operation: Callable[[Services], None], number: int, fault: str) -> bool:
         """Carry an operation out with a fault, and again if it failed; whether it struck."""
         injector = Injector(number, fault)
         try:
-            operation(self.surroundings(injector.before, injector.after))
+            operation(self.services(injector.before, injector.after))
         except MgmtDriverError:
             self.assertTrue(injector.struck, "it failed of itself")
             for machine in self.world.machines.values():
                 machine.alive = True
-            operation(self.surroundings())
+            operation(self.services())
         for machine in self.world.machines.values():
             machine.alive = True
         return injector.struck
 
-    def all_faults(self, story: Callable[[int, str], bool]) -> int:
+    def all_faults(self, story: Callable[[int, str], bool], is_clustered: bool = True) -> int:
         """Tell a story for each fault at each command until none is left; how many struck."""
         total = 0
         for fault in FAULTS:
             number, struck = 1, True
             while struck:
-                self.build()
+                self.build(is_clustered)
                 struck = False  # what fails is no reason to go on without end
                 with self.subTest(fault=fault, command=number):
                     struck = story(number, fault)
                 total += struck
                 number += 1
         return total
+
+    def test_instantiate(self) -> None:
+        def story(number: int, fault: str) -> bool:
+            struck = self.cured(self.instantiate, number, fault)
+            self.assert_whole(3, 2)
+            self.assertEqual({"kubernetes_vim_vnf-1"}, set(self.vims.registered))
+            self.assertEqual((1, {"pv1"}), (self.world.formatted, set(self.world.volumes)))
+            return struck
+
+        self.assertGreater(self.all_faults(story, is_clustered=False), 400)
+
+    def test_scale_in(self) -> None:
+        def story(number: int, fault: str) -> bool:
+            request = self.request(*self.ids(*WORKERS))
+            struck = self.cured(lambda s: kubernetes.scale_in(request, s), number, fault)
+            self.assertEqual(3, len(self.world.nodes))
+            return struck
+
+        self.assertGreater(self.all_faults(story), 20)
+
+    def test_roll_back_of_a_scale_out(self) -> None:
+        def story(number: int, fault: str) -> bool:
+            orphan = self.arrive(new_node("worker", 20, "10.10.0.20"), is_member=True)
+            del self.world.machines[orphan.node.server_id]
+            request = self.request()
+            struck = self.cured(lambda s: kubernetes.roll_back_scale_out(request, s), number, fault)
+            self.assert_whole(3, 2)
+            return struck
+
+        self.assertGreater(self.all_faults(story), 10)
 
     def test_scale_out(self) -> None:
         def story(number: int, fault: str) -> bool:
@@ -87,16 +117,16 @@ class FaultsTest(SimulatedClusterTest):
         self.world.nodes[name]["metadata"]["labels"]["rack"] = "r7"
         request = self.request(target.vnfc_id)
 
-        def start(surroundings: Surroundings) -> None:
-            kubernetes.heal_start(request, surroundings, self.marks, self.save_marks)
+        def start(services: Services) -> None:
+            self.heal_start(request, services)
 
         struck = self.cured(start, number if when == "start" else 0, fault)
         self.assertNotIn(name, self.world.nodes)
         self.replaced(target)
         after = self.request(target.vnfc_id)
 
-        def end(surroundings: Surroundings) -> None:
-            kubernetes.heal_end(after, surroundings, self.marks)
+        def end(services: Services) -> None:
+            self.heal_end(after, services)
 
         struck |= self.cured(end, number if when == "end" else 0, fault)
         self.assert_whole(3, 2)
@@ -131,7 +161,7 @@ class FaultsTest(SimulatedClusterTest):
                 target = self.machine(STORAGE).node
                 request = self.request(target.vnfc_id)
                 struck = self.cured(
-                    lambda s: kubernetes.heal_start(request, s, self.marks, self.save_marks),
+                    lambda s: self.heal_start(request, s),
                     number if when == "start" else 0,
                     fault,
                 )
@@ -139,7 +169,7 @@ class FaultsTest(SimulatedClusterTest):
                 self.replaced(target)
                 after = self.request(target.vnfc_id)
                 struck |= self.cured(
-                    lambda s: kubernetes.heal_end(after, s, self.marks),
+                    lambda s: self.heal_end(after, s),
                     number if when == "end" else 0,
                     fault,
                 )
@@ -150,17 +180,17 @@ class FaultsTest(SimulatedClusterTest):
 
             self.assertGreater(self.all_faults(story), 10)
 
-    def test_an_election_is_outlasted(self) -> None:
+    def test_an_election_is_waited_out(self) -> None:
         """No request to the API or to etcd needs a retry by hand where the first got no answer."""
         self.build()
         self.world.unanswered = set()
-        whole = self.surroundings()
+        whole = self.services()
         for address in (WORKERS[0], MASTERS[0], STORAGE):
             target = self.machine(address).node
             heal = self.request(target.vnfc_id)
-            kubernetes.heal_start(heal, whole, self.marks, self.save_marks)
+            self.heal_start(heal, whole)
             self.replaced(target)
-            kubernetes.heal_end(self.request(target.vnfc_id), whole, self.marks)
+            self.heal_end(self.request(target.vnfc_id), whole)
             self.assert_whole(3, 2)
         verbs = {"get", "patch", "drain", "delete", "apply", "remove", "upload-certs"}
         self.assertEqual(set(), verbs - {word for asked in self.world.unanswered for word in asked})
@@ -169,7 +199,7 @@ class FaultsTest(SimulatedClusterTest):
         """Tacker has looked before Heat began."""
         self.build()
         with self.assertRaisesRegex(InventoryError, "stack_retry_wait"):
-            kubernetes.scale_out(self.request(), self.surroundings())
+            kubernetes.scale_out(self.request(), self.services())
         self.assertEqual(0, self.connections.total())
 
     def test_few_connections(self) -> None:
@@ -177,7 +207,7 @@ class FaultsTest(SimulatedClusterTest):
         self.build()
         new = new_node("worker", 20, "10.10.0.20")
         self.arrive(new)
-        whole = self.surroundings()
+        whole = self.services()
         kubernetes.scale_out(self.request(new.vnfc_id), whole)
         self.assertEqual(2, self.connections.total())
         for operation in ("start", "end"):
@@ -185,9 +215,9 @@ class FaultsTest(SimulatedClusterTest):
             target = self.machine(MASTERS[0]).node
             request = self.request(target.vnfc_id)
             if operation == "start":
-                kubernetes.heal_start(request, whole, self.marks, self.save_marks)
+                self.heal_start(request, whole)
                 self.replaced(target)
             else:
-                kubernetes.heal_end(request, whole, self.marks)
+                self.heal_end(request, whole)
             self.assertEqual({1}, set(self.connections.values()), operation)
             self.assertEqual(3, self.connections.total())

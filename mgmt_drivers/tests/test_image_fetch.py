@@ -12,7 +12,7 @@ import unittest
 from functools import partial
 from pathlib import Path
 
-from mgmt_drivers.host import image_fetch
+from mgmt_drivers.payloads import image_fetch
 
 # Says what docker load would, of a file that it shows.
 _DOCKER = """#!/bin/sh

@@ -1,19 +1,17 @@
-"""Request and inventory: Tacker's and Heat's objects become ours."""
+"""Inventory and VNFD: Heat's objects and Tacker's become ours."""
 
 import unittest
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from unittest import mock
 
 from heatclient import exc as heat_errors
 
-from mgmt_drivers import driver, inventory, request
+from mgmt_drivers import inventory, request
+from mgmt_drivers.adapters import vnfd
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.inventory import Address, Contents, Placement
-from mgmt_drivers.operation import Crew
-from mgmt_drivers.plans import kubernetes as plans
 
 VNFD = {
     "topology_template": {
@@ -23,20 +21,17 @@ VNFD = {
                 "type": "tosca.nodes.nfv.VduCp",
                 "requirements": [{"virtual_link": {}}, {"virtual_binding": "VDU1"}],
             },
-        }
+        },
+        "policies": [
+            {
+                "aspects": {
+                    "type": "tosca.policies.nfv.ScalingAspects",
+                    "properties": {"aspects": {"workers": {}}},
+                }
+            }
+        ],
     }
 }
-
-
-def vnf_instance() -> Any:
-    vnfc = SimpleNamespace(
-        id="vnfc-1",
-        vdu_id="VDU1",
-        compute_resource=SimpleNamespace(resource_id="server-1"),
-        metadata={"stack_id": "nested"},
-    )
-    info = SimpleNamespace(instance_id="stack-1", vnfc_resource_info=[vnfc])
-    return SimpleNamespace(id="vnf-1", instantiated_vnf_info=info)
 
 
 class Stacks:
@@ -59,22 +54,20 @@ class Stacks:
 
 class InventoryTest(unittest.TestCase):
     def build(self) -> request.LcmRequest:
-        params = {"secret": "hidden"}
-        return request.from_v1("heal", vnf_instance(), params, VNFD, Path("/package"))
+        return request.LcmRequest(
+            "heal", "vnf-1", Path("/package"), {"CP1": "VDU1"}, {"secret": "hidden"},
+            stack_id="stack-1",
+            vnfcs=(request.Vnfc("vnfc-1", "VDU1", "server-1", "nested"),),
+        )
 
-    def test_request(self) -> None:
-        built = self.build()
-        self.assertEqual("stack-1", built.stack_id)
-        self.assertEqual({"CP1": "VDU1"}, built.cps)
-        self.assertEqual((request.Vnfc("vnfc-1", "VDU1", "server-1", "nested"),), built.vnfcs)
-        self.assertNotIn("hidden", repr(built))
+    def test_what_a_vnfd_tells(self) -> None:
+        self.assertEqual({"CP1": "VDU1"}, vnfd.cps(VNFD))
+        self.assertEqual({"workers"}, vnfd.aspects(VNFD))
+        self.assertNotIn("hidden", repr(self.build()))
 
     def test_a_vnf_that_is_not_instantiated_has_no_vnfcs(self) -> None:
-        instance = SimpleNamespace(id="vnf-1", instantiated_vnf_info=None)
-        built = request.from_v1("instantiate", instance, {}, VNFD, Path("/package"))
-        self.assertEqual(((), ""), (built.vnfcs, built.stack_id))
         with self.assertRaisesRegex(InventoryError, "vnf-1 has no VNFC"):
-            inventory.read(built, Stacks())
+            inventory.read(replace(self.build(), vnfcs=(), stack_id=""), Stacks())
 
     def test_a_node_has_the_addresses_of_its_own_ports(self) -> None:
         found = inventory.read(self.build(), Stacks())
@@ -133,22 +126,6 @@ class InventoryTest(unittest.TestCase):
         for listed, wanted in (([six, four], "192.0.2.5"), ([six], None), ([], None)):
             self.assertEqual(wanted, inventory._ipv4({"fixed_ips": listed}))
 
-    def test_vim_access(self) -> None:
-        vim = {
-            "vim_auth": {
-                "auth_url": "http://keystone/v3",
-                "username": "nfv",
-                "password": "hidden",
-                "project_name": "nfv",
-                "user_domain_name": None,
-                "cert_verify": "False",
-                "region": None,
-            }
-        }
-        access = request.vim_access_from_v1(vim)
-        self.assertEqual(("Default", False), (access.user_domain_name, access.verify))
-        self.assertNotIn("hidden", repr(access))
-
     def test_a_server_that_heat_could_not_make(self) -> None:
         listed = [
             SimpleNamespace(
@@ -160,14 +137,3 @@ class InventoryTest(unittest.TestCase):
             for name, status in (("a", "CREATE_FAILED"), ("b", "CHECK_FAILED"))
         ]
         self.assertEqual({"a": "", "b": "id-b"}, inventory._ids(listed, "OS::Nova::Server"))
-        lost = inventory.Node("vnfc-1", "VDU1", "", {})
-        with self.assertRaisesRegex(InventoryError, "could not make VDU1 .*--long stack-1"):
-            driver.carry_out(
-                self.build(),
-                plans.HEAL_END,
-                Crew(required=[lost]),
-                driver.Surroundings(None, lambda keys: None),
-                context=lambda hosts: None,
-                endpoint=mock.Mock(side_effect=AssertionError),
-                secrets=(),
-            )

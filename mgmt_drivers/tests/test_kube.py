@@ -11,15 +11,20 @@ import yaml
 
 from mgmt_drivers.errors import CommandFailed, InventoryError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
-from mgmt_drivers.kube import haproxy, images, keepalived, kubeadm, series
-from mgmt_drivers.kube.cluster import Invitation, check_networks, topology
+from mgmt_drivers.kube import haproxy, images, keepalived, kubeadm
+from mgmt_drivers.kube.kubeadm import JoinCredentials
 from mgmt_drivers.kube.pod_network import PodNetwork
 from mgmt_drivers.kube.runtime import Containerd, Docker
+from mgmt_drivers.kube.service_account import Credentials
+from mgmt_drivers.kube.topology import check_networks, topology
 from mgmt_drivers.params.kubernetes import ImageRepository
 from mgmt_drivers.params.registries import Registry
+from mgmt_drivers.params.series import read_version
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.cluster import MASTER_CP, VIP, VIP_CP, WORKER_CP, cluster, node, params
 from mgmt_drivers.tests.fakes import FakeSession, fake_host
+
+_PATCH = "/var/lib/tacker-mgmt-drivers/kubeadm-patches/etcd+strategic.yaml"
 
 
 class TopologyTest(unittest.TestCase):
@@ -30,12 +35,13 @@ class TopologyTest(unittest.TestCase):
 
     def test_one_master(self) -> None:
         found = cluster()[0].topology
-        self.assertEqual(("192.0.2.11", 6443, False), (found.address, found.port, found.virtual))
+        self.assertFalse(found.is_balanced)
+        self.assertEqual(("192.0.2.11", 6443), (found.address, found.port))
 
     def test_masters_behind_a_virtual_ip(self) -> None:
         found = cluster(masters=3, workers=2)[0].topology
-        self.assertEqual((VIP, 16443, True), (found.address, found.port, found.virtual))
-        self.assertEqual((3, 2), (len(found.masters), len(found.workers)))
+        self.assertEqual((VIP, 16443, True), (found.address, found.port, found.is_balanced))
+        self.assertEqual((3, 2), (len(found.control_plane), len(found.workers)))
 
     def test_a_floating_ip_is_what_tacker_uses(self) -> None:
         nodes = (node("master", 1),)
@@ -58,13 +64,13 @@ class TopologyTest(unittest.TestCase):
         ):
             made = cluster(masters=3, workers=1, **changes)[0]
             with self.assertRaisesRegex(ParameterError, words):
-                check_networks(made.params, made.topology)
+                check_networks(made.topology)
         made = cluster(masters=3)[0]
-        check_networks(made.params, made.topology)
+        check_networks(made.topology)
 
     def test_names_differ_whatever_the_addresses(self) -> None:
         made, _ = cluster(masters=3, workers=2)
-        names = {made.name(host.node) for host in made.hosts}
+        names = {made.name(host) for host in made.hosts}
         self.assertEqual(5, len(names))
         self.assertTrue(all(len(name) < 64 for name in names))
 
@@ -75,34 +81,34 @@ class KubeadmTest(unittest.TestCase):
         return {document["kind"]: document for document in yaml.safe_load_all(text)}
 
     def expect_init(self, session: FakeSession) -> None:
-        session.expect_new_file()
+        session.expect_new_file(_PATCH)
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2\n")
-        session.expect("sudo", "bash", "-c")
+        session.expect("sudo", "run-kubeadm")
 
     def test_etcd_is_started_by_a_kubelet_that_does_not_know_its_disk_yet(self) -> None:
-        invitation = Invitation(Secret("a.b"), Secret("k"), ("sha256:00",))
+        credentials = JoinCredentials(Secret("a.b"), Secret("k"), ("sha256:00",))
         made, sessions = cluster(masters=3, version="1.21")
         master, worker = made.hosts[1], made.hosts[3]
-        session = sessions[made.name(master.node)]
-        session.expect_new_file()
-        session.expect("sudo", "bash", "-c")
-        kubeadm.join(master, made, invitation)
+        session = sessions[made.name(master)]
+        session.expect_new_file(_PATCH)
+        session.expect("sudo", "run-kubeadm")
+        kubeadm.join(master, made, credentials)
         (container,) = yaml.safe_load(session.stdin[1])["spec"]["containers"]
         self.assertEqual({"ephemeral-storage": None}, container["resources"]["requests"])
-        folder, _, name = session.ran[1][5].rpartition("/")
+        folder, _, name = session.ran[1][2].rpartition("/")
         self.assertEqual("etcd+strategic.yaml", name)
         self.assertEqual(("--experimental-patches", folder), session.ran[2][-2:])
-        session = sessions[made.name(worker.node)]
-        session.expect("sudo", "bash", "-c")
-        kubeadm.join(worker, made, invitation)
+        session = sessions[made.name(worker)]
+        session.expect("sudo", "run-kubeadm")
+        kubeadm.join(worker, made, credentials)
         self.assertNotIn("--experimental-patches", session.ran[0])
 
     def test_init(self) -> None:
         repository = ImageRepository("registry:5000")
         made, sessions = cluster(masters=3, image_repository=repository)
-        session = sessions[made.name(made.lead.node)]
+        session = sessions[made.name(made.leader)]
         self.expect_init(session)
-        kubeadm.init(made.lead, made, with_dns=False, sets_conntrack=False)
+        kubeadm.init(made.leader, made, with_dns=False, sets_conntrack=False)
         self.assertEqual(("--skip-phases", "addon/coredns"), session.ran[-1][-2:])
         found = self.documents(session.stdin[-1])
         config = found["ClusterConfiguration"]
@@ -116,57 +122,54 @@ class KubeadmTest(unittest.TestCase):
         self.assertEqual("1s", first["bootstrapTokens"][0]["ttl"])
         self.assertEqual("192.0.2.11", first["localAPIEndpoint"]["advertiseAddress"])
 
-    def test_shares_of_a_small_pod_network(self) -> None:
-        for network, share, pods in (
+    def test_node_cidrs_of_a_small_pod_cidr(self) -> None:
+        for network, prefix, pods in (
             ("192.168.0.0/16", 24, 110), ("10.0.0.0/21", 26, 61), ("10.0.0.0/24", 28, 13)
         ):
             made, sessions = cluster(pod_cidr=IPv4Network(network))
-            session = sessions[made.name(made.lead.node)]
+            session = sessions[made.name(made.leader)]
             self.expect_init(session)
-            kubeadm.init(made.lead, made, with_dns=True, sets_conntrack=True)
+            kubeadm.init(made.leader, made, with_dns=True, sets_conntrack=True)
             found = self.documents(session.stdin[-1])
             arguments = found["ClusterConfiguration"]["controllerManager"]["extraArgs"]
-            self.assertEqual({"node-cidr-mask-size": str(share)}, arguments)
+            self.assertEqual({"node-cidr-mask-size": str(prefix)}, arguments)
             self.assertEqual(pods, found["KubeletConfiguration"]["maxPods"])
 
     def test_join(self) -> None:
-        invitation = Invitation(Secret("abcdef.0123456789abcdef"), Secret("k" * 64), ("sha256:00",))
+        token = Secret("abcdef.0123456789abcdef")
+        credentials = JoinCredentials(token, Secret("k" * 64), ("sha256:00",))
         made, sessions = cluster(masters=3, version="1.33")
         for host in (made.hosts[1], made.hosts[3]):
-            session = sessions[made.name(host.node)]
-            session.expect("sudo", "bash", "-c")
-            kubeadm.join(host, made, invitation)
+            session = sessions[made.name(host)]
+            session.expect("sudo", "run-kubeadm")
+            kubeadm.join(host, made, credentials)
             self.assertNotIn("abcdef", str(session.ran))
             config = self.documents(session.stdin[0])["JoinConfiguration"]
             self.assertEqual("kubeadm.k8s.io/v1beta4", config["apiVersion"])
             registration = config["nodeRegistration"]
-            self.assertEqual(made.name(host.node), registration["name"])
+            self.assertEqual(made.name(host), registration["name"])
             self.assertEqual("unix:///run/containerd/containerd.sock", registration["criSocket"])
-            arguments = [{"name": "node-ip", "value": made.address(host.node)}]
+            arguments = [{"name": "node-ip", "value": made.address(host)}]
             self.assertEqual(arguments, registration["kubeletExtraArgs"])
-            self.assertEqual(made.is_master(host.node), "controlPlane" in config)
+            self.assertEqual(made.is_control_plane(host), "controlPlane" in config)
 
     def test_series(self) -> None:
         for version, api, dockershim in (
             ("1.21.14", "v1beta2", True), ("1.23", "v1beta3", True), ("1.24.0", "v1beta3", False),
             ("v1.31.1", "v1beta4", False),
         ):
-            found = series.of(version)
+            found = read_version(version)
             assert found
-            self.assertEqual((api, dockershim), (found.kubeadm_api, found.dockershim))
+            self.assertEqual((api, dockershim), (found.series.kubeadm_api, found.series.dockershim))
         for version in ("1.19.1", "1.200", "1", "latest"):
-            self.assertIsNone(series.of(version))
+            self.assertIsNone(read_version(version))
 
 
 class ImagesTest(unittest.TestCase):
     def test_workers_need_two(self) -> None:
-        made, sessions = cluster()
-        session = sessions[made.name(made.hosts[1].node)]
-        session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
-        listed = "k8s.gcr.io/etcd:3 k8s.gcr.io/kube-proxy:v1.20.2 k8s.gcr.io/pause:3.2"
-        session.expect("sudo", "kubeadm", "config", "images", "list", stdout=listed)
-        wanted = ["k8s.gcr.io/kube-proxy:v1.20.2", "k8s.gcr.io/pause:3.2"]
-        self.assertEqual(wanted, images.of_machine(made.hosts[1], made))
+        listed = ["k8s.gcr.io/etcd:3", "k8s.gcr.io/kube-proxy:v1.20.2", "k8s.gcr.io/pause:3.2"]
+        self.assertEqual(listed, images.of_role(listed, is_control_plane=True))
+        self.assertEqual(listed[1:], images.of_role(listed, is_control_plane=False))
 
     def test_only_coredns_may_be_absent(self) -> None:
         self.assertTrue(images.may_be_absent("registry:5000/k8s/coredns:1.7.0"))
@@ -179,17 +182,17 @@ class RuntimeTest(unittest.TestCase):
     def test_docker_keeps_what_its_configuration_has(self) -> None:
         host, session = fake_host()
         before = '{"exec-opts": ["x"], "insecure-registries": ["old:1"]}'
-        session.expect("sudo", "sh", "-c", stdout=before)
+        session.expect("sudo", "read-file", "/etc/docker/daemon.json", stdout=before)
         session.expect("sudo", "systemctl", "is-active", status=3)
-        for _ in range(2):
-            session.expect("sudo", "sh", "-c", status=1)
-            session.expect("sudo", "sh", "-c")
+        state = "/var/lib/tacker-mgmt-drivers/docker.pending"
+        for path in (state, "/etc/docker/daemon.json"):
+            session.expect_new_file(path)
         session.expect("sudo", "systemctl", "daemon-reload")
         session.expect("sudo", "systemctl", "enable")
         session.expect("sudo", "systemctl", "reload-or-restart", "docker")
         session.expect("sudo", "rm")
         secure = '{"docker.io": {"Secure": true}}'
-        session.expect("sudo", "docker", "info", stdout=secure)
+        session.expect_polling("sudo", "docker", "info", stdout=secure)
         session.expect("sudo", "systemctl", "reload", "docker")
         session.expect("sudo", "docker", "info", stdout='{"new:5000": {"Secure": false}}')
         Docker().trust(host, [Registry("new:5000", plain_http=True), Registry("other")])
@@ -203,9 +206,9 @@ class RuntimeTest(unittest.TestCase):
         writes = 2 if registry.certificate else 1
         for number in range(writes):
             if number == writes - 1:
-                session.expect("sudo", "sh", "-c", stdout=before)
-            session.expect("sudo", "sh", "-c", status=1)
-            session.expect("sudo", "sh", "-c")
+                session.expect("sudo", "read-file", stdout=before)
+            session.expect("sudo", "digest-file", status=1)
+            session.expect("sudo", "write-file")
         Containerd().trust(host, [registry])
         session.assert_done()
         return session.stdin[-1].decode(), session
@@ -259,11 +262,10 @@ class LoadBalancerTest(unittest.TestCase):
 class PodNetworkTest(unittest.TestCase):
     def test_files(self) -> None:
         network = PodNetwork(
-            whole=params().pod_cidr,
-            own="192.168.0.0/24",
+            pod_cidr=params().pod_cidr,
+            node_cidr="192.168.0.0/24",
             server="https://192.0.2.100:16443",
-            ca="the CA",
-            token=Secret("t0ken"),
+            credentials=Credentials(Secret("t0ken"), "the CA"),
         )
         files = {f.path.rpartition("/")[2]: (f.content, f.mode) for f in network.files()}
         conflist, _ = files["10-mgmt-driver-bridge.conflist"]

@@ -1,4 +1,4 @@
-"""k8s_cluster_installation_param: defaults, what is taken over, and every fault with its path."""
+"""k8s_cluster_installation_param: defaults, what is taken over, and every error with its path."""
 
 import io
 import tempfile
@@ -9,8 +9,8 @@ from typing import Any
 import paramiko
 
 from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.kube import series
 from mgmt_drivers.params.kubernetes import KubernetesParams, read_params
+from mgmt_drivers.params.series import DEFAULT_VERSION
 from mgmt_drivers.request import LcmRequest
 
 _HOT = """
@@ -55,19 +55,19 @@ class ParamsTest(unittest.TestCase):
         )
         return read_params(request)
 
-    def faults(self, values: Any) -> list[str]:
+    def errors(self, values: Any) -> list[str]:
         with self.assertRaises(ParameterError) as caught:
             self.read(values)
-        return [fault.removeprefix("k8s_cluster_installation_param.") for fault in
-                caught.exception.faults]
+        return [error.removeprefix("k8s_cluster_installation_param.") for error in
+                caught.exception.errors]
 
     def test_defaults(self) -> None:
         found = self.read(self.values())
         self.assertEqual(("192.168.0.0/16", "10.96.0.0/12"), (
             str(found.pod_cidr), str(found.service_cidr)))
         self.assertEqual("containerd", found.container_runtime)
-        self.assertEqual(series.DEFAULT_VERSION, found.version)
-        self.assertIn(f"v{series.DEFAULT_VERSION}/deb/", found.package_repository.url)
+        self.assertEqual(DEFAULT_VERSION, found.version)
+        self.assertIn(f"v{DEFAULT_VERSION}/deb/", found.package_repository.url)
         self.assertIsNone(found.image_repository)
 
     def test_everything(self) -> None:
@@ -84,7 +84,7 @@ class ParamsTest(unittest.TestCase):
         values["master_node"] |= {"pod_cidr": "172.16.3.0/16", "cluster_cidr": "10.199.187.0/24",
                                   "cluster_fip_name": "vip_FIP"}
         found = self.read(values)
-        self.assertEqual("1.20.2", found.version)
+        self.assertEqual("1.20.2", str(found.version))
         self.assertEqual("v1beta2", found.series.kubeadm_api)
         self.assertEqual("http://mirror/apt/", found.package_repository.url)
         assert found.image_repository and found.proxy
@@ -106,7 +106,7 @@ class ParamsTest(unittest.TestCase):
         self.assertIsNone(found.worker.login.password)
         self.assertIn(text.getvalue(), [secret.reveal() for secret in found.secrets()])
         values["worker_node"]["private_key"] = "no key"
-        self.assertIn("worker_node.private_key: not an SSH", self.faults(values)[0])
+        self.assertIn("worker_node.private_key: not an SSH", self.errors(values)[0])
 
     def test_apt_goes_direct_where_a_network_of_no_proxy_has_the_repository(self) -> None:
         values = self.values()
@@ -122,18 +122,18 @@ class ParamsTest(unittest.TestCase):
         self.more_cps = {"CP3": "storage", "CP4": "storage"}
         self.assertEqual(
             ["storage_server: no parameter names a CP of VDU storage: CP3, CP4"],
-            self.faults(self.values()),
+            self.errors(self.values()),
         )
 
     def test_a_nodes_cp_is_not_the_storage_servers(self) -> None:
         self.more_cps = {"CP3": "storage"}
         values = self.values()
         values["storage_server"] = {"ssh_cp_name": "CP2"}
-        faults = self.faults(values)
+        errors = self.errors(values)
         words = "storage_server.ssh_cp_name: the VNF package has no storage server's CP CP2; it has"
-        self.assertTrue(any(words in fault for fault in faults), faults)
+        self.assertTrue(any(words in error for error in errors), errors)
 
-    def test_all_faults_together(self) -> None:
+    def test_all_errors_together(self) -> None:
         values = self.values()
         values["script_path"] = "nothing.sh"
         values["colour"] = "blue"
@@ -143,7 +143,7 @@ class ParamsTest(unittest.TestCase):
         values["master_node"] |= {"ssh_cp_name": "server", "pod_cidr": "10.0.0.0/25",
                                   "cluster_cidr": "10.0.0.0/16", "cluster_fip_name": "none"}
         values["worker_node"] = {"aspect_id": "workers", "nic_cp_name": "CP1"}
-        paths = [fault.partition(":")[0] for fault in self.faults(values)]
+        paths = [error.partition(":")[0] for error in self.errors(values)]
         self.assertEqual(
             {
                 "script_path", "colour", "kubernetes_version", "image_repository",
@@ -155,7 +155,7 @@ class ParamsTest(unittest.TestCase):
             set(paths),
         )
 
-    def test_one_fault_each(self) -> None:
+    def test_one_error_each(self) -> None:
         cases: list[tuple[dict[str, Any], str]] = [
             ({"master_node": None}, "master_node: missing"),
             ({"worker_node": "x"}, "worker_node: must be an object"),
@@ -181,8 +181,8 @@ class ParamsTest(unittest.TestCase):
                 "master_node.pod_cidr: overlaps with k8s_node_cidr",
             ),
         ]
-        for change, fault in cases:
-            with self.subTest(fault):
-                faults = self.faults({**self.values(), **change})
-                self.assertEqual(1, len(faults), faults)
-                self.assertTrue(faults[0].startswith(fault), faults)
+        for change, error in cases:
+            with self.subTest(error):
+                errors = self.errors({**self.values(), **change})
+                self.assertEqual(1, len(errors), errors)
+                self.assertTrue(errors[0].startswith(error), errors)

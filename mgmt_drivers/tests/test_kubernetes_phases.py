@@ -1,32 +1,39 @@
-"""The phases of the cluster: where they are needed, what they do, how they fail."""
+"""The phases of the cluster: whom they concern, what they do, how they fail."""
 
 import base64
+import dataclasses
+import hashlib
 import json
 import unittest
 from typing import Any
 
+import yaml
+
+from mgmt_drivers.engine.phase import HostPhase, Phase
+from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED, Outcome
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
-from mgmt_drivers.kube.cluster import Invitation
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import service_account
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.service_account import VIM_ACCOUNT
 from mgmt_drivers.params.kubernetes import ImageRepository
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.params.registries import HostEntry, Login, Registry
-from mgmt_drivers.phases.kubernetes.await_nodes import AwaitNodes
-from mgmt_drivers.phases.kubernetes.balance_api import BalanceApi
-from mgmt_drivers.phases.kubernetes.connect_pods import ConnectPods
-from mgmt_drivers.phases.kubernetes.connect_registries import ConnectRegistries
-from mgmt_drivers.phases.kubernetes.grant_vim_access import GrantVimAccess
-from mgmt_drivers.phases.kubernetes.init_control_plane import InitControlPlane
-from mgmt_drivers.phases.kubernetes.install_kubernetes import InstallKubernetes
-from mgmt_drivers.phases.kubernetes.join_nodes import JoinNodes, NotTried
-from mgmt_drivers.phases.kubernetes.pull_images import ImagesUnavailable, PullImages
-from mgmt_drivers.phases.kubernetes.share_pod_network import SharePodNetwork
-from mgmt_drivers.phases.kubernetes.survey_masters import SurveyMasters
+from mgmt_drivers.phases.control_plane.configure_load_balancer import ConfigureLoadBalancer
+from mgmt_drivers.phases.control_plane.grant_vim_access import GrantVimAccess
+from mgmt_drivers.phases.control_plane.initialize_control_plane import InitializeControlPlane
+from mgmt_drivers.phases.nodes.configure_pod_network import ConfigurePodNetwork
+from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
+from mgmt_drivers.phases.nodes.install_packages import InstallPackages
+from mgmt_drivers.phases.nodes.join_nodes import JoinNodes
+from mgmt_drivers.phases.nodes.pull_images import PullImages
+from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tests.cluster import VIP, cluster
+from mgmt_drivers.tests.cluster import cluster, having_joined
 from mgmt_drivers.tests.fakes import FakeSession
 
 NO_MEMBERS = json.dumps({"members": []})
-_INVITATION = Invitation(Secret("abcdef.0123456789abcdef"), Secret("k" * 64), ("sha256:00",))
+_STATE = "/var/lib/tacker-mgmt-drivers"
 
 
 def _secret_of_account() -> str:
@@ -39,7 +46,27 @@ class PhaseTest(unittest.TestCase):
     def make(self, masters: int = 1, workers: int = 1, **changes: Any) -> None:
         self.cluster, by_name = cluster(masters, workers, **changes)
         self.hosts = list(self.cluster.hosts)
-        self.sessions: list[FakeSession] = [by_name[self.cluster.name(h.node)] for h in self.hosts]
+        self.sessions: list[FakeSession] = [by_name[self.cluster.name(h)] for h in self.hosts]
+
+    def concerned(self, phase: Phase[Cluster]) -> list[list[int]]:
+        """The numbers of the hosts in each lane of a phase."""
+        lanes = phase.select(self.cluster)
+        return [[self.hosts.index(host) for host in lane] for lane in lanes if lane]
+
+    def run_on(self, number: int, phase: HostPhase[Cluster]) -> Outcome:
+        self.assertIn(number, [n for lane in self.concerned(phase) for n in lane])
+        return phase.step(self.hosts[number], self.cluster)
+
+    def ask(self, host: Host, question: Any, outcome: Outcome = CHECKED) -> Any:
+        return question(host)
+
+    def run_everywhere(self, phase: Phase[Cluster]) -> None:
+        """Run a phase, one host after another, as far as none fails."""
+        lanes = [lane for lane in phase.select(self.cluster) if lane]
+        with phase.around(self.cluster, self.ask) as step:
+            for lane in lanes:
+                for host in lane:
+                    step(host, self.cluster)
 
     def tearDown(self) -> None:
         for session in self.sessions:
@@ -56,28 +83,55 @@ class PhaseTest(unittest.TestCase):
 
 
 class InstallTest(PhaseTest):
+    def expect_script(self, number: int) -> None:
+        session = self.sessions[number]
+        session.expect("sudo", "digest-file", f"{_STATE}/installed", status=1)
+        session.expect_new_file(f"{_STATE}/install_k8s_cluster.sh")
+        session.expect("sudo", "flock", "/run/lock/tacker-mgmt-drivers.install", "env")
+
     def test_the_script_runs_with_its_settings_and_is_remembered(self) -> None:
         self.make(image_repository=ImageRepository("registry:5000"))
+        self.expect_script(1)
         session = self.sessions[1]
-        for _ in range(2):  # the script, then the mark: each looked for and written
-            session.expect("sudo", "sh", "-c", status=1)
-            session.expect("sudo", "sh", "-c")
-            if _ == 0:
-                session.expect("sudo", "flock", "/run/lock/tacker-mgmt-drivers.install", "env")
-        InstallKubernetes().apply(self.hosts[1], self.cluster)
-        self.assertIn("KUBERNETES_VERSION=1.20.2", session.ran[2])
-        self.assertIn("IMAGE_REPOSITORY=registry:5000", session.ran[2])
-        session.expect("sudo", "sh", "-c", stdout="something else")
-        self.assertTrue(InstallKubernetes().needed(self.hosts[1], self.cluster))
+        session.expect_new_file(f"{_STATE}/installed")
+        self.assertEqual(CHANGED, self.run_on(1, InstallPackages()))
+        for setting in ("KUBERNETES_VERSION=1.20.2", "IMAGE_REPOSITORY=registry:5000",
+                        "EXTRA_PACKAGES="):
+            self.assertIn(setting, session.ran[3])
+        digest = hashlib.sha256(session.stdin[-1]).hexdigest()
+        session.expect("sudo", "digest-file", stdout=f"{digest}  -\n644\n")
+        self.assertEqual(UNCHANGED, self.run_on(1, InstallPackages()))
 
+    def test_the_load_balancers_packages_come_with_the_others(self) -> None:
+        self.make(masters=3)
+        self.expect_script(0)
+        session = self.sessions[0]
+        session.expect("sudo", "dpkg-query", stdout="installed haproxy\ninstalled keepalived\n")
+        session.expect_new_file(f"{_STATE}/installed")
+        self.run_on(0, InstallPackages())
+        self.assertIn("EXTRA_PACKAGES=haproxy keepalived", session.ran[3])
+
+    def test_what_a_script_leaves_out_is_installed_all_the_same(self) -> None:
+        self.make(masters=3)
+        self.expect_script(0)
+        session = self.sessions[0]
+        session.expect("sudo", "dpkg-query", stdout="installed haproxy\n")
+        session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get")
+        session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get")
+        session.expect_new_file(f"{_STATE}/installed")
+        self.run_on(0, InstallPackages())
+        self.assertEqual(("install", "-y", "--no-install-recommends", "keepalived"),
+                         session.ran[6][-4:])
+
+
+class RegistriesTest(PhaseTest):
     def test_only_plain_http_needs_the_runtime_to_know(self) -> None:
         self.make(image_repository=ImageRepository("registry:5000"))
-        self.assertFalse(ConnectRegistries().needed(self.hosts[0], self.cluster))
+        self.assertEqual([], self.concerned(ConfigureRegistries()))
         self.make(image_repository=ImageRepository("registry:5000", plain_http=True))
-        self.sessions[0].expect("sudo", "sh", "-c", status=1)
-        self.assertTrue(ConnectRegistries().needed(self.hosts[0], self.cluster))
+        self.assertEqual([[0], [1]], self.concerned(ConfigureRegistries()))
 
-    def test_registries_are_connected_and_asked(self) -> None:
+    def test_registries_are_configured_and_asked(self) -> None:
         self.make(
             private_registries=(
                 Registry("one:5000", plain_http=True),
@@ -85,32 +139,31 @@ class InstallTest(PhaseTest):
             )
         )
         session = self.sessions[1]
-        session.expect("sudo", "sh", "-c", stdout="127.0.0.1 localhost")
-        session.expect("sudo", "sh", "-c", status=1)
-        session.expect("sudo", "sh", "-c")
+        session.expect("sudo", "digest-file", f"{_STATE}/registries", status=1)
+        session.expect("sudo", "read-file", "/etc/hosts", stdout="127.0.0.1 localhost")
+        session.expect_new_file("/etc/hosts")
         session.expect("sudo", "test", "-e", status=1)  # cloud-init's template of it
-        session.expect("sudo", "sh", "-c")  # the first registry's file is read
-        session.expect("sudo", "sh", "-c", status=1)
-        session.expect("sudo", "sh", "-c")
-        session.expect("sudo", "sh", "-c")  # the second's
-        session.expect("sudo", "sh", "-c", status=1)
-        session.expect("sudo", "sh", "-c")
-        session.expect("sudo", "sh", "-c", stdout='{"auths": {"old": {"auth": "x"}}, "a": 1}')
-        session.expect("sudo", "sh", "-c", status=1)
-        session.expect("sudo", "sh", "-c")
+        for server in ("one:5000", "two"):
+            path = f"/etc/containerd/certs.d/{server}/hosts.toml"
+            session.expect("sudo", "read-file", path)
+            session.expect_new_file(path)
+        logins = "/var/lib/kubelet/config.json"
+        before = '{"auths": {"old": {"auth": "x"}}, "a": 1}'
+        session.expect("sudo", "read-file", logins, stdout=before)
+        session.expect_new_file(logins)
         session.expect("sudo", "python3", "-c", stdout='[null, "it cannot be reached"]')
         with self.assertRaisesRegex(MgmtDriverError, "registries: two: it cannot be reached$"):
-            ConnectRegistries().apply(self.hosts[1], self.cluster)
-        hosts = session.stdin[2].decode()
+            self.run_on(1, ConfigureRegistries())
+        hosts = session.stdin[3].decode()
         self.assertTrue(hosts.startswith("127.0.0.1 localhost\n# BEGIN"), hosts)
         self.assertIn("\n::1 two\n# END", hosts)
-        logins = json.loads(session.stdin[-2])
-        self.assertEqual({"old": {"auth": "x"}, "two": {"auth": "bWU6cA=="}}, logins["auths"])
-        self.assertEqual(1, logins["a"])
+        written = json.loads(session.stdin[-2])
+        self.assertEqual({"old": {"auth": "x"}, "two": {"auth": "bWU6cA=="}}, written["auths"])
+        self.assertEqual(1, written["a"])
         self.assertIn("0600", session.ran[-2])
         asked = json.loads(session.stdin[-1])
         self.assertEqual(["http://one:5000", "https://two"], [entry["url"] for entry in asked])
-        self.assertNotIn("bWU6cA==", str(session.ran))
+        self.assertNotIn("bWU6cA==", str(session.commands))
 
 
 class PullTest(PhaseTest):
@@ -122,7 +175,7 @@ class PullTest(PhaseTest):
         session.expect("sudo", "ctr", stdout="")
         session.expect("sudo", "ctr")
         session.expect("sudo", "ctr", status=1, stderr="r/coredns:1: not found")
-        PullImages().apply(self.hosts[0], self.cluster)
+        self.assertEqual(CHANGED, self.run_on(0, PullImages()))
 
     def test_any_other_is_an_error_that_names_it(self) -> None:
         self.make()
@@ -130,48 +183,43 @@ class PullTest(PhaseTest):
         self.expect_images(session, "r/kube-apiserver:v1\nr/pause:3")
         session.expect("sudo", "ctr", stdout="")
         session.expect("sudo", "ctr", status=1, stderr="connection refused")
-        with self.assertRaisesRegex(ImagesUnavailable, "cannot pull r/pause:3.*refused"):
-            PullImages().apply(self.hosts[1], self.cluster)
+        with self.assertRaisesRegex(MgmtDriverError, "cannot pull r/pause:3.*refused"):
+            self.run_on(1, PullImages())
 
     def test_what_is_there_is_not_pulled(self) -> None:
         self.make(container_runtime="docker")
         session = self.sessions[1]
         self.expect_images(session, "r/pause:3")
         session.expect("sudo", "docker", "image", "inspect", stdout="sha256:1")
-        self.assertFalse(PullImages().needed(self.hosts[1], self.cluster))
+        self.assertEqual(UNCHANGED, self.run_on(1, PullImages()))
 
 
 class ControlPlaneTest(PhaseTest):
-    def test_balancing_is_for_masters_behind_a_virtual_ip(self) -> None:
+    def test_load_balancers_are_for_control_planes_behind_a_virtual_ip(self) -> None:
         self.make()
-        self.assertFalse(BalanceApi().needed(self.hosts[0], self.cluster))
+        self.assertEqual([], self.concerned(ConfigureLoadBalancer()))
         self.make(masters=3)
-        self.assertFalse(BalanceApi().needed(self.hosts[3], self.cluster))
-        self.sessions[1].expect("sudo", "systemctl", "is-active", status=3)
-        self.assertTrue(BalanceApi().needed(self.hosts[1], self.cluster))
+        self.assertEqual([[0], [1], [2]], self.concerned(ConfigureLoadBalancer()))
+        # In a heal, those that serve are told one after another.
+        new = self.hosts[1:2]
+        self.cluster = dataclasses.replace(self.cluster, joining=new)
+        self.assertEqual([[0, 2], [1]], self.concerned(ConfigureLoadBalancer()))
 
     def test_a_bad_configuration_of_haproxy_replaces_nothing(self) -> None:
         self.make(masters=3)
         session = self.sessions[0]
-        session.expect("sudo", "dpkg-query", stdout="installed haproxy\ninstalled keepalived\n")
-        session.expect("sudo", "sh", "-c", status=1)
-        session.expect("sudo", "sh", "-c")
+        session.expect("ip", "-o", "-4", "address", "show", stdout="2: eth0    inet")
+        session.expect("sudo", "systemctl", "is-active", status=3)
+        session.expect_new_file("/etc/haproxy/haproxy.cfg.candidate")
         session.expect("sudo", "haproxy", "-c", status=1, stderr="bad line")
         with self.assertRaisesRegex(CommandFailed, "bad line"):
-            BalanceApi().apply(self.hosts[0], self.cluster)
+            self.run_on(0, ConfigureLoadBalancer())
 
-    def test_init_is_for_the_first_master_unless_one_is_a_member(self) -> None:
+    def test_the_leader_initializes_the_control_plane_unless_it_has(self) -> None:
         self.make(masters=3)
-        self.assertEqual(
-            [True, False, False, False],
-            [InitControlPlane().needed(host, self.cluster) for host in self.hosts],
-        )
-        for session, status in zip(self.sessions[:3], (1, 0, 1), strict=True):
-            session.expect("sudo", "test", "-e", status=status)
-        for host in self.hosts:
-            self.assertFalse(SurveyMasters().needed(host, self.cluster))
-        self.assertIs(self.hosts[1], self.cluster.lead)
-        self.assertFalse(any(InitControlPlane().needed(h, self.cluster) for h in self.hosts))
+        self.assertEqual([[0]], self.concerned(InitializeControlPlane()))
+        self.cluster = having_joined(self.cluster, self.hosts[0])
+        self.assertEqual([], self.concerned(InitializeControlPlane()))
 
     def test_no_dns_without_coredns(self) -> None:
         self.make()
@@ -179,76 +227,95 @@ class ControlPlaneTest(PhaseTest):
         self.expect_images(session, "r/etcd:3\nr/coredns:1")
         session.expect("sudo", "ctr", stdout="r/etcd:3")
         session.expect("sudo", "ctr", stdout="")
-        session.expect("sudo", "sh", "-c")  # conntrack can be set
-        session.expect_new_file()
+        session.expect("sudo", "set-conntrack")
+        session.expect_new_file(f"{_STATE}/kubeadm-patches/etcd+strategic.yaml")
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
-        session.expect("sudo", "bash", "-c")
+        session.expect("sudo", "run-kubeadm")
         with self.assertLogs("mgmt_drivers", "WARNING"):
-            InitControlPlane().apply(self.hosts[0], self.cluster)
+            self.assertEqual(CHANGED, self.run_on(0, InitializeControlPlane()))
         self.assertIn("addon/coredns", session.ran[-1])
         self.assertNotIn(b"conntrack", session.stdin[-1])
 
 
 class JoinTest(PhaseTest):
-    def test_one_invitation_for_all_is_revoked_at_the_end(self) -> None:
+    def expect_credentials(self, leader: FakeSession, digest: str = "sha256:00") -> None:
+        leader.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
+        leader.expect("sudo", "kubeadm", "token", "create", stdout=f"kubeadm join --x {digest} \n")
+        leader.expect("sudo", "kubeadm", "init", "phase", "upload-certs")
+
+    def expect_revocation(self, leader: FakeSession, status: int = 0) -> None:
+        leader.expect("sudo", "kubeadm", "token", "delete", status=status)
+        if not status:
+            leader.expect("sudo", "kubectl")
+
+    def expect_join(self, number: int, status: int = 0, stderr: str = "") -> None:
+        host, session = self.hosts[number], self.sessions[number]
+        session.expect("sudo", "test", "-e", "/etc/kubernetes/kubelet.conf", status=1)
+        session.expect("sudo", "rm", "--force", f"{_STATE}/member")
+        if self.cluster.is_control_plane(host):
+            session.expect_new_file(f"{_STATE}/kubeadm-patches/etcd+strategic.yaml")
+        session.expect("sudo", "run-kubeadm", status=status, stderr=stderr)
+
+    def test_control_plane_nodes_join_one_after_another_beside_the_workers(self) -> None:
+        self.make(masters=3, workers=2)
+        self.assertEqual([[1, 2], [3], [4]], self.concerned(JoinNodes()))
+        self.cluster = having_joined(self.cluster, *self.hosts[:2], self.hosts[4])
+        self.assertEqual([[2], [3]], self.concerned(JoinNodes()))
+        self.cluster = having_joined(self.cluster, *self.hosts)
+        self.assertEqual([], self.concerned(JoinNodes()))
+
+    def test_credentials_for_all_are_revoked_at_the_end(self) -> None:
         self.make(masters=3, workers=1)
-        lead = self.sessions[0]
-        lead.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
-        digest = f"sha256:{'0a' * 32}"
-        lead.expect("sudo", "kubeadm", "token", "create", stdout=f"kubeadm join --x {digest} \n")
-        lead.expect("sudo", "kubeadm", "init", "phase", "upload-certs")
-        for host, session in zip(self.hosts[1:], self.sessions[1:], strict=True):
-            session.expect("sudo", "rm")
-            session.expect("sudo", "test", "-e", status=1)
-            if self.cluster.is_master(host.node):
-                session.expect_new_file()
-            session.expect("sudo", "bash", "-c")
+        leader, digest = self.sessions[0], f"sha256:{'0a' * 32}"
+        self.expect_credentials(leader, digest)
+        for number in (1, 2, 3):
+            self.expect_join(number)
         for _ in range(2):  # what joins that failed may have left in etcd
-            self.expect_etcd(lead, NO_MEMBERS)
-        lead.expect("sudo", "kubeadm", "token", "delete")
-        lead.expect("sudo", "kubectl")
-        with JoinNodes().around(self.cluster):
-            for host in self.hosts[1:]:
-                JoinNodes().apply(host, self.cluster)
-        assert self.cluster.invitation
-        self.assertEqual((digest,), self.cluster.invitation.ca_hashes)
-        for secret in (self.cluster.invitation.token, self.cluster.invitation.certificate_key):
+            self.expect_etcd(leader, NO_MEMBERS)
+        self.expect_revocation(leader)
+        self.run_everywhere(JoinNodes())
+        for number in (1, 2, 3):
+            self.assertIn(digest.encode(), self.sessions[number].stdin[-1])
+        config = yaml.safe_load(self.sessions[1].stdin[-1])
+        secrets = (
+            config["discovery"]["bootstrapToken"]["token"],
+            config["controlPlane"]["certificateKey"],
+        )
+        for secret in secrets:
             for session in self.sessions:
-                self.assertNotIn(secret.reveal(), str(session.ran))
+                self.assertNotIn(secret, str(session.commands))
 
-    def test_no_master_joins_after_one_that_failed(self) -> None:
+    def test_credentials_are_revoked_after_a_failure(self) -> None:
         self.make(masters=3)
-        self.cluster.invitation = _INVITATION
-        for session in self.sessions[1:]:
-            session.expect("sudo", "rm")
-            session.expect("sudo", "test", "-e", status=1)
-        self.expect_etcd(self.sessions[0], NO_MEMBERS)
-        self.sessions[1].expect_new_file()
-        self.sessions[1].expect("sudo", "bash", "-c", status=1, stderr="etcd timeout")
+        leader = self.sessions[0]
+        self.expect_credentials(leader)
+        self.expect_etcd(leader, NO_MEMBERS)
+        self.expect_join(1, status=1, stderr="etcd timeout")
+        self.expect_revocation(leader)
         with self.assertRaisesRegex(CommandFailed, "etcd timeout"):
-            JoinNodes().apply(self.hosts[1], self.cluster)
-        with self.assertRaisesRegex(NotTried, self.cluster.name(self.hosts[1].node)):
-            JoinNodes().apply(self.hosts[2], self.cluster)
-        self.sessions[3].expect("sudo", "bash", "-c")  # a worker all the same
-        JoinNodes().apply(self.hosts[3], self.cluster)
+            self.run_everywhere(JoinNodes())
 
-    def test_a_node_that_joined_half_way_is_taken_out_first(self) -> None:
+    def test_a_node_that_joined_partly_is_removed_first(self) -> None:
         self.make()
-        self.cluster.invitation = _INVITATION
-        self.sessions[1].expect("sudo", "rm")
-        self.sessions[1].expect("sudo", "test", "-e")
-        self.sessions[0].expect("sudo", "kubectl")
-        self.sessions[1].expect("sudo", "bash", "-c")
-        JoinNodes().apply(self.hosts[1], self.cluster)
-        words = ("delete", "node", self.cluster.name(self.hosts[1].node))
-        self.assertEqual(words, self.sessions[0].ran[-1][-4:-1])
+        leader, session = self.sessions
+        self.expect_credentials(leader)
+        session.expect("sudo", "test", "-e", "/etc/kubernetes/kubelet.conf")
+        leader.expect("sudo", "kubectl")
+        session.expect("sudo", "rm")
+        session.expect("sudo", "run-kubeadm")
+        self.expect_revocation(leader)
+        self.run_everywhere(JoinNodes())
+        words = ("delete", "node", self.cluster.name(self.hosts[1]))
+        self.assertEqual(words, leader.ran[3][-4:-1])
 
-    def test_a_revocation_that_fails_is_only_said(self) -> None:
+    def test_a_revocation_that_fails_is_only_logged(self) -> None:
         self.make()
-        self.cluster.invitation = _INVITATION
-        self.sessions[0].expect("sudo", "kubeadm", "token", "delete", status=1)
-        with self.assertLogs("mgmt_drivers", "WARNING"), JoinNodes().around(self.cluster):
-            pass
+        leader = self.sessions[0]
+        self.expect_credentials(leader)
+        self.expect_join(1)
+        self.expect_revocation(leader, status=1)
+        with self.assertLogs("mgmt_drivers", "WARNING"):
+            self.run_everywhere(JoinNodes())
 
 
 class ReadinessTest(PhaseTest):
@@ -256,7 +323,7 @@ class ReadinessTest(PhaseTest):
         listed = zip(self.hosts, ready, strict=True)
         items = [
             {
-                "metadata": {"name": self.cluster.name(host.node)},
+                "metadata": {"name": self.cluster.name(host)},
                 "spec": {"podCIDR": f"192.168.{number}.0/24"},
                 "status": {
                     "conditions": [
@@ -268,46 +335,50 @@ class ReadinessTest(PhaseTest):
         ]
         return json.dumps({"items": items})
 
-    def test_each_node_gets_its_share(self) -> None:
+    def test_each_node_gets_its_pod_cidr(self) -> None:
         self.make()
-        lead = self.sessions[0]
-        lead.expect("sudo", "kubectl")
-        lead.expect("sudo", "kubectl", stdout=_secret_of_account())
-        lead.expect("sudo", "kubectl", stdout=self.nodes(False, False))
-        SharePodNetwork().apply(self.hosts[0], self.cluster)
-        session = self.sessions[1]
-        for _ in range(5):
-            session.expect("sudo", "sh", "-c", status=1)
-            session.expect("sudo", "sh", "-c")
-        session.expect("sudo", "systemctl", "daemon-reload")
-        session.expect("sudo", "systemctl", "enable")
-        session.expect("sudo", "systemctl", "reload-or-restart")
-        session.expect("sudo", "rm")
-        ConnectPods().apply(self.hosts[1], self.cluster)
-        self.assertIn(b"192.168.1.0/24", session.stdin[3])
-        self.assertIn(b"the token", session.stdin[5])
-        self.assertNotIn("the token", str(session.ran))
-        lead.expect("sudo", "systemctl", "is-active", status=3)
-        self.assertTrue(ConnectPods().needed(self.hosts[0], self.cluster))
+        leader, session = self.sessions
+        leader.expect("sudo", "kubectl", stdout=self.nodes(False, False))
+        leader.expect("sudo", "kubectl")  # no account yet
+        leader.expect("sudo", "kubectl")  # it is created
+        leader.expect("sudo", "kubectl", stdout=_secret_of_account())
+        unit = "mgmt-driver-pod-network"
+        for each in self.sessions:
+            each.expect("sudo", "systemctl", "is-active", status=3)
+            for path in (
+                f"{_STATE}/{unit}.service.pending", "/etc/cni/net.d/10-mgmt-driver-bridge.conflist",
+                f"/etc/kubernetes/{unit}.conf", f"/usr/local/sbin/{unit}",
+                f"/etc/systemd/system/{unit}.service",
+            ):
+                each.expect_new_file(path)
+            each.expect("sudo", "systemctl", "daemon-reload")
+            each.expect("sudo", "systemctl", "enable")
+            each.expect("sudo", "systemctl", "reload-or-restart")
+            each.expect("sudo", "rm")
+        self.run_everywhere(ConfigurePodNetwork())
+        self.assertIn(b"192.168.1.0/24", session.stdin[4])
+        self.assertIn(b"the token", session.stdin[6])
+        self.assertNotIn("the token", str(session.commands))
 
     def test_nodes_are_waited_for(self) -> None:
         self.make()
         for seen in ((True, False), (True, True)):
             self.sessions[0].expect("sudo", "kubectl", stdout=self.nodes(*seen))
-        AwaitNodes().apply(self.hosts[0], self.cluster)
+        self.assertEqual(CHECKED, self.run_on(0, WaitForNodes()))
 
     def test_account_of_the_vim(self) -> None:
         self.make(masters=3)
         session = self.sessions[0]
         session.expect("sudo", "kubectl")
+        session.expect("sudo", "kubectl")
         session.expect("sudo", "kubectl", stdout=json.dumps({}))
-        session.expect("sudo", "kubectl", stdout=_secret_of_account())
-        GrantVimAccess().apply(self.hosts[0], self.cluster)
-        account = self.cluster.account
-        assert account
-        self.assertEqual(f"https://{VIP}:16443", account.url)
-        self.assertEqual(("the token", "the CA"), (account.token.reveal(), account.ca))
-        self.assertNotIn("the token", repr(account))
+        for _ in range(3):
+            session.expect("sudo", "kubectl", stdout=_secret_of_account())
+        self.assertEqual(CHANGED, self.run_on(0, GrantVimAccess()))
+        self.assertEqual(UNCHANGED, self.run_on(0, GrantVimAccess()))
+        found = service_account.read(self.hosts[0], VIM_ACCOUNT)
+        self.assertEqual(("the token", "the CA"), (found.token.reveal(), found.ca))
+        self.assertNotIn("the token", repr(found))
 
     def test_what_is_inside_goes_past_the_proxy(self) -> None:
         self.make(proxy=Proxy(Secret("http://p:3128"), None, ("10.0.0.0/8",), "10.0.0.0/8"))

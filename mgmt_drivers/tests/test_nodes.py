@@ -14,24 +14,22 @@ class NodesTest(SimulatedClusterTest):
         super().setUp()
         self.build()
 
-    def heal_start(self, *addresses: str) -> None:
-        request = self.request(*self.ids(*addresses))
-        surroundings = self.surroundings()
-        kubernetes.heal_start(request, surroundings, self.marks, self.save_marks)
+    def start_heal(self, *addresses: str) -> None:
+        self.heal_start(self.request(*self.ids(*addresses)), self.services())
 
     def refused(self, words: str, *addresses: str) -> None:
         """Healing these is refused and changes nothing."""
         before = copy.deepcopy((self.world.nodes, self.world.members))
         files = {m.name: dict(m.files) for m in self.world.machines.values()}
         with self.assertRaisesRegex(MgmtDriverError, words):
-            self.heal_start(*addresses)
+            self.start_heal(*addresses)
         self.assertEqual(before, (self.world.nodes, self.world.members))
         self.assertEqual(files, {m.name: m.files for m in self.world.machines.values()})
 
     def test_scale_in_removes_what_goes(self) -> None:
         name = self.machine(WORKERS[0]).name
         request = self.request(*self.ids(WORKERS[0]))
-        kubernetes.scale_in(request, self.surroundings())
+        kubernetes.scale_in(request, self.services())
         self.assertNotIn(name, self.world.nodes)
         self.assertEqual(4, len(self.world.nodes))
         self.assertEqual([name], self.world.drained)
@@ -43,25 +41,25 @@ class NodesTest(SimulatedClusterTest):
         name = self.machine(WORKERS[1]).name
         del self.world.nodes[self.machine(WORKERS[0]).name]
         del self.world.machines[self.machine(WORKERS[0]).node.server_id]
-        kubernetes.scale_in(request, self.surroundings())
+        kubernetes.scale_in(request, self.services())
         self.assertNotIn(name, self.world.nodes)
         self.assertEqual([name], self.world.drained)
         del self.world.machines[self.machine(WORKERS[1]).node.server_id]
         self.connections.clear()
-        kubernetes.scale_in(request, self.surroundings())
+        kubernetes.scale_in(request, self.services())
         self.assertEqual(0, self.connections.total())
 
-    def test_what_a_broken_attempt_closed_is_opened(self) -> None:
+    def test_what_a_broken_attempt_cordoned_is_uncordoned(self) -> None:
         ours, others = (self.machine(address).name for address in WORKERS)
         for name in (ours, others):
             self.world.nodes[name]["spec"]["unschedulable"] = True
-        mark = {"tacker-mgmt-drivers/closed": "true"}
-        self.world.nodes[ours]["metadata"]["annotations"] = mark
+        annotation = {"tacker-mgmt-drivers/cordoned": "true"}
+        self.world.nodes[ours]["metadata"]["annotations"] = annotation
         self.world.budget = "Cannot evict pod"
         with self.assertRaisesRegex(MgmtDriverError, "See why its pods do not end"):
-            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.surroundings())
-        closed = [n for n in self.world.nodes.values() if n["spec"].get("unschedulable")]
-        self.assertEqual([others], [node["metadata"]["name"] for node in closed])
+            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.services())
+        cordoned = [n for n in self.world.nodes.values() if n["spec"].get("unschedulable")]
+        self.assertEqual([others], [node["metadata"]["name"] for node in cordoned])
 
     def test_an_api_that_is_busy_for_a_moment_fails_nothing(self) -> None:
         new = new_node("worker", 20, "10.10.0.20")
@@ -74,38 +72,38 @@ class NodesTest(SimulatedClusterTest):
                 struck.append(name)
                 raise CommandFailed("kubectl", 1, "etcdserver: leader changed")
 
-        kubernetes.scale_out(self.request(new.vnfc_id), self.surroundings(busy))
+        kubernetes.scale_out(self.request(new.vnfc_id), self.services(busy))
         self.assert_whole(3, 3)
         self.assertEqual([name], struck)
 
     def test_a_dead_node_is_just_removed(self) -> None:
         machine = self.machine(WORKERS[0])
         machine.alive = False
-        kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.surroundings())
+        kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.services())
         self.assertNotIn(machine.name, self.world.nodes)
         self.assertEqual([], self.world.drained)
 
     def test_pods_that_may_not_leave_keep_their_node(self) -> None:
         self.world.budget = "Cannot evict pod as it would violate the pod's disruption budget."
         with self.assertRaisesRegex(MgmtDriverError, "300 s; last seen: Cannot evict.*relax"):
-            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.surroundings())
+            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.services())
         self.assert_whole(3, 2)
 
     def test_masters_are_not_scaled(self) -> None:
         for operation in (kubernetes.scale_in, kubernetes.scale_out):
             with self.assertRaisesRegex(MgmtDriverError, "only workers can be scaled"):
-                operation(self.request(*self.ids(MASTERS[0])), self.surroundings())
+                operation(self.request(*self.ids(MASTERS[0])), self.services())
         self.assert_whole(3, 2)
 
     def test_a_cluster_is_never_without_a_master(self) -> None:
-        self.refused("no master of the cluster would be left. Heal the whole VNF", *MASTERS)
+        self.refused("no control-plane node of the cluster would be left. Heal the wh", *MASTERS)
 
     def test_no_quorum_no_heal(self) -> None:
         for address in MASTERS[:2]:
             self.machine(address).alive = False
         self.refused("etcd has 3 voters.*2 must be healthy and 1 are", MASTERS[0])
 
-    def test_one_that_is_sick_stays_in_the_way(self) -> None:
+    def test_one_that_is_unhealthy_stays_in_the_way(self) -> None:
         self.machine(MASTERS[1]).alive = False
         self.refused("nothing was changed", MASTERS[0])
 
@@ -117,9 +115,9 @@ class NodesTest(SimulatedClusterTest):
         self.healed(MASTERS[0], MASTERS[2], WORKERS[1])
         self.assert_whole(5, 2)
 
-    def test_a_sick_apiserver_does_not_lead(self) -> None:
+    def test_an_unhealthy_apiserver_does_not_lead(self) -> None:
         """The first master's is down: the others see to the worker, then to it."""
-        self.world.sick.add(self.machine(MASTERS[0]).name)
+        self.world.unhealthy.add(self.machine(MASTERS[0]).name)
         self.healed(WORKERS[0])
         self.assert_whole(3, 2)
         self.healed(MASTERS[0])
@@ -134,7 +132,7 @@ class NodesTest(SimulatedClusterTest):
         self.healed(WORKERS[0])
         self.assert_whole(3, 2)
         with self.assertRaisesRegex(
-            InventoryError, "Heat could not make volume volume; .* stack failures list"
+            InventoryError, "Heat could not create volume volume; .* stack failures list"
         ):
             self.healed(STORAGE)
 
@@ -144,7 +142,7 @@ class NodesTest(SimulatedClusterTest):
             self.replaced(machine.node)
         self.world.nodes, self.world.members, self.world.volumes = {}, [], {}
         self.world.formatted = 0
-        kubernetes.instantiate(self.request(), self.surroundings())
+        self.instantiate(self.services())
         self.assert_whole(3, 2)
         self.assertEqual(1, self.world.formatted)
         self.assertEqual(STORAGE, self.world.volumes["pv1"]["spec"]["nfs"]["server"])
@@ -153,61 +151,61 @@ class NodesTest(SimulatedClusterTest):
         self.assertNotIn("kubeadm", self.machine(STORAGE).packages)
 
     def test_without_an_api_the_reason_is_told(self) -> None:
-        self.world.sick = {self.machine(address).name for address in MASTERS}
-        self.refused("the master's apiserver is not ready: etcd failed", WORKERS[0])
+        self.world.unhealthy = {self.machine(address).name for address in MASTERS}
+        self.refused("the node's apiserver is not ready: etcd failed", WORKERS[0])
 
-    def test_marks_are_not_lost_by_a_second_loss(self) -> None:
+    def test_metadata_is_not_lost_by_a_second_loss(self) -> None:
         """The node that came in the place of one was lost before it was marked."""
         self.world.nodes[self.machine(WORKERS[0]).name]["metadata"]["labels"]["rack"] = "r7"
         for _ in range(2):
             target = self.machine(WORKERS[0]).node
-            self.heal_start(WORKERS[0])
+            self.start_heal(WORKERS[0])
             new = self.arrive(self.replaced(target), is_member=True)
         self.assertNotIn("rack", self.world.nodes[new.name]["metadata"]["labels"])
-        self.assertEqual("r7", self.marks[new.node.vnfc_id]["labels"]["rack"])
+        self.assertEqual("r7", self.metadata()[new.node.vnfc_id]["labels"]["rack"])
 
     def test_what_a_node_was_freed_of_does_not_come_back(self) -> None:
         """A heal that was given up remembered a taint, which the operator then took away."""
         node = self.world.nodes[self.machine(WORKERS[0]).name]
         node["spec"]["taints"] = [{"key": "maintenance", "effect": "NoSchedule"}]
         self.world.budget = "Cannot evict pod as it would violate the pod's disruption budget."
-        with self.assertRaisesRegex(MgmtDriverError, "Cannot evict"):
-            self.heal_start(WORKERS[0])
+        with self.assertRaisesRegex(MgmtDriverError, "not drained.*Cannot evict"):
+            self.start_heal(WORKERS[0])
         self.world.budget = ""
         del node["spec"]["taints"]
-        self.heal_start(WORKERS[0])
-        (marks,) = self.marks.values()
-        self.assertEqual([], list(marks["taints"]))
+        self.start_heal(WORKERS[0])
+        (saved,) = self.metadata().values()
+        self.assertEqual([], list(saved["taints"]))
 
-    def test_a_node_that_was_closed_before_stays_closed(self) -> None:
-        closed, other = (self.world.nodes[self.machine(worker).name] for worker in WORKERS)
-        closed["spec"]["unschedulable"] = True
+    def test_a_node_that_was_cordoned_before_stays_cordoned(self) -> None:
+        cordoned, other = (self.world.nodes[self.machine(worker).name] for worker in WORKERS)
+        cordoned["spec"]["unschedulable"] = True
         self.world.budget = "Cannot evict pod as it would violate the pod's disruption budget."
-        with self.assertRaisesRegex(MgmtDriverError, "Cannot evict"):
-            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.surroundings())
-        self.assertTrue(closed["spec"].get("unschedulable"))
+        with self.assertRaisesRegex(MgmtDriverError, "not drained.*Cannot evict"):
+            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.services())
+        self.assertTrue(cordoned["spec"].get("unschedulable"))
         self.assertFalse(other["spec"].get("unschedulable"))
 
     def healed(self, *addresses: str) -> None:
         targets = [self.machine(address).node for address in addresses]
-        self.heal_start(*addresses)
+        self.start_heal(*addresses)
         lost = {self.world.machines[node.server_id].name for node in targets}
         self.assertFalse(lost & set(self.world.nodes))
         self.assertFalse(lost & {m["name"] for m in self.world.members})
         for node in targets:
             self.replaced(node)
         request = self.request(*(node.vnfc_id for node in targets))
-        kubernetes.heal_end(request, self.surroundings(), self.marks)
+        self.heal_end(request, self.services())
 
     def test_a_master_that_works_must_be_reached(self) -> None:
         target = self.machine(MASTERS[2]).node
-        self.heal_start(MASTERS[2])
+        self.start_heal(MASTERS[2])
         self.replaced(target)
         self.deaf.add(MASTERS[0])
         request = self.request(target.vnfc_id)
         words = "SSH does not reach them: [^,]*, 10.10.0.1[)]"
         with self.assertRaisesRegex(MgmtDriverError, words):
-            kubernetes.heal_end(request, self.surroundings(), self.marks)
+            self.heal_end(request, self.services())
         self.deaf.clear()
-        kubernetes.heal_end(request, self.surroundings(), self.marks)
+        self.heal_end(request, self.services())
         self.assert_whole(3, 2)

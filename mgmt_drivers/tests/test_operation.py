@@ -1,45 +1,73 @@
-"""Carrying out a plan: order, skipping, errors of several nodes, the trace."""
+"""Carrying out a plan: order, whom it concerns, errors of several hosts, the trace."""
 
 import json
 import tempfile
 import unittest
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
+from typing import Any
 
+from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.phase import Change, Check, Lanes, Phase, at_once
 from mgmt_drivers.errors import (
     CommandFailed,
     ConnectionFailed,
     HostKeyChanged,
+    InventoryError,
     OperationError,
 )
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.operation import Crew, Operation
-from mgmt_drivers.phases.phase import Phase
-from mgmt_drivers.ssh.session import Session
-from mgmt_drivers.tests.fakes import FakeSession
-from mgmt_drivers.trace import Trace
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.tests.fakes import FakeSession, MemoryStore, services
 
 NODES = [Node(f"vnfc-{n}", "VDU", f"server-{n}", {"CP1": f"192.0.2.{n}"}) for n in (1, 2, 3)]
-ALL = Crew(required=NODES)
 
 
-class Touch(Phase[set[str]]):
-    """Needed on the nodes whose VNFC the parameters name; notes where it ran."""
+@dataclass(frozen=True)
+class Context:
+    """Hosts, and the VNFCs that a phase concerns, and those on which it finds work."""
+
+    hosts: Sequence[Host]
+    concerned: Sequence[str] = ("vnfc-1", "vnfc-2", "vnfc-3")
+    outdated: Sequence[str] = ("vnfc-1", "vnfc-2", "vnfc-3")
+
+
+class Touch(Change[Context, str]):
+    """Acts on outdated hosts; notes where it ran, and what it was handed."""
 
     title = "touch"
 
-    def __init__(self, fail_on: tuple[str, ...] = ()) -> None:
-        self.fail_on = fail_on
+    def __init__(self, fail_on: Sequence[str] = (), one_by_one: bool = False) -> None:
+        self.fail_on, self.one_by_one = fail_on, one_by_one
         self.ran: list[str] = []
 
-    def needed(self, host: Host, params: set[str]) -> bool:
-        return host.node.vnfc_id in params
+    def select(self, context: Context) -> Lanes:
+        hosts = [host for host in context.hosts if host.node.vnfc_id in context.concerned]
+        return [hosts] if self.one_by_one else at_once(hosts)
 
-    def apply(self, host: Host, params: set[str]) -> None:
-        if host.node.vnfc_id in self.fail_on:
+    def look(self, host: Host, context: Context) -> str | None:
+        vnfc = host.node.vnfc_id
+        return f"found on {vnfc}" if vnfc in context.outdated else None
+
+    def act(self, host: Host, context: Context, found: str) -> None:
+        vnfc = host.node.vnfc_id
+        assert found == f"found on {vnfc}"
+        if vnfc in self.fail_on:
             raise CommandFailed("touch it", 3, "no space left")
-        self.ran.append(host.node.vnfc_id)
+        self.ran.append(vnfc)
+
+
+class Agree(Check[Context]):
+    title = "agree"
+
+    def select(self, context: Context) -> Lanes:
+        return at_once(context.hosts)
+
+    def check(self, host: Host, context: Context) -> None:
+        """All is well."""
 
 
 class OperationTest(unittest.TestCase):
@@ -48,19 +76,32 @@ class OperationTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         self.sessions: list[FakeSession] = []
-        self.unreachable: set[str] = set()
+        self.errors: dict[str, Exception] = {}
+        self.store = MemoryStore()
 
-    def connect(self, node: Node, limit: float | None) -> Session:
-        if node.vnfc_id in self.unreachable:
-            raise ConnectionFailed(f"no route to {node.vnfc_id}")
+    def connect(self, endpoint: Endpoint, *rest: Any) -> FakeSession:
+        if endpoint.server_id in self.errors:
+            raise self.errors[endpoint.server_id]
         self.sessions.append(FakeSession())
         return self.sessions[-1]
 
-    def carry_out(self, *plan: Phase[set[str]], where: set[str], crew: Crew = ALL) -> None:
-        operation = Operation(
-            "scale", "vnf-1", lambda hosts: where, self.connect, Trace(self.folder)
+    def cut_off(self, number: int) -> None:
+        self.errors[f"server-{number}"] = ConnectionFailed(f"no route to vnfc-{number}")
+
+    def operation(self, trace_folder: Path | None = None) -> Operation:
+        given = services(
+            store=self.store, connect=self.connect, trace_folder=trace_folder or self.folder
         )
-        operation.carry_out(plan, crew)
+        request = LcmRequest("scale", "vnf-1", Path(), {}, {}, stack_id="stack-1")
+
+        def endpoint(node: Node) -> Endpoint:
+            return Endpoint(node.address("CP1"), "ubuntu", None, node.server_id)
+
+        return Operation(request, given, NODES, endpoint, ())
+
+    def run_plan(self, *plan: Phase[Context], **more: Any) -> None:
+        with self.operation() as operation:
+            operation.run(plan, Context(operation.connect(NODES), **more))
 
     def trace(self) -> list[tuple[str, str, str]]:
         lines = (self.folder / "vnf-1.jsonl").read_text().splitlines()
@@ -70,22 +111,26 @@ class OperationTest(unittest.TestCase):
             self.assertEqual(("scale", "vnf-1"), (record["operation"], record["vnf"]))
         return sorted((r["phase"], r["node"].split()[2].strip(","), r["outcome"]) for r in records)
 
-    def test_phases_run_where_they_are_needed_and_sessions_are_closed_once(self) -> None:
+    def test_only_hosts_that_are_concerned_are_looked_at_and_recorded(self) -> None:
         first, second = Touch(), Touch()
-        self.carry_out(first, second, where={"vnfc-1", "vnfc-3"})
-        self.assertEqual({"vnfc-1", "vnfc-3"}, set(first.ran))
-        self.assertEqual(set(first.ran), set(second.ran))
+        concerned = ("vnfc-1", "vnfc-3")
+        self.run_plan(first, second, Agree(), concerned=concerned, outdated=["vnfc-3"])
+        self.assertEqual((["vnfc-3"], ["vnfc-3"]), (first.ran, second.ran))
         self.assertEqual([1, 1, 1], [session.closed for session in self.sessions])
-        touched = [entry[1:] for entry in self.trace() if entry[0] == "touch"]
         self.assertEqual(
-            [("vnfc-1", "changed")] * 2 + [("vnfc-2", "skipped")] * 2 + [("vnfc-3", "changed")] * 2,
-            touched,
+            [
+                *(("agree", f"vnfc-{n}", "checked") for n in (1, 2, 3)),
+                *(("connect", f"vnfc-{n}", "checked") for n in (1, 2, 3)),
+                *[("touch", "vnfc-1", "unchanged")] * 2,
+                *[("touch", "vnfc-3", "changed")] * 2,
+            ],
+            self.trace(),
         )
 
-    def test_errors_of_all_nodes_are_reported_and_end_the_operation(self) -> None:
+    def test_errors_of_all_hosts_are_reported_and_end_the_operation(self) -> None:
         first, second = Touch(fail_on=("vnfc-1", "vnfc-3")), Touch()
         with self.assertRaises(OperationError) as caught:
-            self.carry_out(first, second, where={"vnfc-1", "vnfc-2", "vnfc-3"})
+            self.run_plan(first, second)
         self.assertEqual(["vnfc-2"], first.ran)
         self.assertEqual([], second.ran)
         text = str(caught.exception)
@@ -96,13 +141,28 @@ class OperationTest(unittest.TestCase):
         self.assertIn(("touch", "vnfc-1", "failed"), self.trace())
         self.assertEqual([1, 1, 1], [session.closed for session in self.sessions])
 
-    def test_an_unreachable_node_ends_it_before_anything_changes(self) -> None:
-        self.unreachable = {"vnfc-2"}
+    def test_a_lane_ends_with_its_first_host_that_fails(self) -> None:
+        phase = Touch(fail_on=["vnfc-2"], one_by_one=True)
+        with self.assertRaisesRegex(OperationError, "vnfc-2"):
+            self.run_plan(phase)
+        self.assertEqual(["vnfc-1"], phase.ran)
+        self.assertNotIn("vnfc-3", [vnfc for title, vnfc, _ in self.trace() if title == "touch"])
+
+    def test_an_unreachable_machine_ends_it_before_anything_changes(self) -> None:
+        self.cut_off(2)
         phase = Touch()
         with self.assertRaisesRegex(OperationError, "'connect': no route to vnfc-2"):
-            self.carry_out(phase, where={"vnfc-1"})
+            self.run_plan(phase)
         self.assertEqual([], phase.ran)
         self.assertEqual([1, 1], [session.closed for session in self.sessions])
+
+    def test_a_machine_that_heat_could_not_create(self) -> None:
+        lost = Node("vnfc-9", "VDU1", "", {})
+        with (
+            self.operation() as operation,
+            self.assertRaisesRegex(InventoryError, "could not create VDU1 .*--long stack-1"),
+        ):
+            operation.connect([lost])
 
     def test_a_machine_that_does_not_answer_is_waited_for_once(self) -> None:
         def nobody(host: Host) -> None:
@@ -112,34 +172,46 @@ class OperationTest(unittest.TestCase):
             if host.node is not NODES[2]:
                 raise CommandFailed("be the third", 1, "")
 
-        self.unreachable = {"vnfc-1"}
-        phase = Touch()
-        crew = Crew(any_of=NODES, optional=NODES, checks=[nobody, the_third])
-        self.carry_out(phase, where={"vnfc-2", "vnfc-3"}, crew=crew)
-        self.assertEqual({"vnfc-2", "vnfc-3"}, set(phase.ran))
+        self.cut_off(1)
+        with self.operation() as operation:
+            self.assertIs(NODES[2], operation.choose("choose", NODES, [nobody, the_third]).node)
+            found = operation.connect_to_running(NODES)
+            self.assertEqual(NODES[1:], [host.node for host in found])
         self.assertEqual(1, self.trace().count(("connect", "vnfc-1", "failed")))
 
-        with self.assertRaises(OperationError) as caught:
-            self.carry_out(phase, where=set(), crew=Crew(any_of=NODES, checks=[nobody, nobody]))
+        with self.operation() as operation, self.assertRaises(OperationError) as caught:
+            operation.choose("choose", NODES, [nobody, nobody])
         for words in ("no route to vnfc-1", "vnfc-2", "vnfc-3", "`be well`"):
             self.assertIn(words, str(caught.exception))
 
     def test_what_answers_in_the_place_of_a_machine_is_not_passed_over(self) -> None:
-        error = HostKeyChanged("vnfc-1 shows another host key")
+        self.errors["server-1"] = HostKeyChanged("vnfc-1 shows another host key")
         with (
-            mock.patch.object(self, "connect", side_effect=error) as connect,
+            self.operation() as operation,
             self.assertRaisesRegex(OperationError, "another host key"),
         ):
-            self.carry_out(Touch(), where=set(), crew=Crew(any_of=NODES))
-        connect.assert_called_once()
+            operation.choose("choose", NODES, [lambda host: None])
+        self.assertEqual([], self.sessions)
+
+    def test_a_question_is_traced_and_answered(self) -> None:
+        with self.operation() as operation:
+            hosts = operation.connect(NODES)
+            answers = operation.ask_each("ask", hosts, lambda host: host.node.vnfc_id)
+            self.assertEqual(["vnfc-1", "vnfc-2", "vnfc-3"], answers)
+            self.assertIn(("ask", "vnfc-2", "checked"), self.trace())
+            with self.assertRaisesRegex(OperationError, "'ask again': 1 is not 2"):
+                operation.ask("ask again", hosts[0], self.failing)
+
+    def failing(self, host: Host) -> None:
+        raise ConnectionFailed("1 is not 2")
 
     def test_a_trace_that_cannot_be_written_fails_nothing(self) -> None:
         blocked = self.folder / "file"
         blocked.touch()
-        phase = Touch()
-        operation = Operation(
-            "scale", "vnf-1", lambda hosts: {"vnfc-1"}, self.connect, Trace(blocked)
-        )
-        with self.assertLogs("mgmt_drivers.trace", "WARNING"):
-            operation.carry_out([phase], ALL)
+        with (
+            self.assertLogs("mgmt_drivers.engine.trace", "WARNING"),
+            self.operation(blocked) as operation,
+        ):
+            phase = Touch()
+            operation.run([phase], Context(operation.connect(NODES), outdated=["vnfc-1"]))
         self.assertEqual(["vnfc-1"], phase.ran)

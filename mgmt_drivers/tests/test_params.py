@@ -1,4 +1,4 @@
-"""Parameters: every fault is found, together, with its path."""
+"""Parameters: every error is found, together, with its path."""
 
 import io
 import json
@@ -54,10 +54,10 @@ class ParamsTest(unittest.TestCase):
         )
         return read_params(request)
 
-    def faults(self, **params: Any) -> tuple[str, ...]:
+    def errors(self, **params: Any) -> tuple[str, ...]:
         with self.assertRaises(ParameterError) as caught:
             self.read(**params)
-        return caught.exception.faults
+        return caught.exception.errors
 
     def test_defaults(self) -> None:
         params = self.read()
@@ -73,9 +73,9 @@ class ParamsTest(unittest.TestCase):
         for values, message in cases:
             with self.assertRaises(ParameterError) as caught:
                 self.read_all(values)
-            self.assertEqual((message,), caught.exception.faults)
+            self.assertEqual((message,), caught.exception.errors)
 
-    def test_one_fault_each(self) -> None:
+    def test_one_error_each(self) -> None:
         self.write("plain.txt", "no archive")
         docker_save(self.package / "two.tar", ["a:1"], images=2)
         docker_save(self.package / "nameless.tar", None)
@@ -113,13 +113,13 @@ class ParamsTest(unittest.TestCase):
         ]
         for params, path, message in cases:
             with self.subTest(params):
-                (fault,) = self.faults(**params)
-                self.assertTrue(fault.startswith(f"{NAME}.{path}: "), fault)
-                self.assertIn(message, fault)
+                (error,) = self.errors(**params)
+                self.assertTrue(error.startswith(f"{NAME}.{path}: "), error)
+                self.assertIn(message, error)
 
-    def test_all_faults_together(self) -> None:
-        faults = self.faults(ssh_cp_name="CP2", port_no=-1, proxy={"http_proxy": 3}, extra=1)
-        self.assertEqual(4, len(faults), faults)
+    def test_all_errors_together(self) -> None:
+        errors = self.errors(ssh_cp_name="CP2", port_no=-1, proxy={"http_proxy": 3}, extra=1)
+        self.assertEqual(4, len(errors), errors)
 
     def test_image(self) -> None:
         docker_save(self.package / "Files" / "registry.tar", ["registry:2"])
@@ -162,12 +162,12 @@ class ParamsTest(unittest.TestCase):
             ),
         ):
             with self.subTest(params):
-                self.assertIn(message, self.faults(**params)[0])
+                self.assertIn(message, self.errors(**params)[0])
 
     def test_files_of_another_encoding(self) -> None:
         self.write("htpasswd", "# Büro\n".encode("latin-1"))
-        faults = self.faults(htpasswd_path="htpasswd")
-        self.assertIn("htpasswd_path: is not text in UTF-8", faults[0])
+        errors = self.errors(htpasswd_path="htpasswd")
+        self.assertIn("htpasswd_path: is not text in UTF-8", errors[0])
 
     def test_secrets_are_not_shown(self) -> None:
         proxy = {"http_proxy": "http://me:hidden@proxy:3128"}

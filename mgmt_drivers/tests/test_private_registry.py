@@ -6,7 +6,9 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.errors import WaitTimeout
+from mgmt_drivers.engine.phase import HostPhase
+from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED
+from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.params.private_registry import (
     ImageArchive,
     PrivateRegistryParams,
@@ -14,14 +16,15 @@ from mgmt_drivers.params.private_registry import (
     Tls,
 )
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.phases.common.await_cloud_init import AwaitCloudInit
-from mgmt_drivers.phases.common.check_platform import CheckPlatform
-from mgmt_drivers.phases.common.configure_proxy import ConfigureProxy
-from mgmt_drivers.phases.common.install_docker import InstallDocker
-from mgmt_drivers.phases.private_registry import settings
-from mgmt_drivers.phases.private_registry.await_registry import AwaitRegistry
-from mgmt_drivers.phases.private_registry.provide_image import ImageUnavailable, ProvideImage
-from mgmt_drivers.phases.private_registry.run_registry import PortOccupied, RunRegistry
+from mgmt_drivers.phases.machine.check_platform import CheckPlatform
+from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
+from mgmt_drivers.phases.machine.install_docker import InstallDocker
+from mgmt_drivers.phases.machine.wait_for_cloud_init import WaitForCloudInit
+from mgmt_drivers.phases.registry import settings
+from mgmt_drivers.phases.registry.provide_image import ProvideImage
+from mgmt_drivers.phases.registry.run_registry import RunRegistry
+from mgmt_drivers.phases.registry.vnf import RegistryVnf
+from mgmt_drivers.phases.registry.wait_for_registry import WaitForRegistry
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.fakes import fake_host
 
@@ -38,74 +41,89 @@ class PhaseTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
+    def run_phase(self, phase: HostPhase[RegistryVnf], **values: Any) -> str:
+        """The phase's outcome on the machine."""
+        vnf = RegistryVnf(params(**values), [self.host])
+        lanes = phase.select(vnf)
+        return phase.step(self.host, vnf) if lanes else "nobody is concerned"
+
     def file(self, name: str, content: str) -> Path:
         path = self.folder / name
         path.write_text(content)
         return path
 
     def expect_no_docker(self) -> None:
-        self.session.expect("sudo", "sh", "-c", "command -v docker && command -v dockerd", status=1)
+        self.session.expect("sudo", "has-docker", status=1)
 
 
 class CommonPhasesTest(PhaseTest):
-    def test_a_supported_platform_needs_nothing(self) -> None:
+    def test_a_supported_platform_passes(self) -> None:
         self.session.expect("cat", "/etc/os-release", stdout="ID=debian\nVERSION_ID=12\n")
-        self.assertFalse(CheckPlatform().needed(self.host, None))
+        self.assertEqual(CHECKED, self.run_phase(CheckPlatform()))
 
     def test_cloud_init_is_waited_for_while_it_works(self) -> None:
-        self.session.expect("sudo", "sh", "-c", "command -v cloud-init")
+        self.session.expect("sudo", "has-cloud-init")
         self.session.expect("sudo", "test", "-e", status=1)
-        self.assertTrue(AwaitCloudInit().needed(self.host, None))
         self.session.expect("sudo", "cloud-init", "status", "--wait", status=2)
-        AwaitCloudInit().apply(self.host, None)
+        self.assertEqual(CHECKED, self.run_phase(WaitForCloudInit()))
 
     def test_no_cloud_init(self) -> None:
-        self.session.expect("sudo", "sh", "-c", "command -v cloud-init", status=1)
-        self.assertFalse(AwaitCloudInit().needed(self.host, None))
+        self.session.expect("sudo", "has-cloud-init", status=1)
+        self.assertEqual(CHECKED, self.run_phase(WaitForCloudInit()))
 
     def test_docker_is_installed_where_it_is_missing(self) -> None:
-        self.expect_no_docker()
-        self.assertTrue(InstallDocker().needed(self.host, None))
         self.expect_no_docker()
         self.session.expect("cat", "/etc/os-release", stdout="ID=debian\nVERSION_ID=12\n")
         self.session.expect("sudo", "dpkg-query", stdout="installed docker.io\n")
         self.session.expect("sudo", "systemctl", "enable", "--quiet", "--now", "docker")
         self.session.expect("sudo", "docker", "version", status=1, stderr="not yet")
         self.session.expect("sudo", "docker", "version", stdout="20.10\n")
-        InstallDocker().apply(self.host, None)
+        self.assertEqual(CHANGED, self.run_phase(InstallDocker()))
 
     def test_docker_that_runs_is_left(self) -> None:
-        self.session.expect("sudo", "sh", "-c", "command -v docker && command -v dockerd")
+        self.session.expect("sudo", "has-docker")
         self.session.expect("sudo", "docker", "version")
-        self.assertFalse(InstallDocker().needed(self.host, None))
+        self.assertEqual(UNCHANGED, self.run_phase(InstallDocker()))
+
+    def test_docker_that_does_not_run_is_started(self) -> None:
+        self.session.expect("sudo", "has-docker")
+        self.session.expect("sudo", "docker", "version", status=1)
+        self.session.expect("sudo", "systemctl", "enable", "--quiet", "--now", "docker")
+        self.session.expect("sudo", "docker", "version", stdout="20.10\n")
+        self.assertEqual(CHANGED, self.run_phase(InstallDocker()))
 
     def test_proxy_reaches_apt_and_docker_and_no_command_line(self) -> None:
         proxy = Proxy(
             Secret("http://me:s%cret@proxy:3128"), None, ("example.com", "10.0.0.0/8")
         )
-        for _ in range(4):
-            self.session.expect("sudo", "sh", "-c", status=1)
-            self.session.expect("sudo", "sh", "-c")
+        state = "/var/lib/tacker-mgmt-drivers"
+        self.session.expect("sudo", "test", "-e", f"{state}/proxy.pending", status=1)
+        self.session.expect("sudo", "digest-file", status=1)
+        for path in (
+            f"{state}/proxy.pending", "/etc/apt/apt.conf.d/95-mgmt-driver-proxy",
+            f"{state}/proxy.env", "/etc/systemd/system/docker.service.d/mgmt-driver-proxy.conf",
+        ):
+            self.session.expect_new_file(path)
         self.session.expect("sudo", "systemctl", "is-active", "--quiet", "docker", status=3)
         self.session.expect("sudo", "rm")
-        ConfigureProxy(("docker",)).apply(self.host, params(proxy=proxy))
-        apt, variables, unit = (self.session.stdin[number].decode() for number in (3, 5, 7))
+        self.assertEqual(CHANGED, self.run_phase(ConfigureProxy(("docker",)), proxy=proxy))
+        apt, variables, unit = (self.session.stdin[number].decode() for number in (5, 7, 9))
         self.assertIn('Acquire::http::Proxy "http://me:s%cret@proxy:3128";', apt)
         self.assertIn('Acquire::http::Proxy::example.com "DIRECT";', apt)
         self.assertNotIn("10.0.0.0/8", apt)
         self.assertIn('HTTP_PROXY="http://me:s%cret@proxy:3128"\n', variables)
         self.assertIn('NO_PROXY="example.com,10.0.0.0/8"\n', variables)
         self.assertNotIn("cret", unit)  # systemd shows it to every user
-        self.assertNotIn("cret", str(self.session.ran))
+        self.assertNotIn("cret", str(self.session.commands))
 
-    def test_a_proxy_that_services_have_not_read_is_needed(self) -> None:
+    def test_a_proxy_that_services_have_not_read_is_configured_again(self) -> None:
         """Broken off before they were restarted: the files are right."""
         self.session.expect("sudo", "test", "-e")
-        proxy = Proxy(Secret("http://proxy:3128"), None, ())
-        self.assertTrue(ConfigureProxy(("docker",)).needed(self.host, params(proxy=proxy)))
+        vnf = RegistryVnf(params(proxy=Proxy(Secret("http://proxy:3128"))), [self.host])
+        self.assertEqual(vnf.proxy, ConfigureProxy(("docker",)).look(self.host, vnf))
 
     def test_no_proxy_no_work(self) -> None:
-        self.assertFalse(ConfigureProxy(("docker",)).needed(self.host, params()))
+        self.assertEqual("nobody is concerned", self.run_phase(ConfigureProxy(("docker",))))
 
 
 class ProvideImageTest(PhaseTest):
@@ -115,33 +133,35 @@ class ProvideImageTest(PhaseTest):
             "sudo", "docker", "image", "inspect", "--format", "{{.Id}}",
             "private-registry:abababababab", status=1,
         )
-        self.assertTrue(ProvideImage().needed(self.host, params(image=archive)))
         self.session.expect("sudo", "docker", "load", "--quiet")
         self.session.expect("sudo", "docker", "tag", "registry:2", "private-registry:abababababab")
-        ProvideImage().apply(self.host, params(image=archive))
+        self.assertEqual(CHANGED, self.run_phase(ProvideImage(), image=archive))
         self.assertEqual(b"bytes", self.session.stdin[1])
 
     def test_an_image_of_a_server_is_fetched_by_the_machine(self) -> None:
         image = RemoteImage("http://server/r.tar", "ab" * 32)
         proxy = Proxy(Secret("http://proxy:3128"))
+        self.session.expect("sudo", "docker", "image", "inspect", status=1)
         self.session.expect("sudo", "python3", "-c", stdout="Loaded image: registry:2\n")
         self.session.expect("sudo", "docker", "tag", "registry:2", image.tag)
-        ProvideImage().apply(self.host, params(image=image, proxy=proxy))
-        asked = json.loads(self.session.stdin[0])
+        self.run_phase(ProvideImage(), image=image, proxy=proxy)
+        asked = json.loads(self.session.stdin[1])
         self.assertEqual(
             {"url": "http://server/r.tar", "sha256": "ab" * 32, "proxy": "http://proxy:3128"},
             asked,
         )
+        self.session.expect("sudo", "docker", "image", "inspect", status=1)
         self.session.expect("sudo", "python3", "-c", status=1, stderr="cannot fetch the image: x")
-        with self.assertRaisesRegex(ImageUnavailable, "(?s)image_url cannot be used.*cannot fetch"):
-            ProvideImage().apply(self.host, params(image=image))
+        with self.assertRaisesRegex(MgmtDriverError, "(?s)image_url cannot be used.*cannot fetch"):
+            self.run_phase(ProvideImage(), image=image)
 
     def test_pull_that_fails_says_what_to_do(self) -> None:
+        self.session.expect("sudo", "docker", "image", "inspect", status=1)
         self.session.expect(
             "sudo", "docker", "pull", "--quiet", "registry:2", status=1, stderr="no route"
         )
-        with self.assertRaisesRegex(ImageUnavailable, "image_path.*no route"):
-            ProvideImage().apply(self.host, params())
+        with self.assertRaisesRegex(MgmtDriverError, "image_path.*no route"):
+            self.run_phase(ProvideImage())
 
 
 class RunRegistryTest(PhaseTest):
@@ -156,78 +176,65 @@ class RunRegistryTest(PhaseTest):
 
     def test_same_settings_are_left_running(self) -> None:
         self.expect_container(settings.digest(params()))
-        self.assertFalse(RunRegistry().needed(self.host, params()))
+        self.assertEqual(UNCHANGED, self.run_phase(RunRegistry()))
 
     def test_other_settings_or_a_stopped_container_are_replaced(self) -> None:
-        self.expect_container(settings.digest(params(port=5001)))
-        self.assertTrue(RunRegistry().needed(self.host, params()))
-        self.expect_container(settings.digest(params()), running=False)
-        self.assertTrue(RunRegistry().needed(self.host, params()))
+        other = (settings.digest(params(port=5001)), True)
+        for label, running in (other, (settings.digest(params()), False)):
+            self.expect_container(label, running)
+            self.session.expect("sudo", "docker", "rm", "--force", "private_registry")
+            self.session.expect("sudo", "ss")
+            self.session.expect("sudo", "docker", "run")
+            self.assertEqual(CHANGED, self.run_phase(RunRegistry()))
 
     def test_run(self) -> None:
         self.session.expect(*self.INSPECT, status=1, stdout="[]")
         self.session.expect("sudo", "ss", "-H", "-l", "-t", "-n", "-p", "sport = :5000")
         self.session.expect("sudo", "docker", "run", "--detach", "--name", "private_registry")
-        RunRegistry().apply(self.host, params())
+        self.assertEqual(CHANGED, self.run_phase(RunRegistry()))
         words = self.session.ran[-1]
         self.assertEqual("registry:2", words[-1])
         for word in ("always", "5000:5000", "/var/lib/private_registry:/var/lib/registry"):
             self.assertIn(word, words)
 
-    def test_outdated_container_is_removed_first(self) -> None:
-        self.expect_container("old")
-        self.session.expect("sudo", "docker", "rm", "--force", "private_registry")
-        self.session.expect("sudo", "ss")
-        self.session.expect("sudo", "docker", "run")
-        RunRegistry().apply(self.host, params())
-
     def test_occupied_port(self) -> None:
         self.session.expect(*self.INSPECT, status=1)
         self.session.expect("sudo", "ss", stdout='LISTEN 0 5 *:5000 users:(("python3",pid=7))\n')
-        with self.assertRaisesRegex(PortOccupied, "port 5000 is occupied.*python3"):
-            RunRegistry().apply(self.host, params())
+        with self.assertRaisesRegex(MgmtDriverError, "port 5000 is occupied.*python3"):
+            self.run_phase(RunRegistry())
 
     def test_tls_and_htpasswd_go_by_private_files(self) -> None:
-        wanted = params(
-            tls=Tls(self.file("c", "CERT"), self.file("k", "KEY")), htpasswd=self.file("h", "HASH")
-        )
+        secured: dict[str, Any] = {
+            "tls": Tls(self.file("c", "CERT"), self.file("k", "KEY")),
+            "htpasswd": self.file("h", "HASH"),
+        }
         self.session.expect(*self.INSPECT, status=1)
         self.session.expect("sudo", "ss")
-        for _ in range(3):
-            self.session.expect("sudo", "sh", "-c", status=1)
-            self.session.expect("sudo", "sh", "-c")
+        for name in ("tls.crt", "tls.key", "htpasswd"):
+            self.session.expect_new_file(f"/etc/private_registry/{name}")
         self.session.expect("sudo", "docker", "run")
-        RunRegistry().apply(self.host, wanted)
+        self.run_phase(RunRegistry(), **secured)
         self.assertEqual(
             [b"CERT", b"KEY", b"HASH"], [data for data in self.session.stdin if data]
         )
         self.assertIn("REGISTRY_AUTH=htpasswd", self.session.ran[-1])
-        self.assertNotEqual(settings.digest(params()), settings.digest(wanted))
+        self.assertNotEqual(settings.digest(params()), settings.digest(params(**secured)))
 
 
-class AwaitRegistryTest(PhaseTest):
-    ASK = ("sudo", "bash", "-c")
+class WaitForRegistryTest(PhaseTest):
+    ASK = ("sudo", "ask-registry", "5000")
 
     def test_answers(self) -> None:
         self.session.expect(*self.ASK, stdout="HTTP/1.0 200 OK\r\n")
-        self.assertFalse(AwaitRegistry().needed(self.host, params()))
+        self.assertEqual(CHECKED, self.run_phase(WaitForRegistry()))
 
     def test_login_is_wanted_where_there_are_passwords(self) -> None:
-        wanted = params(htpasswd=self.file("h", "x"))
         self.session.expect(*self.ASK, stdout="HTTP/1.0 200 OK\r\n")
-        self.assertTrue(AwaitRegistry().needed(self.host, wanted))
         self.session.expect(*self.ASK, stdout="HTTP/1.0 401 Unauthorized\r\n")
-        self.assertFalse(AwaitRegistry().needed(self.host, wanted))
+        self.run_phase(WaitForRegistry(), htpasswd=self.file("h", "x"))
 
     def test_waits_then_gives_the_registrys_last_words(self) -> None:
-        self.session.expect(*self.ASK, stderr="connection refused", status=1)
-        self.session.expect(*self.ASK, stdout="HTTP/1.0 200 OK\r\n")
-        AwaitRegistry().apply(self.host, params())
-
-    def test_limit(self) -> None:
-        self.session.expect(*self.ASK, stdout="HTTP/1.0 500 Internal Server Error\r\n")
+        self.session.expect_polling(*self.ASK, stdout="HTTP/1.0 500 Internal Server Error\r\n")
         self.session.expect("sudo", "docker", "logs", stderr="no space left")
-        phase = AwaitRegistry()
-        phase.limit = 0.0
         with self.assertRaisesRegex(WaitTimeout, "500 Internal Server Error.*no space left"):
-            phase.apply(self.host, params())
+            self.run_phase(WaitForRegistry())

@@ -1,4 +1,4 @@
-"""private_registry_connection_info: what is taken over, and every fault with its path."""
+"""private_registry_connection_info: what is taken over, and every error with its path."""
 
 import tempfile
 import unittest
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.params.reader import Faults, Reader
+from mgmt_drivers.params.reader import Reader, ValidationErrors
 from mgmt_drivers.params.registries import Registry, read_registries
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.certificates import signed
@@ -32,15 +32,15 @@ class RegistriesTest(unittest.TestCase):
         (self.package / "text").write_text("some text")
 
     def read(self, *entries: Any) -> tuple[tuple[Registry, ...], list[str]]:
-        """The registries, and the faults without the path of the list."""
-        faults = Faults()
-        reader = Reader({_LIST: list(entries)}, "p", faults)
+        """The registries, and the errors without the path of the list."""
+        errors = ValidationErrors()
+        reader = Reader({_LIST: list(entries)}, "p", errors)
         found = read_registries(reader, self.package)
-        return found, [fault.removeprefix(f"p.{_LIST}") for fault in faults.found]
+        return found, [error.removeprefix(f"p.{_LIST}") for error in errors.found]
 
     def test_what_is_taken_over(self) -> None:
-        (plain, secure), faults = self.read(_PLAIN, _SECURE)
-        self.assertEqual([], faults)
+        (plain, secure), errors = self.read(_PLAIN, _SECURE)
+        self.assertEqual([], errors)
         self.assertEqual(Registry("192.168.0.10:5000", plain_http=True), plain)
         self.assertEqual("https://registry.example.com", secure.url)
         assert secure.login and secure.certificate
@@ -51,11 +51,11 @@ class RegistriesTest(unittest.TestCase):
 
     def test_none(self) -> None:
         self.assertEqual(((), []), self.read())
-        faults = Faults()
-        self.assertEqual((), read_registries(Reader({_LIST: {}}, "p", faults), self.package))
-        self.assertIn("must be a list of objects", faults.found[0])
+        errors = ValidationErrors()
+        self.assertEqual((), read_registries(Reader({_LIST: {}}, "p", errors), self.package))
+        self.assertIn("must be a list of objects", errors.found[0])
 
-    def test_one_fault_each(self) -> None:
+    def test_one_error_each(self) -> None:
         cases: list[tuple[Any, str]] = [
             ("x", "[0]: must be an object"),
             ({**_PLAIN, "connection_type": "2"}, "[0].connection_type: must be 0 (HTTP) or 1"),
@@ -78,17 +78,17 @@ class RegistriesTest(unittest.TestCase):
             ({**_SECURE, "hosts_string": "10.0.0.25 x y"}, "[0].hosts_string: must be an address"),
             ({**_PLAIN, "colour": "blue"}, "[0].colour: unknown parameter"),
         ]
-        for entry, fault in cases:
-            with self.subTest(fault):
-                _, faults = self.read(entry)
-                self.assertEqual(1, len(faults), faults)
-                self.assertTrue(faults[0].startswith(fault), faults)
+        for entry, error in cases:
+            with self.subTest(error):
+                _, errors = self.read(entry)
+                self.assertEqual(1, len(errors), errors)
+                self.assertTrue(errors[0].startswith(error), errors)
 
     def test_twice_the_same(self) -> None:
-        _, faults = self.read(_SECURE, _PLAIN, {**_PLAIN, "server": "REGISTRY.example.com"})
-        self.assertEqual(["[0].server", "[2].server"], [f.partition(":")[0] for f in faults])
-        _, faults = self.read(_SECURE, {**_PLAIN, "hosts_string": "10.0.0.1 registry.example.com"})
-        self.assertIn("[1].hosts_string: registry.example.com is given another", faults[0])
+        _, errors = self.read(_SECURE, _PLAIN, {**_PLAIN, "server": "REGISTRY.example.com"})
+        self.assertEqual(["[0].server", "[2].server"], [f.partition(":")[0] for f in errors])
+        _, errors = self.read(_SECURE, {**_PLAIN, "hosts_string": "10.0.0.1 registry.example.com"})
+        self.assertIn("[1].hosts_string: registry.example.com is given another", errors[0])
 
 
 class ProxyTest(unittest.TestCase):

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.host import registry_probe
+from mgmt_drivers.payloads import registry_probe
 from mgmt_drivers.tests.certificates import Signed, signed
 
 _GOOD = "Basic " + base64.b64encode(b"me:secret").decode()

@@ -6,10 +6,12 @@ import unittest
 
 import paramiko
 
+from mgmt_drivers import parallel
+from mgmt_drivers.clock import NotYet
 from mgmt_drivers.errors import HostKeyChanged, WaitTimeout
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh import parallel, wait
 from mgmt_drivers.ssh.hostkeys import HostKeys
+from mgmt_drivers.tests.fakes import FakeClock
 
 
 class WaitTest(unittest.TestCase):
@@ -19,24 +21,24 @@ class WaitTest(unittest.TestCase):
         def condition() -> str:
             seen = next(looks)
             if seen != "ready":
-                raise wait.NotYet(seen)
+                raise NotYet(seen)
             return seen
 
-        self.assertEqual("ready", wait.until(condition, 10, "it"))
+        self.assertEqual("ready", FakeClock().until(condition, 10, "it"))
 
     def test_limit_tells_what_was_seen_last(self) -> None:
         def condition() -> None:
-            raise wait.NotYet("port closed")
+            raise NotYet("port closed")
 
         with self.assertRaisesRegex(WaitTimeout, "the server: not within 0 s.*port closed"):
-            wait.until(condition, 0, "the server")
+            FakeClock().until(condition, 0, "the server")
 
     def test_other_errors_end_the_wait(self) -> None:
         def condition() -> None:
             raise ValueError("broken")
 
         with self.assertRaises(ValueError):
-            wait.until(condition, 60, "it")
+            FakeClock().until(condition, 60, "it")
 
 
 class ParallelTest(unittest.TestCase):
@@ -57,10 +59,10 @@ class ParallelTest(unittest.TestCase):
 
     def test_all_at_once(self) -> None:
         barrier = threading.Barrier(4, timeout=10)
-        parallel.each(lambda _: barrier.wait(), range(4))
+        parallel.each(lambda _: barrier.wait(), range(4), limit=4)
 
     def test_nothing_to_do(self) -> None:
-        self.assertEqual([], parallel.each(str, []))
+        self.assertEqual([], parallel.each(str, [], limit=4))
 
 
 class SecretTest(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""storage_server and pv_registration_params: what is taken over, and every fault with its path."""
+"""storage_server and pv_registration_params: what is taken over, and every error with its path."""
 
 import copy
 import re
@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.params.reader import Faults, Reader
+from mgmt_drivers.params.reader import Reader, ValidationErrors
 from mgmt_drivers.params.storage import Storage, read_storage
 
 _VOLUME = """
@@ -73,14 +73,14 @@ class StorageParamsTest(unittest.TestCase):
         (self.package / file).write_text(text)
 
     def read(self, values: Any) -> tuple[Storage | None, list[str]]:
-        faults = Faults()
-        reader = Reader(values, "p", faults)
+        errors = ValidationErrors()
+        reader = Reader(values, "p", errors)
         found = read_storage(reader, self.package, {"CP3", "FIP"}, {"vol1", "vol2"})
-        return found, [fault.removeprefix("p.") for fault in faults.found]
+        return found, [error.removeprefix("p.") for error in errors.found]
 
     def test_what_is_taken_over(self) -> None:
-        found, faults = self.read(_GOOD)
-        self.assertEqual([], faults)
+        found, errors = self.read(_GOOD)
+        self.assertEqual([], errors)
         assert found
         self.assertEqual(["/volume", "/volume2"], [v.mount_point for v in found.volumes])
         self.assertEqual(["vol1", "vol1", "vol2"],
@@ -94,7 +94,7 @@ class StorageParamsTest(unittest.TestCase):
         without = {**_GOOD, "storage_server": None}
         self.assertEqual(["pv_registration_params: needs a storage_server"], self.read(without)[1])
 
-    def test_one_fault_each(self) -> None:
+    def test_one_error_each(self) -> None:
         volume = "storage_server.cinder_volume_setup_params"
         export = "storage_server.nfs_server_setup_params"
         manifest = "pv_registration_params"
@@ -121,12 +121,12 @@ class StorageParamsTest(unittest.TestCase):
         ]
         for path, value, words in cases:
             with self.subTest(path=path, value=value):
-                _, faults = self.read(_changed(path, value))
-                self.assertIn(words, faults[0])
-                where = faults[0].partition(":")[0].replace("[", ".").replace("]", "")
+                _, errors = self.read(_changed(path, value))
+                self.assertIn(words, errors[0])
+                where = errors[0].partition(":")[0].replace("[", ".").replace("]", "")
                 key = "export_dir" if "is exported to" in words else path.rpartition(".")[2]
                 self.assertEqual(f"{path.rpartition('.')[0]}.{key}", where)
-                self.assertEqual([], [f for f in faults[1:] if not _CONSEQUENCE.search(f)])
+                self.assertEqual([], [f for f in errors[1:] if not _CONSEQUENCE.search(f)])
 
     def test_what_the_api_would_refuse(self) -> None:
         for good, spoilt, words in _SPOILT:
@@ -135,16 +135,16 @@ class StorageParamsTest(unittest.TestCase):
                 path = self.package / "spoilt.yaml"
                 path.write_text(path.read_text().replace(good, spoilt))
                 values = _changed("pv_registration_params.0.pv_manifest_file_path", "spoilt.yaml")
-                (fault,) = self.read(values)[1]
-                self.assertIn("pv_registration_params[0].pv_manifest_file_path: ", fault)
-                self.assertIn(words, fault)
+                (error,) = self.read(values)[1]
+                self.assertIn("pv_registration_params[0].pv_manifest_file_path: ", error)
+                self.assertIn(words, error)
 
-    def test_faults_of_volumes_and_exports_together(self) -> None:
+    def test_errors_of_volumes_and_exports_together(self) -> None:
         values = _changed("storage_server.cinder_volume_setup_params.1.mount_to", "volume2")
         values["storage_server"]["nfs_server_setup_params"][2]["export_dir"] = "/elsewhere/x"
-        faults = "\n".join(self.read(values)[1])
-        self.assertIn("[1].mount_to: must be an absolute path", faults)
-        self.assertIn("[2].export_dir: lies in none of the volumes: /volume, /volume2", faults)
+        errors = "\n".join(self.read(values)[1])
+        self.assertIn("[1].mount_to: must be an absolute path", errors)
+        self.assertIn("[2].export_dir: lies in none of the volumes: /volume, /volume2", errors)
 
     def test_mount_points(self) -> None:
         path = "storage_server.cinder_volume_setup_params.1.mount_to"
@@ -158,16 +158,16 @@ class StorageParamsTest(unittest.TestCase):
 
     def test_lists_that_are_empty(self) -> None:
         for key in ("cinder_volume_setup_params", "nfs_server_setup_params"):
-            _, faults = self.read(_changed(f"storage_server.{key}", []))
+            _, errors = self.read(_changed(f"storage_server.{key}", []))
             words = f"storage_server.{key}: must be a list with at least one object"
-            self.assertIn(words, faults)
+            self.assertIn(words, errors)
 
     def test_the_same_name_twice(self) -> None:
-        _, faults = self.read(
+        _, errors = self.read(
             _changed("pv_registration_params.0.pv_manifest_file_path", "again.yaml")
         )
-        self.assertEqual(2, len(faults))
-        self.assertIn("PersistentVolume c is there more than once", faults[0])
+        self.assertEqual(2, len(errors))
+        self.assertIn("PersistentVolume c is there more than once", errors[0])
 
 
 def _changed(path: str, value: Any) -> dict[str, Any]:

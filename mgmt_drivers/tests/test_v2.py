@@ -1,21 +1,26 @@
 """Scripts of Tacker's v2 API: what is taken from it, what it gets back, and where errors go."""
 
-import ipaddress
+import dataclasses
 import json
 import pickle
 import subprocess
 import sys
 import tempfile
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from mgmt_drivers import kubernetes, kubernetes_v2, request
-from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.kube.cluster import VimAccount
+from mgmt_drivers.adapters.tacker_v2 import Call
+from mgmt_drivers.adapters.vims_v2 import InstanceVims
+from mgmt_drivers.engine.services import Services, Store
+from mgmt_drivers.errors import InventoryError, ParameterError
+from mgmt_drivers.inventory import VimAccess
+from mgmt_drivers.kube.service_account import Credentials
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tacker_v2 import Call
+from mgmt_drivers.tests.fakes import services
+from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
 
 _VNFD = """
 topology_template:
@@ -31,12 +36,22 @@ _OPENSTACK = {
 }
 
 
-def _vnfc(vdu: str, index: int, server: str) -> dict[str, Any]:
+_COMPLEX_VNFD = """
+topology_template:
+  substitution_mappings: {properties: {flavour_id: complex}}
+  node_templates:
+    masterNode_CP1: {type: tosca.nodes.nfv.VduCp, requirements: [{virtual_binding: masterNode}]}
+    workerNode_CP2: {type: tosca.nodes.nfv.VduCp, requirements: [{virtual_binding: workerNode}]}
+    storage_server_CP: {type: tosca.nodes.nfv.VduCp, requirements: [{virtual_binding: storage}]}
+"""
+
+
+def _vnfc(vdu: str, index: object, server: str, stack: str = "") -> dict[str, Any]:
     return {
         "id": f"resource-{server}",
         "vduId": vdu,
         "computeResource": {"resourceId": server},
-        "metadata": {"stack_id": f"name/stack-{server}", "vdu_idx": index},
+        "metadata": {"stack_id": f"name/{stack or f'stack-{server}'}", "vdu_idx": index},
     }
 
 
@@ -80,20 +95,31 @@ class ScriptTest(unittest.TestCase):
         return {**given, **changes}
 
     def call(self, operation: str, **changes: Any) -> Call:
-        return Call(self.given(operation, **changes), None)
+        return Call(self.given(operation, **changes), self.services)
+
+    def services(self, access: VimAccess, store: Store) -> Services:
+        self.access = access
+        return services(store=store)
 
 
 class RequestTest(ScriptTest):
     def test_request(self) -> None:
-        built = self.call("heal_start").lcm_request("heal", ["workerNode-0"])
+        call = self.call("heal_start")
+        built = call.lcm_request("heal", ["workerNode-0"])
         self.assertEqual(("vnf-1", "simple", "stack-top"), (
             built.vnf_instance_id, built.flavour, built.stack_id))
         self.assertEqual({"CP1": "masterNode", "CP2": "workerNode"}, built.cps)
-        worker = request.Vnfc("workerNode-0", "workerNode", "w0", "stack-w0", "resource-w0")
+        worker = request.Vnfc("workerNode-0", "workerNode", "w0", "stack-w0")
         self.assertEqual(worker, built.vnfcs[1])
-        assert built.vim
-        self.assertEqual(("http://keystone/v3", "R"), (built.vim.auth_url, built.vim.region))
-        self.assertNotIn("Pl4nted", repr(built))
+        self.assertIs(call.store, call.services.store)
+        self.assertEqual(("http://keystone/v3", "R"), (self.access.auth_url, self.access.region))
+        self.assertNotIn("Pl4nted", repr(self.access))
+
+    def test_an_instance_without_openstack(self) -> None:
+        call = self.call("heal_start")
+        call.instance["vimConnectionInfo"] = {}
+        with self.assertRaisesRegex(InventoryError, "no VIM of type ETSINFV.OPENSTACK"):
+            _ = call.services
 
     def test_the_parameters_of_the_instantiate_request_are_kept(self) -> None:
         params = {"x": {"y": 1}}
@@ -106,110 +132,151 @@ class RequestTest(ScriptTest):
     def test_what_is_kept_outlives_a_failure(self) -> None:
         """Of an operation that fails Tacker saves nothing but its memory."""
         first = self.call("heal_start")
-        first.surroundings.save_host_keys({"m0": "key"})
+        first.store.save("keys", {"m0": "key"})
         memory = first.answer["user_script_err_handling_data"]
         again = self.call("heal_start", user_script_err_handling_data=memory)
-        self.assertEqual({"m0": "key"}, again.lcm_request("heal").host_keys)
+        self.assertEqual({"m0": "key"}, again.store.load("keys", {}))
         well = self.call("scale_start", vnf_instance=first.answer["vnf_instance"])
-        self.assertEqual({"m0": "key"}, well.lcm_request("scale in").host_keys)
-        well.forget()
+        self.assertEqual({"m0": "key"}, well.store.load("keys", {}))
+        well.store.clear()
         self.assertEqual({}, well.answer["vnf_instance"]["metadata"])
 
 
-class HooksTest(ScriptTest):
+class VimsTest(ScriptTest):
+    def test_the_cluster_is_registered_behind_the_first_vim(self) -> None:
+        call = self.call("instantiate_end")
+        vims = InstanceVims(call)
+        for url in ("https://old", "https://api"):
+            vims.register(kubernetes.Vim("cluster", url, Credentials(Secret("t0ken"), "the CA")))
+        self.assertTrue(vims.is_taken("cluster"))
+        found = call.answer["vnf_instance"]["vimConnectionInfo"]
+        self.assertEqual(["vim1", "vim1.cluster"], list(found))
+        self.assertEqual(sorted(found), list(found))
+        self.assertEqual("https://api", found["vim1.cluster"]["interfaceInfo"]["endpoint"])
+        vims.unregister()
+        self.assertEqual(["vim1"], list(call.answer["vnf_instance"]["vimConnectionInfo"]))
+
+
+class HooksTest(SimulatedClusterTest):
+    """The hooks, on a simulated cluster."""
+
     def setUp(self) -> None:
         super().setUp()
-        self.done: list[tuple[str, frozenset[str]]] = []
-        account = VimAccount("https://api", Secret("t0ken"), "the CA")
-        vim = kubernetes.Vim("cluster", account)
+        self.build()
+        (self.package / "Definitions").mkdir()
+        (self.package / "Definitions/complex.yaml").write_text(_COMPLEX_VNFD)
+        self.memory: dict[str, Any] = {}
+        self.metadata_of_instance: dict[str, Any] = {
+            "mgmt_driver_params": json.dumps({"k8s_cluster_installation_param": self.params})
+        }
+        self.vim_connections: dict[str, Any] = {"vim1": _OPENSTACK}
 
-        def note(name: str, result: Any = None) -> Any:
-            def operation(wanted: request.LcmRequest, *rest: Any) -> Any:
-                self.done.append((name, wanted.targets))
-                return result
-
-            return mock.patch.object(kubernetes, name, operation)
-
-        for patch in (
-            note("instantiate", vim), note("scale_out"), note("scale_in"), note("heal_start"),
-            note("heal_end"),
-        ):
-            patch.start()
-            self.addCleanup(patch.stop)
-
-    def test_the_cluster_is_handed_back_behind_the_first_vim(self) -> None:
-        call = self.call("instantiate_end", request={"flavourId": "simple"})
-        kubernetes_v2.instantiate_end(call)
-        vims = call.answer["vnf_instance"]["vimConnectionInfo"]
-        self.assertEqual(["vim1", "vim1.cluster"], list(vims))
-        self.assertEqual(sorted(vims), list(vims))
-        self.assertEqual("https://api", vims["vim1.cluster"]["interfaceInfo"]["endpoint"])
-
-    def test_ports_must_let_the_pods_through(self) -> None:
-        folder = self.package / "BaseHOT/simple"
-        folder.mkdir(parents=True)
-        (folder / "simple.yaml").write_text("parameters: {pod_cidr: {default: 192.168.0.0/16}}")
-        for wanted, words in (("192.168.3.0/16", ""), ("10.244.0.0/16", "let 192.168.0.0/16 thr")):
-            found = mock.Mock(pod_cidr=ipaddress.IPv4Network(wanted, strict=False))
-            asked = mock.Mock(package=self.package, flavour="simple")
-            with mock.patch.object(kubernetes_v2, "read_params", return_value=found):
-                if not words:
-                    kubernetes_v2._check_pod_network(asked)
-                    continue
-                with self.assertRaisesRegex(ParameterError, f"master_node.pod_cidr: .*{words}"):
-                    kubernetes_v2._check_pod_network(asked)
+    def call(self, hook: Callable[[Call], None], asked: Any, grant: Any = None) -> Call:
+        """Call a hook as Tacker does, with the machines that there are now."""
+        machines = list(self.world.machines.values())
+        resources = [
+            _vnfc(m.node.vdu, m.address, m.node.server_id, m.node.server_id) for m in machines
+        ]
+        infos = [{"id": f"info-{r['id']}", "vnfcResourceInfoId": r["id"]} for r in resources]
+        instance = {
+            "id": "vnf-1",
+            "vimConnectionInfo": self.vim_connections,
+            "metadata": self.metadata_of_instance,
+            "instantiatedVnfInfo": {
+                "flavourId": "complex",
+                "vnfcResourceInfo": resources,
+                "vnfcInfo": infos,
+                "metadata": {"stack_id": "name/vnf"},
+            },
+        }
+        given = {
+            "operation": hook.__name__, "request": asked, "vnf_instance": instance,
+            "grant_request": grant, "tmp_csar_dir": str(self.package),
+            "user_script_err_handling_data": self.memory,
+        }
+        call = Call(given, lambda access, store: dataclasses.replace(self.services(), store=store))
+        hook(call)
+        answer = call.answer
+        self.memory = answer["user_script_err_handling_data"]
+        self.metadata_of_instance = answer["vnf_instance"]["metadata"]
+        self.vim_connections = answer["vnf_instance"]["vimConnectionInfo"]
+        return call
 
     def test_new_vnfcs_are_those_that_were_not_known(self) -> None:
-        start = self.call("scale_start", request=_scale("SCALE_OUT"))
-        kubernetes_v2.scale_start(start)
-        grown = start.answer["vnf_instance"]
-        grown["instantiatedVnfInfo"]["vnfcResourceInfo"].append(_vnfc("workerNode", 1, "w1"))
-        end = self.call(
-            "scale_end",
-            request=_scale("SCALE_OUT"),
-            vnf_instance=grown,
-            user_script_err_handling_data=start.answer["user_script_err_handling_data"],
-        )
-        kubernetes_v2.scale_end(end)
-        self.assertEqual([("scale_out", frozenset({"workerNode-1"}))], self.done)
+        self.call(kubernetes_v2.scale_start, _scale("SCALE_OUT"))
+        self.arrive(new_node("worker", 20, "10.10.0.20"))
+        self.call(kubernetes_v2.scale_end, _scale("SCALE_OUT"))
+        self.assert_whole(3, 3)
 
     def test_nothing_is_scaled_without_the_user_data(self) -> None:
-        call = self.call("scale_start", request={"type": "SCALE_IN"})
         with self.assertRaisesRegex(ParameterError, "user-data-class: missing"):
-            kubernetes_v2.scale_start(call)
-        self.assertEqual([], self.done)
+            self.call(kubernetes_v2.scale_start, {"type": "SCALE_IN"})
+        self.assertEqual(0, self.connections.total())
 
     def test_what_the_grant_takes_away_goes(self) -> None:
+        worker, master = (self.machine(a).node.server_id for a in (WORKERS[0], MASTERS[0]))
         removed = [
-            {"type": "COMPUTE", "resource": {"resourceId": "w0"}},
-            {"type": "LINKPORT", "resource": {"resourceId": "m0"}},
+            {"type": "COMPUTE", "resource": {"resourceId": worker}},
+            {"type": "LINKPORT", "resource": {"resourceId": master}},
         ]
-        call = self.call(
-            "scale_start", request=_scale("SCALE_IN"), grant_request={"removeResources": removed}
-        )
-        kubernetes_v2.scale_start(call)
-        kubernetes_v2.scale_end(call)
-        self.assertEqual([("scale_in", frozenset({"workerNode-0"}))], self.done)
+        name = self.machine(WORKERS[0]).name
+        grant = {"removeResources": removed}
+        self.call(kubernetes_v2.scale_start, _scale("SCALE_IN"), grant)
+        self.assertEqual([name], self.world.drained)
+        del self.world.machines[worker]
+        self.call(kubernetes_v2.scale_end, _scale("SCALE_IN"))
+        self.assert_whole(3, 1)
 
     def test_a_healed_vnfc_is_known_by_its_place(self) -> None:
-        asked = {"vnfcInstanceId": ["info-resource-w0"]}
-        start = self.call("heal_start", request=asked)
-        kubernetes_v2.heal_start(start)
-        healed = start.answer["vnf_instance"]
-        healed["instantiatedVnfInfo"]["vnfcResourceInfo"][1] = _vnfc("workerNode", 0, "other")
-        memory = start.answer["user_script_err_handling_data"]
-        end = self.call("heal_end", request=asked, vnf_instance=healed,
-                        user_script_err_handling_data=memory)
-        kubernetes_v2.heal_end(end)
-        target = frozenset({"workerNode-0"})
-        self.assertEqual([("heal_start", target), ("heal_end", target)], self.done)
+        target = self.machine(WORKERS[0])
+        self.world.nodes[target.name]["metadata"]["labels"]["rack"] = "r7"
+        asked = {"vnfcInstanceId": [f"info-resource-{target.node.server_id}"]}
+        self.call(kubernetes_v2.heal_start, asked)
+        self.assertNotIn(target.name, self.world.nodes)
+        self.replaced(target.node)
+        call = self.call(kubernetes_v2.heal_end, asked)
+        self.assert_whole(3, 2)
+        labels = self.world.nodes[self.machine(WORKERS[0]).name]["metadata"]["labels"]
+        self.assertEqual("r7", labels["rack"])
+        self.assertEqual({}, call.store.load("node_metadata", {}))
+
+    def test_a_vnfc_that_is_not_there_is_refused(self) -> None:
+        with self.assertRaisesRegex(InventoryError, "does not have the VNFCs .'info-x'"):
+            self.call(kubernetes_v2.heal_start, {"vnfcInstanceId": ["info-x"]})
 
     def test_heal_of_the_whole_makes_a_new_cluster(self) -> None:
-        call = self.call("heal_start")
-        kubernetes_v2.heal_start(call)
-        kubernetes_v2.heal_end(call)
-        self.assertEqual([("instantiate", frozenset())], self.done)
-        self.assertIn("vim1.cluster", call.answer["vnf_instance"]["vimConnectionInfo"])
+        self.call(kubernetes_v2.heal_start, {})
+        self.assertEqual(0, self.connections.total())
+        self.build(is_clustered=False)
+        self.call(kubernetes_v2.heal_end, {})
+        self.assert_whole(3, 2)
+        self.assertEqual(["vim1", "vim1.kubernetes_vim_vnf-1"], list(self.vim_connections))
+
+    def test_few_frames_lie_between_a_hook_and_a_command(self) -> None:
+        self.call(kubernetes_v2.scale_start, _scale("SCALE_OUT"))
+        self.arrive(new_node("worker", 20, "10.10.0.20"))
+        self.call(kubernetes_v2.scale_end, _scale("SCALE_OUT"))
+        for address in (MASTERS[0], STORAGE):
+            target = self.machine(address).node
+            asked = {"vnfcInstanceId": [f"info-resource-{target.server_id}"]}
+            self.call(kubernetes_v2.heal_start, asked)
+            self.replaced(target)
+            self.call(kubernetes_v2.heal_end, asked)
+        self.assert_whole(3, 3)
+        self.assertLessEqual(len(self.world.deepest), 12, "\n".join(self.world.deepest))
+
+    def test_ports_must_let_the_pods_through(self) -> None:
+        folder = self.package / "BaseHOT/complex"
+        (folder / "pods.yaml").write_text("parameters: {pod_cidr: {default: 192.168.0.0/16}}")
+        for wanted, words in (("192.168.3.0/16", ""), ("10.244.0.0/16", "let 192.168.0.0/16 thr")):
+            group = {**self.params["master_node"], "pod_cidr": wanted}
+            params = {"k8s_cluster_installation_param": {**self.params, "master_node": group}}
+            asked = {"additionalParams": {**params, **kubernetes_v2._USER_DATA}}
+            if not words:
+                self.call(kubernetes_v2.instantiate_start, asked)
+                continue
+            with self.assertRaisesRegex(ParameterError, f"master_node.pod_cidr: .*{words}"):
+                self.call(kubernetes_v2.instantiate_start, asked)
 
 
 class ProcessTest(ScriptTest):
@@ -235,7 +302,7 @@ class ProcessTest(ScriptTest):
 
     def test_warnings_and_what_is_printed_stay_out(self) -> None:
         hook = "lambda call: (warnings.warn('old'), logging.error('bad'), print('something'))"
-        program = "import logging, warnings; from mgmt_drivers import script_v2\n"
+        program = "import logging, warnings; from mgmt_drivers.adapters import script_v2\n"
         program += f"script_v2.run({{'heal_end': {hook}}})"
         ran = self.run_script("-c", program, operation="heal_end")
         self.assertEqual((0, b""), (ran.returncode, ran.stderr))

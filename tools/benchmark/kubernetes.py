@@ -44,7 +44,7 @@ from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint, connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import Result, Session
-from mgmt_drivers.trace import Trace
+from mgmt_drivers.engine.trace import Trace
 
 _NODE_IMAGE = "node-debian-12"
 _MASTER_CP, _WORKER_CP, _VIP_CP = "masterNode_CP1", "workerNode_CP2", "vip_CP"

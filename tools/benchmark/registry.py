@@ -25,7 +25,7 @@ from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint, connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import Session
-from mgmt_drivers.trace import CHANGED, Trace
+from mgmt_drivers.engine.trace import CHANGED, Trace
 
 _NODE_IMAGE = "node-debian-12"
 

@@ -4,7 +4,7 @@ import html
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
-from mgmt_drivers.trace import Record
+from mgmt_drivers.engine.trace import Record
 from tools.timeline.runs import Run
 
 _WIDTH, _ROW, _NAMES, _TOP = 1000, 26, 190, 30  # pixels

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mgmt_drivers.trace import FAILED, Record
+from mgmt_drivers.engine.trace import FAILED, Record
 
 FIRST_PHASE = "connect"  # with which every run of a plan begins
 

@@ -19,7 +19,7 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
 from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.params.reader import Faults, Reader
+from mgmt_drivers.params.reader import ValidationErrors, Reader
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
 
@@ -39,7 +39,7 @@ class Recorder(Reader):
     """Notes what it is asked for and answers with what does no harm."""
 
     def __init__(self, path: str, found: dict[str, Parameter]) -> None:
-        super().__init__({}, path, Faults())
+        super().__init__({}, path, ValidationErrors())
         self.found = found
 
     def _note(self, key: str, kind: str, default: str = "") -> None:
@@ -105,7 +105,7 @@ def read(module_name: str) -> tuple[str, dict[str, Parameter], set[str]]:
 
 
 def _required(module: Any, found: Mapping[str, Parameter]) -> set[str]:
-    """Those whose lack is a fault, each object being there but empty."""
+    """Those whose lack is an error, each object being there but empty."""
     values: dict[str, Any] = {}
     for path, parameter in found.items():
         *parents, last = path.split(".")[1:]
@@ -117,19 +117,19 @@ def _required(module: Any, found: Mapping[str, Parameter]) -> set[str]:
         elif parameter.kind == "list of objects":
             place[last] = [{}]
     missing = set()
-    faults = Faults()
-    module.read(Reader(values, module.NAME, faults), _REQUEST)
+    errors = ValidationErrors()
+    module.read(Reader(values, module.NAME, errors), _REQUEST)
     try:
-        faults.raise_if_any()
-    except ParameterError as error:
-        for fault in error.faults:
-            path, _, text = fault.partition(": ")
+        errors.raise_if_any()
+    except ParameterError as invalid:
+        for error in invalid.errors:
+            path, _, text = error.partition(": ")
             if text.startswith("missing"):
                 missing.add(path.replace("[0]", ""))
     # The objects that were there: those of which the code says that they are needed.
-    outer = Faults()
+    outer = ValidationErrors()
     module.read(Reader({}, module.NAME, outer), _REQUEST)
-    return missing | {fault.partition(": ")[0] for fault in outer.found if "missing" in fault}
+    return missing | {error.partition(": ")[0] for error in outer.found if "missing" in error}
 
 
 class ParametersDirective(Directive):

@@ -12,6 +12,8 @@
 #   PACKAGE_KEY          file with the ASCII-armored key that signs it; empty: the
 #                        repository's own Release.key, which is fetched by https
 #   IMAGE_REPOSITORY     where Kubernetes' images lie; empty: kubeadm's default
+#   EXTRA_PACKAGES       what the driver needs besides, separated by spaces: to be
+#                        installed in the same transaction
 # A proxy, where there is one, is configured for apt and the runtimes already.
 set -euo pipefail
 : "${NODE_ROLE:?}" "${CONTAINER_RUNTIME:?}" "${KUBERNETES_VERSION:?}" "${PACKAGE_REPOSITORY:?}"
@@ -73,13 +75,21 @@ package_version() {
     echo "$found"
 }
 
-kubernetes_packages() {
-    local version pinned=()
+# All that the machine will need, in one transaction of apt.
+packages() {
+    local version wanted
     version=$(package_version)
+    read -ra wanted <<<"${EXTRA_PACKAGES:-}"
     for package in "${PACKAGES[@]}"; do
-        pinned+=("$package=$version")
+        wanted+=("$package=$version")
     done
-    apt install -y --no-install-recommends --allow-change-held-packages "${pinned[@]}"
+    # A runtime that the image brought, from whatever source, stays.
+    case "$CONTAINER_RUNTIME" in
+    containerd) command -v containerd >/dev/null || wanted+=(containerd) ;;
+    docker) command -v dockerd >/dev/null || wanted+=(docker.io) ;;
+    *) fail "CONTAINER_RUNTIME must be containerd or docker, not $CONTAINER_RUNTIME" ;;
+    esac
+    apt install -y --no-install-recommends --allow-change-held-packages "${wanted[@]}"
     apt-mark hold "${PACKAGES[@]}" >/dev/null
     # Debian's plugins lie where neither kubelet nor the runtimes look for them.
     if [ -d /usr/lib/cni ]; then
@@ -89,8 +99,7 @@ kubernetes_packages() {
     systemctl enable --quiet kubelet
 }
 
-containerd_runtime() {
-    command -v containerd >/dev/null || apt install -y --no-install-recommends containerd
+configure_containerd() {
     local config=/etc/containerd/config.toml wanted sandbox
     sandbox=$(kubeadm config images list ${IMAGE_REPOSITORY:+--image-repository "$IMAGE_REPOSITORY"} \
         --kubernetes-version "$(kubeadm version -o short)" | grep '/pause:')
@@ -116,8 +125,7 @@ cri_works() {
     ctr plugins ls | awk '$2 == "cri" && $NF == "ok" { found = 1 } END { exit !found }'
 }
 
-docker_runtime() {
-    command -v dockerd >/dev/null || apt install -y --no-install-recommends docker.io
+configure_docker() {
     local config=/etc/docker/daemon.json
     # Merged: what the image brought stays.
     python3 - "$config" <<'PYTHON'
@@ -140,9 +148,8 @@ PYTHON
 
 kernel_settings
 package_source
-kubernetes_packages
+packages
 case "$CONTAINER_RUNTIME" in
-containerd) containerd_runtime ;;
-docker) docker_runtime ;;
-*) fail "CONTAINER_RUNTIME must be containerd or docker, not $CONTAINER_RUNTIME" ;;
+containerd) configure_containerd ;;
+docker) configure_docker ;;
 esac

@@ -1,0 +1,87 @@
+"""A process for one hook of Tacker's v2 API.
+
+It gets a pickled dictionary on its standard input and answers with one on its
+standard output, on which nothing else may be (Tacker's vnflcm_driver_v2).
+"""
+
+import io
+import logging
+import os
+import pickle
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from mgmt_drivers.adapters.tacker_v2 import Call
+from mgmt_drivers.engine.services import Services, Store
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.inventory import Heat, VimAccess
+
+LOG = logging.getLogger(__name__)
+
+_FOLDERS = ("/var/log/tacker/mgmt_drivers", f"{tempfile.gettempdir()}/mgmt_drivers-{os.getuid()}")
+
+Hook = Callable[[Call], None]
+
+
+def run(hooks: Mapping[str, Hook]) -> None:
+    """Run the hook that standard input asks for; one that is not there does nothing."""
+    os.umask(0o077)  # logs and traces are nobody else's
+    output = _claim_standard_output()
+    folder, log = _log_to_file()
+
+    def services(access: VimAccess, store: Store) -> Services:
+        return Services(Heat(access), store, folder)
+
+    call = Call(pickle.load(sys.stdin.buffer), services)  # noqa: S301 - from Tacker itself
+    status = 0
+    try:
+        LOG.info("%s of VNF %s", call.operation, call.instance["id"])
+        hooks.get(call.operation, lambda call: None)(call)
+    except Exception as error:  # noqa: BLE001 - said in one line, the rest is in the log
+        LOG.exception("%s failed", call.operation)
+        status = 1
+        text = str(error) if isinstance(error, MgmtDriverError) else _last_line(error)
+        sys.stderr.write(f"{text} (details: {log})\n")
+    output.write(pickle.dumps(call.answer))
+    output.close()
+    sys.stderr.flush()
+    os._exit(status)  # threads of connections that hang are not waited for
+
+
+def _claim_standard_output() -> io.BufferedWriter:
+    """Keep standard output for the answer; what anybody prints goes nowhere."""
+    own = os.fdopen(os.dup(1), "wb")
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    return own
+
+
+def _log_to_file() -> tuple[Path | None, str]:
+    """Where traces go, and the name of the log file.
+
+    Warnings of libraries go there too: on standard error is the error alone.
+    """
+    root = logging.getLogger()
+    logging.captureWarnings(True)
+    for name in _FOLDERS:
+        folder = Path(name)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue  # somebody else prepared it
+            handler = logging.FileHandler(folder / "v2.log", encoding="utf-8")
+        except OSError:
+            continue
+        handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+        root.addHandler(handler)
+        logging.getLogger("mgmt_drivers").setLevel(logging.DEBUG)
+        return folder, handler.baseFilename
+    root.addHandler(logging.NullHandler())
+    return None, "none: no folder can be written"
+
+
+def _last_line(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]

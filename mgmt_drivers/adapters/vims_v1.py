@@ -1,0 +1,75 @@
+"""A cluster as a VIM of Tacker's, which its v1 API keeps in a registry of its own."""
+
+from typing import Any
+
+from oslo_utils import uuidutils
+from tacker import objects
+from tacker.extensions.nfvo import VimInUseException
+from tacker.nfvo.nfvo_plugin import NfvoPlugin
+
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.kubernetes import Vim
+
+_TYPE = "kubernetes"
+
+
+class RegisteredVims:
+    """The VIMs in Tacker's registry; a :class:`mgmt_drivers.kubernetes.Vims`."""
+
+    def __init__(self, context: Any, vnf_instance: Any) -> None:
+        self._context, self._vnf_instance = context, vnf_instance
+        # By which a VIM is known as this VNF's, whatever an operation that failed has lost.
+        self._description = f"Kubernetes cluster of VNF instance {vnf_instance.id}"
+
+    def is_taken(self, name: str) -> bool:
+        return any(vim["description"] != self._description for vim in self._find(name=name))
+
+    def register(self, vim: Vim) -> None:
+        self.unregister()
+        created = NfvoPlugin().create_vim(self._context, {"vim": self._as_tacker_wants_it(vim)})
+        connection = objects.VimConnectionInfo(
+            id=uuidutils.generate_uuid(),
+            vim_id=created["id"],
+            vim_type=_TYPE,
+            access_info={"auth_url": vim.url},
+            interface_info=None,
+        )
+        self._set_connections([*self._vnf_instance.vim_connection_info, connection])
+
+    def unregister(self) -> None:
+        for vim in self._find(description=self._description):
+            try:
+                NfvoPlugin().delete_vim(self._context, vim["id"])
+            except VimInUseException as error:
+                raise MgmtDriverError(
+                    f"VNF instances use VIM {vim['name']}, which is this cluster: terminate and "
+                    "delete them first"
+                ) from error
+        connections = self._vnf_instance.vim_connection_info
+        others = [c for c in connections if c.vim_type != _TYPE]
+        if len(others) != len(connections):
+            self._set_connections(others)
+
+    def _set_connections(self, connections: list[Any]) -> None:
+        self._vnf_instance.vim_connection_info = connections
+        self._vnf_instance.save()
+
+    def _as_tacker_wants_it(self, vim: Vim) -> dict[str, Any]:
+        return {
+            "name": vim.name,
+            "description": self._description,
+            "type": _TYPE,
+            "auth_url": vim.url,
+            "auth_cred": {
+                "bearer_token": vim.credentials.token.reveal(),
+                "ssl_ca_cert": vim.credentials.ca,
+            },
+            "vim_project": {"name": "default"},
+            "is_default": False,
+            "tenant_id": self._vnf_instance.tenant_id,
+        }
+
+    def _find(self, **wanted: str) -> list[dict[str, Any]]:
+        filters = {key: [value] for key, value in wanted.items()}
+        found: list[dict[str, Any]] = NfvoPlugin().get_vims(self._context, filters=filters)
+        return found

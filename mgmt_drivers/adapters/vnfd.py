@@ -1,0 +1,49 @@
+"""What the drivers need of a VNFD (ETSI SOL001), which Tacker gives as dictionaries."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mgmt_drivers.errors import InventoryError
+
+_CP, _ASPECTS = "tosca.nodes.nfv.VduCp", "tosca.policies.nfv.ScalingAspects"
+
+Vnfd = Mapping[str, Any]
+
+
+def of_flavour(package: Path, flavour: str) -> Vnfd:
+    """The VNFD file of a flavour.
+
+    :raises InventoryError: when the package has none
+    """
+    for path in sorted((package / "Definitions").glob("*.y*ml")):
+        document = yaml.safe_load(path.read_text())
+        mappings = document.get("topology_template", {}).get("substitution_mappings", {})
+        if mappings.get("properties", {}).get("flavour_id") == flavour:
+            found: Vnfd = document
+            return found
+    raise InventoryError(f"the VNF package has no flavour {flavour}")
+
+
+def cps(vnfd: Vnfd) -> dict[str, str]:
+    """The VduCps, each with its VDU."""
+    nodes = vnfd.get("topology_template", {}).get("node_templates", {})
+    return {name: _vdu(node) for name, node in nodes.items() if node.get("type") == _CP}
+
+
+def aspects(vnfd: Vnfd) -> frozenset[str]:
+    """Names of the scaling aspects."""
+    policies = vnfd.get("topology_template", {}).get("policies", ())
+    bodies = (body for policy in policies for body in policy.values())
+    found = (body["properties"]["aspects"] for body in bodies if body.get("type") == _ASPECTS)
+    return frozenset(name for aspects in found for name in aspects)
+
+
+def _vdu(cp: Mapping[str, Any]) -> str:
+    """The VDU that a VduCp is bound to."""
+    bound = [requirement.get("virtual_binding") for requirement in cp.get("requirements", ())]
+    # Short and extended notation of TOSCA's requirement assignments.
+    found = [b["node"] if isinstance(b, Mapping) else b for b in bound if b]
+    return str(found[0]) if found else ""

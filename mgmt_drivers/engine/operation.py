@@ -1,0 +1,211 @@
+"""One LCM operation: it opens connections, and carries out plans on them."""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import TypeVar
+
+from mgmt_drivers.engine.phase import Plan, at_once
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.engine.trace import CHECKED, FAILED, Outcome, Record, Trace
+from mgmt_drivers.errors import HostKeyChanged, NodeError, OperationError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.inventory import Node, check_created
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.secret import Masker, Secret
+from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.ssh.hostkeys import HostKeys
+
+C = TypeVar("C")
+T = TypeVar("T")
+X = TypeVar("X", Host, Node)
+
+CONNECT = "connect"  # the phase under which logging in is traced
+RUNNING_LIMIT = 10.0  # seconds for a machine to answer that has been running all along
+_THREADS = 256  # at a time: a machine each, of the largest VNFs
+_HOST_KEYS = "ssh_host_keys"
+
+
+class Operation:
+    """One LCM operation on the machines of one VNF instance.
+
+    A context manager. Each machine gets one connection, which is closed at the end.
+
+    :param machines: all of the VNF's, whose host keys are kept
+    :param endpoint: how to log in to a machine
+    :param secrets: what must not be seen in what machines print
+    """
+
+    def __init__(
+        self,
+        request: LcmRequest,
+        services: Services,
+        machines: Sequence[Node],
+        endpoint: Callable[[Node], Endpoint],
+        secrets: Iterable[Secret],
+    ) -> None:
+        self.name = request.operation
+        self.request, self.services = request, services
+        self._endpoint, self._masker = endpoint, Masker(secrets)
+        self._host_keys = HostKeys(services.store.load(_HOST_KEYS, {}))
+        known = {vnfc.server_id for vnfc in request.vnfcs}
+        self._host_keys.keep_only(known | {node.server_id for node in machines})
+        self._hosts: dict[Node, Host] = {}
+        self._unreachable: dict[object, NodeError] = {}
+        self._trace = Trace(services.trace_folder)
+        self._pool = ThreadPoolExecutor(max_workers=_THREADS)
+
+    def __enter__(self) -> "Operation":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for host in self._hosts.values():
+            host.session.close()
+        self._pool.shutdown()
+        self.services.store.save(_HOST_KEYS, self._host_keys.as_dict())
+
+    def connect(self, nodes: Sequence[Node]) -> list[Host]:
+        """Log in to machines that the operation cannot do without; they may still be booting.
+
+        :raises InventoryError: when Heat could not make one of them
+        :raises OperationError: naming each that cannot be reached, and why
+        """
+        check_created(self.request, [str(node) for node in nodes if not node.server_id])
+        self._raise_any(self._log_in(nodes, self.services.ssh_timeout))
+        return [self._hosts[node] for node in nodes]
+
+    def connect_to_running(self, nodes: Sequence[Node]) -> list[Host]:
+        """Log in to those of the machines that answer at once."""
+        self._log_in(nodes, RUNNING_LIMIT)
+        return [self._hosts[node] for node in nodes if node in self._hosts]
+
+    def choose(
+        self, title: str, nodes: Sequence[Node], checks: Sequence[Callable[[Host], None]]
+    ) -> Host:
+        """The first running machine that passes the first check; else the second, and so on.
+
+        None is chosen while one before it shows a host key that is not its own.
+
+        :raises OperationError: naming what is wrong with each
+        """
+        failures: dict[Node, NodeError] = {}
+        for check in checks:
+            for node in nodes:
+                failed = self._log_in([node], RUNNING_LIMIT)
+                if failed and isinstance(failed[0].cause, HostKeyChanged):
+                    self._raise_any(failed)
+                if not failed:
+                    failure = self._run_lane(title, _passes, check, [self._hosts[node]])
+                    if failure is None:
+                        return self._hosts[node]
+                    self._hosts.pop(node).session.close()  # it may be broken
+                    failed = [failure]
+                failures[node] = failed[0]
+        raise OperationError(self.name, list(failures.values()))
+
+    def ask(
+        self, title: str, host: Host, question: Callable[[Host], T], outcome: Outcome = CHECKED
+    ) -> T:
+        """The answer of one host to a question; the trace notes it under the title.
+
+        :raises OperationError: when the question fails
+        """
+        answers: list[T] = []
+
+        def step(host: Host, _: None) -> Outcome:
+            answers.append(question(host))
+            return outcome
+
+        self._raise_any([self._run_lane(title, step, None, [host])])
+        return answers[0]
+
+    def ask_each(
+        self, title: str, hosts: Sequence[Host], question: Callable[[Host], T]
+    ) -> list[T]:
+        """The answers of hosts to a question, in their order.
+
+        :raises OperationError: naming each host on which the question fails
+        """
+        answers: dict[Node, T] = {}
+
+        def step(host: Host, _: None) -> Outcome:
+            answers[host.node] = question(host)
+            return CHECKED
+
+        lane = functools.partial(self._run_lane, title, step, None)
+        self._raise_any(list(self._pool.map(lane, at_once(hosts))))
+        return [answers[host.node] for host in hosts]
+
+    def run(self, plan: Plan[C], context: C) -> None:
+        """Run the phases of a plan; each begins when the one before has ended well.
+
+        :raises OperationError: naming each host that failed, and why
+        """
+        for phase in plan:
+            lanes = [lane for lane in phase.select(context) if lane]
+            if lanes:
+                ask = functools.partial(self.ask, phase.title)
+                with phase.around(context, ask) as step:
+                    lane = functools.partial(self._run_lane, phase.title, step, context)
+                    self._raise_any(list(self._pool.map(lane, lanes)))
+
+    def _log_in(self, nodes: Sequence[Node], limit: float) -> list[NodeError]:
+        """Open what is not open yet; a machine that does not answer is waited for once."""
+        services = self.services
+
+        def log_in(node: Node, _: None) -> Outcome:
+            session = services.connect(self._endpoint(node), self._host_keys, self._masker, limit)
+            self._hosts[node] = Host(node, session, services.clock)
+            return CHECKED
+
+        new = [n for n in nodes if n not in self._hosts and n not in self._unreachable]
+        lane = functools.partial(self._run_lane, CONNECT, log_in, None)
+        for failure in filter(None, self._pool.map(lane, [[node] for node in new])):
+            self._unreachable[failure.node] = failure
+        return [self._unreachable[node] for node in nodes if node in self._unreachable]
+
+    def _raise_any(self, failures: Sequence[NodeError | None]) -> None:
+        found = [failure for failure in failures if failure]
+        if found:
+            raise OperationError(self.name, found) from found[0].cause
+
+    def _run_lane(
+        self, title: str, step: Callable[[X, C], Outcome], context: C, lane: Sequence[X]
+    ) -> NodeError | None:
+        """Run a step on hosts, or on nodes to log in to; returns the error that ended it."""
+        clock = self.services.clock
+        for item in lane:
+            node = item.node if isinstance(item, Host) else item
+            start = clock.time()
+            failure: NodeError | None = None
+            outcome: Outcome = FAILED
+            try:
+                outcome = step(item, context)
+            except Exception as error:  # noqa: BLE001 - reported with its node, never lost
+                failure = NodeError(node, title, error)
+            self._trace.add(
+                Record(
+                    operation=self.name,
+                    vnf=self.request.vnf_instance_id,
+                    phase=title,
+                    node=str(node),
+                    start=start,
+                    end=clock.time(),
+                    outcome=outcome,
+                    error=str(failure.cause) if failure else "",
+                )
+            )
+            if failure:
+                return failure
+        return None
+
+
+def _passes(host: Host, check: Callable[[Host], None]) -> Outcome:
+    check(host)
+    return CHECKED

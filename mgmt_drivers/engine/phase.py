@@ -1,0 +1,99 @@
+"""What a phase is: one step of an operation, on the hosts that it concerns."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Generic, Protocol, TypeVar
+
+from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED, Outcome
+from mgmt_drivers.host.host import Host
+
+C = TypeVar("C")  # what the operation knows when it begins, immutable
+C_contra = TypeVar("C_contra", contravariant=True)
+F = TypeVar("F")  # what a look finds to be done
+T = TypeVar("T")
+
+# Lanes run at once; the hosts of one lane come one after another, and a lane
+# ends with the first of its hosts that fails.
+Lanes = Sequence[Sequence[Host]]
+Step = Callable[[Host, C], Outcome]
+
+
+def at_once(hosts: Sequence[Host]) -> Lanes:
+    """Each host in a lane of its own."""
+    return [[host] for host in hosts]
+
+
+class Ask(Protocol):
+    """Asks one host for something that all hosts of a phase need; the trace notes it."""
+
+    def __call__(
+        self, host: Host, question: Callable[[Host], T], outcome: Outcome = CHECKED
+    ) -> T: ...
+
+
+class Phase(ABC, Generic[C_contra]):
+    """One step of an operation, safe to run again.
+
+    ``title`` names the phase in logs, traces and errors.
+    """
+
+    title: str
+
+    @abstractmethod
+    def select(self, context: C_contra) -> Lanes:
+        """The hosts that the phase concerns; asks no machine. Nobody else is recorded."""
+
+    @abstractmethod
+    def around(self, context: C_contra, ask: Ask) -> AbstractContextManager[Step[C_contra]]:
+        """Gives the step that is run on each host; only entered when a host is concerned.
+
+        It provides what all hosts share, and takes that back when the last has ended, however
+        it did.
+        """
+
+
+class HostPhase(Phase[C_contra]):
+    """A phase whose hosts share nothing."""
+
+    @abstractmethod
+    def step(self, host: Host, context: C_contra) -> Outcome:
+        """Do the phase's work on one host."""
+
+    @contextmanager
+    def around(self, context: C_contra, ask: Ask) -> Iterator[Step[C_contra]]:
+        yield self.step
+
+
+class Check(HostPhase[C_contra]):
+    """A phase that only looks, or waits: it passes or raises, and changes nothing."""
+
+    @abstractmethod
+    def check(self, host: Host, context: C_contra) -> None:
+        """:raises MgmtDriverError: saying what is wrong and what to do"""
+
+    def step(self, host: Host, context: C_contra) -> Outcome:
+        self.check(host, context)
+        return CHECKED
+
+
+class Change(HostPhase[C_contra], Generic[C_contra, F]):
+    """A phase that looks at a host, and acts on what it found."""
+
+    @abstractmethod
+    def look(self, host: Host, context: C_contra) -> F | None:
+        """What is to be done on the host; None where it is as it should be. Changes nothing."""
+
+    @abstractmethod
+    def act(self, host: Host, context: C_contra, found: F) -> None:
+        """Do what :meth:`look` found."""
+
+    def step(self, host: Host, context: C_contra) -> Outcome:
+        found = self.look(host, context)
+        if found is None:
+            return UNCHANGED
+        self.act(host, context, found)
+        return CHANGED
+
+
+Plan = Sequence[Phase[C]]

@@ -1,0 +1,39 @@
+"""What an operation is given by the process around it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from mgmt_drivers.clock import SYSTEM_CLOCK, Clock
+from mgmt_drivers.inventory import Stacks
+from mgmt_drivers.secret import Masker
+from mgmt_drivers.ssh.connection import BOOT_LIMIT, Endpoint, connect
+from mgmt_drivers.ssh.hostkeys import HostKeys
+from mgmt_drivers.ssh.session import Session
+
+
+class Store(Protocol):
+    """What is kept with the VNF instance from hook to hook; values are what JSON can hold."""
+
+    def load(self, key: str, default: Any) -> Any:
+        """The value that was saved last, or ``default``."""
+
+    def save(self, key: str, value: Any) -> None:
+        """Keep a value, also when the operation fails later."""
+
+
+@dataclass(frozen=True)
+class Services:
+    """Everything outside of the driver that an operation uses.
+
+    ``stacks`` is the Heat that holds the VNF. ``trace_folder`` is where traces go, if
+    anywhere. ``ssh_timeout`` is how many seconds a new machine has to answer on its SSH port.
+    """
+
+    stacks: Stacks
+    store: Store
+    trace_folder: Path | None = None
+    ssh_timeout: float = BOOT_LIMIT
+    connect: Callable[[Endpoint, HostKeys, Masker, float], Session] = connect
+    clock: Clock = SYSTEM_CLOCK

@@ -1,0 +1,79 @@
+"""Labels and taints of a node, which its successor gets when it is healed."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mgmt_drivers.engine.services import Store
+from mgmt_drivers.kube import placement
+
+# Taints of Kubernetes' own, which come and go with a node's state.
+_OWN_TAINTS = "node.kubernetes.io/"
+_KEY = "node_metadata"
+
+
+@dataclass(frozen=True)
+class NodeMetadata:
+    """Labels and taints, but for those that tell where the machine runs and how it is.
+
+    Taints are as the API shows them: ``key``, ``effect``, perhaps ``value``. ``node`` is the
+    name of the node that had them.
+    """
+
+    node: str
+    labels: Mapping[str, str]
+    taints: Sequence[Mapping[str, str]]
+
+    def merged_into(self, successor: "NodeMetadata") -> "NodeMetadata":
+        """With that of a node that was lost before it got what this one had.
+
+        What the same node had at an earlier attempt, somebody may have taken from it since.
+        """
+        if self.node == successor.node:
+            return successor
+        has = {(taint["key"], taint["effect"]) for taint in successor.taints}
+        more = [taint for taint in self.taints if (taint["key"], taint["effect"]) not in has]
+        labels = {**self.labels, **successor.labels}
+        return NodeMetadata(successor.node, labels, [*successor.taints, *more])
+
+    def lacking_on(self, node: Mapping[str, Any]) -> "NodeMetadata":
+        """What of this a Node object does not have; a label that it has keeps its value."""
+        labels = node["metadata"].get("labels", {})
+        taints = {(t["key"], t["effect"]) for t in node["spec"].get("taints", ())}
+        return NodeMetadata(
+            node["metadata"]["name"],
+            {key: value for key, value in self.labels.items() if key not in labels},
+            [t for t in self.taints if (t["key"], t["effect"]) not in taints],
+        )
+
+
+def of(node: Mapping[str, Any]) -> NodeMetadata:
+    """The metadata of a Node object."""
+    return NodeMetadata(
+        node=node["metadata"]["name"],
+        labels=placement.without_placement(node["metadata"].get("labels", {})),
+        taints=[
+            {key: taint[key] for key in ("key", "value", "effect") if key in taint}
+            for taint in node["spec"].get("taints", ())
+            if not taint["key"].startswith(_OWN_TAINTS)
+        ],
+    )
+
+
+def load(store: Store) -> dict[str, NodeMetadata]:
+    """What was saved of nodes that were lost, by VNFC."""
+    saved = store.load(_KEY, {})
+    return {vnfc: NodeMetadata(**metadata) for vnfc, metadata in saved.items()}
+
+
+def forget(store: Store, vnfcs: Collection[str]) -> None:
+    """Forget what was saved of these VNFCs."""
+    save(store, {vnfc: found for vnfc, found in load(store).items() if vnfc not in vnfcs})
+
+
+def forget_all(store: Store) -> None:
+    save(store, {})
+
+
+def save(store: Store, found: Mapping[str, NodeMetadata]) -> None:
+    store.save(_KEY, {vnfc: asdict(metadata) for vnfc, metadata in found.items()})

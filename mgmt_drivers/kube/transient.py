@@ -1,0 +1,39 @@
+"""Errors of the Kubernetes API and of etcd that pass by themselves."""
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from mgmt_drivers.clock import Clock
+from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError
+
+T = TypeVar("T")
+
+_LIMIT = 120.0  # seconds
+# While etcd elects a leader or a member comes or goes (its api/v3rpc/rpctypes), while an
+# apiserver starts or sheds load (reasons of the API's Status), and what clients make of both.
+_TRANSIENT = re.compile("|".join((
+    r"etcdserver: (request timed out|leader changed|no leader|not leader|too many requests"
+    r"|unhealthy cluster|re-configuration failed due to not enough started members)",
+    r"Error from server \((ServiceUnavailable|ServerTimeout|Timeout|TooManyRequests)\)",
+    r"was refused|connection refused|connection reset by peer|client connection lost",
+    r"context deadline exceeded|TLS handshake timeout|i/o timeout|unexpected EOF",
+)))
+
+
+def retry(clock: Clock, request: Callable[[], T]) -> T:
+    """Make a request that is safe to repeat, again as long as its error is transient.
+
+    :raises MgmtDriverError: the request's last error
+    """
+    seen = MgmtDriverError()
+    for _ in clock.attempts(_LIMIT):
+        try:
+            return request()
+        except ConnectionFailed:  # SSH's own: another request would not get through either
+            raise
+        except MgmtDriverError as error:
+            if not _TRANSIENT.search(str(error)):
+                raise
+            seen = error
+    raise seen

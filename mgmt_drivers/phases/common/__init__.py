@@ -1,1 +1,0 @@
-"""Phases that any driver may use."""

@@ -1,0 +1,62 @@
+"""Preflight of a heal: refuse to take control-plane nodes away that the cluster needs."""
+
+from typing import Any
+
+from mgmt_drivers.engine.phase import Check, Lanes
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import etcd, kubectl
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.selection import OnLeader
+
+_REFUSED = "the control-plane node cannot be healed now, nothing was changed"
+_COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+
+class CheckQuorum(OnLeader, Check[Cluster]):
+    """Before anything else is done. The arithmetic is :func:`mgmt_drivers.kube.etcd.refusal`'s."""
+
+    title = "check the etcd quorum"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.leaving_control_plane else []
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        try:
+            found = etcd.census(host, cluster)
+        except etcd.EtcdUnreadable as error:
+            # From etcd 3.5 on the list itself wants a quorum (its changelog, "linearizable").
+            raise _refused(
+                f"{error}. Without a quorum etcd may not list its members: bring the other "
+                "control-plane nodes back first"
+            ) from error
+        reason = etcd.refusal(found, etcd.leaving(cluster, found.members))
+        if reason:
+            raise _refused(reason)
+        names = [cluster.topology.name(node) for node in cluster.control_plane]
+        try:
+            is_any_whole = any(_is_whole(host, name) for name in names)
+        except CommandFailed as error:
+            raise _refused(f"the API does not answer: {error.tail}") from error
+        if not is_any_whole:
+            raise MgmtDriverError(
+                f"{_REFUSED}: on none of the control-plane nodes that stay ({', '.join(names)}) "
+                f"all of {', '.join(sorted(_COMPONENTS))} are ready"
+            )
+
+
+def _refused(reason: str) -> MgmtDriverError:
+    return MgmtDriverError(
+        f"{_REFUSED}: {reason}. To have a new cluster instead, heal the whole VNF (a request "
+        "without vnfcInstanceId)"
+    )
+
+
+def _is_whole(host: Host, name: str) -> bool:
+    """Whether all components of a control-plane node are ready, as kubelet finds them."""
+    pods: list[dict[str, Any]] = kubectl.get(
+        host, "pods", "--namespace", "kube-system", "--selector", "tier=control-plane",
+        "--field-selector", f"spec.nodeName={name}",
+    )["items"]
+    ready = {p["metadata"]["labels"].get("component") for p in pods if kubectl.is_ready(p)}
+    return ready >= _COMPONENTS

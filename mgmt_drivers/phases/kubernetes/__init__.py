@@ -1,1 +1,0 @@
-"""Phases that turn machines into a Kubernetes cluster."""

@@ -1,0 +1,81 @@
+"""Make apt and container runtimes use the proxy."""
+
+from collections.abc import Sequence
+
+from mgmt_drivers.engine.phase import Change, Lanes
+from mgmt_drivers.host import files
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.host.proxied import ENVIRONMENT_FILE
+from mgmt_drivers.params.proxy import Proxy
+from mgmt_drivers.phases.machine.selection import NewMachines, OnNewMachines
+from mgmt_drivers.secret import Secret
+
+APT_FILE = "/etc/apt/apt.conf.d/95-mgmt-driver-proxy"
+_DROP_IN = "/etc/systemd/system/{}.service.d/mgmt-driver-proxy.conf"
+# Tells that services have not read the files yet: an attempt was broken off.
+_PENDING = f"{files.STATE_FOLDER}/proxy.pending"
+_UNIT = Secret(f"[Service]\nEnvironmentFile={ENVIRONMENT_FILE}\n")
+_ESCAPED = str.maketrans({character: f"\\{character}" for character in '"\\`$'})
+_MODE = "0600"  # a proxy's URL may carry a password
+
+
+class ConfigureProxy(OnNewMachines, Change[NewMachines, Proxy]):
+    """Write the proxy where apt and the given services look for it.
+
+    The services need not be installed yet.
+    """
+
+    title = "configure the proxy"
+
+    def __init__(self, services: Sequence[str]) -> None:
+        self._services = services
+
+    def select(self, context: NewMachines) -> Lanes:
+        return super().select(context) if context.proxy else []
+
+    def look(self, host: Host, context: NewMachines) -> Proxy | None:
+        proxy = context.proxy
+        if proxy is None or self._is_configured(host, proxy):
+            return None
+        return proxy
+
+    def act(self, host: Host, context: NewMachines, found: Proxy) -> None:
+        files.write(host, _PENDING, "")
+        for path, content in self._files(found):
+            files.write(host, path, content, _MODE)
+        for service in self._services:
+            if host.ask("systemctl", "is-active", "--quiet", service).ok:
+                host.sudo("systemctl", "daemon-reload")
+                host.sudo("systemctl", "restart", service)
+        host.sudo("rm", _PENDING)
+
+    def _is_configured(self, host: Host, proxy: Proxy) -> bool:
+        if host.ask("test", "-e", _PENDING).ok:
+            return False
+        return all(files.has(host, path, text, _MODE) for path, text in self._files(proxy))
+
+    def _files(self, proxy: Proxy) -> list[tuple[str, Secret]]:
+        return [
+            (APT_FILE, _apt(proxy)),
+            (ENVIRONMENT_FILE, _environment(proxy)),
+            *((_DROP_IN.format(service), _UNIT) for service in self._services),
+        ]
+
+
+def _apt(proxy: Proxy) -> Secret:
+    # apt knows no networks here, only hosts.
+    direct = [word for word in proxy.no_proxy if "/" not in word and "*" not in word]
+    lines = []
+    for scheme, url in (("http", proxy.http), ("https", proxy.https)):
+        if url:
+            lines.append(f'Acquire::{scheme}::Proxy "{url.reveal()}";')
+            lines += [f'Acquire::{scheme}::Proxy::{host} "DIRECT";' for host in direct]
+    return Secret("\n".join(lines) + "\n")
+
+
+def _environment(proxy: Proxy) -> Secret:
+    pairs = [("HTTP_PROXY", proxy.http), ("HTTPS_PROXY", proxy.https)]
+    lines = [f'{name}="{url.reveal().translate(_ESCAPED)}"' for name, url in pairs if url]
+    if proxy.no_proxy:
+        lines.append(f'NO_PROXY="{",".join(proxy.no_proxy)}"')
+    return Secret("\n".join(lines) + "\n")

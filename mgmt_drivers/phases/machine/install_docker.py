@@ -1,0 +1,25 @@
+"""Install the Docker engine from the system's own packages."""
+
+from collections.abc import Sequence
+
+from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.host import docker, packages, platforms
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.phases.machine.selection import NewMachines, OnNewMachines
+
+
+class InstallDocker(OnNewMachines, Change[NewMachines, Sequence[str]]):
+    """An engine that the image brought, from whatever source, is left as it is."""
+
+    title = "install Docker"
+
+    def look(self, host: Host, context: NewMachines) -> Sequence[str] | None:
+        """The packages to install; none where the engine only does not run."""
+        if not docker.is_installed(host):
+            return platforms.detect(host).docker
+        return None if docker.is_running(host) else ()
+
+    def act(self, host: Host, context: NewMachines, found: Sequence[str]) -> None:
+        packages.install(host, found)
+        host.sudo("systemctl", "enable", "--quiet", "--now", "docker")
+        docker.wait_for_engine(host)

@@ -1,0 +1,22 @@
+"""Wait until cloud-init has finished: before that, packages and users may change."""
+
+from mgmt_drivers.engine.phase import Check
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.host.script import Script
+from mgmt_drivers.phases.machine.selection import NewMachines, OnNewMachines
+
+_LIMIT = 600.0  # seconds
+_IS_INSTALLED = Script("has-cloud-init", "command -v cloud-init")
+_FINISHED = "/var/lib/cloud/instance/boot-finished"
+
+
+class WaitForCloudInit(OnNewMachines, Check[NewMachines]):
+    """Machines whose image has no cloud-init are ready as they are."""
+
+    title = "wait for cloud-init"
+
+    def check(self, host: Host, context: NewMachines) -> None:
+        present = host.ask(*_IS_INSTALLED.command()).ok
+        if present and not host.ask("test", "-e", _FINISHED).ok:
+            # Its exit status speaks of cloud-init's own warnings, not of the wait.
+            host.ask("cloud-init", "status", "--wait", timeout=_LIMIT)

@@ -1,0 +1,1 @@
+"""Phases of the cluster's nodes: install, join, label, drain, remove."""

@@ -1,0 +1,67 @@
+"""Configure the built-in pod network on each node."""
+
+import functools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from mgmt_drivers.engine.phase import Ask, Lanes, Phase, Step
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.errors import WaitTimeout
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import kubectl, pod_network, service_account
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.pod_network import PodNetwork
+from mgmt_drivers.kube.service_account import Credentials
+from mgmt_drivers.phases.selection import OnJoiningNodes
+
+_LIMIT = 120.0  # seconds for each node to be given its part of the pod CIDR
+
+
+class ConfigurePodNetwork(OnJoiningNodes, Phase[Cluster]):
+    """In clusters whose parameters name no CNI manifest."""
+
+    title = "configure the pod network"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return [] if cluster.params.cni_manifest else super().select(cluster)
+
+    @contextmanager
+    def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
+        """Give each node its pod CIDR, and credentials to learn those of the others."""
+        cidrs = ask(cluster.leader, functools.partial(_pod_cidrs, cluster=cluster))
+        account = pod_network.ACCOUNT
+        found = ask(cluster.leader, functools.partial(service_account.find, account=account))
+        create = functools.partial(service_account.create, account=account)
+        credentials = found or ask(cluster.leader, create, CHANGED)
+        yield functools.partial(_configure, cidrs=cidrs, credentials=credentials)
+
+
+def _pod_cidrs(host: Host, cluster: Cluster) -> Mapping[str, str]:
+    """The pod CIDR of each joining node, by name, once the controller manager has given it."""
+    wanted = {cluster.name(node) for node in cluster.joining}
+    lacking = wanted
+    for _ in host.clock.attempts(_LIMIT):
+        nodes = kubectl.nodes(host)
+        cidrs = {name: nodes[name]["spec"].get("podCIDR") for name in wanted & set(nodes)}
+        lacking = wanted - {name for name, cidr in cidrs.items() if cidr}
+        if not lacking:
+            return cidrs
+    raise WaitTimeout(
+        f"no part of the pod CIDR {cluster.params.pod_cidr} (master_node.pod_cidr) was given to "
+        f"{', '.join(sorted(lacking))} within {_LIMIT:g} s"
+    )
+
+
+def _configure(
+    host: Host, cluster: Cluster, cidrs: Mapping[str, str], credentials: Credentials
+) -> Outcome:
+    network = PodNetwork(
+        pod_cidr=cluster.params.pod_cidr,
+        node_cidr=cidrs[cluster.name(host)],
+        server=f"https://{cluster.endpoint}",
+        credentials=credentials,
+    )
+    if pod_network.is_configured(host, network):
+        return UNCHANGED
+    pod_network.configure(host, network)
+    return CHANGED

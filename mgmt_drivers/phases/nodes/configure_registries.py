@@ -1,0 +1,58 @@
+"""Let a node pull from private registries, and see that it can."""
+
+import hashlib
+
+from mgmt_drivers.engine.phase import Change, Lanes
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host import files
+from mgmt_drivers.host.files import STATE_FOLDER
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import registries
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.params.registries import Registry
+from mgmt_drivers.phases.selection import OnJoiningNodes
+
+_DONE = f"{STATE_FOLDER}/registries"  # a digest of those that are configured
+_MODE = "0600"  # passwords are part of it
+
+
+class ConfigureRegistries(OnJoiningNodes, Change[Cluster, str]):
+    """Before kubelet runs, which remembers for minutes that there were no logins."""
+
+    title = "configure registries"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.params.registries else []
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        """The digest of the registries, where others or none are configured."""
+        digest = _digest(cluster)
+        return None if files.has(host, _DONE, digest, _MODE) else digest
+
+    def act(self, host: Host, cluster: Cluster, digest: str) -> None:
+        wanted = cluster.params.registries
+        registries.write_host_entries(host, wanted)
+        cluster.runtime.trust(host, wanted)
+        registries.write_logins(host, wanted)
+        errors = registries.probe(host, wanted, cluster.proxy)
+        if errors:
+            causes = "; ".join(f"{server}: {cause}" for server, cause in errors.items())
+            raise MgmtDriverError(f"the machine cannot pull from registries: {causes}")
+        files.write(host, _DONE, digest, _MODE)
+
+
+def _digest(cluster: Cluster) -> str:
+    sha = hashlib.sha256(cluster.params.container_runtime.encode())
+    for registry in cluster.params.registries:
+        sha.update(repr(_contents(registry)).encode())
+    return sha.hexdigest() + "\n"
+
+
+def _contents(registry: Registry) -> tuple[object, ...]:
+    login, certificate = registry.login, registry.certificate
+    return (
+        registry.url,
+        login.basic.reveal() if login else None,
+        certificate.read_bytes() if certificate else None,
+        registry.host_entry,
+    )

@@ -1,0 +1,57 @@
+"""Join every machine that has not joined yet."""
+
+import functools
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mgmt_drivers.engine.phase import Ask, Lanes, Phase, Step, at_once
+from mgmt_drivers.engine.trace import CHANGED, Outcome
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import etcd, kubeadm, kubectl
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.kubeadm import JoinCredentials
+
+LOG = logging.getLogger(__name__)
+
+
+class JoinNodes(Phase[Cluster]):
+    """Workers at once; beside them, control-plane nodes one after another.
+
+    etcd takes one new member at a time, and none after one that failed to join.
+    """
+
+    title = "join nodes"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        # The leader has initialized the control plane: it never joins.
+        new = [h for h in cluster.joining if h is not cluster.leader and not cluster.has_joined(h)]
+        control_plane = [host for host in new if cluster.is_control_plane(host)]
+        return [control_plane, *at_once([host for host in new if host not in control_plane])]
+
+    @contextmanager
+    def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
+        """Create join credentials, and revoke them, also when a machine failed to join."""
+        create = functools.partial(kubeadm.create_join_credentials, cluster=cluster)
+        credentials = ask(cluster.leader, create, CHANGED)
+        try:
+            yield functools.partial(_join, credentials=credentials)
+        finally:
+            try:
+                kubeadm.revoke(cluster.leader, credentials)
+            except MgmtDriverError as error:
+                # They expire within the hour; a failure to join must not be hidden.
+                LOG.warning("the join token is not revoked: %s", error)
+
+
+def _join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Outcome:
+    if cluster.is_control_plane(host):
+        etcd.purge(cluster.leader, cluster, cluster.address(host))
+    if kubeadm.is_partly_joined(host):
+        # kubeadm refuses a name that the cluster has as a node that is ready,
+        # which it goes on to be for a while.
+        kubectl.delete(cluster.leader, "node", cluster.name(host))
+    kubeadm.forget(host)
+    kubeadm.join(host, cluster, credentials)
+    return CHANGED

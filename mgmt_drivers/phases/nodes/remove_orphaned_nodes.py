@@ -1,0 +1,28 @@
+"""Remove orphaned nodes: workers of the cluster whose machines are not the VNF's any more."""
+
+import re
+from collections.abc import Sequence
+
+from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import kubectl
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.selection import OnLeader
+
+# As Topology.name gives it: other nodes may have been joined by hand.
+_WORKER = re.compile(r"worker-[0-9a-f]{12}")
+
+
+class RemoveOrphanedNodes(OnLeader, Change[Cluster, Sequence[str]]):
+    """After a scale-out that was rolled back."""
+
+    title = "remove orphaned nodes"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
+        """The names of orphaned nodes."""
+        own = set(map(cluster.topology.name, cluster.topology.nodes))
+        workers = filter(_WORKER.fullmatch, kubectl.nodes(host))
+        return [name for name in workers if name not in own] or None
+
+    def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
+        kubectl.delete(host, "node", *names)

@@ -1,0 +1,31 @@
+"""Wait until the cluster says that the nodes that joined are ready."""
+
+from mgmt_drivers.clock import NotYet
+from mgmt_drivers.engine.phase import Check, Lanes
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import kubectl
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.selection import OnLeader
+
+_LIMIT = 300.0  # seconds
+
+
+class WaitForNodes(OnLeader, Check[Cluster]):
+    """One question about all nodes."""
+
+    title = "wait for nodes to be ready"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.joining else []
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        wanted = [cluster.name(node) for node in cluster.joining]
+
+        def ready() -> None:
+            nodes = kubectl.nodes(host)
+            lacking = [name for name in wanted if not kubectl.is_ready(nodes.get(name))]
+            if lacking:
+                seen = (f"{name}: {kubectl.state_of(nodes.get(name))}" for name in lacking)
+                raise NotYet("; ".join(seen))
+
+        host.clock.until(ready, _LIMIT, "readiness of all nodes")

@@ -1,1 +1,0 @@
-"""Phases that turn a machine into a Docker private registry."""

@@ -1,0 +1,58 @@
+"""Bring the registry's image to the machine: from the package, from a server, or by pulling it."""
+
+from urllib.parse import urlsplit
+
+from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.host import docker
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.params.private_registry import ImageArchive, RemoteImage
+from mgmt_drivers.params.proxy import Proxy
+from mgmt_drivers.phases.registry.vnf import OnRegistries, RegistryVnf
+
+PUBLIC_IMAGE = "registry:2"
+
+
+def image_tag(image: ImageArchive | RemoteImage | None) -> str:
+    """Name of the image on the machine."""
+    return image.tag if image else PUBLIC_IMAGE
+
+
+class ProvideImage(OnRegistries, Change[RegistryVnf, str]):
+    """The archive is streamed into ``docker load``: no copy stays on the machine."""
+
+    title = "provide the registry image"
+
+    def look(self, host: Host, vnf: RegistryVnf) -> str | None:
+        """The tag of the image that the machine lacks."""
+        tag = image_tag(vnf.params.image)
+        return tag if docker.image_id(host, tag) is None else None
+
+    def act(self, host: Host, vnf: RegistryVnf, tag: str) -> None:
+        image = vnf.params.image
+        if isinstance(image, ImageArchive):
+            docker.load(host, image.path, image.reference, tag)
+        elif isinstance(image, RemoteImage):
+            _fetch(host, image, vnf.params.proxy)
+        else:
+            _pull(host)
+
+
+def _fetch(host: Host, image: RemoteImage, proxy: Proxy | None) -> None:
+    parts = urlsplit(image.url)
+    way = proxy.way_to(parts.scheme, parts.hostname or "") if proxy else None
+    try:
+        docker.fetch(host, image.url, image.sha256, way, image.tag)
+    except CommandFailed as error:
+        raise MgmtDriverError(f"image_url cannot be used from the machine. {error}") from error
+
+
+def _pull(host: Host) -> None:
+    try:
+        docker.pull(host, PUBLIC_IMAGE)
+    except CommandFailed as error:
+        raise MgmtDriverError(
+            f"cannot pull {PUBLIC_IMAGE} from the public registry. Give the machine a way to "
+            "it (parameter proxy), or put a file made by `docker save` into the VNF package "
+            f"and name it in image_path. {error}"
+        ) from error

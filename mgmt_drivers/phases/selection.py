@@ -1,0 +1,41 @@
+"""Whom the phases of a cluster concern."""
+
+from mgmt_drivers.engine.phase import Lanes, at_once
+from mgmt_drivers.kube.cluster import Cluster
+
+
+class OnLeader:
+    """On the control-plane node from which the operation works, for the whole cluster."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return [[cluster.leader]]
+
+
+class OnJoiningNodes:
+    """On the machines that are to become nodes, all at once."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return at_once(cluster.joining)
+
+
+class OnJoiningControlPlane:
+    """On the machines that are to become control-plane nodes, all at once."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return at_once(cluster.joining_control_plane)
+
+
+class OnControlPlane:
+    """On the control-plane nodes: those that serve already one after another, new ones at once."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        new = cluster.joining_control_plane
+        serving = [h for h in cluster.hosts if h.node in cluster.control_plane and h not in new]
+        return [serving, *at_once(new)]
+
+
+class OnStorageServer:
+    """On the storage server, when it comes."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return at_once(cluster.storage_hosts)
