@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+import yaml
 
 from tools.csar.errors import CsarError
 
 _CHUNK = 1 << 20
+_YAML = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,9 @@ class InMemory:
 
     name: str
     content: bytes
+
+    def __str__(self) -> str:
+        return self.name
 
     def read_bytes(self) -> bytes:
         return self.content
@@ -71,6 +77,27 @@ def sha256(source: Source) -> str:
         while chunk := stream.read(_CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def is_yaml(name: str) -> bool:
+    """Say whether a file is YAML, by its name."""
+    return name.endswith(_YAML)
+
+
+def parse(source: Source) -> Any:
+    """Return what a YAML file holds.
+
+    :raises CsarError: it is no YAML
+    """
+    try:
+        return yaml.safe_load(source.read_bytes())
+    except yaml.YAMLError as error:
+        raise CsarError(f"{source}: no YAML: {error}") from error
+
+
+def render(name: str, value: Any) -> InMemory:
+    """Return a YAML file that holds ``value``."""
+    return InMemory(name, yaml.safe_dump(value, sort_keys=False, allow_unicode=True).encode())
 
 
 def _is_litter(path: Path) -> bool:

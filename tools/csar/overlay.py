@@ -3,37 +3,40 @@
 An overlay is a folder with the package's own tree. A YAML file that the package
 has is merged into it, any other file is added. A folder that holds a file
 ``variant.yaml`` is an overlay of the package which that names as ``base``, of
-which it leaves away what it lists in ``without`` (files or folders).
+which it leaves away what it lists in ``without`` (files or folders). Flavours
+that are like another are completed when a package has all its own files, and
+before overlays are laid over it.
 """
 
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from tools.csar import contents
+from tools.csar import contents, flavours
 from tools.csar.contents import Contents, InMemory, Source
 from tools.csar.errors import CsarError
-
-_YAML = (".yaml", ".yml")
-
 
 VARIANT = "variant.yaml"
 
 
 def of_package(folder: Path) -> Contents:
-    """Return the files of a package, or of the variant of one.
+    """Return the files of a package, or of the variant of one, complete in every flavour.
 
-    :raises CsarError: the variant does not fit its base
+    :raises CsarError: the variant does not fit its base, or a flavour the one that it is like
     """
+    sources = _sources(folder)
+    declaration = sources.pop(flavours.DECLARATION, None)
+    return _laid(flavours.copies(sources, declaration), sources) if declaration else sources
+
+
+def _sources(folder: Path) -> Contents:
     own = contents.of_folder(folder)
     variant = own.pop(VARIANT, None)
     if variant is None:
         return own
-    wanted = _loaded(folder / VARIANT, variant)
+    wanted = contents.parse(variant)
     if not isinstance(wanted, dict) or not isinstance(wanted.get("base"), str):
         raise CsarError(f"{folder / VARIANT}: must name a package's folder as base")
-    base = of_package(folder / wanted["base"])
+    base = _sources(folder / wanted["base"])
     unwanted = tuple(wanted.get("without", ()))
     for path in unwanted:
         if not any(_lies_in(name, path) for name in base):
@@ -62,17 +65,9 @@ def _laid(base: Contents, additions: Contents) -> Contents:
 
 
 def _merged(name: str, base: Source, addition: Source) -> InMemory:
-    if not name.endswith(_YAML):
+    if not contents.is_yaml(name):
         raise CsarError(f"{addition}: the package has {name} already, and only YAML can be merged")
-    both = merge(_loaded(base, base), _loaded(addition, addition))
-    return InMemory(name, yaml.safe_dump(both, sort_keys=False, allow_unicode=True).encode())
-
-
-def _loaded(name: object, source: Source) -> Any:
-    try:
-        return yaml.safe_load(source.read_bytes())
-    except yaml.YAMLError as error:
-        raise CsarError(f"{name}: no YAML: {error}") from error
+    return contents.render(name, merge(contents.parse(base), contents.parse(addition)))
 
 
 def merge(base: Any, addition: Any) -> Any:
