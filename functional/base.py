@@ -7,12 +7,12 @@ from typing import Any
 
 import testtools
 
-from functional import stacks
-from functional.api import V1, Api
-from functional.config import CONFIG, cloud, tacker
-from functional.lcm import Package, Vnf
-from functional.nodes import Remote
-from functional.report import say
+from tools.client import stacks
+from tools.client.api import V1, Api
+from tools.client.config import CONFIG, cloud, tacker
+from tools.client.lcm import Package, Vnf
+from tools.client.log import say
+from tools.client.machines import Remote
 
 
 class Scenario(testtools.TestCase):

@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from functional import kubernetes, shared, shown, stacks, wait
-from functional.api import ClusterVim
+from functional import guide_outputs, kubernetes, shared
 from functional.base import Scenario
-from functional.lcm import Package, Vnf
-from functional.nodes import Remote
-from functional.packages import kubernetes_csar
 from functional.registries import pull_without_login
-from functional.report import say, step
-from functional.requests import fitted
+from functional.requests import REQUESTS
+from tools.client import kubernetes_source, stacks, wait
+from tools.client.api import ClusterVim
+from tools.client.lcm import Package, Vnf
+from tools.client.log import say, step
+from tools.client.machines import Remote
+from tools.client.packages import kubernetes_csar
+from tools.client.requests import load_request
 
 MASTER, WORKER = "masterNode", "workerNode"
 
@@ -30,11 +32,10 @@ class ClusterScenario(Scenario):
     heals_the_whole = False
 
     def request(self, flavour: str, registry: str, **params: Any) -> dict[str, Any]:
-        source = kubernetes.source_params(f"http://{registry}")
+        source = kubernetes_source.source_params(f"http://{registry}")
         name = f"vim-{self.name[-40:]}"
-        return fitted(
-            f"kubernetes/{flavour}.json", self.tacker, **{**source, "vim_name": name, **params}
-        )
+        path = REQUESTS / f"kubernetes/{flavour}.json"
+        return load_request(path, self.tacker, **{**source, "vim_name": name, **params})
 
     def registries(self, registry: str, **changes: Any) -> dict[str, Any]:
         """Parameters that name the private registry, and one outside of Tacker with login."""
@@ -86,7 +87,7 @@ class ClusterScenario(Scenario):
     def guide_shows(self, name: str, vnf: Vnf, words: str) -> None:
         """What kubectl answers to these words, on a master."""
         master = self.machines(vnf)[MASTER][0]
-        shown.check(name, f"kubectl {words}", master.run(f"{kubernetes.KUBECTL} {words}"))
+        guide_outputs.check(name, f"kubectl {words}", master.run(f"{kubernetes.KUBECTL} {words}"))
 
     def answers(self, url: str, wanted: int) -> set[str]:
         """Names of the nodes whose pods have answered, once there are so many."""

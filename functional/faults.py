@@ -2,7 +2,7 @@
 
 import re
 
-from functional.nodes import Remote
+from tools.client.machines import Remote
 
 _FOLDER = "/var/tmp/faults"
 

@@ -1,8 +1,7 @@
-"""What the scenarios know of Kubernetes: where it comes from, and clusters seen from outside."""
+"""Clusters as their users see them: through the API, and with kubectl and etcdctl on a master."""
 
 import base64
 import json
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,55 +9,9 @@ from typing import Any
 
 from kubernetes import client
 
-from functional.config import CONFIG
-from functional.nodes import Remote
-from functional.report import step
+from tools.client.machines import Remote
 
 KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
-_KEY = "Files/kubernetes.asc"
-
-
-def repository_key() -> dict[str, Path]:
-    """The key of the cloud's own package repository, by its name in the VNF package."""
-    if not CONFIG.kubernetes_mirror:
-        return {}
-    CONFIG.build.mkdir(parents=True, exist_ok=True)
-    path = CONFIG.build / "kubernetes.asc"
-    urllib.request.urlretrieve(f"{CONFIG.kubernetes_mirror}/apt/Release.key", path)
-    return {_KEY: path}
-
-
-def source_params(image_repository: str | None) -> dict[str, Any]:
-    """Parameters that say where Kubernetes comes from; none for its project's own places."""
-    if not CONFIG.kubernetes_mirror:
-        return {"image_repository": image_repository}
-    return {
-        "kubernetes_version": CONFIG.kubernetes_version,
-        "package_repository": {"url": f"{CONFIG.kubernetes_mirror}/apt", "key_path": _KEY},
-        "image_repository": image_repository,
-    }
-
-
-def push_images(machine: Remote, registry: str) -> None:
-    """Push the mirror's images from a machine with Docker into a registry (host and port)."""
-    with step(f"push the images of Kubernetes to {registry}"):
-        machine.speak_plain_http(registry)
-        machine.run(_PUSH.format(mirror=CONFIG.kubernetes_mirror, registry=registry))
-
-
-_PUSH = """set -e
-mkdir -p ~/images && cd ~/images
-curl --silent --fail --remote-name {mirror}/images/SHA256SUMS
-while read -r _ name; do
-    curl --silent --fail --remote-name "{mirror}/images/$name"
-done <SHA256SUMS
-sha256sum --check --quiet SHA256SUMS
-for archive in *.tar; do
-    image=$(sudo docker load --quiet --input "$archive" | sed 's/^Loaded image: //')
-    sudo docker tag "$image" "{registry}/${{image##*/}}"
-    sudo docker push --quiet "{registry}/${{image##*/}}"
-done
-"""
 
 
 class Cluster:

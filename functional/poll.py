@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from functional.report import say
+from tools.client.log import say
 
 _PERIOD = 0.1  # seconds
 _TIMEOUT = 2.0  # seconds for one answer

@@ -1,7 +1,7 @@
 """A proxy that the cloud's machines can be sent through."""
 
-from functional.nodes import Remote
-from functional.report import step
+from tools.client.log import step
+from tools.client.machines import Remote
 
 _UNIT = "scenario-proxy"
 _START = (

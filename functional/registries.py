@@ -9,12 +9,13 @@ from typing import Any
 
 from openstack.connection import Connection
 
-from functional import credentials, stacks
-from functional.config import CONFIG
-from functional.nodes import Remote
-from functional.packages import registry_image
-from functional.report import step
+from functional import credentials
 from mgmt_drivers.tests.certificates import Signed, signed
+from tools.client import stacks
+from tools.client.config import CONFIG
+from tools.client.log import step
+from tools.client.machines import Remote
+from tools.client.packages import registry_image
 
 _NAME = "registry.outside.test"
 _USER = "user01"

@@ -4,12 +4,13 @@ import atexit
 import contextlib
 import functools
 
-from functional import kubernetes, stacks
-from functional.config import cloud, tacker
-from functional.lcm import Package, Vnf
-from functional.packages import private_registry_csar
 from functional.registries import OutsideRegistry, outside_registry
-from functional.requests import fitted
+from functional.requests import REQUESTS
+from tools.client import kubernetes_source, stacks
+from tools.client.config import cloud, tacker
+from tools.client.lcm import Package, Vnf
+from tools.client.packages import private_registry_csar
+from tools.client.requests import load_request
 
 # The scenarios run one after another, in one process.
 _at_the_end = contextlib.ExitStack()
@@ -24,12 +25,12 @@ def registry() -> str:
     _at_the_end.callback(package.delete)
     vnf = Vnf.create(client, package, "scenarios-registry")
     _at_the_end.callback(vnf.remove)
-    outcome = vnf.instantiate(fitted("private_registry/instantiate.json", client))
+    outcome = vnf.instantiate(load_request(REQUESTS / "private_registry/instantiate.json", client))
     if outcome["operationState"] != "COMPLETED":
         raise AssertionError(outcome["error"]["detail"])
     (address,) = stacks.addresses(connection, vnf.id)
     with stacks.machines(connection, ["pusher"]) as (pusher,):
-        kubernetes.push_images(pusher, f"{address}:5000")
+        kubernetes_source.push_images(pusher, f"{address}:5000")
     return f"{address}:5000"
 
 

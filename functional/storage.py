@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from functional import stacks, wait
 from functional.clusters import ClusterScenario
-from functional.config import CONFIG
 from functional.kubernetes import KUBECTL
-from functional.lcm import Package, Vnf
-from functional.nodes import Remote
-from functional.report import say, step
+from tools.client import stacks, wait
+from tools.client.config import CONFIG
+from tools.client.lcm import Package, Vnf
+from tools.client.log import say, step
+from tools.client.machines import Remote
 
 # Of Tacker: the volume is not replaced together with its server.
 _KEEP_VOLUME = {"tacker_extension_heal_include_block_storage": False}

@@ -1,10 +1,10 @@
 """What drivers and packages rely on in a cloud, be it OpenStack or the embedded one."""
 
-from functional import stacks
 from functional.base import Scenario
-from functional.config import CONFIG
-from functional.nodes import Remote
-from functional.report import step
+from tools.client import stacks
+from tools.client.config import CONFIG
+from tools.client.log import step
+from tools.client.machines import Remote
 
 
 class CloudScenario(Scenario):

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from functional import shared, stacks
+from functional import shared
 from functional.clusters import MASTER, ClusterScenario
-from functional.lcm import Package, Vnf
 from functional.packages import floating_ips
-from functional.report import say
+from tools.client import stacks
+from tools.client.lcm import Package, Vnf
+from tools.client.log import say
 
 
 class LifeOfASimpleCluster(ClusterScenario):

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from functional import kubernetes, shared, stacks, wait
+from functional import kubernetes, shared
 from functional.clusters import WORKER, ClusterScenario
-from functional.lcm import Vnf
-from functional.report import say, step
+from tools.client import stacks, wait
+from tools.client.lcm import Vnf
+from tools.client.log import say, step
 
 _HOST = "CIS-node"
 _ZONES = ("kubernetes.io/zone", "topology.kubernetes.io/zone")

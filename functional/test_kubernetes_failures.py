@@ -5,12 +5,13 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-from functional import shared, stacks, wait
+from functional import shared
 from functional.clusters import MASTER, WORKER, ClusterScenario
-from functional.config import CONFIG
-from functional.lcm import Vnf
-from functional.nodes import Remote
-from functional.report import step
+from tools.client import stacks, wait
+from tools.client.config import CONFIG
+from tools.client.lcm import Vnf
+from tools.client.log import step
+from tools.client.machines import Remote
 
 _STATE = "/var/lib/tacker-mgmt-drivers"
 

@@ -6,11 +6,12 @@ import sys
 import textwrap
 import uuid
 
-from functional import kubernetes, poll, shown, wait
+from functional import guide_outputs, kubernetes, poll
 from functional.clusters import MASTER, WORKER, BalancedClusterScenario
-from functional.lcm import Vnf
 from functional.packages import CNF_MANIFEST, cnf_csar
-from functional.report import say, step
+from tools.client import wait
+from tools.client.lcm import Vnf
+from tools.client.log import say, step
 
 _ASPECT = "worker_instance"
 _REFUSAL = r"the master cannot be healed .* vnfcInstanceId\)"
@@ -91,7 +92,7 @@ class NodesScenario(BalancedClusterScenario):
         self.assert_failed(failed, "etcd has 3 voters", "2 must be healthy and 1 are")
         told = re.search(_REFUSAL, failed["error"]["detail"])
         assert told
-        shown.check("refused", "", textwrap.fill(told[0], 88, break_on_hyphens=False))
+        guide_outputs.check("refused", "", textwrap.fill(told[0], 88, break_on_hyphens=False))
         self.assertEqual(
             before,
             last.run("sudo sha256sum /etc/haproxy/haproxy.cfg /etc/keepalived/keepalived.conf"),
@@ -130,7 +131,7 @@ class LifeOfABalancedCluster(NodesScenario):
             words += ["-c", column]
         command = [sys.executable, "-m", "openstackclient.shell", *words]
         seen = subprocess.run(command, check=True, capture_output=True, text=True)
-        shown.check("vim", f"openstack {' '.join(words)}", seen.stdout)
+        guide_outputs.check("vim", f"openstack {' '.join(words)}", seen.stdout)
 
     def cnf_lives_on_it(self, vnf: Vnf) -> Vnf:
         """Tacker deploys pods through the VIM that it was given, and takes them away."""

@@ -1,12 +1,12 @@
 """A storage server and what becomes of its volume, in a cluster whose nodes are containers."""
 
+from pathlib import Path
 from typing import Any
 
 from functional import shared
 from functional.clusters import MASTER
-from functional.config import HERE
-from functional.report import say
 from functional.storage import StorageScenario
+from tools.client.log import say
 
 # One on each volume.
 _EXPORTS = ("/volume/nfs/pv1", "/second/pv5")
@@ -37,7 +37,7 @@ class StorageServer(StorageScenario):
 
     def test_storage_server(self) -> None:
         self.images = shared.registry()
-        second = HERE / "overlays" / f"second_volume{self.api.variant}"
+        second = Path(__file__).parent / "overlays" / f"second_volume{self.api.variant}"
         package = self.package_of(overlays=[f"storage{self.api.variant}", str(second)])
         self.faults_are_refused_together(package)
 

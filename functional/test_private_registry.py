@@ -13,16 +13,18 @@ from typing import Any
 
 import docker
 
-from functional import credentials, stacks, wait
+from functional import credentials
 from functional.base import Scenario
-from functional.lcm import Package, Vnf
-from functional.nodes import Remote
-from functional.packages import private_registry_csar, registry_image
 from functional.proxies import start_proxy, what_went_through
-from functional.report import step
-from functional.requests import fitted
+from functional.requests import REQUESTS
+from tools.client import stacks, wait
+from tools.client.lcm import Package, Vnf
+from tools.client.log import step
+from tools.client.machines import Remote
+from tools.client.packages import private_registry_csar, registry_image
+from tools.client.requests import load_request
 
-_REQUEST = "private_registry/instantiate.json"
+_REQUEST = REQUESTS / "private_registry/instantiate.json"
 _PORT = 5000
 
 
@@ -48,7 +50,7 @@ class RegistryLife(RegistryScenario):
     def test_life_of_a_registry(self) -> None:
         pusher, puller = self.enter(stacks.machines(self.cloud, ["pusher", "puller"]))
         vnf = self.vnf(self.package_of())
-        request = fitted(_REQUEST, self.tacker, **self.image_source(puller))
+        request = load_request(_REQUEST, self.tacker, **self.image_source(puller))
         self.assert_completed(vnf.instantiate(request))
         self.push_and_pull(pusher, puller, self.address(vnf))
 
@@ -79,7 +81,7 @@ class RegistryLife(RegistryScenario):
         name = f"{registry}:{_PORT}/scenario"
         with step(f"push an image to {registry} and pull it on another machine"):
             for machine in (pusher, puller):
-                machine.speak_plain_http(f"{registry}:{_PORT}")
+                machine.allow_plain_http(f"{registry}:{_PORT}")
             with pusher.docker() as engine:
                 engine.api.import_image_from_data(_tiny_image(), repository=name, tag="1")
                 pushed = engine.images.get(f"{name}:1").id
@@ -113,7 +115,7 @@ class RegistryOptions(RegistryScenario):
         (client,) = self.enter(stacks.machines(self.cloud, ["client"]))
         proxy = start_proxy(client)
         vnf = self.vnf(self.package_of(files))
-        request = fitted(
+        request = load_request(
             _REQUEST,
             self.tacker,
             port_no=_TLS_PORT,
@@ -145,7 +147,7 @@ class RegistryOptions(RegistryScenario):
         The machine is mended between the retries as its operator would mend it.
         """
         vnf = self.vnf(self.package_of())
-        request = fitted(_REQUEST, self.tacker, ssh_password=_PLANTED, image_path=None)
+        request = load_request(_REQUEST, self.tacker, ssh_password=_PLANTED, image_path=None)
         failed = vnf.instantiate(request)
         self.assert_failed(failed, "PrivateRegistryVDU", "refuses the login of user ubuntu")
         machine = Remote(self.address(vnf))
@@ -174,7 +176,7 @@ class RegistryOptions(RegistryScenario):
     def test_bad_parameters_are_refused_before_anything_exists(self) -> None:
         vnf = self.vnf(self.package_of())
         before = {stack.id for stack in self.cloud.orchestration.stacks()}
-        request = fitted(
+        request = load_request(
             _REQUEST,
             self.tacker,
             ssh_cp_name="CP9",
@@ -194,7 +196,7 @@ class RegistryOptions(RegistryScenario):
         self.assertEqual(before, {stack.id for stack in self.cloud.orchestration.stacks()})
 
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
-        request = fitted(_REQUEST, self.tacker, port_no=5001)
+        request = load_request(_REQUEST, self.tacker, port_no=5001)
         self.assert_completed(vnf.instantiate(request))
         self.assertEqual(200, _get(f"http://{self.address(vnf)}:5001/v2/").status)
 

@@ -5,8 +5,9 @@ import re
 import sys
 from collections.abc import Sequence
 
-from functional import kubernetes, stacks
-from functional.config import CONFIG, cloud
+from tools.client import kubernetes_source, stacks
+from tools.client.config import CONFIG, cloud
+from tools.client.errors import ClientError
 from tools.devcloud.progress import Progress, complain
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+")
@@ -18,7 +19,7 @@ def push(registry: str, progress: Progress) -> None:
         progress.step("pushing the images of Kubernetes into the registry"),
         stacks.machines(cloud(), ["pusher"]) as (pusher,),
     ):
-        kubernetes.push_images(pusher, registry)
+        kubernetes_source.push_images(pusher, registry)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     try:
         push(options.registry, Progress())
-    except AssertionError as error:  # what a command on the machine came to
+    except ClientError as error:
         complain(str(error))
         return 1
     return 0

@@ -1,8 +1,9 @@
 """A worker is to be healed while no compute host is free for its replacement."""
 
-from functional import shared, stacks
+from functional import shared
 from functional.clusters import WORKER
 from functional.test_kubernetes_affinity import ASPECT, AffinityScenario
+from tools.client import stacks
 
 
 class HealInAFullCloud(AffinityScenario):

@@ -4,9 +4,9 @@ from typing import Any
 
 from functional import faults
 from functional.clusters import MASTER, WORKER, BalancedClusterScenario
-from functional.lcm import Vnf
-from functional.nodes import Remote
-from functional.report import say
+from tools.client.lcm import Vnf
+from tools.client.log import say
+from tools.client.machines import Remote
 
 # A master's heal begins also on one that does not seem to be well.
 _START_OF_WORKER = ("connect", "fails", "test -e .*/member")

@@ -1,7 +1,7 @@
 """Nodes are scaled and healed in every way, each in an operation of its own."""
 
-from functional.api import V2
 from functional.test_kubernetes_nodes import NodesScenario
+from tools.client.api import V2
 
 
 class EveryNode(NodesScenario):

@@ -7,13 +7,14 @@ from typing import Any
 
 import paramiko
 
-from functional import shared, stacks, wait
+from functional import shared
 from functional.clusters import ClusterScenario
-from functional.config import CONFIG
-from functional.lcm import Vnf
-from functional.nodes import Remote
 from functional.proxies import start_proxy, what_went_through
-from functional.report import say, step
+from tools.client import stacks, wait
+from tools.client.config import CONFIG
+from tools.client.lcm import Vnf
+from tools.client.log import say, step
+from tools.client.machines import Remote
 
 _MANIFEST = "Files/cni.json"
 _MACHINES = 3

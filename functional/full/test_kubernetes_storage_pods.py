@@ -1,13 +1,14 @@
 """Pods that mount what a storage server exports, on nodes that are QEMU machines."""
 
-from functional import shared, wait
+from functional import shared
 from functional.clusters import MASTER, WORKER
 from functional.kubernetes import KUBECTL
-from functional.lcm import Vnf
-from functional.nodes import Remote
 from functional.packages import workers_with_volumes
-from functional.report import say, step
 from functional.storage import StorageScenario
+from tools.client import wait
+from tools.client.lcm import Vnf
+from tools.client.log import say, step
+from tools.client.machines import Remote
 
 
 class PodsWithStorage(StorageScenario):

@@ -6,18 +6,19 @@ from typing import Any
 from functional import (
     kubernetes,
     shared,
-    stacks,
     test_kubernetes_affinity,
     test_kubernetes_storage,
     test_private_registry,
 )
-from functional.api import KUBERNETES, V1, V2
 from functional.clusters import ClusterScenario
-from functional.lcm import Vnf
-from functional.nodes import Remote
-from functional.packages import CNF_MANIFEST, cnf_csar, registry_image
-from functional.report import say, step
+from functional.packages import CNF_MANIFEST, cnf_csar
 from functional.test_kubernetes_failures import stopped_registry
+from tools.client import stacks
+from tools.client.api import KUBERNETES, V1, V2
+from tools.client.lcm import Vnf
+from tools.client.log import say, step
+from tools.client.machines import Remote
+from tools.client.packages import registry_image
 
 
 class StorageThroughV2(test_kubernetes_storage.StorageServer):

@@ -1,31 +1,5 @@
 """The requests that the scenarios send; the user guide shows these very files."""
 
-import json
 from pathlib import Path
-from typing import Any
 
-from tackerclient.v1_0.client import Client
-
-from functional.config import CONFIG
-
-_HERE = Path(__file__).parent
-
-
-def fitted(name: str, client: Client, **params: Any) -> dict[str, Any]:
-    """A request file with this cloud's network and default VIM in it.
-
-    ``params`` replace parameters of the management driver; one that is None is
-    left out.
-    """
-    request: dict[str, Any] = json.loads((_HERE / name).read_text())
-    for link in request["extVirtualLinks"]:
-        link["resourceId"] = CONFIG.network
-    default = next(vim for vim in client.list_vims()["vims"] if vim["is_default"])
-    for vim in request["vimConnectionInfo"]:
-        vim["vimId"] = default["id"]
-    found = request["additionalParams"].values()
-    (driver_params,) = (value for value in found if isinstance(value, dict))
-    driver_params.update(params)
-    for key in [key for key, value in driver_params.items() if value is None]:
-        del driver_params[key]
-    return request
+REQUESTS = Path(__file__).parent

@@ -16,10 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from functional import kubernetes as source
-from functional import stacks
-from functional.config import CONFIG, HERE, cloud
-from functional.packages import registry_image
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.kube import images, kubeadm
@@ -44,11 +40,19 @@ from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint, connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import Result, Session
+<<<<<<< HEAD
 from mgmt_drivers.engine.trace import Trace
+=======
+from mgmt_drivers.engine.trace import Trace
+from tools.client import kubernetes_source as source
+from tools.client import stacks
+from tools.client.config import CHECKOUT, CONFIG, cloud
+from tools.client.packages import registry_image
+>>>>>>> b36f286 (Let tools and scenarios share a client of the cloud)
 
 _NODE_IMAGE = "node-debian-12"
 _MASTER_CP, _WORKER_CP, _VIP_CP = "masterNode_CP1", "workerNode_CP2", "vip_CP"
-_SCRIPT = HERE.parent / "vnf_packages/kubernetes/Scripts/install_k8s_cluster.sh"
+_SCRIPT = CHECKOUT / "vnf_packages/kubernetes/Scripts/install_k8s_cluster.sh"
 _LIMIT, _GROWTH_LIMIT = 1.25, 0.35
 
 

@@ -13,9 +13,6 @@ from pathlib import Path
 
 import paramiko
 
-from functional import stacks
-from functional.config import CONFIG, cloud
-from functional.packages import registry_image
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operation import CONNECT, Crew, Operation
 from mgmt_drivers.params.private_registry import ImageArchive, PrivateRegistryParams
@@ -26,6 +23,9 @@ from mgmt_drivers.ssh.connection import Endpoint, connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import Session
 from mgmt_drivers.engine.trace import CHANGED, Trace
+from tools.client import stacks
+from tools.client.config import CONFIG, cloud
+from tools.client.packages import registry_image
 
 _NODE_IMAGE = "node-debian-12"
 

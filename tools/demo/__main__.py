@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from functional import kubernetes, stacks
-from functional.config import cloud, tacker
-from functional.lcm import Package, Vnf
-from functional.packages import kubernetes_csar, private_registry_csar
-from functional.requests import fitted
 from tools import push_images
+from tools.client import kubernetes_source, stacks
+from tools.client.config import CHECKOUT, cloud, tacker
+from tools.client.lcm import Package, Vnf
+from tools.client.packages import kubernetes_csar, private_registry_csar
+from tools.client.requests import load_request
 from tools.devcloud import openrc
 from tools.devcloud.cloud import Cloud
 from tools.devcloud.diagnosis import traces
@@ -22,6 +22,8 @@ from tools.devcloud.told import told
 from tools.timeline.page import render
 from tools.timeline.runs import read
 
+# The requests that the scenarios send and the user guide shows.
+_REQUESTS = CHECKOUT / "functional/requests"
 _REGISTRY, _CLUSTER, _VIM = "demo-registry", "demo-cluster", "demo-kubernetes"
 _LOOK = """
 The registry answers at http://{registry}:5000/v2/, the cluster's API at {api}.
@@ -74,7 +76,7 @@ class Demo:
         self._instantiate(_REGISTRY, private_registry_csar, "private_registry/instantiate.json")
         registry = f"{self._addresses(_REGISTRY)[0]}:5000"
         push_images.push(registry, self._progress)
-        params = {**kubernetes.source_params(f"http://{registry}"), "vim_name": _VIM}
+        params = {**kubernetes_source.source_params(f"http://{registry}"), "vim_name": _VIM}
         self._instantiate(_CLUSTER, kubernetes_csar, "kubernetes/complex.json", **params)
 
     def _found(self, name: str) -> bool:
@@ -99,7 +101,9 @@ class Demo:
         vnf = Vnf.create(self._tacker, package, name)
         self._vnfs[name] = vnf
         with self._progress.step(f"instantiating {name}"):
-            outcome = vnf.instantiate(fitted(request, self._tacker, **params))
+            outcome = vnf.instantiate(
+                load_request(_REQUESTS / request, self._tacker, **params)
+            )
         if outcome["operationState"] != "COMPLETED":
             raise CloudError(f"the instantiation failed: {outcome['error']['detail']}")
 

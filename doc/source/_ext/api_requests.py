@@ -7,7 +7,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 from sphinx.application import Sphinx
 
-from functional.api import V1, V2
+from tools.client.api import V1, V2
 
 _REQUESTS = Path(__file__).parents[3] / "functional" / "requests"
 _APIS = {"v1": V1(), "v2": V2()}

@@ -3,10 +3,10 @@
 import difflib
 import re
 
-from functional.config import CONFIG, HERE
-from functional.report import say
+from tools.client.config import CHECKOUT, CONFIG
+from tools.client.log import say
 
-_OUTPUTS = HERE.parent / "doc" / "source" / "outputs"
+_OUTPUTS = CHECKOUT / "doc" / "source" / "outputs"
 _RECORDED_WITH = "1.20.2"
 # What is another in each run.
 _FORMS = {

@@ -1,17 +1,17 @@
-"""What a scenario says while it runs, and what it keeps of its times."""
+"""The log of what is done to the cloud, and of how long each step takes."""
 
 import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from functional.config import CONFIG
+from tools.client.config import CONFIG
 
 _STARTED = time.monotonic()
 
 
 def say(text: str) -> None:
-    """A line on the terminal, even where the test runner captures stdout."""
+    """Add a line to scenario.log, which tools.scenarios shows while stestr captures stdout."""
     line = f"[{time.monotonic() - _STARTED:7.1f} s] {text}"
     CONFIG.logs.mkdir(parents=True, exist_ok=True)
     with (CONFIG.logs / "scenario.log").open("a") as file:
@@ -20,7 +20,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def step(text: str) -> Iterator[None]:
-    """Say what is done, then how long it took; kept in steps.jsonl too."""
+    """Log the start and the end of a step; its time is kept in steps.jsonl too."""
     say(f"{text} ...")
     start = time.monotonic()
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
 
-from functional import shown
+from functional import guide_outputs
 
 _SHOWN = """$ kubectl get nodes
 NAME                  STATUS   AGE
@@ -22,7 +22,7 @@ class ShownTest(unittest.TestCase):
         Path(folder.name, "nodes.txt").write_text(_SHOWN)
         mirror = {"FUNCTIONAL_KUBERNETES_MIRROR": "http://mirror"}
         for patch in (
-            mock.patch.object(shown, "_OUTPUTS", Path(folder.name)),
+            mock.patch.object(guide_outputs, "_OUTPUTS", Path(folder.name)),
             mock.patch.dict(os.environ, mirror),
         ):
             patch.start()
@@ -30,9 +30,9 @@ class ShownTest(unittest.TestCase):
 
     def test_names_ages_and_order_may_differ(self) -> None:
         lines = ["worker-ba9876543210 Ready 1h", "NAME STATUS AGE", "master-ba9876543210 Ready 2d"]
-        shown.check("nodes", "kubectl get nodes", "\n".join(lines))
+        guide_outputs.check("nodes", "kubectl get nodes", "\n".join(lines))
 
     def test_anything_else_is_drift(self) -> None:
         seen = "NAME STATUS AGE\nmaster-ba9876543210 NotReady 1h\nworker-ba9876543210 Ready 1h"
         with self.assertRaisesRegex(AssertionError, r"(?s)nodes.txt.*-Ready.*\+|\+NotReady"):
-            shown.check("nodes", "kubectl get nodes", seen)
+            guide_outputs.check("nodes", "kubectl get nodes", seen)

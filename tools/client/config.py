@@ -1,4 +1,4 @@
-"""What the scenarios must be told of the cloud they run against."""
+"""Names of what the cloud must have, and connections to its APIs."""
 
 import os
 from collections.abc import Callable
@@ -9,12 +9,12 @@ import openstack
 from openstack.connection import Connection
 from tackerclient.v1_0.client import Client as TackerClient
 
-HERE = Path(__file__).parent
+CHECKOUT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
 
 
 class _Variable(Generic[T]):
-    """An environment variable, read when it is asked for: a tool may set it for itself."""
+    """An environment variable, read each time: a tool may set it for itself."""
 
     def __init__(self, name: str, default: T, kind: Callable[[str], T]) -> None:
         self._name, self._default, self._kind = name, default, kind
@@ -25,7 +25,7 @@ class _Variable(Generic[T]):
 
 
 class CloudConfig:
-    """Names of what the cloud must have; set by FUNCTIONAL_* variables."""
+    """What FUNCTIONAL_* variables say of the cloud and of this machine."""
 
     network = _Variable("FUNCTIONAL_NETWORK", "net0", str)
     # Its addresses, in CIDR notation.
@@ -45,10 +45,10 @@ class CloudConfig:
     kill_conductor = _Variable("FUNCTIONAL_KILL_CONDUCTOR", "", str)
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)
     password = _Variable("FUNCTIONAL_PASSWORD", "ubuntu", str)
-    logs = _Variable("FUNCTIONAL_LOGS", HERE / "logs", Path)
-    # Whether what the guide shows of the scenarios is written anew.
+    logs = _Variable("FUNCTIONAL_LOGS", CHECKOUT / "build" / "logs", Path)
+    # Whether the scenarios record the outputs that the guide shows.
     record = _Variable("FUNCTIONAL_RECORD", False, lambda value: value == "1")
-    build = _Variable("FUNCTIONAL_BUILD", HERE.parent / "build", Path)
+    build = _Variable("FUNCTIONAL_BUILD", CHECKOUT / "build", Path)
 
 
 CONFIG = CloudConfig()

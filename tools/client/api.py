@@ -7,6 +7,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tools.client.errors import ClientError
+
 if TYPE_CHECKING:
     from tackerclient.v1_0.client import Client
 
@@ -67,7 +69,7 @@ class V1:
                 continue
             vim = client.show_vim(connection["vimId"])["vim"]
             if (vim["status"], vim["auth_url"]) != ("ACTIVE", connection["accessInfo"]["authUrl"]):
-                raise AssertionError(f"{vim} is not what the instance says: {connection}")
+                raise ClientError(f"{vim} is not what the instance says: {connection}")
             found.append(ClusterVim(vim["id"], vim["name"], vim["auth_url"]))
         return found
 

@@ -1,4 +1,4 @@
-"""Machines of the scenario seen from outside: commands, and their Docker engines."""
+"""Machines reached through SSH: commands, files, and their Docker engines."""
 
 import contextlib
 import json
@@ -14,13 +14,14 @@ from typing import Any
 import docker
 import paramiko
 
-from functional import wait
-from functional.config import CONFIG
+from tools.client import wait
+from tools.client.config import CONFIG
+from tools.client.errors import ClientError
 
 # Seconds; a neighbour entry of a machine that had the address before takes ten to be given up.
 _CONNECT_LIMIT = 30
 
-# Machines that boot break connections; what a scenario waits for, it says itself.
+# Machines that boot break connections: the log of the steps is enough.
 logging.getLogger("paramiko.transport").setLevel(logging.CRITICAL)
 
 
@@ -41,7 +42,8 @@ class Remote:
 
     def _log_in(self, attempts: int = 2) -> paramiko.SSHClient:
         client = paramiko.SSHClient()
-        client.set_missing_host_key_policy(paramiko.AutoAddPolicy())
+        # The machine was just made: nobody knows its host key yet.
+        client.set_missing_host_key_policy(paramiko.AutoAddPolicy())  # noqa: S507
         try:
             client.connect(
                 self.address,
@@ -69,7 +71,7 @@ class Remote:
         output, errors = stdout.read().decode(), stderr.read().decode()
         status = stdout.channel.recv_exit_status()
         if check and status:
-            raise AssertionError(f"{self.address}: {command}: status {status}: {errors}")
+            raise ClientError(f"{self.address}: {command}: status {status}: {errors}")
         return str(output)
 
     @contextlib.contextmanager
@@ -114,10 +116,10 @@ class Remote:
         """A line of 36 characters and a line feed, or the error that came instead."""
         try:
             return self.run("cat /proc/sys/kernel/random/boot_id")
-        except (AssertionError, OSError, EOFError, paramiko.SSHException) as error:
+        except (ClientError, OSError, EOFError, paramiko.SSHException) as error:
             return f"no login: {error!r} (still booting)"
 
-    def speak_plain_http(self, registry: str) -> None:
+    def allow_plain_http(self, registry: str) -> None:
         """Let the machine's Docker engine do so to a registry (host and port)."""
         settings = json.dumps({"insecure-registries": [registry]})
         self.run(f"echo '{settings}' | sudo tee /etc/docker/daemon.json")

@@ -1,4 +1,4 @@
-"""Stacks in Heat: those of VNFs are read, those of the scenario's own machines made."""
+"""Stacks in Heat: those of VNFs are read; stacks of plain test machines are made."""
 
 import contextlib
 import uuid
@@ -7,10 +7,11 @@ from typing import Any
 
 from openstack.connection import Connection
 
-from functional import wait
-from functional.config import CONFIG
-from functional.nodes import Remote
-from functional.report import step
+from tools.client import wait
+from tools.client.config import CONFIG
+from tools.client.errors import ClientError
+from tools.client.log import step
+from tools.client.machines import Remote
 
 
 def attributes(connection: Connection, stack_id: str, resource: str) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def server_addresses(connection: Connection, vnf_id: str) -> dict[str, str]:
 def stack(connection: Connection, resources: dict[str, Any]) -> Iterator[str]:
     """Id of a stack with these resources, gone at the end."""
     template = {"heat_template_version": "2018-08-31", "resources": resources}
-    name = f"functional-{uuid.uuid4().hex[:8]}"
+    name = f"test-machines-{uuid.uuid4().hex[:8]}"
     made = connection.orchestration.create_stack(name=name, template=template, timeout_mins=10)
     try:
         with step(f"create stack {name}"):
@@ -125,7 +126,7 @@ def stack(connection: Connection, resources: dict[str, Any]) -> Iterator[str]:
 
 @contextlib.contextmanager
 def machines(connection: Connection, names: list[str]) -> Iterator[list[Remote]]:
-    """Machines of the scenario's own, with Docker, gone at the end."""
+    """Test machines with Docker, gone at the end."""
     resources: dict[str, Any] = {}
     for name in names:
         resources |= server(name, CONFIG.docker_image)
@@ -158,7 +159,7 @@ def _await(connection: Connection, stack_id: str) -> None:
         lambda: connection.orchestration.get_stack(stack_id),
         lambda seen: not seen.status.endswith("IN_PROGRESS"),
         600,
-        "the stack of the scenario's machines",
+        "the stack of the test machines",
     )
     if stack.status != "CREATE_COMPLETE":
-        raise AssertionError(f"stack {stack.name}: {stack.status}: {stack.status_reason}")
+        raise ClientError(f"stack {stack.name}: {stack.status}: {stack.status_reason}")

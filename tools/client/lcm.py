@@ -8,9 +8,9 @@ from typing import Any
 from tackerclient.common.exceptions import TackerClientException
 from tackerclient.v1_0.client import Client
 
-from functional import wait
-from functional.api import V1, Api, ClusterVim
-from functional.report import step
+from tools.client import wait
+from tools.client.api import V1, Api, ClusterVim
+from tools.client.log import step
 
 _LIMIT = 1200  # seconds for one operation
 FINAL_STATES = {"COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"}

@@ -1,0 +1,64 @@
+"""VNF packages, built from the sources."""
+
+import functools
+import subprocess
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tools.client import kubernetes_source
+from tools.client.config import CHECKOUT, CONFIG
+from tools.client.log import step
+
+SOURCES = CHECKOUT / "vnf_packages"
+
+
+def _run_tool(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", *arguments], check=True, cwd=CHECKOUT)
+
+
+@functools.cache
+def registry_image() -> Path:
+    """The registry's image as a `docker save` file, from Debian's package."""
+    path = CONFIG.build / "private_registry.tar"
+    if not path.exists():
+        with step("make the registry image"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _run_tool("tools.registry_image", "-o", str(path))
+    return path
+
+
+def private_registry_csar(files: Mapping[str, Path] | None = None, variant: str = "") -> Path:
+    """A CSAR of the private registry, with ``files`` and, for the v1 API, the image inside.
+
+    The v2 API would copy an image for each hook.
+    """
+    image = {} if variant else {"Files/images/private_registry.tar": registry_image()}
+    return build_csar(SOURCES / f"private_registry{variant}", {**image, **(files or {})})
+
+
+def kubernetes_csar(
+    files: Mapping[str, Path] | None = None, overlays: Sequence[str] = (), variant: str = ""
+) -> Path:
+    """A CSAR of the Kubernetes cluster, with ``files`` inside and ``overlays`` laid over it.
+
+    Where the cloud has a mirror of Kubernetes, the key of its package repository is inside too.
+    """
+    source = SOURCES / f"kubernetes{variant}"
+    return build_csar(source, {**kubernetes_source.repository_key(), **(files or {})}, overlays)
+
+
+def build_csar(source: Path, files: Mapping[str, Path], overlays: Sequence[str] = ()) -> Path:
+    """Build a package with ``files``, by their paths in it, under a VNFD id of its own.
+
+    Tacker takes every VNFD id only once, even when the package that had it is deleted.
+    """
+    vnfd_id = str(uuid.uuid4())
+    csar = CONFIG.build / f"{source.name}-{vnfd_id[:8]}.csar"
+    options = ["--vnfd-id", vnfd_id, "-o", str(csar)]
+    options += [word for to, path in files.items() for word in ("--file", f"{to}={path}")]
+    options += [word for overlay in overlays for word in ("--overlay", overlay)]
+    with step(f"build the CSAR {source.name}"):
+        _run_tool("tools.csar", "build", str(source), *options)
+    return csar
