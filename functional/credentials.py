@@ -7,8 +7,8 @@ import bcrypt
 from mgmt_drivers.tests.certificates import signed
 
 
-def server(folder: Path, host: str) -> tuple[Path, Path, str]:
-    """Files of a certificate for ``host`` and of its key; and the CA that signed it (PEM)."""
+def write_certificate(folder: Path, host: str) -> tuple[Path, Path, str]:
+    """Write a certificate for ``host`` and its key; returns both files and the CA's PEM text."""
     made = signed(host)
     certificate, key = folder / "registry.crt", folder / "registry.key"
     certificate.write_bytes(made.certificate)

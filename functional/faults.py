@@ -1,4 +1,4 @@
-"""Faults on machines: the next command run under sudo that looks like this comes to grief."""
+"""Faults on machines: the next command under sudo that matches a pattern fails or is cut off."""
 
 import re
 
@@ -6,8 +6,8 @@ from tools.client.machines import Remote
 
 _FOLDER = "/var/tmp/faults"
 
-# In sudo's place, for the login user: a pattern that the command line matches is
-# taken away, so that each fault strikes once.
+# It replaces sudo for the login user. A pattern that a command line matches is removed,
+# so that each fault strikes once.
 _SUDO = f"""#!/bin/bash
 for fault in {_FOLDER}/*; do
     [ -e "$fault" ] || continue
@@ -24,7 +24,7 @@ exec sudo.real "$@"
 
 
 def prepare(machine: Remote) -> None:
-    """Let faults be put on a machine."""
+    """Replace sudo on a machine, so that faults can be injected."""
     machine.run(
         f"mkdir -p {_FOLDER} && [ -e /usr/bin/sudo.real ] || "
         f"{{ cat >/var/tmp/sudo.new <<'SUDO'\n{_SUDO}SUDO\n"
@@ -33,8 +33,11 @@ def prepare(machine: Remote) -> None:
     )
 
 
-def put(machine: Remote, kind: str, pattern: str) -> None:
-    """One command whose words match the pattern (a regular expression) fails, or is cut off."""
+def inject(machine: Remote, kind: str, pattern: str) -> None:
+    """Let one command that matches the pattern (a regular expression) fail, or cut it off.
+
+    :param kind: ``fails`` or ``cut``
+    """
     name = re.sub(r"\W", "_", pattern)
     machine.run(f"cat >{_FOLDER}/{name} <<'FAULT'\n{kind} {pattern}\nFAULT")
 

@@ -15,7 +15,7 @@ KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
 
 
 class Cluster:
-    """A cluster, asked with the credentials that Tacker has as VIM."""
+    """A cluster's API, used with the service account of the VIM."""
 
     def __init__(self, url: str, token: str, ca: Path) -> None:
         configuration = client.Configuration()
@@ -23,22 +23,22 @@ class Cluster:
         configuration.ssl_ca_cert = str(ca)
         configuration.api_key = {"authorization": f"Bearer {token}"}
         api = client.ApiClient(configuration)
-        # The client's types say that anything may be missing.
+        # In the client's types every attribute may be None.
         self.core: Any = client.CoreV1Api(api)
         self.apps: Any = client.AppsV1Api(api)
 
     @classmethod
-    def of_vim(cls, url: str, master: Remote, folder: Path) -> "Cluster":
-        """Log in as the VIM's service account; Tacker itself does not show its token."""
-        shown = master.run(
+    def from_vim(cls, url: str, master: Remote, folder: Path) -> "Cluster":
+        """Read the service account's token on a master, since Tacker does not show it."""
+        secret = master.run(
             f"{KUBECTL} --namespace kube-system get secret tacker-vim --output json"
         )
-        data = json.loads(shown)["data"]
+        data = json.loads(secret)["data"]
         ca = folder / "ca.crt"
         ca.write_bytes(base64.b64decode(data["ca.crt"]))
         return cls(url, base64.b64decode(data["token"]).decode(), ca)
 
-    def nodes(self) -> dict[str, list[str]]:
+    def ready_nodes(self) -> dict[str, list[str]]:
         """Roles of the nodes that are ready, by name."""
         prefix = "node-role.kubernetes.io/"
         return {
@@ -51,11 +51,11 @@ class Cluster:
             if any(c.type == "Ready" and c.status == "True" for c in node.status.conditions)
         }
 
-    def all_nodes(self) -> set[str]:
+    def node_names(self) -> set[str]:
         """Names of all nodes, ready or not."""
         return {node.metadata.name for node in self.core.list_node().items}
 
-    def node_at(self, address: str) -> str:
+    def node_name_at(self, address: str) -> str:
         """Name of the node whose machine has the address."""
         return next(
             str(node.metadata.name)
@@ -63,38 +63,38 @@ class Cluster:
             if any(a.address == address for a in node.status.addresses)
         )
 
-    def mark(self, node: str, labels: dict[str, str], taint: dict[str, str]) -> None:
+    def label_and_taint(self, node: str, labels: dict[str, str], taint: dict[str, str]) -> None:
         body = {"metadata": {"labels": labels}, "spec": {"taints": [taint]}}
         self.core.patch_node(node, body, _preload_content=False)
 
-    def make_workload(self, image: str, master: Remote) -> None:
-        """Six pods of which two may be away, and a pod of nobody's."""
+    def create_workload(self, image: str, master: Remote) -> None:
+        """A Deployment of six pods, of which two may be evicted, and a bare pod."""
         self.apps.create_namespaced_deployment(
             "default", deployment("load", image, replicas=6, spread=False)
         )
-        # The API's version of budgets is not the same in all series: kubectl knows.
+        # The API version of PodDisruptionBudgets differs between series: kubectl knows it.
         master.run(
             f"{KUBECTL} create poddisruptionbudget load --selector=app=load --min-available=4"
         )
         pod = deployment("bare", image, replicas=1, spread=False)["spec"]["template"]["spec"]
         self.core.create_namespaced_pod("default", {"metadata": {"name": "bare"}, "spec": pod})
 
-    def run_everywhere(self, name: str, image: str) -> None:
-        """A pod on each node, masters included, for which the image is pulled."""
-        everywhere = deployment(name, image, replicas=1, spread=False)
-        spec = everywhere["spec"]["template"]["spec"]
+    def run_on_every_node(self, name: str, image: str) -> None:
+        """Run a DaemonSet on all nodes, masters included, which pulls the image."""
+        daemon_set = deployment(name, image, replicas=1, spread=False)
+        spec = daemon_set["spec"]["template"]["spec"]
         spec["tolerations"] = [{"operator": "Exists"}]
         spec["containers"][0]["imagePullPolicy"] = "Always"
-        del everywhere["spec"]["replicas"]
-        self.apps.create_namespaced_daemon_set("default", {**everywhere, "kind": "DaemonSet"})
+        del daemon_set["spec"]["replicas"]
+        self.apps.create_namespaced_daemon_set("default", {**daemon_set, "kind": "DaemonSet"})
 
-    def running_everywhere(self) -> dict[str, int]:
-        """How many pods are ready of each DaemonSet, by name."""
+    def ready_pods_by_daemon_set(self) -> dict[str, int]:
+        """How many pods of each DaemonSet are ready."""
         found = self.apps.list_namespaced_daemon_set("default").items
         return {item.metadata.name: item.status.number_ready or 0 for item in found}
 
-    def claim(self, name: str) -> None:
-        """Claim any PersistentVolume that is registered."""
+    def claim_volume(self, name: str) -> None:
+        """Claim any registered PersistentVolume."""
         spec = {
             "accessModes": ["ReadWriteMany"],
             "storageClassName": "",
@@ -104,7 +104,7 @@ class Cluster:
         self.core.create_namespaced_persistent_volume_claim("default", body)
 
     def run_with_claim(self, name: str, image: str, node: str, claim: str) -> None:
-        """A pod on a node, with what was claimed at /data, and a label that says so."""
+        """Run a pod on a node, with the claimed volume at /data and the claim's name as a label."""
         pod = deployment(name, image, replicas=1, spread=False)["spec"]["template"]
         spec = pod["spec"]
         spec["nodeName"] = node
@@ -122,8 +122,8 @@ class Cluster:
         found = self.core.list_persistent_volume().items
         return {v.metadata.name: (v.status.phase, v.metadata.uid) for v in found}
 
-    def replicas(self) -> int:
-        """How many pods of the Deployment are ready."""
+    def ready_replicas(self) -> int:
+        """How many pods of the workload are ready."""
         return self.apps.read_namespaced_deployment("load", "default").status.ready_replicas or 0
 
     def pods(self, label: str) -> list[Any]:
@@ -132,13 +132,13 @@ class Cluster:
 
     @contextmanager
     def web_server(self, name: str, image: str, replicas: int) -> Iterator[int]:
-        """Pods that answer with their node's name, behind a NodePort, which is given."""
+        """Run pods that answer with their node's name; yields the NodePort of their service."""
         self.apps.create_namespaced_deployment("default", deployment(name, image, replicas))
         try:
             service = self.core.create_namespaced_service("default", _service(name))
             yield service.spec.ports[0].node_port
         finally:
-            # What a server of another series answers, the client may not understand.
+            # The client may not understand the answer of a server of another series.
             self.apps.delete_namespaced_deployment(name, "default", _preload_content=False)
             self.core.delete_namespaced_service(name, "default", _preload_content=False)
 
@@ -151,14 +151,14 @@ _ETCDCTL = (
 
 
 def _etcdctl(master: Remote, node: str, words: str) -> Any:
-    """What etcdctl says in the etcd of a master, which is the node of that name."""
+    """The output of etcdctl, run in the etcd pod of a master, whose node has that name."""
     pod = f"etcd-{node}"
     command = f"{KUBECTL} exec --namespace kube-system {pod} -- {_ETCDCTL} {words}"
     return json.loads(master.run(command))
 
 
 def healthy_etcd_members(master: Remote, node: str) -> set[str]:
-    """Names of etcd's members, all of which must be started, voting and healthy."""
+    """Names of the members of etcd, all of which must be started, voting and healthy."""
     members = _etcdctl(master, node, "member list")["members"]
     if any(member.get("isLearner") for member in members):
         raise AssertionError(f"learners among {members}")
@@ -169,14 +169,14 @@ def healthy_etcd_members(master: Remote, node: str) -> set[str]:
 
 
 def etcd_leader(master: Remote, node: str) -> str:
-    """Name of the member that leads."""
+    """Name of the leader of etcd."""
     leader = _etcdctl(master, node, "endpoint status")[0]["Status"]["leader"]
     members = _etcdctl(master, node, "member list")["members"]
     return next(str(member["name"]) for member in members if member["ID"] == leader)
 
 
-def balanced(master: Remote) -> set[str]:
-    """Names of the backends of a master's HAProxy, which must run with what its file says."""
+def haproxy_backends(master: Remote) -> set[str]:
+    """Names of the backends in a master's haproxy.cfg; HAProxy and Keepalived must be active."""
     master.run("sudo systemctl is-active haproxy keepalived")
     lines = master.run("sudo cat /etc/haproxy/haproxy.cfg").splitlines()
     return {line.split()[1] for line in lines if line.strip().startswith("server ")}
@@ -211,7 +211,7 @@ def deployment(name: str, image: str, replicas: int, spread: bool = True) -> dic
                 "spec": {
                     "containers": [container],
                     "topologySpreadConstraints": constraints,
-                    "terminationGracePeriodSeconds": 1,  # it knows no goodbye
+                    "terminationGracePeriodSeconds": 1,  # httpd ignores SIGTERM
                 },
             },
         },

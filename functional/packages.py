@@ -1,4 +1,4 @@
-"""What scenarios put into VNF packages or lay over them, and the package of a CNF."""
+"""Files and overlays that scenarios add to the VNF packages, and the package of a CNF."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 CNF_MANIFEST = "Files/kubernetes/deployment.yaml"
 
 
-def workers_with_volumes() -> str:
+def vm_workers_overlay() -> str:
     """An overlay whose workers are machines that can mount NFS, whatever the host's kernel is."""
     folder = CONFIG.build / "workers-with-volumes"
     (folder / "Definitions").mkdir(parents=True, exist_ok=True)
@@ -25,7 +25,7 @@ def workers_with_volumes() -> str:
     return str(folder)
 
 
-def floating_ips(flavour: str) -> dict[str, Path]:
+def floating_ip_templates(flavour: str) -> dict[str, Path]:
     """The package's templates of a flavour, with a floating IP ``<VDU>_fip`` on each machine."""
     made = {}
     for role, vdu, port in (

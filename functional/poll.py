@@ -1,4 +1,4 @@
-"""Asks an API again and again while something happens to it."""
+"""Polls an API while something happens to it."""
 
 import ssl
 import threading
@@ -8,50 +8,51 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tools.client.log import say
+from tools.client.log import log
 
 _PERIOD = 0.1  # seconds
 _TIMEOUT = 2.0  # seconds for one answer
 
 
 @dataclass
-class Poll:
-    """How often it was asked and did not answer; the longest silence in seconds."""
+class Availability:
+    """How many requests were sent and which failed; the longest outage in seconds."""
 
-    asked: int = 0
+    requests: int = 0
     failures: list[str] = field(default_factory=list)
-    longest: float = 0.0
+    longest_outage: float = 0.0
 
     def __str__(self) -> str:
         return (
-            f"asked {self.asked} times, {len(self.failures)} without answer, "
-            f"longest silence {self.longest:.1f} s"
+            f"{self.requests} requests, {len(self.failures)} of them failed, "
+            f"longest outage {self.longest_outage:.1f} s"
         )
 
 
 @contextmanager
-def readiness(url: str) -> Iterator[Poll]:
-    """Poll an API's /readyz ten times a second; every question is a connection of its own."""
-    poll, stop = Poll(), threading.Event()
-    # Who answers is not the question here.
+def poll_readiness(url: str) -> Iterator[Availability]:
+    """Poll an API's /readyz ten times a second, each time on a new connection."""
+    availability, stop = Availability(), threading.Event()
+    # Any answer will do: the certificate does not matter here.
     context = ssl._create_unverified_context()  # noqa: S323
 
-    def ask() -> None:
+    def poll() -> None:
         answered = time.monotonic()
         while not stop.wait(_PERIOD):
-            poll.asked += 1
+            availability.requests += 1
             try:
                 urllib.request.urlopen(f"{url}/readyz", timeout=_TIMEOUT, context=context).read()
                 answered = time.monotonic()
             except OSError as error:
-                poll.failures.append(str(error))
-            poll.longest = max(poll.longest, time.monotonic() - answered)
+                availability.failures.append(str(error))
+            outage = time.monotonic() - answered
+            availability.longest_outage = max(availability.longest_outage, outage)
 
-    thread = threading.Thread(target=ask, daemon=True)
+    thread = threading.Thread(target=poll, daemon=True)
     thread.start()
     try:
-        yield poll
+        yield availability
     finally:
         stop.set()
         thread.join()
-        say(f"{url}/readyz: {poll}")
+        log(f"{url}/readyz: {availability}")

@@ -1,4 +1,4 @@
-"""A proxy that the cloud's machines can be sent through."""
+"""An HTTP proxy on a test machine."""
 
 from tools.client.log import step
 from tools.client.machines import Remote
@@ -13,12 +13,12 @@ _START = (
 
 
 def start_proxy(machine: Remote) -> str:
-    """Its URL."""
+    """Start a proxy on a machine; returns its URL."""
     with step(f"start a proxy on {machine.address}"):
         machine.run(_START)
     return f"http://{machine.address}:8888"
 
 
-def what_went_through(machine: Remote) -> str:
+def proxy_log(machine: Remote) -> str:
     """The proxy's log: a line for each request."""
     return machine.run(f"sudo journalctl --no-pager --unit={_UNIT}")

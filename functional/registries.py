@@ -1,4 +1,4 @@
-"""A registry outside of Tacker: HTTPS with a CA of its own, logins, a name that nobody knows."""
+"""A registry outside of Tacker: HTTPS with a CA of its own, a login, and a name not in DNS."""
 
 import secrets
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _CERTIFICATE = "Files/registries/ca.crt"
 
 @dataclass(frozen=True)
 class OutsideRegistry:
-    """Where it is, who may use it, and who has signed its certificate."""
+    """The registry's address, the password of its user, and the CA of its certificate."""
 
     address: str
     password: str
@@ -33,12 +33,12 @@ class OutsideRegistry:
 
     @property
     def image(self) -> str:
-        """An image that is nowhere else."""
+        """An image that no other registry has."""
         return f"{_NAME}/{_REPOSITORY}"
 
     @property
     def files(self) -> dict[str, Path]:
-        """What belongs into the VNF package."""
+        """The files that the VNF package needs to trust the registry."""
         return {_CERTIFICATE: self.ca}
 
     def connection_info(self, **changes: Any) -> dict[str, Any]:
@@ -55,15 +55,15 @@ class OutsideRegistry:
 
 
 @contextmanager
-def outside_registry(connection: Connection) -> Iterator[OutsideRegistry]:
-    """A registry on a machine of its own, gone at the end."""
+def run_outside_registry(connection: Connection) -> Iterator[OutsideRegistry]:
+    """A registry on a machine of its own, which is deleted at the end."""
     certificate, password = signed(_NAME), secrets.token_hex(8)
     with stacks.machines(connection, ["outside"]) as (machine,):
         with step(f"start a registry with login on {machine.address}"):
             with machine.docker() as engine, registry_image().open("rb") as file:
                 engine.images.load(file.read())
-            machine.run(_push())
-            machine.run(_serve(certificate, password))
+            machine.run(_push_command())
+            machine.run(_start_command(certificate, password))
         CONFIG.build.mkdir(parents=True, exist_ok=True)
         ca = CONFIG.build / "outside-ca.crt"
         ca.write_bytes(certificate.ca)
@@ -71,7 +71,7 @@ def outside_registry(connection: Connection) -> Iterator[OutsideRegistry]:
 
 
 def pull_without_login(machine: Remote, image: str, runtime: str) -> str:
-    """What a runtime says that is asked to pull an image by somebody who has no login."""
+    """The output of a runtime that pulls an image without a login."""
     commands = {
         "containerd": "ctr --namespace k8s.io images pull --hosts-dir /etc/containerd/certs.d",
         "docker": "docker pull",
@@ -79,8 +79,8 @@ def pull_without_login(machine: Remote, image: str, runtime: str) -> str:
     return machine.run(f"sudo {commands[runtime]} {image} 2>&1; true")
 
 
-def _push() -> str:
-    """The image arrives while nobody needs a login yet."""
+def _push_command() -> str:
+    """Commands that push the image through a registry without a login."""
     return f"""set -e
 sudo docker run --detach --name first --publish 127.0.0.1:5001:5000 \\
     --volume images:/var/lib/registry registry:2
@@ -92,7 +92,7 @@ sudo docker rm --force first
 """
 
 
-def _serve(certificate: Signed, password: str) -> str:
+def _start_command(certificate: Signed, password: str) -> str:
     files = {
         "tls.crt": certificate.certificate.decode(),
         "tls.key": certificate.key.decode(),

@@ -1,10 +1,10 @@
-"""What several scenarios use: made by the first that asks, gone when the last has ended."""
+"""Registries that several scenarios use: made when first needed, removed after the last one."""
 
 import atexit
 import contextlib
 import functools
 
-from functional.registries import OutsideRegistry, outside_registry
+from functional.registries import OutsideRegistry, run_outside_registry
 from functional.requests import REQUESTS
 from tools.client import kubernetes_source, stacks
 from tools.client.config import cloud, tacker
@@ -13,18 +13,18 @@ from tools.client.packages import private_registry_csar
 from tools.client.requests import load_request
 
 # The scenarios run one after another, in one process.
-_at_the_end = contextlib.ExitStack()
-atexit.register(_at_the_end.close)
+_cleanup = contextlib.ExitStack()
+atexit.register(_cleanup.close)
 
 
 @functools.cache
-def registry() -> str:
+def private_registry() -> str:
     """Host and port of a private registry VNF that holds the images of Kubernetes."""
     client, connection = tacker(cloud()), cloud()
     package = Package(client, private_registry_csar())
-    _at_the_end.callback(package.delete)
+    _cleanup.callback(package.delete)
     vnf = Vnf.create(client, package, "scenarios-registry")
-    _at_the_end.callback(vnf.remove)
+    _cleanup.callback(vnf.remove)
     outcome = vnf.instantiate(load_request(REQUESTS / "private_registry/instantiate.json", client))
     if outcome["operationState"] != "COMPLETED":
         raise AssertionError(outcome["error"]["detail"])
@@ -35,6 +35,6 @@ def registry() -> str:
 
 
 @functools.cache
-def outside() -> OutsideRegistry:
-    """A registry that is no VNF."""
-    return _at_the_end.enter_context(outside_registry(cloud()))
+def outside_registry() -> OutsideRegistry:
+    """A registry that Tacker does not manage."""
+    return _cleanup.enter_context(run_outside_registry(cloud()))

@@ -1,6 +1,6 @@
-"""What drivers and packages rely on in a cloud, be it OpenStack or the embedded one."""
+"""Features of a cloud that drivers and packages rely on."""
 
-from functional.base import Scenario
+from functional.scenario import Scenario
 from tools.client import stacks
 from tools.client.config import CONFIG
 from tools.client.log import step
@@ -8,7 +8,7 @@ from tools.client.machines import Remote
 
 
 class CloudScenario(Scenario):
-    """Servers are spread by their group, and have the volumes that they ask for."""
+    """Server groups spread servers over hosts; servers have their volumes as disks."""
 
     def test_server_group_spreads_servers_over_hosts(self) -> None:
         hints = {"scheduler_hints": {"group": {"get_resource": "group"}}}

@@ -3,10 +3,10 @@
 from typing import Any
 
 from functional import kubernetes, shared
-from functional.clusters import WORKER, ClusterScenario
+from functional.cluster_scenario import WORKER, ClusterScenario
 from tools.client import stacks, wait
 from tools.client.lcm import Vnf
-from tools.client.log import say, step
+from tools.client.log import log, step
 
 _HOST = "CIS-node"
 _ZONES = ("kubernetes.io/zone", "topology.kubernetes.io/zone")
@@ -14,18 +14,16 @@ ASPECT = "worker_instance"
 
 
 class AffinityScenario(ClusterScenario):
-    """What scenarios with workers on hosts of their own have in common."""
+    """The base of scenarios whose workers run on different compute hosts."""
 
-    images: str
-
-    def workers_are_apart(self, vnf: Vnf, workers: int) -> None:
-        """Policy, members, each worker's group, and the labels with their values."""
-        group = stacks.of_type(self.cloud, vnf.id, "OS::Nova::ServerGroup")[0]
+    def check_anti_affinity(self, vnf: Vnf, workers: int) -> None:
+        """Check the group's policy and members, each worker's group, host, zone and labels."""
+        group = stacks.attributes_of_type(self.cloud, vnf.id, "OS::Nova::ServerGroup")[0]
         self.assertEqual("anti-affinity", group["policy"])
         vdus = {v["computeResource"]["resourceId"]: v["vduId"] for v in vnf.vnfcs()}
         servers = {
             server["id"]: server
-            for server in stacks.of_type(self.cloud, vnf.id, "OS::Nova::Server")
+            for server in stacks.attributes_of_type(self.cloud, vnf.id, "OS::Nova::Server")
             if vdus[server["id"]] == WORKER
         }
         self.assertEqual(workers, len(servers))
@@ -34,88 +32,89 @@ class AffinityScenario(ClusterScenario):
         seen = {}
         for server_id, server in servers.items():
             self.assertEqual([group["id"]], server["server_groups"])
-            labels = self.labels(self.cluster.node_at(addresses[server_id]))
+            labels = self.node_labels(self.cluster.node_name_at(addresses[server_id]))
             self.assertEqual(server["OS-EXT-SRV-ATTR:host"], labels[_HOST])
             zones = {labels[key] for key in _ZONES}
             self.assertEqual({server["OS-EXT-AZ:availability_zone"]}, zones)
             seen[labels[_HOST]] = server_id
         self.assertEqual(workers, len(seen))
-        say(f"policy {group['policy']}, members and workers by host: {seen}")
+        log(f"policy {group['policy']}, members and workers by host: {seen}")
 
-    def labels(self, node: str) -> dict[str, str]:
+    def node_labels(self, node: str) -> dict[str, str]:
         found: dict[str, str] = self.cluster.core.read_node(node).metadata.labels
         return found
 
-    def members(self, vnf: Vnf) -> set[str]:
-        return set(stacks.of_type(self.cloud, vnf.id, "OS::Nova::ServerGroup")[0]["members"])
+    def group_members(self, vnf: Vnf) -> set[str]:
+        group = stacks.attributes_of_type(self.cloud, vnf.id, "OS::Nova::ServerGroup")[0]
+        return set(group["members"])
 
 
 class HardwareAwareAffinity(AffinityScenario):
-    """The confirmation points of the user guide, after everything that moves workers."""
+    """What the user guide tells to confirm, after each operation that replaces workers."""
 
     def test_hardware_aware_affinity(self) -> None:
-        self.images = shared.registry()
-        vnf = self.vnf(self.package_of())
-        self.assert_completed(vnf.instantiate(self.request("podaffinity", self.images)))
-        self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=2)
-        self.workers_are_apart(vnf, workers=2)
-        self.labels_outlive_kubelet(vnf)
+        self.registry = shared.private_registry()
+        vnf = self.create_vnf(self.onboard_package())
+        self.assert_completed(vnf.instantiate(self.request("podaffinity", self.registry)))
+        self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)
+        self.check_anti_affinity(vnf, workers=2)
+        self.check_labels_after_kubelet_restart(vnf)
 
         self.assert_completed(vnf.scale("SCALE_OUT", ASPECT, 2))
-        self.workers_are_apart(vnf, workers=4)
+        self.check_anti_affinity(vnf, workers=4)
         columns = ",".join((_HOST, *_ZONES))
-        self.guide_shows("placement", vnf, f"get nodes --label-columns {columns}")
-        self.pods_are_apart()
-        self.no_worker_without_a_host(vnf)
+        self.check_guide_output("placement", vnf, f"get nodes --label-columns {columns}")
+        self.check_pod_anti_affinity()
+        self.check_scale_out_without_free_host(vnf)
 
-        # Heat makes the new server before it deletes the old one: for which a host must be free.
+        # Heat creates the new server before it deletes the old one: a host must be free.
         self.assert_completed(vnf.scale("SCALE_IN", ASPECT, 2))
-        self.workers_are_apart(vnf, workers=2)
+        self.check_anti_affinity(vnf, workers=2)
         vnfc, _ = self.vnfcs(vnf, WORKER)[0]
-        before = self.members(vnf)
+        before = self.group_members(vnf)
         self.assert_completed(vnf.heal({"vnfcInstanceId": [vnfc]}))
-        self.workers_are_apart(vnf, workers=2)
-        self.assertEqual(1, len(before & self.members(vnf)))
+        self.check_anti_affinity(vnf, workers=2)
+        self.assertEqual(1, len(before & self.group_members(vnf)))
 
-        if self.heals_the_whole:
+        if self.heals_whole_vnf:
             self.assert_completed(vnf.heal({}))
-            self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=2)
-            self.workers_are_apart(vnf, workers=2)
+            self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)
+            self.check_anti_affinity(vnf, workers=2)
 
-    def labels_outlive_kubelet(self, vnf: Vnf) -> None:
+    def check_labels_after_kubelet_restart(self, vnf: Vnf) -> None:
         _, machine = self.vnfcs(vnf, WORKER)[0]
-        node = self.node_of(machine)
-        before = self.labels(node)
+        node = self.node_name(machine)
+        before = self.node_labels(node)
         with step("restart a kubelet"):
             machine.run("sudo systemctl restart kubelet")
-            asks = "curl --silent --fail localhost:10248/healthz"
-            wait.until(lambda: machine.run(asks, check=False), lambda s: s == "ok", 60, "kubelet")
-        self.assertEqual(before, self.labels(node))
+            ask = "curl --silent --fail localhost:10248/healthz"
+            wait.until(lambda: machine.run(ask, check=False), lambda s: s == "ok", 60, "kubelet")
+        self.assertEqual(before, self.node_labels(node))
 
-    def pods_are_apart(self) -> None:
-        """As many pods as there are hosts run, each on its own; one more finds no place."""
-        deployment = kubernetes.deployment("apart", f"{self.images}/busybox:1", 5, spread=False)
+    def check_pod_anti_affinity(self) -> None:
+        """Of five pods on four hosts, four run, each on another host, and one stays pending."""
+        deployment = kubernetes.deployment("apart", f"{self.registry}/busybox:1", 5, spread=False)
         term = {"labelSelector": {"matchLabels": {"app": "apart"}}, "topologyKey": _HOST}
         rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
         deployment["spec"]["template"]["spec"]["affinity"] = rule
         self.cluster.apps.create_namespaced_deployment("default", deployment)
         wait.until(self.hosts_of_pods, lambda seen: len(seen) == 4, 60, "pods on four hosts")
         pods = self.cluster.pods("app=apart")
-        waiting = [pod for pod in pods if not pod.spec.node_name]
-        say(f"pods by host: {self.hosts_of_pods()}, {len(waiting)} of {len(pods)} without a place")
-        self.assertEqual((5, 1), (len(pods), len(waiting)))
+        pending = [pod for pod in pods if not pod.spec.node_name]
+        log(f"pods by host: {self.hosts_of_pods()}, {len(pending)} of {len(pods)} pending")
+        self.assertEqual((5, 1), (len(pods), len(pending)))
         self.cluster.apps.delete_namespaced_deployment("apart", "default", _preload_content=False)
 
     def hosts_of_pods(self) -> set[str]:
         nodes = [pod.spec.node_name for pod in self.cluster.pods("app=apart")]
-        return {self.labels(node)[_HOST] for node in nodes if node}
+        return {self.node_labels(node)[_HOST] for node in nodes if node}
 
-    def no_worker_without_a_host(self, vnf: Vnf) -> None:
+    def check_scale_out_without_free_host(self, vnf: Vnf) -> None:
         failed: dict[str, Any] = vnf.scale("SCALE_OUT", ASPECT, 1)
         self.assert_failed(failed, "failed")
-        # Tacker's v1 API leaves the reason in Heat.
-        reasons = stacks.failures(self.cloud, vnf.id)
-        say(f"Heat: {reasons}")
+        # In the v1 API only Heat has the reason.
+        reasons = stacks.failure_reasons(self.cloud, vnf.id)
+        log(f"Heat: {reasons}")
         self.assertIn("No valid host was found", str(reasons))
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
-        self.workers_are_apart(vnf, workers=4)
+        self.check_anti_affinity(vnf, workers=4)

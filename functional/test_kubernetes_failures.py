@@ -1,4 +1,4 @@
-"""Clusters that fail: the cause is named, and a retry of the operation goes on from there."""
+"""Operations that fail: the error names the cause, and a retry continues."""
 
 import contextlib
 import subprocess
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from functional import shared
-from functional.clusters import MASTER, WORKER, ClusterScenario
+from functional.cluster_scenario import MASTER, WORKER, ClusterScenario
 from tools.client import stacks, wait
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
@@ -17,45 +17,45 @@ _STATE = "/var/lib/tacker-mgmt-drivers"
 
 
 class ClusterFailures(ClusterScenario):
-    """Each failure is mended as its operator would mend it."""
+    """Each cause is removed as an operator would remove it."""
 
     def test_causes_of_failure_are_named_and_mended(self) -> None:
-        registry = shared.registry()
-        vnf = self.vnf(self.package_of())
+        registry = shared.private_registry()
+        vnf = self.create_vnf(self.onboard_package())
         request = self.request("simple", registry, kubernetes_version="1.20.9")
         failed = vnf.instantiate(request)
         self.assert_failed(failed, "install Kubernetes", "has no kubeadm 1.20.9", "1.20.2-1")
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
         self.assert_nothing_left(vnf, request)
-        self.registries_that_cannot_be_used(registry)
+        self.check_unusable_registries(registry)
 
         request = self.request("simple", registry)
         if CONFIG.kill_conductor:
-            self.conductor_dies_between_init_and_join(vnf, request)
+            self.kill_conductor_between_init_and_join(vnf, request)
         with stopped_registry(Remote(registry.partition(":")[0])):
             failed = vnf.instantiate(request)
         self.assert_failed(failed, "connect the registries", f"{registry}: it cannot be reached")
 
-        # Tacker shows no VNFCs of what is not instantiated yet.
-        worker = self.reached_by(vnf, f"{WORKER}_CP2")[0]
+        # Tacker shows no VNFCs of a VNF that is not instantiated yet.
+        worker = self.machines_with_cp(vnf, f"{WORKER}_CP2")[0]
         worker.run(f"sudo rm {_STATE}/installed && sudo mv /usr/bin/apt-get /usr/bin/apt-get.away")
         failed = vnf.retry(failed)
         self.assert_failed(failed, "install Kubernetes", worker.address, "status 127")
         worker.run("sudo mv /usr/bin/apt-get.away /usr/bin/apt-get")
 
-        with worker.closed():
+        with worker.ssh_stopped():
             failed = vnf.retry(failed)
         self.assert_failed(failed, "connect", f"SSH to {worker.address}")
         self.assert_completed(vnf.retry(failed))
-        self.cluster_works(vnf, registry, masters=1, workers=2)
+        self.check_cluster(vnf, registry, masters=1, workers=2)
         if not CONFIG.kill_conductor:
-            self.skipTest("all but its death: no FUNCTIONAL_KILL_CONDUCTOR kills the conductor")
+            self.skipTest("FUNCTIONAL_KILL_CONDUCTOR is not set: the conductor was not killed")
 
-    def registries_that_cannot_be_used(self, registry: str) -> None:
-        """A wrong login, no CA, nobody there, no such name: all are told, of each machine."""
-        outside = shared.outside()
-        vnf = self.vnf(self.package_of(outside.files))
-        params = self.registries(registry, password="wr0ng")
+    def check_unusable_registries(self, registry: str) -> None:
+        """A wrong login, no CA, a closed port, an unknown name: the error has all of them."""
+        outside = shared.outside_registry()
+        vnf = self.create_vnf(self.onboard_package(outside.files))
+        params = self.registry_params(registry, password="wr0ng")
         address = outside.address
         params["private_registry_connection_info"] += [
             {"connection_type": 1, "server": address},
@@ -76,12 +76,12 @@ class ClusterFailures(ClusterScenario):
         self.assertNotIn("wr0ng", detail)
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
 
-    def conductor_dies_between_init_and_join(self, vnf: Vnf, request: dict[str, Any]) -> None:
-        """The operation stays PROCESSING: it is cancelled and rolled back, to be asked for anew."""
-        vnf.begin_instantiate(request)
+    def kill_conductor_between_init_and_join(self, vnf: Vnf, request: dict[str, Any]) -> None:
+        """The operation stays PROCESSING: it is cancelled and rolled back, and can be repeated."""
+        vnf.start_instantiate(request)
         with step("wait for the control plane, then kill the conductor"):
             (master,) = wait.until(
-                lambda: self.reached_by(vnf, f"{MASTER}_CP1"), bool, 120, "a master"
+                lambda: self.machines_with_cp(vnf, f"{MASTER}_CP1"), bool, 120, "a master"
             )
             master.await_login()
             made = f"test -e {_STATE}/member && echo made"
@@ -89,20 +89,20 @@ class ClusterFailures(ClusterScenario):
             subprocess.run(CONFIG.kill_conductor, shell=True, check=True)  # noqa: S602 - ours
         failed = vnf.cancel()
         self.assertEqual("FAILED_TEMP", failed["operationState"])
-        # Tacker does not know how far the operation came: it neither retries it, nor
-        # does its rollback delete the stack.
+        # Tacker does not know how far the operation came: it refuses a retry, and its
+        # rollback does not delete the stack.
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
-        stacks.delete_of_vnf(self.cloud, vnf.id)
+        stacks.delete_vnf_stack(self.cloud, vnf.id)
 
     def assert_nothing_left(self, vnf: Vnf, request: dict[str, Any]) -> None:
         name = request["additionalParams"]["k8s_cluster_installation_param"]["vim_name"]
         self.assertNotIn(name, {vim["name"] for vim in self.tacker.list_vims()["vims"]})
-        stacks.await_end(self.cloud, vnf.id)
+        stacks.await_deletion(self.cloud, vnf.id)
 
 
 @contextlib.contextmanager
 def stopped_registry(machine: Remote) -> Iterator[None]:
-    """The private registry VNF does not answer."""
+    """Stop the private registry VNF for a while."""
     machine.run("sudo docker stop private_registry")
     try:
         yield

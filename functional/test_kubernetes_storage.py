@@ -1,12 +1,12 @@
-"""A storage server and what becomes of its volume, in a cluster whose nodes are containers."""
+"""A storage server and its volumes, in a cluster whose nodes need not mount NFS."""
 
 from pathlib import Path
 from typing import Any
 
 from functional import shared
-from functional.clusters import MASTER
-from functional.storage import StorageScenario
-from tools.client.log import say
+from functional.cluster_scenario import MASTER
+from functional.storage_scenario import StorageScenario
+from tools.client.log import log
 
 # One on each volume.
 _EXPORTS = ("/volume/nfs/pv1", "/second/pv5")
@@ -15,14 +15,14 @@ _EXPORTS = ("/volume/nfs/pv1", "/second/pv5")
 class StorageServer(StorageScenario):
     """A server with two volumes.
 
-    Pods that mount them need nodes with NFS in their kernel: see the full scenarios.
+    Pods that mount volumes need nodes with NFS in their kernel: see functional/full.
     """
 
     volumes = (*StorageScenario.volumes, "nfs-pv4", "nfs-pv5")
 
     def storage_request(self, flavour: str, **changes: Any) -> dict[str, Any]:
         request = super().storage_request(flavour, **changes)
-        if flavour == "simple":  # the overlay's
+        if flavour == "simple":  # whose overlay has a second volume
             params = request["additionalParams"]["k8s_cluster_installation_param"]
             server, manifests = params["storage_server"], params["pv_registration_params"]
             server["cinder_volume_setup_params"].append(
@@ -36,32 +36,32 @@ class StorageServer(StorageScenario):
         return request
 
     def test_storage_server(self) -> None:
-        self.images = shared.registry()
+        self.registry = shared.private_registry()
         second = Path(__file__).parent / "overlays" / f"second_volume{self.api.variant}"
-        package = self.package_of(overlays=[f"storage{self.api.variant}", str(second)])
-        self.faults_are_refused_together(package)
+        package = self.onboard_package(overlays=[f"storage{self.api.variant}", str(second)])
+        self.check_faults_reported_together(package)
 
-        vnf = self.vnf(package)
+        vnf = self.create_vnf(package)
         self.assert_completed(vnf.instantiate(self.storage_request("simple")))
-        self.cluster = self.cluster_works(vnf, self.images, masters=1, workers=2)
-        self.all_available()
+        self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
+        self.check_volumes_available()
         names = " ".join(StorageScenario.volumes)
-        self.guide_shows("volumes", vnf, f"get persistentvolumes {names}")
+        self.check_guide_output("volumes", vnf, f"get persistentvolumes {names}")
         self.master = self.machines(vnf)[MASTER][0]
 
-        _, server = self.server(vnf)
+        _, server = self.storage_server(vnf)
         for export in _EXPORTS:
             server.run(f"sudo mount -t nfs {server.address}:{export} /mnt")
             server.run(f"echo {export} | sudo tee /mnt/file && sudo umount /mnt")
-        self.cluster.claim("data")
-        self.exports_survive_a_reboot(vnf)
-        self.heal_waits_for_its_users(vnf, pods=[], claim="data")
-        _, server = self.server(vnf)
+        self.cluster.claim_volume("data")
+        self.check_exports_after_reboot(vnf)
+        self.check_heal_of_storage_server(vnf, pods=[], claim="data")
+        _, server = self.storage_server(vnf)
         for export in _EXPORTS:
             self.assertEqual(f"{export}\n", server.run(f"cat {export}/file"))
-        say("the data of the old server are on the new one")
+        log("the new server has the data of the old one")
 
-        if self.heals_the_whole:
+        if self.heals_whole_vnf:
             self.assert_completed(vnf.heal({}))
-            self.cluster = self.cluster_works(vnf, self.images, masters=1, workers=2)
-            self.all_available()
+            self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
+            self.check_volumes_available()

@@ -1,4 +1,4 @@
-"""The private registry VNF: from its package to its end, and when things go wrong."""
+"""The private registry VNF: its life, its options and its failures."""
 
 import io
 import json
@@ -14,9 +14,9 @@ from typing import Any
 import docker
 
 from functional import credentials
-from functional.base import Scenario
-from functional.proxies import start_proxy, what_went_through
+from functional.proxies import proxy_log, start_proxy
 from functional.requests import REQUESTS
+from functional.scenario import Scenario
 from tools.client import stacks, wait
 from tools.client.lcm import Package, Vnf
 from tools.client.log import step
@@ -29,28 +29,28 @@ _PORT = 5000
 
 
 class RegistryScenario(Scenario):
-    """What scenarios with registries have in common."""
+    """The base of scenarios with registries."""
 
     def address(self, vnf: Vnf) -> str:
         (address,) = stacks.addresses(self.cloud, vnf.id)
         return address
 
-    def package_of(self, files: Mapping[str, Path] | None = None) -> Package:
-        """The package of the registry, as the API takes it."""
-        return self.package(private_registry_csar(files, self.api.variant))
+    def onboard_package(self, files: Mapping[str, Path] | None = None) -> Package:
+        """Onboard the package of the registry for this version of the API."""
+        return self.onboard_csar(private_registry_csar(files, self.api.variant))
 
 
 class RegistryLife(RegistryScenario):
     """Instantiate, push and pull, heal one VNFC, heal the whole VNF, terminate."""
 
-    def image_source(self, server: Remote) -> dict[str, Any]:
-        """Parameters that say where the registry's image comes from: here, the package."""
+    def image_params(self, server: Remote) -> dict[str, Any]:
+        """Parameters that name the source of the image; without any it is the package."""
         return {}
 
     def test_life_of_a_registry(self) -> None:
         pusher, puller = self.enter(stacks.machines(self.cloud, ["pusher", "puller"]))
-        vnf = self.vnf(self.package_of())
-        request = load_request(_REQUEST, self.tacker, **self.image_source(puller))
+        vnf = self.create_vnf(self.onboard_package())
+        request = load_request(_REQUEST, self.tacker, **self.image_params(puller))
         self.assert_completed(vnf.instantiate(request))
         self.push_and_pull(pusher, puller, self.address(vnf))
 
@@ -64,7 +64,7 @@ class RegistryLife(RegistryScenario):
         self.assert_replaced(vnfc, vnf)
         self.push_and_pull(pusher, puller, self.address(vnf))
 
-        self.registry_survives_reboot_of_docker(Remote(self.address(vnf)))
+        self.check_registry_after_docker_restart(Remote(self.address(vnf)))
         self.assert_completed(vnf.terminate())
         self.assertEqual("NOT_INSTANTIATED", vnf.show()["instantiationState"])
 
@@ -89,7 +89,7 @@ class RegistryLife(RegistryScenario):
             with puller.docker() as engine:
                 self.assertEqual(pushed, engine.images.pull(name, tag="1").id)
 
-    def registry_survives_reboot_of_docker(self, machine: Remote) -> None:
+    def check_registry_after_docker_restart(self, machine: Remote) -> None:
         """--restart always: the container comes back with the engine, with its data."""
         with step("restart the machine's Docker engine"):
             machine.run("sudo systemctl restart docker")
@@ -99,12 +99,12 @@ class RegistryLife(RegistryScenario):
 
 
 class RegistryOptions(RegistryScenario):
-    """Registries that are set up in other ways, or fail to be."""
+    """Registries with other parameters, and instantiations that fail."""
 
     def test_tls_login_and_proxy(self) -> None:
-        """A registry behind TLS and a password, on a machine whose way out is a proxy."""
+        """A registry with TLS and a password, on a machine behind a proxy."""
         folder = Path(self.enter(tempfile.TemporaryDirectory()))
-        certificate, key, ca = credentials.server(folder, _TLS_HOST)
+        certificate, key, ca = credentials.write_certificate(folder, _TLS_HOST)
         logins = folder / "htpasswd"
         logins.write_text(credentials.htpasswd(**_LOGIN))
         files = {
@@ -114,7 +114,7 @@ class RegistryOptions(RegistryScenario):
         }
         (client,) = self.enter(stacks.machines(self.cloud, ["client"]))
         proxy = start_proxy(client)
-        vnf = self.vnf(self.package_of(files))
+        vnf = self.create_vnf(self.onboard_package(files))
         request = load_request(
             _REQUEST,
             self.tacker,
@@ -126,7 +126,7 @@ class RegistryOptions(RegistryScenario):
         )
         self.assert_completed(vnf.instantiate(request))
 
-        self.assertIn("deb.debian.org", what_went_through(client))
+        self.assertIn("deb.debian.org", proxy_log(client))
         with Remote(self.address(vnf)).docker() as engine:
             self.assertEqual(proxy, engine.info()["HttpProxy"])
         client.run(_trust_certificate(self.address(vnf), ca))
@@ -142,11 +142,11 @@ class RegistryOptions(RegistryScenario):
             _raise_on_error(events)
 
     def test_causes_of_failure_are_named_and_mended(self) -> None:
-        """One instantiation that fails four times, each time for another reason.
+        """One instantiation fails four times, each time for another reason.
 
-        The machine is mended between the retries as its operator would mend it.
+        Each cause is removed as an operator would remove it, and the operation retried.
         """
-        vnf = self.vnf(self.package_of())
+        vnf = self.create_vnf(self.onboard_package())
         request = load_request(_REQUEST, self.tacker, ssh_password=_PLANTED, image_path=None)
         failed = vnf.instantiate(request)
         self.assert_failed(failed, "PrivateRegistryVDU", "refuses the login of user ubuntu")
@@ -154,7 +154,7 @@ class RegistryOptions(RegistryScenario):
 
         machine.run(f"sudo chpasswd <<'END'\nubuntu:{_PLANTED}\nEND")
         machine = Remote(machine.address, _PLANTED)
-        machine.run(_CUT_OFF)
+        machine.run(_DISCONNECT)
         failed = vnf.retry(failed)
         self.assert_failed(failed, "install Docker", "package sources", machine.address)
 
@@ -163,7 +163,7 @@ class RegistryOptions(RegistryScenario):
         failed = vnf.retry(failed)
         self.assert_failed(failed, "cannot pull registry:2", "image_path")
 
-        _bring_image(machine)
+        _load_image(machine)
         machine.run("nohup python3 -m http.server 5000 >/dev/null 2>&1 &")
         failed = vnf.retry(failed)
         self.assert_failed(failed, "port 5000 is occupied", "python3")
@@ -171,10 +171,10 @@ class RegistryOptions(RegistryScenario):
         machine.run("sudo pkill --full 'http.server 5000'")
         self.assert_completed(vnf.retry(failed))
         self.assertEqual(200, _get(f"http://{machine.address}:{_PORT}/v2/").status)
-        self.assertNotIn("Plänted", machine.run(_WHAT_THE_MACHINE_SHOWS))
+        self.assertNotIn("Plänted", machine.run(_PRINT_JOURNAL_AND_PROCESSES))
 
     def test_bad_parameters_are_refused_before_anything_exists(self) -> None:
-        vnf = self.vnf(self.package_of())
+        vnf = self.create_vnf(self.onboard_package())
         before = {stack.id for stack in self.cloud.orchestration.stacks()}
         request = load_request(
             _REQUEST,
@@ -207,7 +207,7 @@ _LOGIN_AUTH = {"username": _LOGIN["user"], "password": _LOGIN["password"]}
 
 
 def _trust_certificate(address: str, certificate: str) -> str:
-    """Command that makes a machine know the registry by name, and its certificate."""
+    """Command that makes the registry's name and CA known on a machine."""
     folder = f"/etc/docker/certs.d/{_TLS_HOST}:{_TLS_PORT}"
     return (
         f"echo {address} {_TLS_HOST} | sudo tee -a /etc/hosts; sudo mkdir -p {folder}; "
@@ -215,14 +215,14 @@ def _trust_certificate(address: str, certificate: str) -> str:
     )
 
 
-# Everything but the local network becomes unreachable; whoever is logged in stays.
-_CUT_OFF = "sudo ip route add unreachable 0.0.0.0/1; sudo ip route add unreachable 128.0.0.0/1"
+# Only the local network stays reachable; SSH sessions go on.
+_DISCONNECT = "sudo ip route add unreachable 0.0.0.0/1; sudo ip route add unreachable 128.0.0.0/1"
 _RECONNECT = "sudo ip route del unreachable 0.0.0.0/1; sudo ip route del unreachable 128.0.0.0/1"
 
 
-# A password that breaks whoever does not quote it, and that is easily found again.
+# A password that breaks commands without quotes, and that a search finds.
 _PLANTED = "Plänted 'one' $HOME \"two\" `id`"
-_WHAT_THE_MACHINE_SHOWS = (
+_PRINT_JOURNAL_AND_PROCESSES = (
     "sudo journalctl --no-pager; sudo sh -c 'cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ "
     "2>/dev/null' | tr '\\0' '\\n'"
 )
@@ -240,7 +240,7 @@ def _body(url: str) -> str:
 
 
 def _tiny_image() -> bytes:
-    """A root file system of one file that nobody else has."""
+    """A root file system of one file with unique content."""
     content = f"scenario {time.time_ns()} {os.urandom(8).hex()}\n".encode()
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
@@ -256,7 +256,7 @@ def _raise_on_error(events: Any) -> None:
             raise docker.errors.APIError(event["error"])
 
 
-def _bring_image(machine: Remote) -> None:
+def _load_image(machine: Remote) -> None:
     """Load the registry's image as an operator with a USB stick would."""
     with machine.docker() as engine, registry_image().open("rb") as file:
         (image,) = engine.images.load(file)

@@ -1,14 +1,14 @@
-"""Each phase of a heal comes to grief once; retries bring the operation to a good end."""
+"""Each phase of a heal fails once; retries complete the operation."""
 
 from typing import Any
 
 from functional import faults
-from functional.clusters import MASTER, WORKER, BalancedClusterScenario
+from functional.cluster_scenario import MASTER, WORKER, BalancedClusterScenario
 from tools.client.lcm import Vnf
-from tools.client.log import say
+from tools.client.log import log
 from tools.client.machines import Remote
 
-# A master's heal begins also on one that does not seem to be well.
+# The heal of a master starts although another master seems unhealthy: this fault would not stop it.
 _START_OF_WORKER = ("connect", "fails", "test -e .*/member")
 _START = (
     ("check that the cluster can do without", "cut", "endpoint status"),
@@ -19,7 +19,7 @@ _START = (
     ("remove the nodes", "cut", "kubectl .* delete node"),
     ("balance the API", "fails", "haproxy -c"),
 )
-# The first that strikes when the machines have been replaced, for it strikes on a master.
+# The first fault after Heat has replaced the machine; it strikes on another master.
 _REPLACED = ("join the cluster", "fails", "kubeadm token create")
 _END = (
     ("install Kubernetes", "cut", "install_k8s_cluster"),
@@ -35,7 +35,7 @@ _END = (
     ("balance the API", "cut", "reload-or-restart haproxy"),
     ("probe the virtual IP", "cut", "16443 .* --raw /readyz"),
 )
-# What a worker's heal has nothing to do with.
+# Phases that the heal of a worker does not have.
 _MASTERS_ONLY = {
     "check that the cluster can do without", "remove the members of etcd", "balance the API",
     "prove the control plane", "probe the virtual IP",
@@ -51,42 +51,42 @@ Fault = tuple[str, str, str]
 
 
 class FaultsOnNodes(BalancedClusterScenario):
-    """A fault, a retry that gets as far as the next fault, and so on to the end."""
+    """A fault, a retry that fails at the next fault, and so on until the heal is complete."""
 
-    def test_every_phase_comes_to_grief(self) -> None:
-        vnf = self.balanced_cluster()
+    def test_every_phase_fails_once(self) -> None:
+        vnf = self.instantiate_balanced_cluster()
         for vdu in (WORKER, MASTER):
             self.heal_with_faults(vnf, vdu)
-            self.all_is_well(vnf, workers=2)
+            self.check_balanced_cluster(vnf, workers=2)
 
     def heal_with_faults(self, vnf: Vnf, vdu: str) -> None:
         target, machine = self.vnfcs(vnf, vdu)[-1]
-        name = self.node_of(machine)
-        self.cluster.mark(name, {"rack": "r7"}, {"key": "lab", "effect": "NoSchedule"})
+        name = self.node_name(machine)
+        self.cluster.label_and_taint(name, {"rack": "r7"}, {"key": "lab", "effect": "NoSchedule"})
         masters = [m for vnfc, m in self.vnfcs(vnf, MASTER) if vnfc != target]
         for master in masters:
             faults.prepare(master)
         occurrence: dict[str, Any] = {}
-        table = [*_fitting(_START, vdu), _REPLACED, *_fitting(_END, vdu)]
+        table = [*_faults_of(_START, vdu), _REPLACED, *_faults_of(_END, vdu)]
         if vdu == WORKER:
             table.insert(0, _START_OF_WORKER)
         for fault in table:
-            occurrence = self.fails(vnf, target, occurrence, masters, fault)
+            occurrence = self.run_until_fault(vnf, target, occurrence, masters, fault)
             if fault is _REPLACED:
                 new = dict(self.vnfcs(vnf, vdu))[target]
                 new.run(_AS_IF_NEW)
                 faults.prepare(new)
                 masters = [*masters, new]
         self.assert_completed(vnf.retry(occurrence))
-        say(f"heal of a {vdu}: {len(table)} faults in as many phases, cured by retry: {table}")
+        log(f"heal of a {vdu}: {len(table)} faults in as many phases, cured by retry: {table}")
 
-    def fails(
+    def run_until_fault(
         self, vnf: Vnf, target: str, before: dict[str, Any], machines: list[Remote], fault: Fault
     ) -> dict[str, Any]:
-        """The operation, or its retry, comes as far as the fault."""
+        """Start or retry the heal, which fails at the fault; returns the occurrence."""
         phase, kind, pattern = fault
         for machine in machines:
-            faults.put(machine, kind, pattern)
+            faults.inject(machine, kind, pattern)
         occurrence = vnf.retry(before) if before else vnf.heal({"vnfcInstanceId": [target]})
         self.assert_failed(occurrence, f"phase '{phase}'")
         for machine in machines:
@@ -94,5 +94,5 @@ class FaultsOnNodes(BalancedClusterScenario):
         return occurrence
 
 
-def _fitting(table: tuple[Fault, ...], vdu: str) -> list[Fault]:
+def _faults_of(table: tuple[Fault, ...], vdu: str) -> list[Fault]:
     return [f for f in table if vdu == MASTER or f[0] not in _MASTERS_ONLY]

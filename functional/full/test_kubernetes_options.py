@@ -1,4 +1,4 @@
-"""A cluster with what most leave out: login by key, a proxy, a pod network of the package's own."""
+"""A cluster with rare options: login by key, a proxy, and a CNI manifest of the package."""
 
 import io
 import json
@@ -8,12 +8,12 @@ from typing import Any
 import paramiko
 
 from functional import shared
-from functional.clusters import ClusterScenario
-from functional.proxies import start_proxy, what_went_through
+from functional.cluster_scenario import ClusterScenario
+from functional.proxies import proxy_log, start_proxy
 from tools.client import stacks, wait
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
-from tools.client.log import say, step
+from tools.client.log import log, step
 from tools.client.machines import Remote
 
 _MANIFEST = "Files/cni.json"
@@ -21,10 +21,10 @@ _MACHINES = 3
 
 
 class Options(ClusterScenario):
-    """They work together."""
+    """The options work together."""
 
     def test_key_proxy_and_cni_manifest(self) -> None:
-        registry = shared.registry()
+        registry = shared.private_registry()
         (client,) = self.enter(stacks.machines(self.cloud, ["proxy"]))
         proxy = start_proxy(client)
         manifest = CONFIG.build / "cni.json"
@@ -34,45 +34,46 @@ class Options(ClusterScenario):
             "simple",
             registry,
             cni_manifest_path=_MANIFEST,
-            # None of the machines it reaches is one of the cluster's.
+            # A range without any of the cluster's machines.
             proxy={"http_proxy": proxy, "k8s_node_cidr": "198.51.100.0/24"},
         )
-        by_key(request, key)
+        use_private_key(request, key)
 
-        vnf = self.vnf(self.package_of({_MANIFEST: manifest}))
+        vnf = self.create_vnf(self.onboard_package({_MANIFEST: manifest}))
         with ThreadPoolExecutor() as pool:
             operation = pool.submit(vnf.instantiate, request)
-            self.authorize(vnf, key)
+            self.authorize_key(vnf, key)
         self.assert_completed(operation.result())
-        self.cluster_works(vnf, registry, masters=1, workers=2)
-        seen = what_went_through(client)
-        say(
+        self.check_cluster(vnf, registry, masters=1, workers=2)
+        seen = proxy_log(client)
+        log(
             f"the proxy saw {seen.count('Packages')} indices of packages, "
             f"{seen.count('/manifests/')} manifests of images"
         )
         self.assertIn("/apt/", seen)
         self.assertIn(f"{registry}/v2/kube-apiserver", seen)
 
-    def authorize(self, vnf: Vnf, key: paramiko.RSAKey) -> None:
-        """Put the key on the machines, on which an image of a cloud has it."""
+    def authorize_key(self, vnf: Vnf, key: paramiko.RSAKey) -> None:
+        """Put the key on the machines, as the image of another cloud would have it."""
         found = wait.until(
-            lambda: self.machines_so_far(vnf),
+            lambda: self.created_machines(vnf),
             lambda seen: len(seen) == _MACHINES,
             120,
             "the machines",
         )
         line = f"{key.get_name()} {key.get_base64()}"
-        with step("give the machines the key"):
+        with step("put the key on the machines"):
             for machine in found:
                 machine.await_login()
                 machine.run(f"mkdir -p ~/.ssh && echo '{line}' >>~/.ssh/authorized_keys")
 
-    def machines_so_far(self, vnf: Vnf) -> list[Remote]:
-        return self.reached_by(vnf, "masterNode_CP1") + self.reached_by(vnf, "workerNode_CP2")
+    def created_machines(self, vnf: Vnf) -> list[Remote]:
+        cps = ("masterNode_CP1", "workerNode_CP2")
+        return [machine for cp in cps for machine in self.machines_with_cp(vnf, cp)]
 
 
-def by_key(request: dict[str, Any], key: paramiko.RSAKey) -> None:
-    """The request, with the private key in the place of passwords."""
+def use_private_key(request: dict[str, Any], key: paramiko.RSAKey) -> None:
+    """Replace the passwords in a request by a private key."""
     text = io.StringIO()
     key.write_private_key(text)
     installation = request["additionalParams"]["k8s_cluster_installation_param"]
@@ -81,7 +82,7 @@ def by_key(request: dict[str, Any], key: paramiko.RSAKey) -> None:
         installation[group]["private_key"] = text.getvalue()
 
 
-# Each node's share of the pods' network is numbered as the node is in its own.
+# The third octet of a node's pod CIDR is the last octet of the node's address.
 _SCRIPT = """
 prefix=${NODE_IP%.*} own=${NODE_IP##*.}
 cat >/net.d/10-scenario.conflist <<END

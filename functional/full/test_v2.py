@@ -1,4 +1,4 @@
-"""The same stories through Tacker's v2 API (ETSI SOL003 3.3.1)."""
+"""The same scenarios through Tacker's v2 API (ETSI SOL003 3.3.1)."""
 
 import hashlib
 from typing import Any
@@ -10,33 +10,33 @@ from functional import (
     test_kubernetes_storage,
     test_private_registry,
 )
-from functional.clusters import ClusterScenario
+from functional.cluster_scenario import ClusterScenario
 from functional.packages import CNF_MANIFEST, cnf_csar
 from functional.test_kubernetes_failures import stopped_registry
 from tools.client import stacks
 from tools.client.api import KUBERNETES, V1, V2
 from tools.client.lcm import Vnf
-from tools.client.log import say, step
+from tools.client.log import log, step
 from tools.client.machines import Remote
 from tools.client.packages import registry_image
 
 
 class StorageThroughV2(test_kubernetes_storage.StorageServer):
     api = V2()
-    heals_the_whole = True
+    heals_whole_vnf = True
 
 
 class AffinityThroughV2(test_kubernetes_affinity.HardwareAwareAffinity):
     api = V2()
-    heals_the_whole = True
+    heals_whole_vnf = True
 
 
 class RegistryThroughV2(test_private_registry.RegistryLife):
-    """The image comes from a web server: it is to stay out of the package."""
+    """The image comes from a web server: packages for v2 do not contain it."""
 
     api = V2()
 
-    def image_source(self, server: Remote) -> dict[str, Any]:
+    def image_params(self, server: Remote) -> dict[str, Any]:
         image = registry_image()
         with step(f"serve the registry's image on {server.address}"):
             server.put(image, "image.tar")
@@ -52,44 +52,44 @@ class RegistryThroughV2(test_private_registry.RegistryLife):
 
 
 class RollbacksThroughV2(ClusterScenario):
-    """What fails is rolled back; what is left has a CNF on it."""
+    """Failed operations are rolled back; a CNF runs on the cluster that remains."""
 
     api = V2()
 
     def test_rollbacks_and_a_cnf(self) -> None:
-        self.images = shared.registry()
-        package = self.package_of()
-        self.instantiation_is_rolled_back(self.vnf(package))
+        self.registry = shared.private_registry()
+        package = self.onboard_package()
+        self.check_instantiate_rollback(self.create_vnf(package))
 
-        vnf = self.vnf(package)
-        self.assert_completed(vnf.instantiate(self.request("simple", self.images)))
-        cluster = self.cluster_works(vnf, self.images, masters=1, workers=2)
-        self.scale_out_is_rolled_back(vnf, cluster)
-        self.cnf_lives_on_it(vnf, cluster)
+        vnf = self.create_vnf(package)
+        self.assert_completed(vnf.instantiate(self.request("simple", self.registry)))
+        cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
+        self.check_scale_out_rollback(vnf, cluster)
+        self.check_cnf(vnf, cluster)
         self.assert_completed(vnf.terminate())
-        stacks.await_end(self.cloud, vnf.id)
+        stacks.await_deletion(self.cloud, vnf.id)
 
-    def instantiation_is_rolled_back(self, vnf: Vnf) -> None:
-        request = self.request("simple", self.images, kubernetes_version="1.20.9")
+    def check_instantiate_rollback(self, vnf: Vnf) -> None:
+        request = self.request("simple", self.registry, kubernetes_version="1.20.9")
         failed = vnf.instantiate(request)
         self.assert_failed(failed, "install Kubernetes", "has no kubeadm 1.20.9")
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
         self.assertEqual([], vnf.cluster_vims())
-        stacks.await_end(self.cloud, vnf.id)
+        stacks.await_deletion(self.cloud, vnf.id)
 
-    def scale_out_is_rolled_back(self, vnf: Vnf, cluster: kubernetes.Cluster) -> None:
-        before = cluster.all_nodes()
-        with stopped_registry(Remote(self.images.partition(":")[0])):
+    def check_scale_out_rollback(self, vnf: Vnf, cluster: kubernetes.Cluster) -> None:
+        before = cluster.node_names()
+        with stopped_registry(Remote(self.registry.partition(":")[0])):
             failed = vnf.scale("SCALE_OUT", "worker_instance", 1)
         self.assert_failed(failed, "connect the registries", "it cannot be reached")
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
-        self.assertEqual(before, cluster.all_nodes())
+        self.assertEqual(before, cluster.node_names())
         self.assertEqual(2, len(self.vnfcs(vnf, "workerNode")))
         self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
-        self.cluster_works(vnf, self.images, masters=1, workers=3)
+        self.check_cluster(vnf, self.registry, masters=1, workers=3)
 
-    def cnf_lives_on_it(self, vnf: Vnf, cluster: kubernetes.Cluster) -> None:
-        """Through v2 the cluster is no VIM that Tacker could be asked for by its id."""
+    def check_cnf(self, vnf: Vnf, cluster: kubernetes.Cluster) -> None:
+        """In v2 the VIM of the cluster has no id: the request has the whole connection."""
         (vim,) = (
             vim
             for vim in vnf.show()["vimConnectionInfo"].values()
@@ -102,13 +102,13 @@ class RollbacksThroughV2(ClusterScenario):
             "additionalParams": {"lcm-kubernetes-def-files": [CNF_MANIFEST]},
             "vimConnectionInfo": {"vim1": {**vim, "accessInfo": {"bearer_token": token}}},
         }
-        package = self.package(cnf_csar(f"{self.images}/busybox:1"))
-        # The request is v2's already.
+        package = self.onboard_csar(cnf_csar(f"{self.registry}/busybox:1"))
+        # V1 does not translate the request, which is written for v2.
         cnf = Vnf.create(self.tacker, package, "scenario-cnf", V1())
         self.addCleanup(cnf.remove)
         self.assert_completed(cnf.instantiate(request))
         pods = [pod.metadata.name for pod in cluster.pods("app=cnf-web")]
-        say(f"pods of the CNF: {pods}")
+        log(f"pods of the CNF: {pods}")
         self.assertTrue(pods)
         self.assert_completed(cnf.terminate())
         self.assertEqual([], cluster.pods("app=cnf-web"))

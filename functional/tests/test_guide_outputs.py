@@ -1,4 +1,4 @@
-"""What the guide shows, compared with what a scenario sees."""
+"""Outputs of the guide, compared with those of a scenario."""
 
 import os
 import unittest
@@ -8,18 +8,18 @@ from unittest import mock
 
 from functional import guide_outputs
 
-_SHOWN = """$ kubectl get nodes
+_RECORDED = """$ kubectl get nodes
 NAME                  STATUS   AGE
 master-0123456789ab   Ready    3m12s
 worker-0123456789ab   Ready    59s
 """
 
 
-class ShownTest(unittest.TestCase):
+class GuideOutputsTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        Path(folder.name, "nodes.txt").write_text(_SHOWN)
+        Path(folder.name, "nodes.txt").write_text(_RECORDED)
         mirror = {"FUNCTIONAL_KUBERNETES_MIRROR": "http://mirror"}
         for patch in (
             mock.patch.object(guide_outputs, "_OUTPUTS", Path(folder.name)),
@@ -30,9 +30,9 @@ class ShownTest(unittest.TestCase):
 
     def test_names_ages_and_order_may_differ(self) -> None:
         lines = ["worker-ba9876543210 Ready 1h", "NAME STATUS AGE", "master-ba9876543210 Ready 2d"]
-        guide_outputs.check("nodes", "kubectl get nodes", "\n".join(lines))
+        guide_outputs.compare("nodes", "kubectl get nodes", "\n".join(lines))
 
-    def test_anything_else_is_drift(self) -> None:
+    def test_other_differences_are_errors(self) -> None:
         seen = "NAME STATUS AGE\nmaster-ba9876543210 NotReady 1h\nworker-ba9876543210 Ready 1h"
         with self.assertRaisesRegex(AssertionError, r"(?s)nodes.txt.*-Ready.*\+|\+NotReady"):
-            guide_outputs.check("nodes", "kubectl get nodes", seen)
+            guide_outputs.compare("nodes", "kubectl get nodes", seen)

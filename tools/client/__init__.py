@@ -1,4 +1,4 @@
-"""What the demo, the benchmarks and the scenarios share: a client of the cloud behind Tacker.
+"""What the demo, the benchmarks and the scenarios share: a client of Tacker and its cloud.
 
-Only Tacker's, Heat's and the machines' own interfaces are used, so that every cloud will do.
+It uses the APIs of Tacker and Heat and the machines' SSH, and so works with every cloud.
 """

@@ -1,6 +1,6 @@
-"""The versions of Tacker's API: what differs between their requests and answers.
+"""The versions of Tacker's LCM API: what differs between their requests and answers.
 
-Scenarios write requests as the v1 API takes them and read answers through this.
+Requests are written as the v1 API takes them, and translated for the v2 API.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ KUBERNETES = ("kubernetes", "ETSINFV.KUBERNETES.V_1")
 
 @dataclass(frozen=True)
 class ClusterVim:
-    """A cluster as Tacker knows it; ``id`` is another for another cluster."""
+    """A cluster that is registered in Tacker as a VIM; a new cluster has a new ``id``."""
 
     id: str
     name: str
@@ -31,7 +31,7 @@ class ClusterVim:
 
 
 class Api(Protocol):
-    """``variant`` ends the names of the packages that are for it."""
+    """``variant`` is the suffix of the names of the VNF packages for this version."""
 
     version: str
     variant: str
@@ -39,7 +39,7 @@ class Api(Protocol):
     def instantiation(self, request: dict[str, Any]) -> dict[str, Any]: ...
 
     def operation(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Of scale and heal."""
+        """A request for scale or heal."""
         ...
 
     def vnfcs(self, instance: dict[str, Any]) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ class V1:
                 continue
             vim = client.show_vim(connection["vimId"])["vim"]
             if (vim["status"], vim["auth_url"]) != ("ACTIVE", connection["accessInfo"]["authUrl"]):
-                raise ClientError(f"{vim} is not what the instance says: {connection}")
+                raise ClientError(f"{vim} differs from the instance's connection: {connection}")
             found.append(ClusterVim(vim["id"], vim["name"], vim["auth_url"]))
         return found
 
@@ -112,7 +112,7 @@ class V2:
 
 
 def _cp(cp: dict[str, Any]) -> dict[str, Any]:
-    """A map of configurations, each with the addresses that v1 gives unasked."""
+    """A CP as v2 has it: a map of configurations, with the addresses that v1 assigns unasked."""
     (config,) = cp["cpConfig"]
     protocols = [{"ipOverEthernet": _ADDRESS, **data} for data in config["cpProtocolData"]]
     return {"cpdId": cp["cpdId"], "cpConfig": {f"{cp['cpdId']}_1": {"cpProtocolData": protocols}}}

@@ -1,4 +1,4 @@
-"""Names of what the cloud must have, and connections to its APIs."""
+"""The configuration of the cloud, and connections to its APIs."""
 
 import os
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class _Variable(Generic[T]):
 
 
 class CloudConfig:
-    """What FUNCTIONAL_* variables say of the cloud and of this machine."""
+    """Names of what the cloud must have, and folders; FUNCTIONAL_* variables change them."""
 
     network = _Variable("FUNCTIONAL_NETWORK", "net0", str)
     # Its addresses, in CIDR notation.

@@ -1,4 +1,4 @@
-"""A VNF's life through Tacker's API: packages, instances, operations."""
+"""VNF packages, VNF instances and their operations in Tacker's LCM API."""
 
 import contextlib
 from collections.abc import Collection
@@ -36,7 +36,7 @@ class Package:
                 lambda: client.show_vnf_package(self.id),
                 lambda seen: seen["onboardingState"] == "ONBOARDED",
                 60,
-                "onboarding (Tacker's log says why)",
+                "onboarding (see Tacker's log)",
             )
         return str(shown["vnfdId"])
 
@@ -47,7 +47,7 @@ class Package:
 
 
 class Vnf:
-    """A VNF instance. Operations wait for their end and return the occurrence."""
+    """A VNF instance. Each operation waits for its end and returns its occurrence."""
 
     def __init__(self, client: Client, vnf_id: str, name: str, api: Api | None = None) -> None:
         self._client = client
@@ -75,16 +75,16 @@ class Vnf:
         return self._api.vnfcs(self.show())
 
     def cluster_vims(self) -> list[ClusterVim]:
-        """The clusters that the instance has as VIMs."""
+        """The clusters that are registered as VIMs of the instance."""
         return self._api.cluster_vims(self.show(), self._client)
 
     def instantiate(self, body: dict[str, Any]) -> dict[str, Any]:
         with step(f"instantiate {self.name}"):
-            self.begin_instantiate(body)
-            return self._outcome("INSTANTIATE")
+            self.start_instantiate(body)
+            return self._await_outcome("INSTANTIATE")
 
-    def begin_instantiate(self, body: dict[str, Any]) -> None:
-        """Ask for it and do not wait for its end."""
+    def start_instantiate(self, body: dict[str, Any]) -> None:
+        """Start the instantiation and do not wait for its end."""
         self._client.instantiate_vnf_instance(self.id, self._api.instantiation(body))
 
     def cancel(self) -> dict[str, Any]:
@@ -107,32 +107,32 @@ class Vnf:
         count = len(body.get("vnfcInstanceId", ()))
         what = f"{count} VNFCs" if count else "the whole VNF"
         with step(f"heal {what} of {self.name}"):
-            known = self._known()
+            known = self._occurrence_ids()
             self._client.heal_vnf_instance(self.id, self._api.operation(body))
-            return self._outcome("HEAL", known=known)
+            return self._await_outcome("HEAL", known=known)
 
     def scale(self, kind: str, aspect: str, steps: int) -> dict[str, Any]:
         """``kind`` is SCALE_OUT or SCALE_IN."""
         with step(f"{kind} of {self.name} by {steps}"):
-            known = self._known()
+            known = self._occurrence_ids()
             body = {"type": kind, "aspectId": aspect, "numberOfSteps": steps}
             self._client.scale_vnf_instance(self.id, self._api.operation(body))
-            return self._outcome("SCALE", known=known)
+            return self._await_outcome("SCALE", known=known)
 
     def terminate(self) -> dict[str, Any]:
         with step(f"terminate {self.name}"):
             self._client.terminate_vnf_instance(self.id, {"terminationType": "FORCEFUL"})
-            return self._outcome("TERMINATE")
+            return self._await_outcome("TERMINATE")
 
     def retry(self, occurrence: dict[str, Any]) -> dict[str, Any]:
         with step(f"retry {occurrence['operation']} of {self.name}"):
             self._client.retry_vnf_instance(occurrence["id"])
-            return self._outcome(occurrence["operation"], occurrence)
+            return self._await_outcome(occurrence["operation"], occurrence)
 
     def rollback(self, occurrence: dict[str, Any]) -> dict[str, Any]:
         with step(f"roll back {occurrence['operation']} of {self.name}"):
             self._client.rollback_vnf_instance(occurrence["id"])
-            return self._outcome(occurrence["operation"], occurrence)
+            return self._await_outcome(occurrence["operation"], occurrence)
 
     def delete(self) -> None:
         """Delete the instance, which Tacker refuses for a moment after a rollback."""
@@ -151,10 +151,10 @@ class Vnf:
         found = listed if isinstance(listed, list) else listed["vnf_lcm_op_occs"]
         return sorted(found, key=lambda occurrence: str(occurrence["startTime"]))
 
-    def _known(self) -> set[str]:
+    def _occurrence_ids(self) -> set[str]:
         return {occurrence["id"] for occurrence in self.occurrences()}
 
-    def _outcome(
+    def _await_outcome(
         self,
         operation: str,
         before: dict[str, Any] | None = None,
@@ -162,28 +162,31 @@ class Vnf:
     ) -> dict[str, Any]:
         """The newest occurrence of the operation that was not ``known``, once it has ended.
 
-        One that is retried or rolled back has ended ``before``: it must be seen
-        to differ first. (Its stateEnteredTime does not tell: Tacker keeps it.)
+        An occurrence that is retried or rolled back has ended once, as ``before``: its state
+        must change first. (Its stateEnteredTime does not change: Tacker keeps it.)
         """
-        moved = before is None
+        changed = before is None
 
         def look() -> dict[str, Any]:
-            mine = [o for o in self.occurrences() if o["operation"] == operation]
-            mine = [o for o in mine if o["id"] not in known]
-            if not mine:
+            new = [
+                occurrence
+                for occurrence in self.occurrences()
+                if occurrence["operation"] == operation and occurrence["id"] not in known
+            ]
+            if not new:
                 return {"operationState": "none yet"}
-            shown: dict[str, Any] = self._client.show_vnf_lcm_op_occs(mine[-1]["id"])
+            shown: dict[str, Any] = self._client.show_vnf_lcm_op_occs(new[-1]["id"])
             return shown
 
         def ended(seen: dict[str, Any]) -> bool:
-            nonlocal moved
-            moved = moved or before is None or _state(seen) != _state(before)
-            return seen["operationState"] in FINAL_STATES and moved
+            nonlocal changed
+            changed = changed or before is None or _state(seen) != _state(before)
+            return seen["operationState"] in FINAL_STATES and changed
 
         return wait.until(look, ended, _LIMIT, f"{operation} of {self.name}")
 
     def remove(self) -> None:
-        """Bring the instance to its end from whatever state it is in."""
+        """Terminate and delete the instance, whatever its state is."""
         if self.id not in {vnf.id for vnf in Vnf.all(self._client)}:
             return
         for occurrence in self.occurrences():

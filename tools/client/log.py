@@ -10,7 +10,7 @@ from tools.client.config import CONFIG
 _STARTED = time.monotonic()
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     """Add a line to scenario.log, which tools.scenarios shows while stestr captures stdout."""
     line = f"[{time.monotonic() - _STARTED:7.1f} s] {text}"
     CONFIG.logs.mkdir(parents=True, exist_ok=True)
@@ -21,14 +21,14 @@ def say(text: str) -> None:
 @contextmanager
 def step(text: str) -> Iterator[None]:
     """Log the start and the end of a step; its time is kept in steps.jsonl too."""
-    say(f"{text} ...")
+    log(f"{text} ...")
     start = time.monotonic()
     try:
         yield
     except BaseException as error:
-        say(f"{text}: FAILED after {time.monotonic() - start:.1f} s: {type(error).__name__}")
+        log(f"{text}: FAILED after {time.monotonic() - start:.1f} s: {type(error).__name__}")
         raise
     took = time.monotonic() - start
-    say(f"{text}: {took:.1f} s")
+    log(f"{text}: {took:.1f} s")
     with (CONFIG.logs / "steps.jsonl").open("a") as file:
         file.write(json.dumps({"step": text, "seconds": round(took, 1)}) + "\n")

@@ -18,7 +18,7 @@ from tools.client import wait
 from tools.client.config import CONFIG
 from tools.client.errors import ClientError
 
-# Seconds; a neighbour entry of a machine that had the address before takes ten to be given up.
+# Seconds. The entry of an earlier machine at the address stays in the neighbour table for ten.
 _CONNECT_LIMIT = 30
 
 # Machines that boot break connections: the log of the steps is enough.
@@ -27,7 +27,7 @@ logging.getLogger("paramiko.transport").setLevel(logging.CRITICAL)
 
 @dataclass(frozen=True)
 class Remote:
-    """A machine with password login."""
+    """A machine that takes a password at its login."""
 
     address: str
     password: str = field(default_factory=lambda: CONFIG.password)
@@ -55,7 +55,7 @@ class Remote:
             )
         except paramiko.SSHException as error:
             client.close()
-            # Of some ten thousand key exchanges of a day one broke; the drivers try again too.
+            # One key exchange in ten thousand breaks; the drivers try again too.
             if attempts == 1 or isinstance(error, paramiko.AuthenticationException):
                 raise
             return self._log_in(attempts - 1)
@@ -75,8 +75,8 @@ class Remote:
         return str(output)
 
     @contextlib.contextmanager
-    def closed(self) -> Iterator[None]:
-        """Nobody can log in meanwhile; the one login that sees to it outlives sshd."""
+    def ssh_stopped(self) -> Iterator[None]:
+        """Stop sshd for a while; the login that stops and starts it outlives sshd."""
         with self._client() as client:
             self._run(client, "sudo systemctl stop ssh")
             try:
@@ -89,10 +89,10 @@ class Remote:
         with self._client() as client, client.open_sftp() as sftp:
             sftp.put(str(file), name)
 
-    def kill(self) -> None:
-        """Cut its power; nothing on it is told."""
+    def cut_power(self) -> None:
+        """Power the machine off at once, without stopping its services."""
         self.run("sudo systemctl --force --force poweroff", check=False)
-        self.await_end()
+        self.await_shutdown()
 
     def has_address(self, address: str) -> bool:
         return f" {address}/" in self.run("ip -4 -o address show")
@@ -100,9 +100,10 @@ class Remote:
     def await_login(self, limit: float = 300) -> None:
         wait.until(self._boot_id, lambda seen: len(seen) == 37, limit, f"SSH to {self.address}")
 
-    def await_end(self, limit: float = 60) -> None:
-        """Wait until nobody can log in any more."""
-        wait.until(self._boot_id, lambda seen: len(seen) != 37, limit, f"end of {self.address}")
+    def await_shutdown(self, limit: float = 60) -> None:
+        """Wait until logins fail."""
+        what = f"the shutdown of {self.address}"
+        wait.until(self._boot_id, lambda seen: len(seen) != 37, limit, what)
 
     def await_reboot(self, before: str, limit: float = 300) -> None:
         """Wait for a login after the boot whose /proc/sys/kernel/random/boot_id was ``before``."""
@@ -120,7 +121,7 @@ class Remote:
             return f"no login: {error!r} (still booting)"
 
     def allow_plain_http(self, registry: str) -> None:
-        """Let the machine's Docker engine do so to a registry (host and port)."""
+        """Let the machine's Docker engine use HTTP with a registry (host and port)."""
         settings = json.dumps({"insecure-registries": [registry]})
         self.run(f"echo '{settings}' | sudo tee /etc/docker/daemon.json")
         # The engine reads the file some time after its signal, and loses one while it starts.

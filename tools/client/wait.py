@@ -1,4 +1,4 @@
-"""Waiting for what others do, with a limit and the last thing seen."""
+"""Waiting for a condition, with a limit and the last thing seen."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What scenarios with clusters have in common."""
+"""The bases of scenarios with clusters."""
 
 import tempfile
 import urllib.request
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from functional import guide_outputs, kubernetes, shared
-from functional.base import Scenario
 from functional.registries import pull_without_login
 from functional.requests import REQUESTS
+from functional.scenario import Scenario
 from tools.client import kubernetes_source, stacks, wait
 from tools.client.api import ClusterVim
 from tools.client.lcm import Package, Vnf
-from tools.client.log import say, step
+from tools.client.log import log, step
 from tools.client.machines import Remote
 from tools.client.packages import kubernetes_csar
 from tools.client.requests import load_request
@@ -24,12 +24,14 @@ MASTER, WORKER = "masterNode", "workerNode"
 class ClusterScenario(Scenario):
     """Clusters whose images come from a private registry that is a VNF too.
 
-    ``cluster`` is the one that a scenario is about. ``heals_the_whole`` tells whether the story
-    ends with that, which takes minutes.
+    ``cluster`` is the one that a scenario is about, ``registry`` the host and port of the private
+    registry. ``heals_whole_vnf``: the scenario ends with a heal of the whole VNF, which takes
+    minutes.
     """
 
     cluster: kubernetes.Cluster
-    heals_the_whole = False
+    registry: str
+    heals_whole_vnf = False
 
     def request(self, flavour: str, registry: str, **params: Any) -> dict[str, Any]:
         source = kubernetes_source.source_params(f"http://{registry}")
@@ -37,42 +39,40 @@ class ClusterScenario(Scenario):
         path = REQUESTS / f"kubernetes/{flavour}.json"
         return load_request(path, self.tacker, **{**source, "vim_name": name, **params})
 
-    def registries(self, registry: str, **changes: Any) -> dict[str, Any]:
-        """Parameters that name the private registry, and one outside of Tacker with login."""
+    def registry_params(self, registry: str, **changes: Any) -> dict[str, Any]:
+        """Parameters that name the private registry, and the registry with a login."""
         plain = {"connection_type": "0", "server": registry}
-        return {
-            "private_registry_connection_info": [plain, shared.outside().connection_info(**changes)]
-        }
+        with_login = shared.outside_registry().connection_info(**changes)
+        return {"private_registry_connection_info": [plain, with_login]}
 
-    def pulls_from_registries(
+    def check_pulls_from_registries(
         self, cluster: kubernetes.Cluster, registry: str, machine: Remote, runtime: str
     ) -> None:
-        """Pods on every node, whose images are nowhere but in one registry each."""
-        seen = pull_without_login(machine, shared.outside().image, runtime)
-        say(f"without the login: {seen.strip().splitlines()[-1]}")
+        """Each of two registries has an image that the other lacks: run both on every node."""
+        seen = pull_without_login(machine, shared.outside_registry().image, runtime)
+        log(f"without the login: {seen.strip().splitlines()[-1]}")
         self.assertRegex(seen, "401|no basic auth")
-        cluster.run_everywhere("inside", f"{registry}/busybox:1")
-        cluster.run_everywhere("outside", shared.outside().image)
-        self.runs_everywhere(cluster, len(cluster.nodes()))
+        cluster.run_on_every_node("inside", f"{registry}/busybox:1")
+        cluster.run_on_every_node("outside", shared.outside_registry().image)
+        self.await_pods_on_every_node(cluster, len(cluster.ready_nodes()))
 
-    def runs_everywhere(self, cluster: kubernetes.Cluster, nodes: int) -> None:
+    def await_pods_on_every_node(self, cluster: kubernetes.Cluster, nodes: int) -> None:
         wanted = {"inside": nodes, "outside": nodes}
-        seen = wait.until(
-            cluster.running_everywhere, lambda found: found == wanted, 120, "pods on every node"
-        )
-        say(f"pods from each registry: {seen}")
+        ready = cluster.ready_pods_by_daemon_set
+        seen = wait.until(ready, lambda found: found == wanted, 120, "pods on every node")
+        log(f"pods from each registry: {seen}")
 
-    def cluster_works(
+    def check_cluster(
         self, vnf: Vnf, registry: str, masters: int, workers: int
     ) -> kubernetes.Cluster:
-        """Nodes and their roles, and a service that each node answers for."""
+        """Check the nodes, their roles, and a service through each node; returns the cluster."""
         vim = self.vim(vnf)
         nodes = self.machines(vnf)
         self.assertEqual((masters, workers), (len(nodes[MASTER]), len(nodes[WORKER])))
         folder = Path(self.enter(tempfile.TemporaryDirectory()))
-        cluster = kubernetes.Cluster.of_vim(vim.auth_url, nodes[MASTER][0], folder)
-        ready = cluster.nodes()
-        say(nodes[MASTER][0].run(f"{kubernetes.KUBECTL} get nodes --output wide"))
+        cluster = kubernetes.Cluster.from_vim(vim.auth_url, nodes[MASTER][0], folder)
+        ready = cluster.ready_nodes()
+        log(nodes[MASTER][0].run(f"{kubernetes.KUBECTL} get nodes --output wide"))
         self.assertEqual(masters + workers, len(ready))
         self.assertEqual(masters, sum("control-plane" in roles for roles in ready.values()))
         with (
@@ -80,38 +80,38 @@ class ClusterScenario(Scenario):
             cluster.web_server("web", f"{registry}/busybox:1", workers) as port,
         ):
             for machine in [*nodes[MASTER], *nodes[WORKER]]:
-                seen = self.answers(f"http://{machine.address}:{port}/", workers)
+                seen = self.await_answers(f"http://{machine.address}:{port}/", workers)
                 self.assertTrue(seen <= {n for n, roles in ready.items() if not roles})
         return cluster
 
-    def guide_shows(self, name: str, vnf: Vnf, words: str) -> None:
-        """What kubectl answers to these words, on a master."""
+    def check_guide_output(self, name: str, vnf: Vnf, words: str) -> None:
+        """Compare what kubectl prints on a master with the guide."""
         master = self.machines(vnf)[MASTER][0]
-        guide_outputs.check(name, f"kubectl {words}", master.run(f"{kubernetes.KUBECTL} {words}"))
+        guide_outputs.compare(name, f"kubectl {words}", master.run(f"{kubernetes.KUBECTL} {words}"))
 
-    def answers(self, url: str, wanted: int) -> set[str]:
-        """Names of the nodes whose pods have answered, once there are so many."""
+    def await_answers(self, url: str, wanted: int) -> set[str]:
+        """Wait until the pods of so many nodes have answered; returns the names of the nodes."""
         seen: set[str] = set()
 
         def ask() -> set[str]:
             try:
                 seen.add(urllib.request.urlopen(url, timeout=5).read().decode().strip())
             except OSError as error:
-                say(f"{url}: {error}")
+                log(f"{url}: {error}")
             return seen
 
         return wait.until(ask, lambda found: len(found) == wanted, 120, f"the pods behind {url}")
 
-    def package_of(
+    def onboard_package(
         self, files: Mapping[str, Path] | None = None, overlays: Sequence[str] = ()
     ) -> Package:
-        """The package of the cluster, as the API takes it."""
-        return self.package(kubernetes_csar(files, overlays, self.api.variant))
+        """Onboard the package of the cluster for this version of the API."""
+        return self.onboard_csar(kubernetes_csar(files, overlays, self.api.variant))
 
-    def ends(self, vnf: Vnf, cnf: Vnf | None = None) -> None:
+    def check_terminate(self, vnf: Vnf, cnf: Vnf | None = None) -> None:
         """Terminate leaves neither VIM nor stack nor an entry in the instance.
 
-        It is refused while the instance of a CNF, even a terminated one, has the VIM.
+        It is refused while the instance of a CNF, even a terminated one, uses the VIM.
         """
         vim = self.vim(vnf)
         occurrence = vnf.terminate()
@@ -123,10 +123,10 @@ class ClusterScenario(Scenario):
         self.assertNotIn(vim.id, {found["id"] for found in self.tacker.list_vims()["vims"]})
         self.assertEqual([], vnf.cluster_vims())
         self.assertNotIn("mgmtDriver", str(vnf.show()["metadata"]))
-        stacks.await_end(self.cloud, vnf.id)
+        stacks.await_deletion(self.cloud, vnf.id)
 
     def vim(self, vnf: Vnf) -> ClusterVim:
-        """The VIM that the VNF's cluster is registered as."""
+        """The VIM as which the VNF's cluster is registered."""
         (found,) = vnf.cluster_vims()
         return found
 
@@ -139,8 +139,8 @@ class ClusterScenario(Scenario):
             found.setdefault(vnfc["vduId"], []).append(Remote(addresses[server]))
         return found
 
-    def reached_by(self, vnf: Vnf, cp: str) -> list[Remote]:
-        """The machines that have a CP, as Heat knows them, also while they are made."""
+    def machines_with_cp(self, vnf: Vnf, cp: str) -> list[Remote]:
+        """The machines that have a CP in Heat, also while the VNF is being instantiated."""
         return [Remote(a) for a in stacks.addresses_of_port(self.cloud, vnf.id, cp)]
 
     def vnfcs(self, vnf: Vnf, vdu: str) -> list[tuple[str, Remote]]:
@@ -152,50 +152,50 @@ class ClusterScenario(Scenario):
             if vnfc["vduId"] == vdu
         ]
 
-    def node_of(self, machine: Remote) -> str:
-        """The name of the node at an address."""
-        return self.cluster.node_at(machine.address)
+    def node_name(self, machine: Remote) -> str:
+        """The name of the node that a machine is."""
+        return self.cluster.node_name_at(machine.address)
 
 
 class BalancedClusterScenario(ClusterScenario):
-    """One cluster of three masters and some workers, with a workload, looked at again and again."""
+    """One cluster of three masters and some workers, with a workload that outlasts operations."""
 
     runtime = "containerd"
 
-    def balanced_cluster(self) -> Vnf:
-        """Three masters, two workers, and pods on them."""
-        self.images = shared.registry()
-        vnf = self.vnf(self.package_of(shared.outside().files))
-        params = {"container_runtime": self.runtime, **self.registries(self.images)}
-        self.assert_completed(vnf.instantiate(self.request("complex", self.images, **params)))
-        self.make_workload(vnf, workers=2)
+    def instantiate_balanced_cluster(self) -> Vnf:
+        """Instantiate three masters and two workers, and run pods on them."""
+        self.registry = shared.private_registry()
+        vnf = self.create_vnf(self.onboard_package(shared.outside_registry().files))
+        params = {"container_runtime": self.runtime, **self.registry_params(self.registry)}
+        self.assert_completed(vnf.instantiate(self.request("complex", self.registry, **params)))
+        self.create_workload(vnf, workers=2)
         return vnf
 
-    def make_workload(self, vnf: Vnf, workers: int) -> None:
-        self.cluster = self.cluster_works(vnf, self.images, masters=3, workers=workers)
+    def create_workload(self, vnf: Vnf, workers: int) -> None:
+        self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=workers)
         self.vim_before = self.vim(vnf)
         master = self.machines(vnf)[MASTER][0]
-        self.cluster.make_workload(f"{self.images}/busybox:1", master)
-        self.pulls_from_registries(self.cluster, self.images, master, self.runtime)
+        self.cluster.create_workload(f"{self.registry}/busybox:1", master)
+        self.check_pulls_from_registries(self.cluster, self.registry, master, self.runtime)
 
     def heal(self, vnf: Vnf, vnfcs: list[str]) -> None:
         self.assert_completed(vnf.heal({"vnfcInstanceId": vnfcs}))
 
-    def all_is_well(self, vnf: Vnf, workers: int) -> None:
-        """Nodes, etcd, load balancers, the VIM and the workload are as they should be."""
-        with step(f"look at 3 masters and {workers} workers"):
-            masters = {self.node_of(m): m for _, m in self.vnfcs(vnf, MASTER)}
+    def check_balanced_cluster(self, vnf: Vnf, workers: int) -> None:
+        """Check nodes, etcd, load balancers, the VIM and the workload."""
+        with step(f"check 3 masters and {workers} workers"):
+            masters = {self.node_name(m): m for _, m in self.vnfcs(vnf, MASTER)}
             names = set(masters)
-            others = {self.node_of(m) for _, m in self.vnfcs(vnf, WORKER)}
-            ready = self.cluster.nodes()
+            others = {self.node_name(m) for _, m in self.vnfcs(vnf, WORKER)}
+            ready = self.cluster.ready_nodes()
             self.assertEqual(names | others, set(ready))
             self.assertEqual((3, workers), (len(names), len(others)))
-            self.assertEqual(names | others, self.cluster.all_nodes())
+            self.assertEqual(names | others, self.cluster.node_names())
             for name, master in masters.items():
                 self.assertEqual(names, kubernetes.healthy_etcd_members(master, name))
-                self.assertEqual(names, kubernetes.balanced(master))
+                self.assertEqual(names, kubernetes.haproxy_backends(master))
             vim = self.vim(vnf)
             self.assertEqual(self.vim_before.id, vim.id)
-            wait.until(self.cluster.replicas, lambda seen: seen == 6, 120, "the workload")
-            self.runs_everywhere(self.cluster, 3 + workers)
-        say(f"nodes {sorted(ready)}; etcd and HAProxy of each master know {sorted(names)}")
+            wait.until(self.cluster.ready_replicas, lambda seen: seen == 6, 120, "the workload")
+            self.await_pods_on_every_node(self.cluster, 3 + workers)
+        log(f"nodes {sorted(ready)}; etcd and HAProxy of each master have {sorted(names)}")

@@ -1,29 +1,28 @@
-"""What scenarios with a storage server have in common."""
+"""The base of scenarios with a storage server."""
 
 from typing import Any
 
-from functional.clusters import ClusterScenario
+from functional.cluster_scenario import ClusterScenario
 from functional.kubernetes import KUBECTL
 from tools.client import stacks, wait
 from tools.client.config import CONFIG
 from tools.client.lcm import Package, Vnf
-from tools.client.log import say, step
+from tools.client.log import log, step
 from tools.client.machines import Remote
 
-# Of Tacker: the volume is not replaced together with its server.
+# A parameter of Tacker: the volume is not replaced together with its server.
 _KEEP_VOLUME = {"tacker_extension_heal_include_block_storage": False}
 
 
 class StorageScenario(ClusterScenario):
-    """A cluster whose PersistentVolumes, ``volumes``, lie on a storage server of its own."""
+    """A cluster whose PersistentVolumes, ``volumes``, are exported by a storage server."""
 
     volumes: tuple[str, ...] = ("nfs-pv1", "nfs-pv2", "nfs-pv3")
-    images: str
     master: Remote
 
     def storage_request(self, flavour: str, **changes: Any) -> dict[str, Any]:
-        """A request for the flavour; ``changes`` are those of the storage server's parameters."""
-        request = self.request("complex_storage", self.images)
+        """A request for the flavour; ``changes`` replace parameters of the storage server."""
+        request = self.request("complex_storage", self.registry)
         request["flavourId"] = flavour
         if flavour == "simple":
             params = request["additionalParams"]["k8s_cluster_installation_param"]
@@ -34,8 +33,8 @@ class StorageScenario(ClusterScenario):
         params["storage_server"].update(changes)
         return request
 
-    def faults_are_refused_together(self, package: Package) -> None:
-        vnf = self.vnf(package)
+    def check_faults_reported_together(self, package: Package) -> None:
+        vnf = self.create_vnf(package)
         request = self.storage_request(
             "complex",
             cinder_volume_setup_params=[
@@ -63,21 +62,21 @@ class StorageScenario(ClusterScenario):
             "holds something else than PersistentVolumes",
             "nfs_server_cp: the VNF package has no storage server's CP CP9",
         )
-        self.assertEqual([], stacks.of_vnf(self.cloud, vnf.id))
+        self.assertEqual([], stacks.stack_ids(self.cloud, vnf.id))
 
-    def all_available(self) -> None:
-        self.assertEqual(dict.fromkeys(self.volumes, "Available"), self.phases())
+    def check_volumes_available(self) -> None:
+        self.assertEqual(dict.fromkeys(self.volumes, "Available"), self.volume_phases())
 
-    def server(self, vnf: Vnf) -> tuple[str, Remote]:
+    def storage_server(self, vnf: Vnf) -> tuple[str, Remote]:
         """The storage server: its VNFC's id, and its machine."""
         (found,) = self.vnfcs(vnf, "storage_server")
         return found
 
-    def exports_survive_a_reboot(self, vnf: Vnf) -> None:
-        _, server = self.server(vnf)
+    def check_exports_after_reboot(self, vnf: Vnf) -> None:
+        _, server = self.storage_server(vnf)
         before = server.run("cat /proc/sys/kernel/random/boot_id")
         exports = server.run("sudo exportfs -s")
-        say(f"exports: {exports}")
+        log(f"exports: {exports}")
         with step("reboot the storage server"):
             server.run("sudo systemctl reboot", check=False)
             server.await_reboot(before)
@@ -85,16 +84,16 @@ class StorageScenario(ClusterScenario):
                 lambda: server.run("sudo exportfs -s"), lambda seen: seen == exports, 60, "exports"
             )
 
-    def heal_waits_for_its_users(self, vnf: Vnf, pods: list[str], claim: str) -> None:
-        """Refused while a claim has a volume, and while that is released; done afterwards.
+    def check_heal_of_storage_server(self, vnf: Vnf, pods: list[str], claim: str) -> None:
+        """The heal is refused while a volume on the server is Bound or Released.
 
-        Also where the volume is somebody else's, as long as it lies on the server.
+        This includes a volume that an operator registered. Volumes elsewhere do not matter.
         """
-        vnfc, server = self.server(vnf)
+        vnfc, server = self.storage_server(vnf)
         self.master.run(
-            f"{KUBECTL} apply -f - <<'END'\n{_BY_HAND.format(server=server.address)}END"
+            f"{KUBECTL} apply -f - <<'END'\n{_MANUAL_VOLUME.format(server=server.address)}END"
         )
-        wait.until(lambda: self.phases()["by-hand"], "Bound".__eq__, 60, "a claim of it")
+        wait.until(lambda: self.volume_phases()["by-hand"], "Bound".__eq__, 60, "its claim")
         failed = vnf.heal({"vnfcInstanceId": [vnfc], "additionalParams": _KEEP_VOLUME})
         users = ", ".join(f"default/{pod}" for pod in pods) or "none"
         words = f"is Bound, claim: default/{claim}, pods: {users}"
@@ -102,26 +101,26 @@ class StorageScenario(ClusterScenario):
         self.assert_failed(failed, "nothing was changed", words, by_hand)
         self.master.run(f"{KUBECTL} delete persistentvolumeclaim,persistentvolume by-hand")
 
-        # Once its users are gone the same operation goes on.
-        (bound,) = (name for name, phase in self.phases().items() if phase == "Bound")
+        # Without users the retry of the same operation continues.
+        (bound,) = (name for name, phase in self.volume_phases().items() if phase == "Bound")
         if pods:
             self.master.run(f"{KUBECTL} delete pod {' '.join(pods)}")
         self.master.run(f"{KUBECTL} delete persistentvolumeclaim {claim}")
         failed = vnf.retry(failed)
         self.assert_failed(failed, f"{bound} is Released, claim: default/{claim}, pods: none")
         self.master.run(f"{KUBECTL} delete persistentvolume {bound}")
-        self.master.run(f"{KUBECTL} apply -f - <<'END'\n{_THEIRS}END")
-        _, theirs = self.cluster.volumes()["theirs"]
+        self.master.run(f"{KUBECTL} apply -f - <<'END'\n{_UNRELATED_VOLUME}END")
+        _, unrelated = self.cluster.volumes()["unrelated"]
         self.assert_completed(vnf.retry(failed))
-        self.assertEqual(theirs, self.cluster.volumes()["theirs"][1])
-        self.master.run(f"{KUBECTL} delete persistentvolume theirs")
-        self.all_available()
+        self.assertEqual(unrelated, self.cluster.volumes()["unrelated"][1])
+        self.master.run(f"{KUBECTL} delete persistentvolume unrelated")
+        self.check_volumes_available()
 
-    def phases(self) -> dict[str, str]:
+    def volume_phases(self) -> dict[str, str]:
         return {name: phase for name, (phase, _) in self.cluster.volumes().items()}
 
 
-_BY_HAND = """
+_MANUAL_VOLUME = """
 apiVersion: v1
 kind: PersistentVolume
 metadata:
@@ -141,14 +140,14 @@ spec:
   storageClassName: by-hand
   resources: {{requests: {{storage: 1Gi}}}}
 """
-_THEIRS = """
+_UNRELATED_VOLUME = """
 apiVersion: v1
 kind: PersistentVolume
 metadata:
-  name: theirs
+  name: unrelated
 spec:
   capacity: {storage: 1Gi}
   accessModes: [ReadWriteOnce]
-  storageClassName: theirs
+  storageClassName: unrelated
   hostPath: {path: /tmp}
 """
