@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from tools.client import kubernetes_source, stacks
 from tools.client.config import CONFIG, cloud
 from tools.client.errors import ClientError
-from tools.devcloud.progress import Progress, complain
+from tools.devcloud.progress import Progress, print_error
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+")
 
 
 def push(registry: str, progress: Progress) -> None:
-    """From a machine with Docker that is there for it only; the registry is ``host:port``."""
+    """Push from a machine with Docker, which is deleted afterwards.
+
+    :param registry: ``host:port``
+    """
     with (
         progress.step("pushing the images of Kubernetes into the registry"),
         stacks.machines(cloud(), ["pusher"]) as (pusher,),
@@ -31,12 +34,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("registry", type=_registry, metavar="ADDRESS:PORT")
     options = parser.parse_args(argv)
     if not CONFIG.kubernetes_mirror:
-        complain('which cloud? First: eval "$(python -m tools.devcloud openrc)"')
+        print_error('no cloud is chosen; run eval "$(python -m tools.devcloud openrc)" first')
         return 1
     try:
         push(options.registry, Progress())
     except ClientError as error:
-        complain(str(error))
+        print_error(str(error))
         return 1
     return 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tools.cloud_image.customize import ImageError, prepare
 from tools.cloud_image.recipe import Login
-from tools.devcloud.progress import Progress, complain
+from tools.devcloud.progress import Progress, print_error
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]+")
@@ -19,7 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         prepare(options.source, options.output, login, tuple(options.install), Progress())
     except (ImageError, OSError) as error:
-        complain(str(error))
+        print_error(str(error))
         return 1
     size = options.output.stat().st_size / 2**20
     print(f"{options.output}: {size:.0f} MiB. Upload it by")

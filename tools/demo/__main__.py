@@ -1,4 +1,4 @@
-"""The main job, for people: a private registry and a Kubernetes cluster on the embedded cloud."""
+"""The demo: a private registry and a Kubernetes cluster on the embedded cloud."""
 
 import os
 import sys
@@ -14,18 +14,18 @@ from tools.client.packages import kubernetes_csar, private_registry_csar
 from tools.client.requests import load_request
 from tools.devcloud import openrc
 from tools.devcloud.cloud import Cloud
-from tools.devcloud.diagnosis import traces
+from tools.devcloud.diagnosis import copy_traces
+from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
 from tools.devcloud.progress import Progress
-from tools.devcloud.told import told
 from tools.timeline.page import render
 from tools.timeline.runs import read
 
 # The requests that the scenarios send and the user guide shows.
 _REQUESTS = CHECKOUT / "functional/requests"
 _REGISTRY, _CLUSTER, _VIM = "demo-registry", "demo-cluster", "demo-kubernetes"
-_LOOK = """
+_NEXT_STEPS = """
 The registry answers at http://{registry}:5000/v2/, the cluster's API at {api}.
 
 Look at it (as root, from {checkout}):
@@ -44,7 +44,7 @@ _KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
 
 
 def main() -> int:
-    return told(_demo)
+    return report_errors(_demo)
 
 
 def _demo() -> int:
@@ -54,22 +54,23 @@ def _demo() -> int:
     os.environ.update(openrc.variables(settings))
     demo = Demo(progress)
     demo.deploy()
-    demo.show(identity)
+    demo.print_summary(identity)
     return 0
 
 
 class Demo:
-    """The two VNFs: those that an earlier run deployed, or new ones."""
+    """The two VNFs, of an earlier run or new."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._cloud = cloud()
         self._tacker = tacker(self._cloud)
-        self._vnfs: dict[str, Vnf] = {}
+        names = (_REGISTRY, _CLUSTER)
+        self._vnfs = {vnf.name: vnf for vnf in Vnf.all(self._tacker) if vnf.name in names}
 
     def deploy(self) -> None:
-        if self._found(_CLUSTER) and self._found(_REGISTRY):
-            self._progress.say("the VNFs of an earlier run are there")
+        if self._is_instantiated(_CLUSTER) and self._is_instantiated(_REGISTRY):
+            self._progress.say("the VNFs of an earlier run exist")
             return
         for name in (_CLUSTER, _REGISTRY):  # the cluster's images come from the registry
             self._remove(name)
@@ -79,16 +80,11 @@ class Demo:
         params = {**kubernetes_source.source_params(f"http://{registry}"), "vim_name": _VIM}
         self._instantiate(_CLUSTER, kubernetes_csar, "kubernetes/complex.json", **params)
 
-    def _found(self, name: str) -> bool:
-        """Whether the VNF is there and instantiated; it is remembered either way."""
-        for vnf in Vnf.all(self._tacker):
-            if vnf.name == name:
-                self._vnfs[name] = vnf
-                return bool(vnf.show()["instantiationState"] == "INSTANTIATED")
-        return False
+    def _is_instantiated(self, name: str) -> bool:
+        vnf = self._vnfs.get(name)
+        return bool(vnf and vnf.show()["instantiationState"] == "INSTANTIATED")
 
     def _remove(self, name: str) -> None:
-        self._found(name)
         if name in self._vnfs:
             with self._progress.step(f"removing {name}, which an earlier run left"):
                 self._vnfs.pop(name).remove()
@@ -117,8 +113,8 @@ class Demo:
             if vdu in ("", vnfc["vduId"])
         ]
 
-    def show(self, identity: Identity) -> None:
-        print("\nwhat took how long:")
+    def print_summary(self, identity: Identity) -> None:
+        print("\nsteps:")
         for text, seconds in self._progress.steps:
             print(f"  {seconds:7.1f} s  {text}")
         print(f"  {self._progress.elapsed:7.1f} s  in all\n\ndeployed:")
@@ -139,11 +135,11 @@ class Demo:
             "vnf": self._vnfs[_CLUSTER].id,
             "timeline": self._timeline(identity),
         }
-        print(_LOOK.format(**values))
+        print(_NEXT_STEPS.format(**values))
 
     def _timeline(self, identity: Identity) -> Path:
-        """A page of what was done to the cluster's machines."""
-        found = traces(identity, identity.checkout / "build")
+        """Draw the timeline of the cluster's instantiation; returns the page."""
+        found = copy_traces(identity, identity.checkout / "build")
         page = identity.checkout / "build" / "timeline.html"
         page.write_text(render(read(found / f"{self._vnfs[_CLUSTER].id}.jsonl")))
         return page

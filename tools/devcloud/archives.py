@@ -1,11 +1,11 @@
-"""What Docker takes files in."""
+"""Tar archives, in which Docker takes files."""
 
 import io
 import tarfile
 from pathlib import Path
 
 
-def one_file(path: Path, text: str) -> bytes:
+def single_file_tar(path: Path, text: str) -> bytes:
     """A tar archive of one file, readable by root only."""
     data = text.encode()
     entry = tarfile.TarInfo(str(path).lstrip("/"))

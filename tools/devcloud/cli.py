@@ -15,11 +15,11 @@ from tools.devcloud import diagnosis, engine, openrc
 from tools.devcloud.cloud import Cloud, find_controller, read_settings
 from tools.devcloud.compute.servers import describe_all
 from tools.devcloud.controller import services
+from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
 from tools.devcloud.progress import Progress
 from tools.devcloud.settings import Settings
-from tools.devcloud.told import told
 
 _NODE_USER = "ubuntu"
 _NODE_PASSWORD = "ubuntu"  # noqa: S105 - public: that of the specifications' images
@@ -28,7 +28,7 @@ _NODE_PASSWORD = "ubuntu"  # noqa: S105 - public: that of the specifications' im
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
     options = _parser().parse_args(arguments)
-    return told(lambda: int(options.run(Identity(), options)))
+    return report_errors(lambda: int(options.run(Identity(), options)))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     logs = command("logs", _logs, "Show the log of a service, or of all of them.")
     names = [service.name for service in services.ALL] + list(services.FROM_DEBIAN)
     logs.add_argument("service", nargs="?", choices=names, metavar="SERVICE", help=", ".join(names))
-    logs.add_argument("-f", "--follow", action="store_true", help="go on with what is added")
+    logs.add_argument("-f", "--follow", action="store_true", help="keep printing new lines")
     logs.add_argument("-n", "--lines", type=int, default=200, help="how many (default: 200)")
     traces = command("traces", _traces, "Copy the drivers' traces and logs into a folder.")
     traces.add_argument("folder", type=Path, metavar="FOLDER")
@@ -75,7 +75,7 @@ def _down(identity: Identity, options: argparse.Namespace) -> int:
     return 0
 
 
-def settings_of(identity: Identity) -> Settings:
+def load_settings(identity: Identity) -> Settings:
     """Settings of the cloud that is up; raises CloudError when none is."""
     path = identity.state / "settings.json"
     if not path.exists():
@@ -84,7 +84,7 @@ def settings_of(identity: Identity) -> Settings:
 
 
 def _controller(identity: Identity) -> tuple[docker.DockerClient, Any]:
-    settings_of(identity)
+    load_settings(identity)
     client = engine.connect()
     container = find_controller(client, identity)
     if container is None or container.status != "running":
@@ -94,7 +94,7 @@ def _controller(identity: Identity) -> tuple[docker.DockerClient, Any]:
 
 def _status(identity: Identity, options: argparse.Namespace) -> int:
     client, container = _controller(identity)
-    settings = settings_of(identity)
+    settings = load_settings(identity)
     print(f"cloud {identity.name} at {settings.address}, networks:")
     for network in settings.networks:
         print(f"  {network.name:<20} {network.cidr}")
@@ -123,7 +123,7 @@ def _logs(identity: Identity, options: argparse.Namespace) -> int:
 
 def _traces(identity: Identity, options: argparse.Namespace) -> int:
     _controller(identity)
-    for path in sorted(diagnosis.traces(identity, options.folder).glob("*")):
+    for path in sorted(diagnosis.copy_traces(identity, options.folder).glob("*")):
         print(path)
     return 0
 
@@ -138,19 +138,19 @@ def _ssh(identity: Identity, options: argparse.Namespace) -> int:
     ]
     if len(matching) != 1:
         known = ", ".join(f"{node['name']} ({node['addresses']})" for node in nodes) or "none"
-        raise CloudError(f"no single node is called {options.node}; there are: {known}")
+        raise CloudError(f"{options.node} is not the name of exactly one node; nodes: {known}")
     address = matching[0]["addresses"].split(",")[0]
     return _run_ssh(address, options.words)
 
 
 def _run_ssh(address: str, words: Sequence[str]) -> int:
-    """Log in with the image's well-known password, answered by a helper program."""
+    """Log in with the image's public password, which a helper program prints for ssh."""
     with tempfile.TemporaryDirectory() as folder:
         helper = Path(folder) / "askpass"
         helper.write_text(f"#!/bin/sh\necho {_NODE_PASSWORD}\n")
         helper.chmod(0o700)
         environment = {**os.environ, "SSH_ASKPASS": str(helper), "SSH_ASKPASS_REQUIRE": "force"}
-        # Nodes come and go with the same addresses: their keys mean nothing here.
+        # New nodes get the addresses of old ones: their host keys differ.
         command = ["ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
         command += ["-o", "LogLevel=ERROR", "-o", "PubkeyAuthentication=no"]
         command += [f"{_NODE_USER}@{address}", *words]
@@ -158,5 +158,5 @@ def _run_ssh(address: str, words: Sequence[str]) -> int:
 
 
 def _openrc(identity: Identity, options: argparse.Namespace) -> int:
-    sys.stdout.write(openrc.shell(settings_of(identity)) + "\n")
+    sys.stdout.write(openrc.shell(load_settings(identity)) + "\n")
     return 0

@@ -14,8 +14,8 @@ from typing import Any
 
 import docker
 
-from tools.devcloud import engine, images, limits, machine, networks, waiting
-from tools.devcloud.archives import one_file
+from tools.devcloud import engine, images, limits, locks, machine, networks
+from tools.devcloud.archives import single_file_tar
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import LABEL, Identity
 from tools.devcloud.progress import Progress
@@ -24,7 +24,7 @@ from tools.devcloud.settings import CONTAINER_PATH, Network, Settings
 _PYTHON = "/opt/openstack/bin/python"
 _SOURCE = "/opt/tacker-mgmt-drivers"  # the checkout's driver package, in the controller
 
-# Files in the state folder that say how far the present controller has come.
+# Files in the state folder that mark the completed steps of the present controller.
 _BOOTSTRAPPED = "bootstrapped"
 _DRIVERS = "drivers"
 
@@ -44,7 +44,7 @@ class Cloud:
         """
         with self._locked():
             with engine.machine_lock(self.progress):
-                limits.ensure(self.progress)
+                limits.raise_inotify_limit(self.progress)
                 client = engine.ensure_running(self.progress)
                 images.ensure(client, self.identity, self.progress)
                 found = networks.ensure(client, self.identity)
@@ -75,14 +75,14 @@ class Cloud:
             self._remove_containers(client)
             networks.remove(client, self.identity)
             with engine.machine_lock(self.progress):
-                images.clear_leftovers(client)
+                images.remove_build_containers(client)
                 if everything:
                     images.remove(client, self.progress)
-                    if engine.clouds(client):
+                    if engine.any_cloud_exists(client):
                         self.progress.say(f"{self.identity.cache} stays: another cloud is up")
                     else:
                         self._remove_cache()
-                engine.stop_if_ours(client, self.progress)
+                engine.stop_if_started_by_up(client, self.progress)
             self._remove_files()
 
     @contextmanager
@@ -91,14 +91,14 @@ class Cloud:
         while True:
             self.identity.state.mkdir(parents=True, exist_ok=True)
             with path.open("w") as file:
-                waiting.lock(file, "another devcloud command works on this cloud", self.progress)
-                # A `down` that was waited for has taken the file away.
+                locks.acquire(file, "another devcloud command works on this cloud", self.progress)
+                # A `down` that held the lock has removed the file.
                 if path.exists() and path.samefile(f"/proc/self/fd/{file.fileno()}"):
                     yield
                     return
 
     def _remove_containers(self, client: docker.DockerClient) -> None:
-        # The controller first: whoever works in it makes and deletes others.
+        # The controller first: services in it create and delete other containers.
         controller = find_controller(client, self.identity)
         if controller:
             _remove(controller)
@@ -122,13 +122,13 @@ class Cloud:
     def _settings(
         self, client: docker.DockerClient, found: tuple[Network, ...]
     ) -> Settings:
-        """The settings this cloud was made with, or new ones for a new cloud."""
+        """The settings of the existing cloud, or new ones for a new cloud."""
         path = self.identity.state / "settings.json"
         if path.exists():
             settings = read_settings(path)
             if settings.networks == found:
                 return settings
-            # The networks are new: whatever still runs is on none of them.
+            # The networks are new: no container that still runs is on them.
             self._remove_containers(client)
         settings = Settings(
             name=self.identity.name,
@@ -147,8 +147,8 @@ class Cloud:
         if container is not None and container.status == "running":
             return
         with self.progress.step("starting the controller"):
-            # A new one knows of no server, and one that was stopped has lost what lived
-            # in /run: a cloud is cheaper to make again than to trust in that state.
+            # A new controller has no servers in its databases, and a stopped one has lost
+            # /run: a new cloud is cheaper than a repair of that state.
             self._remove_containers(client)
             for marker in (_BOOTSTRAPPED, _DRIVERS):
                 (self.identity.state / marker).unlink(missing_ok=True)
@@ -188,7 +188,7 @@ class Cloud:
                 f"{_engine_socket()}:/var/run/docker.sock",
             ),
             drop_capabilities=settings.drop_capabilities,
-            archive=one_file(CONTAINER_PATH, settings.to_json()),
+            archive=single_file_tar(CONTAINER_PATH, settings.to_json()),
         )
 
     def _bootstrap(self, client: docker.DockerClient) -> None:
@@ -211,8 +211,8 @@ class Cloud:
             container = find_controller(client, self.identity)
             self._execute(client, ["rm", "-rf", _SOURCE])
             container.put_archive("/opt", archive)
-            # No index: that the drivers need nothing which Tacker has not is
-            # so proved each time.
+            # Without an index this proves each time that the drivers need nothing that
+            # Tacker does not bring.
             self._execute(
                 client,
                 [_PYTHON, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation"]
@@ -262,7 +262,7 @@ def read_settings(path: Path) -> Settings:
         return Settings.from_json(path.read_text())
     except (ValueError, KeyError, TypeError) as error:
         raise CloudError(
-            f"{path} is of another version; `python3 -m tools.devcloud down` makes way"
+            f"{path} is of another version; `python3 -m tools.devcloud down` removes it"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Gathers what explains a failure: journals, the drivers' traces, the servers' consoles."""
+"""Collects logs: journals of the services, traces of the drivers, consoles of the servers."""
 
 import io
 import tarfile
@@ -33,8 +33,8 @@ def collect(identity: Identity, folder: Path) -> None:
         (consoles / name).write_bytes(text)
 
 
-def traces(identity: Identity, folder: Path) -> Path:
-    """Write the drivers' traces below a folder; returns where they lie."""
+def copy_traces(identity: Identity, folder: Path) -> Path:
+    """Copy the drivers' traces below a folder; returns the folder they are in."""
     controller = find_controller(engine.connect(), identity)
     if controller is not None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The Docker engine on this machine: reached, started where nothing else does."""
+"""The Docker engine on this machine, which is started if it does not run."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import docker
 from docker.errors import DockerException
 
-from tools.devcloud import waiting
+from tools.devcloud import locks
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import LABEL
 from tools.devcloud.progress import Progress
@@ -26,10 +26,10 @@ _START_LIMIT = 60.0  # seconds
 
 @contextlib.contextmanager
 def machine_lock(progress: Progress) -> Iterator[None]:
-    """Hold what only one command on the machine may change at a time."""
+    """Lock the engine and the images, which only one command on the machine may change."""
     _RUN.mkdir(parents=True, exist_ok=True)
     with (_RUN / "lock").open("w") as file:
-        waiting.lock(file, "another checkout's devcloud changes engine or images", progress)
+        locks.acquire(file, "another checkout's devcloud changes engine or images", progress)
         yield
 
 
@@ -47,7 +47,7 @@ def connect() -> docker.DockerClient:
 
 
 def ensure_running(progress: Progress) -> docker.DockerClient:
-    """Client of the engine, which is started first where it does not run."""
+    """Client of the engine, which is started if it does not run."""
     with contextlib.suppress(CloudError):
         return connect()
     if not shutil.which("dockerd"):
@@ -56,15 +56,15 @@ def ensure_running(progress: Progress) -> docker.DockerClient:
         if Path("/run/systemd/system").is_dir():
             subprocess.run(["systemctl", "start", "docker"], check=True)
         else:
-            _start_by_hand()
+            _start_without_systemd()
         return _wait_for_engine()
 
 
-def _start_by_hand() -> None:
+def _start_without_systemd() -> None:
     # An engine that was killed leaves these behind and then refuses to start.
     for stale in ("/var/run/docker.pid", "/run/docker/containerd/containerd.pid"):
         path = Path(stale)
-        if path.exists() and not _runs(path):
+        if path.exists() and not _is_engine(path):
             path.unlink()
     with _LOG.open("ab") as log:
         process = subprocess.Popen(
@@ -86,28 +86,28 @@ def _wait_for_engine() -> docker.DockerClient:
         time.sleep(0.2)
 
 
-def clouds(client: docker.DockerClient) -> bool:
+def any_cloud_exists(client: docker.DockerClient) -> bool:
     """Whether any checkout's cloud has containers."""
     found = client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True)
     return bool(found)
 
 
-def _runs(pid_file: Path) -> bool:
-    """Whether the process that a file names is an engine, and no later one of that number."""
+def _is_engine(pid_file: Path) -> bool:
+    """Whether the process of a PID file is an engine, and not a later process with that PID."""
     name = Path(f"/proc/{pid_file.read_text().strip()}/comm")
     return name.exists() and name.read_text().strip() in ("dockerd", "containerd")
 
 
-def stop_if_ours(client: docker.DockerClient, progress: Progress) -> None:
-    """Stop the engine if ``up`` started it by hand and no cloud is left on it."""
-    if not _PID.exists() or clouds(client):
+def stop_if_started_by_up(client: docker.DockerClient, progress: Progress) -> None:
+    """Stop the engine if ``up`` started it, and no cloud and no other container is left on it."""
+    if not _PID.exists() or any_cloud_exists(client):
         return
-    if not _runs(_PID):  # the machine was rebooted, or it crashed: what runs now is not ours
+    if not _is_engine(_PID):  # the machine was rebooted, or the engine has crashed
         _PID.unlink()
         return
     pid = int(_PID.read_text())
     if client.containers.list():
-        progress.say("the Docker engine goes on: containers of somebody else run on it")
+        progress.say("the Docker engine keeps running: it has other containers")
         return
     client.close()
     with progress.step("stopping the Docker engine that `up` had started"):

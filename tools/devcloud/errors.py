@@ -1,4 +1,4 @@
-"""What goes wrong in the embedded cloud, said to its user."""
+"""The errors of the embedded cloud."""
 
 
 class CloudError(Exception):

@@ -24,14 +24,14 @@ from typing import Any
 import docker
 from docker.types import Mount
 
-from tools.devcloud.archives import one_file
+from tools.devcloud.archives import single_file_tar
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CACHE_LABEL, Identity
 from tools.devcloud.progress import Progress
 
 _HERE = Path(__file__).parent
-# With which a line of a build's output begins that is progress.
-_SAID = "devcloud: "
+# Lines of a build's output that begin with it are progress.
+_PROGRESS_PREFIX = "devcloud: "
 # Raised when this module changes what its images hold for the same recipes.
 _FORMAT = "3"
 _SUITE = "bookworm"
@@ -100,7 +100,7 @@ NODE = Recipe(
 )
 NODE_DOCKER = Recipe(name="node-debian-12-docker", script="node/provision-docker.sh", parent=NODE)
 
-# Of the root file system itself: what takes minutes is made again only when it must be.
+# Built on the root file system itself: a change of BASE does not repeat the long build.
 KUBERNETES = Recipe(
     name="kubernetes",
     script="kubernetes/build.sh",
@@ -135,22 +135,22 @@ VM = Recipe(
 def ensure(client: docker.DockerClient, identity: Identity, progress: Progress) -> None:
     """Build every image that is not there yet."""
     builder = _Builder(client, identity, progress)
-    clear_leftovers(client)
+    remove_build_containers(client)
     builder.ensure(BASE)
-    # The chains side by side: some wait for the network while others compile.
+    # The chains in parallel: some wait for the network while others compile.
     chains = ((CONTROLLER,), (NODE, NODE_DOCKER, VM), (KUBERNETES, MIRROR))
     with ThreadPoolExecutor() as pool:
         try:
             for _ in pool.map(builder.ensure_all, chains):
                 pass
         except BaseException:
-            # Nobody waits for what others still build.
-            builder.given_up = True
-            clear_leftovers(client)
+            # The other chains stop, since their images are not used.
+            builder.cancelled = True
+            remove_build_containers(client)
             raise
 
 
-def clear_leftovers(client: docker.DockerClient) -> None:
+def remove_build_containers(client: docker.DockerClient) -> None:
     """Remove the containers of a build that was interrupted."""
     found = client.containers.list(
         all=True, filters={"name": _BUILD_PREFIX}, ignore_removed=True
@@ -162,7 +162,7 @@ def clear_leftovers(client: docker.DockerClient) -> None:
 
 
 def remove(client: docker.DockerClient, progress: Progress) -> None:
-    """Remove every image of ours that no container uses."""
+    """Remove every image of the embedded clouds that no container uses."""
     images = client.images.list(filters={"label": CACHE_LABEL})
     for image in sorted(images, key=lambda i: i.attrs["Created"], reverse=True):
         for tag in image.tags:
@@ -177,11 +177,11 @@ class _Builder:
     client: docker.DockerClient
     identity: Identity
     progress: Progress
-    given_up: bool = False
+    cancelled: bool = False
 
     def ensure_all(self, recipes: Sequence[Recipe]) -> None:
         for recipe in recipes:
-            if not self.given_up:
+            if not self.cancelled:
                 self.ensure(recipe)
 
     def ensure(self, recipe: Recipe) -> None:
@@ -230,7 +230,7 @@ class _Builder:
         )
         try:
             container.put_archive("/", _archive(recipe))
-            container.put_archive("/", one_file(_ENVIRONMENT, _environment()))
+            container.put_archive("/", single_file_tar(_ENVIRONMENT, _environment()))
             container.start()
             tail = self._follow(container, recipe)
             status = container.wait()["StatusCode"]
@@ -243,16 +243,16 @@ class _Builder:
                 container.remove(force=True, v=True)
 
     def _follow(self, container: Any, recipe: Recipe) -> str:
-        """Say what a build says of its progress; returns the end of its output."""
+        """Print the progress of a build; returns the end of its output."""
         tail: deque[str] = deque(maxlen=30)
-        # The stream's pieces are no lines yet.
+        # The stream comes in pieces, which are not lines.
         pending = ""
         for piece in container.logs(stream=True, follow=True):
             *lines, pending = (pending + piece.decode(errors="replace")).split("\n")
             for line in lines:
                 tail.append(line)
-                if line.startswith(_SAID):
-                    self.progress.say(f"  {recipe.name}: {line.removeprefix(_SAID)}")
+                if line.startswith(_PROGRESS_PREFIX):
+                    self.progress.say(f"  {recipe.name}: {line.removeprefix(_PROGRESS_PREFIX)}")
         return "\n".join([*tail, pending])
 
     def _mounts(self) -> list[Mount]:

@@ -4,18 +4,18 @@ from pathlib import Path
 
 from tools.devcloud.progress import Progress
 
-_WATCHERS = Path("/proc/sys/fs/inotify/max_user_instances")
-# A node takes a dozen. Without one containerd starts without its CRI.
+_INOTIFY_INSTANCES = Path("/proc/sys/fs/inotify/max_user_instances")
+# A node takes a dozen. If none is left, containerd starts without its CRI plugin.
 _WANTED = 2048
 
 
-def ensure(progress: Progress) -> None:
-    """Raise them, until the next boot."""
-    found = int(_WATCHERS.read_text())
+def raise_inotify_limit(progress: Progress) -> None:
+    """Raise the number of inotify instances, until the next boot."""
+    found = int(_INOTIFY_INSTANCES.read_text())
     if found >= _WANTED:
         return
     try:
-        _WATCHERS.write_text(f"{_WANTED}\n")
+        _INOTIFY_INSTANCES.write_text(f"{_WANTED}\n")
     except OSError as error:
         progress.say(f"cannot raise fs.inotify.max_user_instances from {found}: {error}")
         return

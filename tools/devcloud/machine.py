@@ -95,7 +95,7 @@ def _host_config(api: Any, machine: Machine, network: str) -> Any:
 def capabilities_to_drop(client: docker.DockerClient, image: str) -> tuple[str, ...]:
     """Which capabilities this host cannot give to a container.
 
-    Asked by trying: the engine may have fewer than this process.
+    A container is started to find out: the engine may have fewer than this process.
     """
     refusal = None
     for dropped in ((), ("SYS_RESOURCE",)):

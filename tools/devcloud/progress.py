@@ -27,7 +27,7 @@ class Progress:
 
     @contextmanager
     def step(self, text: str) -> Iterator[None]:
-        """Announce ``text``, then say how long what stands inside took."""
+        """Print ``text`` when a step starts, and its time when it ends."""
         start = time.monotonic()
         self.say(f"{text} ...")
         try:
@@ -41,7 +41,7 @@ class Progress:
             self.say(f"{text}: done in {took:.1f} s")
 
 
-def complain(text: str) -> None:
-    """Print an error where errors go."""
+def print_error(text: str) -> None:
+    """Print an error to stderr."""
     with _LOCK:
         print(f"error: {text}", file=sys.stderr, flush=True)

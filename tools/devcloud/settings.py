@@ -1,4 +1,4 @@
-"""What the host tells the controller: the one file both sides read.
+"""The settings of a cloud, in the one file that host and controller share.
 
 Written by ``up`` to /etc/devcloud/cloud.json inside the controller, readable
 by root only, since it holds the passwords of the cloud's own services.

@@ -40,7 +40,7 @@ def from_debian(debs: Sequence[Path]) -> bytes:
         if not debs:
             print(f"fetching {', '.join(debian.PACKAGES)}", file=sys.stderr, flush=True)
             debs = debian.download(Path(folder))
-        return image.pack(debian.pick([debian.file_tar(deb) for deb in debs]))
+        return image.pack(debian.select_programs([debian.file_tar(deb) for deb in debs]))
 
 
 def _write(path: Path, pieces: Iterable[bytes]) -> str:

@@ -56,7 +56,7 @@ def file_tar(deb: Path) -> bytes:
     return _run(["dpkg-deb", "--fsys-tarfile", str(deb.resolve())], deb.parent)
 
 
-def pick(tars: Sequence[bytes]) -> Programs:
+def select_programs(tars: Sequence[bytes]) -> Programs:
     """Return the registry, libc and its loader from the files of packages.
 
     :raises ImageError: one of them is missing, or is for an architecture not known here
@@ -65,7 +65,7 @@ def pick(tars: Sequence[bytes]) -> Programs:
     for tar in tars:
         with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
             for member in archive:
-                _take(programs, archive, member)
+                _add_member(programs, archive, member)
     loaders = [name for name in programs.files if "/ld-linux" in name]
     if not ("bin/registry" in programs.files and len(programs.files) == 3 and loaders):
         raise ImageError(f"the packages do not hold {_REGISTRY}, libc.so.6 and its loader")
@@ -75,7 +75,7 @@ def pick(tars: Sequence[bytes]) -> Programs:
     return programs
 
 
-def _take(programs: Programs, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+def _add_member(programs: Programs, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
     name = member.name.removeprefix("./")
     library, loader_link = _LIBRARY.fullmatch(name), _LOADER_LINK.fullmatch(name)
     if member.issym() and loader_link:
@@ -99,8 +99,8 @@ def _run(command: Sequence[str], folder: Path) -> bytes:
     except FileNotFoundError as error:
         raise ImageError(f"{command[0]} is not here; give the packages with --deb") from error
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip()
+        stderr = error.stderr.decode(errors="replace").strip()
         raise ImageError(
-            f"{' '.join(command)}: exit status {error.returncode}: {said}\n"
+            f"{' '.join(command)}: exit status {error.returncode}: {stderr}\n"
             "Run 'apt-get update', or give the packages with --deb"
         ) from error

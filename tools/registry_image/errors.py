@@ -1,4 +1,4 @@
-"""What goes wrong while an image is made, said to its user."""
+"""The errors of this tool."""
 
 
 class ImageError(Exception):

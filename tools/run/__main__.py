@@ -28,8 +28,8 @@ _PROGRAMS = {
     "dpkg-deb": "dpkg",
 }
 _UBUNTU_ALSO = {"/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring"}
-# What reaches the tools and tox through sudo, by name.
-_PASSED = re.compile(
+# Names of the variables that sudo preserves for the tools and tox.
+_PRESERVED = re.compile(
     r"HOME|PATH|DOCKER_HOST|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|XDG_(CACHE|STATE)_HOME"
     r"|(https?|no)_proxy|(OS|FUNCTIONAL|PIP)_[A-Z0-9_]+"
 )
@@ -59,7 +59,7 @@ def main() -> int:
         _install_packages()
         return _demo() if options.command == "demo" else _tests(options.environments)
     except (subprocess.CalledProcessError, FileNotFoundError) as error:
-        print(f"error: {error}; mend that, then the same command again", file=sys.stderr)
+        print(f"error: {error}; remove the cause, then repeat the command", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -67,11 +67,11 @@ def main() -> int:
 
 
 def _become_root() -> None:
-    """Docker and a package manager need it; ask for it once, at the start."""
+    """Restart under sudo, which asks for a password once, at the start."""
     if os.geteuid() == 0:
         return
     print("Docker's engine and apt need root: continuing under sudo", flush=True)
-    passed = ",".join(name for name in os.environ if _PASSED.fullmatch(name))
+    passed = ",".join(name for name in os.environ if _PRESERVED.fullmatch(name))
     command = ["sudo", f"--preserve-env={passed}", sys.executable, *sys.argv]
     os.execvp("sudo", command)  # noqa: S606 - there is no shell in it
 
@@ -92,7 +92,7 @@ def _install_packages() -> None:
 
 
 def _environment(name: str, requirements: Sequence[str]) -> Path:
-    """A virtual environment outside the work tree, made again when its needs change."""
+    """A virtual environment outside the work tree, made again when its requirements change."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     # A virtual environment holds paths and an interpreter: one per checkout.
     key = "\0".join([str(CHECKOUT), sys.version, *requirements])
@@ -110,7 +110,7 @@ def _environment(name: str, requirements: Sequence[str]) -> Path:
 
 def _demo() -> int:
     programs = _environment("demo", ["-e", ".", "-r", "requirements.txt"])
-    with _tidied_up():
+    with _deferred_interrupts():
         command = [str(programs / "python"), "-m", "tools.demo"]
         return subprocess.run(command, check=False).returncode
 
@@ -122,7 +122,7 @@ def _tests(environments: Sequence[str]) -> int:
     outcomes = []
     for name in environments:
         start = time.monotonic()
-        status = _watch([str(tox), "-e", name], counts)
+        status = _run_and_count([str(tox), "-e", name], counts)
         outcomes.append((name, status, time.monotonic() - start))
     print("\nenvironment       result    seconds")
     for name, status, seconds in outcomes:
@@ -134,9 +134,12 @@ def _tests(environments: Sequence[str]) -> int:
     return int(any(status for _, status, _ in outcomes))
 
 
-def _watch(command: Sequence[str], counts: dict[str, int]) -> int:
-    """Run a command, show what it prints, and add up stestr's totals in it."""
-    with _tidied_up(), subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+def _run_and_count(command: Sequence[str], counts: dict[str, int]) -> int:
+    """Run a command, print its output, and add stestr's totals in the output to the counts."""
+    with (
+        _deferred_interrupts(),
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+    ):
         assert process.stdout
         for line in process.stdout:
             sys.stdout.write(line)
@@ -148,8 +151,8 @@ def _watch(command: Sequence[str], counts: dict[str, int]) -> int:
 
 
 @contextmanager
-def _tidied_up() -> Iterator[None]:
-    """Let Ctrl-C, which commands get too, come through only when they have ended."""
+def _deferred_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt only after the commands, which get Ctrl-C too, have ended."""
     interrupts: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     try:

@@ -10,10 +10,10 @@ from docker.errors import DockerException
 from tools.devcloud import openrc
 from tools.devcloud.cloud import Cloud
 from tools.devcloud.diagnosis import collect
+from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CHECKOUT, Identity
-from tools.devcloud.progress import Progress, complain
-from tools.devcloud.told import told
+from tools.devcloud.progress import Progress, print_error
 from tools.scenarios.runner import run_scenarios
 
 LOGS = CHECKOUT / "functional" / "logs"
@@ -34,7 +34,7 @@ def main() -> int:
     LOGS.mkdir(parents=True)
     if os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL"):
         return run_scenarios(options.filters, options.long, LOGS, dict(os.environ))
-    return told(lambda: _on_devcloud(options))
+    return report_errors(lambda: _on_devcloud(options))
 
 
 def _on_devcloud(options: argparse.Namespace) -> int:
@@ -43,12 +43,12 @@ def _on_devcloud(options: argparse.Namespace) -> int:
     cloud = Cloud(identity, Progress())
     try:
         settings = cloud.up()
-        environment = {**os.environ, **openrc.variables(settings), **_means(identity)}
+        environment = {**os.environ, **openrc.variables(settings), **_scenario_variables(identity)}
         status = run_scenarios(options.filters, options.long, LOGS, environment)
         if status:
-            _explain(identity)
+            _collect_logs(identity)
     except CloudError:
-        _explain(identity)
+        _collect_logs(identity)
         raise
     finally:
         if not was_up and not options.keep:
@@ -56,17 +56,17 @@ def _on_devcloud(options: argparse.Namespace) -> int:
     return status
 
 
-def _explain(identity: Identity) -> None:
-    """Gather what tells why, before the cloud goes; a fault in that hides no other one."""
+def _collect_logs(identity: Identity) -> None:
+    """Collect logs before the cloud is removed; an error here does not hide the first one."""
     try:
         collect(identity, LOGS)
     except (CloudError, DockerException, OSError) as error:
-        complain(f"not all logs could be gathered: {error}")
+        print_error(f"not all logs were collected: {error}")
     print(f"logs and traces of the services and nodes: {LOGS}", flush=True)
 
 
-def _means(identity: Identity) -> dict[str, str]:
-    """What the scenarios can do to this cloud besides using its APIs."""
+def _scenario_variables(identity: Identity) -> dict[str, str]:
+    """Variables with commands for this cloud that the scenarios run."""
     kill = "systemctl kill --signal=KILL tacker-conductor"
     return {"FUNCTIONAL_KILL_CONDUCTOR": f"docker exec {identity.controller} {kill}"}
 

@@ -1,4 +1,4 @@
-"""stestr over functional/, with what the scenarios say shown as they say it."""
+"""Runs the scenarios with stestr, and prints their log while they run."""
 
 import subprocess
 import sys
@@ -16,8 +16,8 @@ def run_scenarios(
 ) -> int:
     """Run the scenarios one after another; returns stestr's exit status.
 
-    What they say arrives in ``logs``/scenario.log, for stestr keeps a test's
-    own output until it ends.
+    They write ``logs``/scenario.log, since stestr keeps the output of a test
+    until the test ends.
 
     :param long: those that take long, instead of the others
     """
@@ -38,15 +38,15 @@ def run_scenarios(
 
 def _follow(path: Path, finished: threading.Event) -> None:
     """Print what is appended to a file until it is finished."""
-    shown = 0
+    position = 0
     while True:
         last_look = finished.is_set()
         if path.exists():
             with path.open() as file:
-                file.seek(shown)
+                file.seek(position)
                 sys.stdout.write(file.read())
                 sys.stdout.flush()
-                shown = file.tell()
+                position = file.tell()
         if last_look:
             return
         time.sleep(0.5)

@@ -12,7 +12,7 @@ _SMALLEST = 1.5  # of a bar, to be seen at all
 _CHARACTER = 6.2  # of a label
 _TICKS = 8
 _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600)  # seconds
-# Two shades for what was changed: phases that follow each other are told apart.
+# Two shades for changed phases, which tell consecutive phases apart.
 _COLOURS = {"failed": "#c0392b", "skipped": "#c9ced6"}
 _CHANGED = ("#2f6fb2", "#5b9bd8")
 
@@ -62,7 +62,7 @@ def _section(run: Run) -> str:
 
 
 def svg(run: Run) -> str:
-    """The drawing of one run, which may stand in any page."""
+    """The drawing of one run, for this or another page."""
     height = _TOP + _ROW * len(run.nodes) + 6
     body = "".join([*_axis(run, height), *_rows(run)])
     return (
@@ -90,7 +90,7 @@ def _rows(run: Run) -> Iterator[str]:
     phases = run.phases
     for row, node in enumerate(run.nodes):
         y = _TOP + row * _ROW
-        yield f'<text x="0" y="{y + 16}">{html.escape(_short(node))}'
+        yield f'<text x="0" y="{y + 16}">{html.escape(_row_name(node))}'
         yield f"<title>{html.escape(node)}</title></text>\n"
         for bar in run.bars:
             if bar.node == node:
@@ -101,12 +101,12 @@ def _bar(run: Run, bar: Record, y: int, order: int) -> str:
     x, end = _x(run, bar.start), _x(run, bar.end)
     width = max(end - x, _SMALLEST)
     colour = _COLOURS.get(bar.outcome, _CHANGED[order % len(_CHANGED)])
-    told = f"{bar.phase}: {bar.end - bar.start:.1f} s, {bar.outcome}"
+    tooltip = f"{bar.phase}: {bar.end - bar.start:.1f} s, {bar.outcome}"
     if bar.error:
-        told += f"\n{bar.error}"
+        tooltip += f"\n{bar.error}"
     drawn = (
         f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_ROW - 6}" rx="2" '
-        f'fill="{colour}"><title>{html.escape(told)}</title></rect>\n'
+        f'fill="{colour}"><title>{html.escape(tooltip)}</title></rect>\n'
     )
     if bar.outcome != "skipped" and width > len(bar.phase) * _CHARACTER:
         label = html.escape(bar.phase)
@@ -117,8 +117,8 @@ def _bar(run: Run, bar: Record, y: int, order: int) -> str:
     return drawn
 
 
-def _short(node: str) -> str:
-    """A node as its row names it: without the ids that only the pointer shows."""
+def _row_name(node: str) -> str:
+    """The name of a node's row: without the ids, which the tooltip has."""
     role, _, rest = node.partition(" (")
     address = rest.rstrip(")").rpartition(", ")[2]
     return f"{role} {address}".strip()

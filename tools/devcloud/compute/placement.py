@@ -1,4 +1,4 @@
-"""The compute hosts that the cloud pretends to have, and who goes where."""
+"""The compute hosts that the cloud simulates, and the choice of a host for a server."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable

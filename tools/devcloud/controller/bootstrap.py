@@ -65,7 +65,7 @@ def _wait(what: str, ready: Callable[[], bool], limit: float = 120.0) -> None:
         time.sleep(0.2)
 
 
-def _serves(url: str) -> Callable[[], bool]:
+def _is_answering(url: str) -> Callable[[], bool]:
     def ready() -> bool:
         try:
             return requests.get(url, timeout=5).status_code < 500
@@ -115,7 +115,7 @@ def _keystone(settings: Settings) -> None:
         check=True,
         env={"OS_BOOTSTRAP_PASSWORD": settings.admin_password},
     )
-    _wait("Keystone", _serves(url))
+    _wait("Keystone", _is_answering(url))
 
 
 def _session(settings: Settings, user: str, project: str) -> session.Session:
@@ -182,7 +182,7 @@ def _barbican(settings: Settings) -> None:
     paste = Path("/etc/barbican/barbican-api-paste.ini")
     paste.write_text(Path("/opt/openstack/etc/barbican/barbican-api-paste.ini").read_text())
     services.systemctl("enable", "--quiet", "--now", services.BARBICAN.name)
-    _wait("Barbican", _serves(f"http://{settings.address}:9311/"))
+    _wait("Barbican", _is_answering(f"http://{settings.address}:9311/"))
 
 
 def _glance(settings: Settings) -> None:
@@ -191,14 +191,14 @@ def _glance(settings: Settings) -> None:
     paste.write_text(Path("/opt/openstack/etc/glance/glance-api-paste.ini").read_text())
     _run(f"{services.BIN}/glance-manage", "--config-file", "/etc/glance/glance-api.conf", "db_sync")
     services.systemctl("enable", "--quiet", "--now", services.GLANCE.name)
-    _wait("Glance", _serves(f"http://{settings.address}:9292/"))
+    _wait("Glance", _is_answering(f"http://{settings.address}:9292/"))
 
 
 def _heat(settings: Settings) -> None:
     _run(f"{services.BIN}/heat-manage", "--config-file", "/etc/heat/heat.conf", "db_sync")
     names = (services.HEAT_API.name, services.HEAT_ENGINE.name)
     services.systemctl("enable", "--quiet", "--now", *names)
-    _wait("heat-api", _serves(f"http://{settings.address}:8004/"))
+    _wait("heat-api", _is_answering(f"http://{settings.address}:8004/"))
 
 
 def _tacker(settings: Settings) -> None:
@@ -208,7 +208,7 @@ def _tacker(settings: Settings) -> None:
     _run(manage, "--config-file", "/etc/tacker/tacker.conf", "upgrade", "head")
     names = (services.TACKER_SERVER.name, services.TACKER_CONDUCTOR.name)
     services.systemctl("enable", "--quiet", "--now", *names)
-    _wait("tacker-server", _serves(f"http://{settings.address}:9890/"))
+    _wait("tacker-server", _is_answering(f"http://{settings.address}:9890/"))
 
 
 def _default_vim(settings: Settings) -> None:

@@ -21,7 +21,7 @@ class Service:
         lines += ["StartLimitIntervalSec=0", "", "[Service]"]
         lines += [f"Environment={word}" for word in self.environment]
         lines += [f"ExecStart={self.command}", "Restart=on-failure", "RestartSec=1"]
-        # The conductor, asked to end, waits for a minute and a half; nothing here needs that.
+        # The conductor takes a minute and a half to stop; nothing here needs that.
         lines += ["LimitNOFILE=65536", "TimeoutStopSec=5", ""]
         lines += ["[Install]", "WantedBy=multi-user.target", ""]
         return "\n".join(lines)
@@ -64,7 +64,7 @@ def systemctl(*arguments: str) -> None:
 
 
 def install_units() -> None:
-    """Write the unit of every service of ours and tell systemd."""
+    """Write the unit of every service in ALL, and reload systemd."""
     for service in ALL:
         (_UNITS / f"{service.name}.service").write_text(service.unit())
     systemctl("daemon-reload")

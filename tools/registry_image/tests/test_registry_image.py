@@ -40,7 +40,7 @@ def file_tar(members: Members, mtime: int = 0) -> bytes:
 
 
 def make(*tars: bytes) -> bytes:
-    return image.pack(debian.pick(tars))
+    return image.pack(debian.select_programs(tars))
 
 
 class ImageTest(unittest.TestCase):
@@ -87,12 +87,12 @@ class ImageTest(unittest.TestCase):
     def test_wrong_packages_are_refused(self) -> None:
         for tars in ([file_tar(LIBC)], [file_tar(REGISTRY)]):
             with self.assertRaisesRegex(ImageError, "do not hold usr/bin/docker-registry"):
-                debian.pick(tars)
+                debian.select_programs(tars)
 
     def test_unknown_architecture_is_refused(self) -> None:
         other = {name.replace("x86_64-", "m68k-"): value for name, value in LIBC.items()}
         with self.assertRaisesRegex(ImageError, "m68k-linux-gnu"):
-            debian.pick([file_tar(REGISTRY), file_tar(other)])
+            debian.select_programs([file_tar(REGISTRY), file_tar(other)])
 
 
 class CliTest(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""Locks that commands wait for, and say so."""
+"""File locks between commands."""
 
 import fcntl
 from typing import IO
@@ -6,8 +6,8 @@ from typing import IO
 from tools.devcloud.progress import Progress
 
 
-def lock(file: IO[str], reason: str, progress: Progress) -> None:
-    """Lock an open file, as long as it is open; say why that takes a while."""
+def acquire(file: IO[str], reason: str, progress: Progress) -> None:
+    """Lock an open file until it is closed; print the reason when that has to wait."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
