@@ -101,15 +101,14 @@ class Vims:
         self.registered = {}
 
 
-class SimulatedClusterTest(unittest.TestCase):
-    """``build`` makes the cluster; Heat, Tacker and time are simulated too."""
+class SimulatedCloud:
+    """Machines, Heat, Tacker's store and VIMs; ``build`` makes the cluster.
 
-    def setUp(self) -> None:
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.package = Path(folder.name)
+    :param folder: where the VNF package is written
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.package = folder
         (self.package / "BaseHOT/complex").mkdir(parents=True)
         (self.package / "BaseHOT/complex/top.yaml").write_text(yaml.safe_dump(_HOT))
         (self.package / "pv.yaml").write_text(yaml.safe_dump(_VOLUME))
@@ -210,6 +209,27 @@ class SimulatedClusterTest(unittest.TestCase):
         """The VNFC ids of the machines at these addresses."""
         return [self.machine(address).node.vnfc_id for address in addresses]
 
+    def replaced(self, target: Node) -> Node:
+        """What Heat puts in a machine's place: another server for the same VNFC."""
+        del self.world.machines[target.server_id]
+        new = dataclasses.replace(target, server_id="f" + target.server_id[1:])
+        self.arrive(new)
+        return new
+
+
+class SimulatedClusterTest(SimulatedCloud, unittest.TestCase):
+    """Tests on a simulated cluster; time is simulated too."""
+
+    def __init__(self, method: str) -> None:
+        unittest.TestCase.__init__(self, method)
+
+    def setUp(self) -> None:
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        SimulatedCloud.__init__(self, Path(folder.name))
+
     def assert_whole(self, masters: int, workers: int) -> None:
         everyone = self.world.machines.values()
         machines = [machine for machine in everyone if machine.role != "storage"]
@@ -223,10 +243,3 @@ class SimulatedClusterTest(unittest.TestCase):
         self.assertTrue(all(login and login[1] == "600" for login in logins), logins)
         closed = [n for n, node in self.world.nodes.items() if node["spec"].get("unschedulable")]
         self.assertEqual([], closed)
-
-    def replaced(self, target: Node) -> Node:
-        """What Heat puts in a machine's place: another server for the same VNFC."""
-        del self.world.machines[target.server_id]
-        new = dataclasses.replace(target, server_id="f" + target.server_id[1:])
-        self.arrive(new)
-        return new

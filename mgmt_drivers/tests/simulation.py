@@ -83,7 +83,8 @@ class World:
     claimed: bool = False
     tokens: set[str] = field(default_factory=set)
     accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
-    deepest: list[str] = field(default_factory=list)  # the functions above some command
+    # The functions above the command that has the most of them; None while nobody counts.
+    deepest: list[str] | None = None
     # Requests that etcd has left without an answer, each once; None when it answers all.
     unanswered: set[tuple[str, ...]] | None = None
 
@@ -138,7 +139,8 @@ class SimulatedSession:
         timeout: float = DEFAULT_TIMEOUT,
     ) -> Result:
         assert not sudo or argv[0] in SUDO, f"{argv[0]} is not among what may run with sudo"
-        self._note_depth()
+        if self.world.deepest is not None:
+            self._note_depth(self.world.deepest)
         self.before(self, argv)
         if self.broken or not self.machine.alive:
             raise ConnectionFailed(f"{self.machine.address}: connection lost")
@@ -153,7 +155,7 @@ class SimulatedSession:
     def close(self) -> None:
         self.broken = True
 
-    def _note_depth(self) -> None:
+    def _note_depth(self, deepest: list[str]) -> None:
         """Functions of the drivers from the hook to here, across the threads, and this command."""
         threads = {threading.get_ident(), threading.main_thread().ident}
         frames = [frame for ident, frame in sys._current_frames().items() if ident in threads]
@@ -163,7 +165,7 @@ class SimulatedSession:
             if _is_of_drivers(frame):
                 names.append(f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}")
             frames += [frame.f_back] if frame.f_back else []
-        self.world.deepest = max(self.world.deepest, names, key=len)
+        self.world.deepest = max(deepest, names, key=len)
 
     def _is_left_unanswered(self, argv: Sequence[str]) -> bool:
         """Done, and yet not answered: the worst that an election does to a request."""

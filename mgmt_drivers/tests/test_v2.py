@@ -253,6 +253,7 @@ class HooksTest(SimulatedClusterTest):
         self.assertEqual(["vim1", "vim1.kubernetes_vim_vnf-1"], list(self.vim_connections))
 
     def test_few_frames_lie_between_a_hook_and_a_command(self) -> None:
+        self.world.deepest = []
         self.call(kubernetes_v2.scale_start, _scale("SCALE_OUT"))
         self.arrive(new_node("worker", 20, "10.10.0.20"))
         self.call(kubernetes_v2.scale_end, _scale("SCALE_OUT"))

@@ -6,7 +6,9 @@ Runs against the cloud of the OS_* variables.
 import argparse
 import sys
 
-from tools.benchmark import kubernetes, registry
+from tools.benchmark import kubernetes, registry, scale
+
+_SUBJECTS = {"registry": registry, "kubernetes": kubernetes, "scale": scale}
 
 
 def main() -> int:
@@ -15,11 +17,12 @@ def main() -> int:
     for name, text in (
         ("registry", "instantiate of the private registry over one script"),
         ("kubernetes", "instantiate of clusters over their critical path"),
+        ("scale", "scale-out by many workers over one, on simulated machines"),
     ):
         subject = subjects.add_parser(name, help=text, description=text)
         subject.add_argument("--rounds", type=int, default=3, help="how many (default: 3)")
     options = parser.parse_args()
-    (registry if options.subject == "registry" else kubernetes).run(options.rounds)
+    _SUBJECTS[options.subject].run(options.rounds)
     return 0
 
 

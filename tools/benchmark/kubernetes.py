@@ -12,15 +12,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.phase import Step
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.engine.trace import CHECKED, Outcome
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.kube import images, kubeadm
-from mgmt_drivers.kube.cluster import Cluster, Topology, group_of, topology
-from mgmt_drivers.operation import Crew, Operation
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.kubeadm import JoinCredentials
+from mgmt_drivers.kube.service_account import VIM_ACCOUNT
+from mgmt_drivers.kube.topology import Topology, topology
 from mgmt_drivers.params.kubernetes import (
     ImageRepository,
     KubernetesParams,
@@ -28,27 +34,26 @@ from mgmt_drivers.params.kubernetes import (
     PackageRepository,
 )
 from mgmt_drivers.params.login import SshLogin
-from mgmt_drivers.phases.kubernetes.await_nodes import AwaitNodes
-from mgmt_drivers.phases.kubernetes.balance_api import BalanceApi
-from mgmt_drivers.phases.kubernetes.connect_pods import ConnectPods
-from mgmt_drivers.phases.kubernetes.grant_vim_access import GrantVimAccess
-from mgmt_drivers.phases.kubernetes.init_control_plane import InitControlPlane
-from mgmt_drivers.phases.kubernetes.install_kubernetes import InstallKubernetes
-from mgmt_drivers.phases.kubernetes.share_pod_network import SharePodNetwork
+from mgmt_drivers.params.series import DEFAULT_VERSION, read_version
+from mgmt_drivers.phases.control_plane.configure_load_balancer import ConfigureLoadBalancer
+from mgmt_drivers.phases.control_plane.grant_vim_access import GrantVimAccess
+from mgmt_drivers.phases.control_plane.initialize_control_plane import InitializeControlPlane
+from mgmt_drivers.phases.nodes.configure_pod_network import ConfigurePodNetwork
+from mgmt_drivers.phases.nodes.install_packages import InstallPackages
+from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.plans import kubernetes as plans
+from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh.connection import Endpoint, connect
+from mgmt_drivers.ssh.connection import connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import Result, Session
-<<<<<<< HEAD
-from mgmt_drivers.engine.trace import Trace
-=======
-from mgmt_drivers.engine.trace import Trace
+from mgmt_drivers.tests.fakes import FakeStacks, MemoryStore
 from tools.client import kubernetes_source as source
 from tools.client import stacks
 from tools.client.config import CHECKOUT, CONFIG, cloud
 from tools.client.packages import registry_image
->>>>>>> b36f286 (Let tools and scenarios share a client of the cloud)
+
+T = TypeVar("T")
 
 _NODE_IMAGE = "node-debian-12"
 _MASTER_CP, _WORKER_CP, _VIP_CP = "masterNode_CP1", "workerNode_CP2", "vip_CP"
@@ -99,7 +104,7 @@ def _params(registry: str) -> KubernetesParams:
         worker=NodeGroup(_WORKER_CP, _WORKER_CP, login),
         cluster_cp_name=_VIP_CP,
         package_repository=PackageRepository(f"{CONFIG.kubernetes_mirror}/apt/", key),
-        version=CONFIG.kubernetes_version,
+        version=read_version(CONFIG.kubernetes_version) or DEFAULT_VERSION,
         image_repository=ImageRepository(registry, plain_http=True),
     )
 
@@ -131,18 +136,13 @@ class Bench:
 
     def driver(self, params: KubernetesParams, found: Topology) -> None:
         """The plan, as Tacker's hook would carry it out."""
-        connections: list[str] = []
-
-        def log_in(node: Node, limit: float | None) -> Session:
-            connections.append(node.vnfc_id)
-            return _connect(node, params)
-
-        def context(hosts: Sequence[Host]) -> Cluster:
-            return Cluster(params, found, hosts, joining=found.nodes)
-
-        operation = Operation("instantiate", "benchmark", context, log_in, Trace(self.folder))
-        operation.carry_out(plans.INSTANTIATE, Crew(required=found.nodes))
-        assert len(connections) == len(found.nodes), "one SSH connection per node"
+        request = LcmRequest("instantiate", "benchmark", Path(), {}, {})
+        services = Services(FakeStacks({}), MemoryStore(), self.folder)
+        secrets = params.secrets()
+        with Operation(request, services, found.machines, found.endpoint, secrets) as operation:
+            hosts = operation.connect(found.machines)
+            cluster = Cluster(found, services.store, hosts, hosts[0], joining=hosts)
+            operation.run(plans.INSTANTIATE, cluster)
 
     def _resources(self, masters: int, workers: int) -> dict[str, Any]:
         names = [*(f"master{n}" for n in range(masters)), *(f"worker{n}" for n in range(workers))]
@@ -164,21 +164,14 @@ class Bench:
         return Inventory(tuple(nodes), {_VIP_CP: vip} if masters > 1 else {})
 
 
-def _connect(node: Node, params: KubernetesParams) -> Session:
-    group = group_of(node, params)
-    address = node.address(group.ssh_cp_name)
-    endpoint = Endpoint(address, group.login.username, group.login.password, node.server_id)
-    return connect(endpoint, HostKeys(), Masker(params.secrets()))
-
-
-@dataclass
-class _Unlooking:
+@dataclass(frozen=True)
+class _UnconditionalSession:
     """A session on which nothing is found as it should be, without asking the machine."""
 
     session: Session
 
     def run(self, argv: Sequence[str], **options: Any) -> Result:
-        if any(word.startswith("sha256sum") for word in argv) or argv[0] == "dpkg-query":
+        if "digest-file" in argv or argv[0] == "dpkg-query":
             return Result(1)
         return self.session.run(argv, **options)
 
@@ -186,69 +179,82 @@ class _Unlooking:
         self.session.close()
 
 
-@dataclass
-class _Hands:
+class _Operators:
     """Somebody at each machine, who waits for nothing but what is needed."""
 
-    cluster: Cluster
-    invited: threading.Event = field(default_factory=threading.Event)
-    joined: threading.Barrier = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.joined = threading.Barrier(len(self.cluster.hosts))
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.created = threading.Event()
+        self.credentials: list[JoinCredentials] = []
+        self.control_plane = threading.Lock()
+        self.joined = threading.Barrier(len(cluster.hosts))
+        self.step: list[Step[Cluster]] = []
 
     def work(self, host: Host) -> None:
         try:
             self._work(host)
         except BaseException:
             self.joined.abort()  # nobody is to wait for one who gave up
-            self.invited.set()
+            self.created.set()
             raise
 
     def _work(self, host: Host) -> None:
         cluster = self.cluster
-        InstallKubernetes().apply(host, cluster)
-        repository = cluster.params.image_repository
-        assert repository
+        InstallPackages().act(host, cluster, "by hand")
         cluster.runtime.trust(host, cluster.params.registries)
-        for image in images.of_machine(host, cluster):
+        is_control_plane = cluster.is_control_plane(host)
+        for image in images.of_role(kubeadm.images(host, cluster), is_control_plane):
             if not images.may_be_absent(image):
                 cluster.runtime.pull(host, image)
-        if cluster.topology.virtual and cluster.is_master(host.node):
-            BalanceApi().apply(host, cluster)
+        balancer = ConfigureLoadBalancer()
+        configuration = balancer.look(host, cluster) if is_control_plane else None
+        if configuration and cluster.topology.is_balanced:
+            balancer.act(host, cluster, configuration)
         self._become_member(host)
         self.joined.wait()
-        if host is cluster.lead:
-            SharePodNetwork().apply(host, cluster)
-        self.joined.wait()
-        ConnectPods().apply(host, cluster)
-        self.joined.wait()
-        if host is cluster.lead:
-            AwaitNodes().apply(host, cluster)
-            GrantVimAccess().apply(host, cluster)
+        if host is cluster.leader:
+            self._configure_pods()
+            WaitForNodes().check(host, cluster)
+            GrantVimAccess().act(host, cluster, VIM_ACCOUNT)
+        else:
+            self.joined.wait()
+            self.step[0](host, cluster)
+
+    def _configure_pods(self) -> None:
+        with ConfigurePodNetwork().around(self.cluster, _ask) as step:
+            self.step.append(step)
+            self.joined.wait()
+            step(self.cluster.leader, self.cluster)
 
     def _become_member(self, host: Host) -> None:
         cluster = self.cluster
-        if host is cluster.lead:
-            InitControlPlane().apply(host, cluster)
-            cluster.invitation = kubeadm.invite(host, cluster)
-            self.invited.set()
+        if host is cluster.leader:
+            InitializeControlPlane().step(host, cluster)
+            self.credentials.append(kubeadm.create_join_credentials(host, cluster))
+            self.created.set()
             return
-        self.invited.wait()
-        assert cluster.invitation
-        if cluster.is_master(host.node):
-            with cluster.control_plane:
-                kubeadm.join(host, cluster, cluster.invitation)
+        self.created.wait()
+        if cluster.is_control_plane(host):
+            with self.control_plane:
+                kubeadm.join(host, cluster, self.credentials[0])
         else:
-            kubeadm.join(host, cluster, cluster.invitation)
+            kubeadm.join(host, cluster, self.credentials[0])
+
+
+def _ask(host: Host, question: Callable[[Host], T], outcome: Outcome = CHECKED) -> T:
+    return question(host)
 
 
 def _by_hand(params: KubernetesParams, found: Topology) -> None:
-    hosts = [Host(node, _Unlooking(_connect(node, params))) for node in found.nodes]
-    hands = _Hands(Cluster(params, found, hosts, joining=found.nodes))
+    keys, masker = HostKeys(), Masker(params.secrets())
+    hosts = [
+        Host(node, _UnconditionalSession(connect(found.endpoint(node), keys, masker)))
+        for node in found.nodes
+    ]
+    operators = _Operators(Cluster(found, MemoryStore(), hosts, hosts[0], joining=hosts))
     try:
         with ThreadPoolExecutor(max_workers=len(hosts)) as pool:
-            for _ in pool.map(hands.work, hosts):
+            for _ in pool.map(operators.work, hosts):
                 pass
     finally:
         for host in hosts:

@@ -13,16 +13,20 @@ from pathlib import Path
 
 import paramiko
 
+from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.engine.trace import CHANGED
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.operation import CONNECT, Crew, Operation
 from mgmt_drivers.params.private_registry import ImageArchive, PrivateRegistryParams
-from mgmt_drivers.phases.private_registry import settings
+from mgmt_drivers.phases.registry import settings
+from mgmt_drivers.phases.registry.vnf import RegistryVnf
 from mgmt_drivers.plans import private_registry as plans
+from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint, connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import Session
-from mgmt_drivers.engine.trace import CHANGED, Trace
+from mgmt_drivers.tests.fakes import FakeStacks, MemoryStore
 from tools.client import stacks
 from tools.client.config import CONFIG, cloud
 from tools.client.packages import registry_image
@@ -40,23 +44,27 @@ class Driver:
     def run(self, address: str) -> list[str]:
         """Carry the plan out; returns the phases that changed something."""
         node = Node("vnfc", "PrivateRegistryVDU", address, {"CP1": address})
+        request = LcmRequest("instantiate", "benchmark", Path(), {}, {})
         with tempfile.TemporaryDirectory() as folder:
-            trace = Trace(Path(folder))
-            operation = Operation(
-                "instantiate", "benchmark", lambda hosts: self.params, self._connect, trace
-            )
-            operation.carry_out(plans.INSTANTIATE, Crew(required=[node]))
+            store = MemoryStore()
+            services = Services(FakeStacks({}), store, Path(folder), connect=self._connect)
+            secrets = self.params.secrets()
+            with Operation(request, services, [node], self._endpoint, secrets) as operation:
+                vnf = RegistryVnf(self.params, operation.connect([node]))
+                operation.run(plans.INSTANTIATE, vnf)
             lines = (Path(folder) / "benchmark.jsonl").read_text().splitlines()
         records = [json.loads(line) for line in lines]
-        changed = [record["phase"] for record in records if record["outcome"] == CHANGED]
-        return [phase for phase in changed if phase != CONNECT]
+        return [record["phase"] for record in records if record["outcome"] == CHANGED]
 
-    def _connect(self, node: Node, limit: float | None) -> Session:
+    def _endpoint(self, node: Node) -> Endpoint:
+        password = self.params.ssh_password
+        return Endpoint(node.address("CP1"), CONFIG.username, password, node.server_id)
+
+    def _connect(
+        self, endpoint: Endpoint, keys: HostKeys, masker: Masker, limit: float
+    ) -> Session:
         self.connections += 1
-        endpoint = Endpoint(
-            node.address("CP1"), CONFIG.username, self.params.ssh_password, node.server_id
-        )
-        return connect(endpoint, HostKeys(), Masker(self.params.secrets()))
+        return connect(endpoint, keys, masker, limit)
 
 
 def _by_hand(address: str, params: PrivateRegistryParams) -> None:

@@ -19,7 +19,7 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
 from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.params.reader import ValidationErrors, Reader
+from mgmt_drivers.params.reader import Reader, ValidationErrors
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
-from sphinx.application import Sphinx
-
 from mgmt_drivers.phases.phase import Phase
+from sphinx.application import Sphinx
 
 
 class PlanDirective(Directive):
