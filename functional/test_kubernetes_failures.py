@@ -24,7 +24,7 @@ class ClusterFailures(ClusterScenario):
         vnf = self.create_vnf(self.onboard_package())
         request = self.request("simple", registry, kubernetes_version="1.20.9")
         failed = vnf.instantiate(request)
-        self.assert_failed(failed, "install Kubernetes", "has no kubeadm 1.20.9", "1.20.2-1")
+        self.assert_failed(failed, "install packages", "has no kubeadm 1.20.9", "1.20.2-1")
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
         self.assert_nothing_left(vnf, request)
         self.check_unusable_registries(registry)
@@ -34,13 +34,13 @@ class ClusterFailures(ClusterScenario):
             self.kill_conductor_between_init_and_join(vnf, request)
         with stopped_registry(Remote(registry.partition(":")[0])):
             failed = vnf.instantiate(request)
-        self.assert_failed(failed, "connect the registries", f"{registry}: it cannot be reached")
+        self.assert_failed(failed, "configure registries", f"{registry}: it cannot be reached")
 
         # Tacker shows no VNFCs of a VNF that is not instantiated yet.
         worker = self.machines_with_cp(vnf, f"{WORKER}_CP2")[0]
         worker.run(f"sudo rm {_STATE}/installed && sudo mv /usr/bin/apt-get /usr/bin/apt-get.away")
         failed = vnf.retry(failed)
-        self.assert_failed(failed, "install Kubernetes", worker.address, "status 127")
+        self.assert_failed(failed, "install packages", worker.address, "status 127")
         worker.run("sudo mv /usr/bin/apt-get.away /usr/bin/apt-get")
 
         with worker.ssh_stopped():
@@ -65,7 +65,7 @@ class ClusterFailures(ClusterScenario):
         failed = vnf.instantiate(self.request("simple", registry, **params))
         self.assert_failed(
             failed,
-            "connect the registries",
+            "configure registries",
             "registry.outside.test: it refuses the login of user user01",
             f"{address}: its certificate is not to be trusted",
             f"{address}:1: it cannot be reached",

@@ -15,7 +15,7 @@ from tools.client.lcm import Vnf
 from tools.client.log import log, step
 
 _ASPECT = "worker_instance"
-_REFUSAL = r"the master cannot be healed .* vnfcInstanceId\)"
+_REFUSAL = r"the control-plane node cannot be healed .* vnfcInstanceId\)"
 
 
 class NodesScenario(BalancedClusterScenario):

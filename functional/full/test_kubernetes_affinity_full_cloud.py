@@ -18,8 +18,8 @@ class HealInAFullCloud(AffinityScenario):
         vnfc, _ = self.vnfcs(vnf, WORKER)[0]
 
         failed = vnf.heal({"vnfcInstanceId": [vnfc]})
-        self.assert_failed(failed, "Heat could not make workerNode", "stack failures list")
-        self.assert_failed(vnf.retry(failed), "Heat could not make workerNode")
+        self.assert_failed(failed, "Heat could not create workerNode", "stack failures list")
+        self.assert_failed(vnf.retry(failed), "Heat could not create workerNode")
         reasons = stacks.failure_reasons(self.cloud, vnf.id)
         self.assertIn("No valid host was found", str(reasons))
         self.tacker.fail_vnf_instance(failed["id"])

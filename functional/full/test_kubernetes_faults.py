@@ -9,36 +9,36 @@ from tools.client.log import log
 from tools.client.machines import Remote
 
 # The heal of a master starts although another master seems unhealthy: this fault would not stop it.
-_START_OF_WORKER = ("connect", "fails", "test -e .*/member")
+_START_OF_WORKER = ("choose a control-plane node", "fails", "test -e .*/member")
 _START = (
-    ("check that the cluster can do without", "cut", "endpoint status"),
-    ("remember labels and taints", "fails", "kubectl .* get nodes"),
-    ("evacuate the nodes", "cut", "kubectl .* drain"),
-    ("remove the members of etcd", "fails", "snapshot save"),
-    ("remove the members of etcd", "cut", "member remove"),
-    ("remove the nodes", "cut", "kubectl .* delete node"),
-    ("balance the API", "fails", "haproxy -c"),
+    ("check the etcd quorum", "cut", "endpoint status"),
+    ("save labels and taints", "fails", "kubectl .* get nodes"),
+    ("drain nodes", "cut", "kubectl .* drain"),
+    ("remove etcd members", "fails", "snapshot save"),
+    ("remove etcd members", "cut", "member remove"),
+    ("remove nodes", "cut", "kubectl .* delete node"),
+    ("configure the load balancer", "fails", "haproxy -c"),
 )
 # The first fault after Heat has replaced the machine; it strikes on another master.
-_REPLACED = ("join the cluster", "fails", "kubeadm token create")
+_REPLACED = ("join nodes", "fails", "kubeadm token create")
 _END = (
-    ("install Kubernetes", "cut", "install_k8s_cluster"),
-    ("connect the registries", "fails", "python3 -c"),
-    ("pull the images", "cut", "images pull"),
-    ("join the cluster", "cut", "kubeadm init phase upload-certs"),
-    ("join the cluster", "cut", "kubeadm join"),
-    ("share out the pods' network", "fails", "kubectl .* apply"),
-    ("connect the pods", "fails", "systemctl reload-or-restart mgmt-driver-pod"),
+    ("install packages", "cut", "install_k8s_cluster"),
+    ("configure registries", "fails", "python3 -c"),
+    ("pull images", "cut", "images pull"),
+    ("join nodes", "cut", "kubeadm init phase upload-certs"),
+    ("join nodes", "cut", "kubeadm join"),
+    ("configure the pod network", "cut", "kubectl .* get secret"),
+    ("configure the pod network", "fails", "systemctl reload-or-restart mgmt-driver-pod"),
     ("restore labels and taints", "cut", "kubectl .* label"),
     # At the machine's own address: the loopback one is asked whenever anybody connects.
-    ("prove the control plane", "cut", "https://([^1]|1[^2]|12[^7]).*:6443 .*--raw /readyz"),
-    ("balance the API", "cut", "reload-or-restart haproxy"),
-    ("probe the virtual IP", "cut", "16443 .* --raw /readyz"),
+    ("verify the control plane", "cut", "https://([^1]|1[^2]|12[^7]).*:6443 .*--raw /readyz"),
+    ("configure the load balancer", "cut", "reload-or-restart haproxy"),
+    ("verify the virtual IP", "cut", "16443 .* --raw /readyz"),
 )
 # Phases that the heal of a worker does not have.
 _MASTERS_ONLY = {
-    "check that the cluster can do without", "remove the members of etcd", "balance the API",
-    "prove the control plane", "probe the virtual IP",
+    "check the etcd quorum", "remove etcd members", "configure the load balancer",
+    "verify the control plane", "verify the virtual IP",
 }
 
 _AS_IF_NEW = (

@@ -72,7 +72,7 @@ class RollbacksThroughV2(ClusterScenario):
     def check_instantiate_rollback(self, vnf: Vnf) -> None:
         request = self.request("simple", self.registry, kubernetes_version="1.20.9")
         failed = vnf.instantiate(request)
-        self.assert_failed(failed, "install Kubernetes", "has no kubeadm 1.20.9")
+        self.assert_failed(failed, "install packages", "has no kubeadm 1.20.9")
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
         self.assertEqual([], vnf.cluster_vims())
         stacks.await_deletion(self.cloud, vnf.id)
@@ -81,7 +81,7 @@ class RollbacksThroughV2(ClusterScenario):
         before = cluster.node_names()
         with stopped_registry(Remote(self.registry.partition(":")[0])):
             failed = vnf.scale("SCALE_OUT", "worker_instance", 1)
-        self.assert_failed(failed, "connect the registries", "it cannot be reached")
+        self.assert_failed(failed, "configure registries", "it cannot be reached")
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
         self.assertEqual(before, cluster.node_names())
         self.assertEqual(2, len(self.vnfcs(vnf, "workerNode")))

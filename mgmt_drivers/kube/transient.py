@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from mgmt_drivers.clock import Clock
-from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError
+from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError, WaitTimeout
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ _TRANSIENT = re.compile("|".join((
 def retry(clock: Clock, request: Callable[[], T]) -> T:
     """Make a request that is safe to repeat, again as long as its error is transient.
 
-    :raises MgmtDriverError: the request's last error
+    :raises WaitTimeout: with the last error, when it does not pass
     """
     seen = MgmtDriverError()
     for _ in clock.attempts(_LIMIT):
@@ -36,4 +36,4 @@ def retry(clock: Clock, request: Callable[[], T]) -> T:
             if not _TRANSIENT.search(str(error)):
                 raise
             seen = error
-    raise seen
+    raise WaitTimeout(f"the control plane did not answer within {_LIMIT:g} s; last seen: {seen}")

@@ -38,7 +38,7 @@ class Injector:
             raise ConnectionFailed("cut off")
 
 
-class FaultsTest(SimulatedClusterTest):
+class FaultsTestCase(SimulatedClusterTest):
     """Told again and again, each time with another fault."""
 
     def cured(self, operation: Callable[[Services], None], number: int, fault: str) -> bool:
@@ -69,6 +69,8 @@ class FaultsTest(SimulatedClusterTest):
                 number += 1
         return total
 
+
+class InstantiateFaultsTest(FaultsTestCase):
     def test_instantiate(self) -> None:
         def story(number: int, fault: str) -> bool:
             struck = self.cured(self.instantiate, number, fault)
@@ -79,6 +81,8 @@ class FaultsTest(SimulatedClusterTest):
 
         self.assertGreater(self.all_faults(story, is_clustered=False), 400)
 
+
+class FaultsTest(FaultsTestCase):
     def test_scale_in(self) -> None:
         def story(number: int, fault: str) -> bool:
             request = self.request(*self.ids(*WORKERS))

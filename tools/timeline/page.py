@@ -13,7 +13,7 @@ _CHARACTER = 6.2  # of a label
 _TICKS = 8
 _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600)  # seconds
 # Two shades for changed phases, which tell consecutive phases apart.
-_COLOURS = {"failed": "#c0392b", "skipped": "#c9ced6"}
+_COLOURS = {"failed": "#c0392b", "unchanged": "#c9ced6", "checked": "#7aa69b"}
 _CHANGED = ("#2f6fb2", "#5b9bd8")
 
 _HEAD = """<!DOCTYPE html>
@@ -41,8 +41,7 @@ h1 {{ font-size: 1.3rem; }} h2 {{ font-size: 1.05rem; margin: 2rem 0 .3rem; }}
 def render(runs: Sequence[Run]) -> str:
     """The whole page."""
     title = f"Operations of VNF {runs[0].vnf}"
-    colours = {"changed": _CHANGED[0], "nothing to do": _COLOURS["skipped"],
-               "failed": _COLOURS["failed"]}
+    colours = {"changed": _CHANGED[0], **_COLOURS}
     key = "".join(
         f'<span style="background:{colour}"></span>{name}' for name, colour in colours.items()
     )
@@ -108,7 +107,7 @@ def _bar(run: Run, bar: Record, y: int, order: int) -> str:
         f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_ROW - 6}" rx="2" '
         f'fill="{colour}"><title>{html.escape(tooltip)}</title></rect>\n'
     )
-    if bar.outcome != "skipped" and width > len(bar.phase) * _CHARACTER:
+    if bar.outcome != "unchanged" and width > len(bar.phase) * _CHARACTER:
         label = html.escape(bar.phase)
         drawn += (
             f'<text fill="#fff" pointer-events="none" x="{x + 4:.1f}" y="{y + 14}">'

@@ -41,7 +41,7 @@ class TimelineTest(unittest.TestCase):
         self.write(
             _record("connect", 1, 0),
             _record("join <all>", 1, 3, outcome="failed", error="no & never"),
-            _record("join <all>", 22, 3, outcome="skipped"),
+            _record("join <all>", 22, 3, outcome="unchanged"),
         )
         text = page.render(runs.read(self.trace))
         drawing = ElementTree.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
