@@ -4,6 +4,7 @@ import functools
 import ipaddress
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,7 +13,6 @@ from heatclient import exc as heat_errors
 from keystoneauth1 import session
 from keystoneauth1.identity import v3
 
-from mgmt_drivers import parallel
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.secret import Secret
@@ -210,7 +210,8 @@ def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory
         raise InventoryError(f"VNF instance {request.vnf_instance_id} has no VNFC")
     ids = {request.stack_id, *(vnfc.stack_id for vnfc in request.vnfcs)} - {""}
     ask = functools.partial(stacks.contents, placed=placed)
-    contents = dict(zip(sorted(ids), parallel.each(ask, sorted(ids), _REQUESTS), strict=True))
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        contents = dict(zip(sorted(ids), pool.map(ask, sorted(ids)), strict=True))
     own = contents[request.stack_id]
     if not own.exists:
         raise InventoryError(f"Heat has no stack {request.stack_id}, that of the VNF")

@@ -12,7 +12,7 @@ from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
-from mgmt_drivers.kube import kubeadm, kubectl, node_metadata, readiness, service_account
+from mgmt_drivers.kube import kubeadm, kubectl, node_metadata, service_account
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.kube.topology import StorageServer, Topology, check_networks, topology
@@ -212,7 +212,7 @@ def _leader(
     :param fallback: checks that will do, one after the other, where no node is well
     """
     candidates = [node for node in found.control_plane if node not in targets]
-    checks = (readiness.check_control_plane_node, *fallback)
+    checks = (kubeadm.check_ready, *fallback)
     return operation.choose("choose a control-plane node", candidates, checks)
 
 

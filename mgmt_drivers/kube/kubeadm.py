@@ -103,6 +103,14 @@ def check_member(host: Host) -> None:
         raise MgmtDriverError("the machine does not belong to the cluster")
 
 
+def check_ready(host: Host) -> None:
+    """:raises MgmtDriverError: when the machine is no member, or its apiserver is not ready"""
+    check_member(host)
+    reason = kubectl.unreadiness(host)
+    if reason:
+        raise MgmtDriverError(f"the node's apiserver is not ready: {reason}")
+
+
 def forget(host: Host) -> None:
     """Let a machine that the cluster has lost join again."""
     host.sudo("rm", "--force", _MEMBER)

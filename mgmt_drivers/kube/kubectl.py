@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mgmt_drivers.clock import NotYet
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import transient
 from mgmt_drivers.ssh.session import Result, Stdin
@@ -90,6 +91,18 @@ def unreadiness(host: Host, url: str = _OWN) -> str:
     if seen.ok and seen.stdout.strip() == "ok":
         return ""
     return seen.stderr.strip() or seen.stdout.strip() or "no answer"
+
+
+def wait_for_api(host: Host, address: str, port: int, limit: float) -> None:
+    """Wait until the API at an address says that it is ready (its /readyz)."""
+    url = f"https://{address}:{port}"
+
+    def ready() -> None:
+        reason = unreadiness(host, url)
+        if reason:
+            raise NotYet(reason)
+
+    host.clock.until(ready, limit, f"the API at {url}")
 
 
 def is_ready(thing: Mapping[str, Any] | None) -> bool:

@@ -11,18 +11,39 @@ class OnLeader:
         return [[cluster.leader]]
 
 
+class ForJoiningNodes(OnLeader):
+    """On the leader, when nodes join."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.joining else []
+
+
+class ForLeavingNodes(OnLeader):
+    """On the leader, when nodes leave."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.leaving else []
+
+
+class ForLeavingControlPlane(OnLeader):
+    """On the leader, when control-plane nodes leave."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.leaving_control_plane else []
+
+
+class ForStorage(OnLeader):
+    """On the leader, when the storage server comes or goes."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.storage else []
+
+
 class OnJoiningNodes:
     """On the machines that are to become nodes, all at once."""
 
     def select(self, cluster: Cluster) -> Lanes:
         return at_once(cluster.joining)
-
-
-class OnJoiningControlPlane:
-    """On the machines that are to become control-plane nodes, all at once."""
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return at_once(cluster.joining_control_plane)
 
 
 class OnControlPlane:

@@ -19,13 +19,13 @@ from mgmt_drivers.kube.service_account import VIM_ACCOUNT
 from mgmt_drivers.params.kubernetes import ImageRepository
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.params.registries import HostEntry, Login, Registry
-from mgmt_drivers.phases.control_plane.configure_load_balancer import ConfigureLoadBalancer
+from mgmt_drivers.phases.control_plane.control_plane import InitializeControlPlane
 from mgmt_drivers.phases.control_plane.grant_vim_access import GrantVimAccess
-from mgmt_drivers.phases.control_plane.initialize_control_plane import InitializeControlPlane
-from mgmt_drivers.phases.nodes.configure_pod_network import ConfigurePodNetwork
+from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer
 from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
 from mgmt_drivers.phases.nodes.install_packages import InstallPackages
 from mgmt_drivers.phases.nodes.join_nodes import JoinNodes
+from mgmt_drivers.phases.nodes.pod_network import ConfigurePodNetwork
 from mgmt_drivers.phases.nodes.pull_images import PullImages
 from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.secret import Secret

@@ -16,15 +16,13 @@ from mgmt_drivers.params.private_registry import (
     Tls,
 )
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.phases.machine.check_platform import CheckPlatform
 from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
 from mgmt_drivers.phases.machine.install_docker import InstallDocker
-from mgmt_drivers.phases.machine.wait_for_cloud_init import WaitForCloudInit
+from mgmt_drivers.phases.machine.preflight import CheckPlatform, WaitForCloudInit
 from mgmt_drivers.phases.registry import settings
 from mgmt_drivers.phases.registry.provide_image import ProvideImage
-from mgmt_drivers.phases.registry.run_registry import RunRegistry
+from mgmt_drivers.phases.registry.run_registry import RunRegistry, WaitForRegistry
 from mgmt_drivers.phases.registry.vnf import RegistryVnf
-from mgmt_drivers.phases.registry.wait_for_registry import WaitForRegistry
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.fakes import fake_host
 

@@ -1,12 +1,10 @@
-"""Waiting, parallel work, secrets and pinned host keys."""
+"""Waiting, secrets and pinned host keys."""
 
 import pickle
-import threading
 import unittest
 
 import paramiko
 
-from mgmt_drivers import parallel
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.errors import HostKeyChanged, WaitTimeout
 from mgmt_drivers.secret import Masker, Secret
@@ -39,30 +37,6 @@ class WaitTest(unittest.TestCase):
 
         with self.assertRaises(ValueError):
             FakeClock().until(condition, 60, "it")
-
-
-class ParallelTest(unittest.TestCase):
-    def test_order_is_kept_and_work_is_bounded(self) -> None:
-        running, most, lock = 0, 0, threading.Lock()
-
-        def work(item: int) -> int:
-            nonlocal running, most
-            with lock:
-                running += 1
-                most = max(most, running)
-            with lock:
-                running -= 1
-            return item * 2
-
-        self.assertEqual([0, 2, 4, 6], parallel.each(work, range(4), limit=2))
-        self.assertLessEqual(most, 2)
-
-    def test_all_at_once(self) -> None:
-        barrier = threading.Barrier(4, timeout=10)
-        parallel.each(lambda _: barrier.wait(), range(4), limit=4)
-
-    def test_nothing_to_do(self) -> None:
-        self.assertEqual([], parallel.each(str, [], limit=4))
 
 
 class SecretTest(unittest.TestCase):

@@ -35,11 +35,11 @@ from mgmt_drivers.params.kubernetes import (
 )
 from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.params.series import DEFAULT_VERSION, read_version
-from mgmt_drivers.phases.control_plane.configure_load_balancer import ConfigureLoadBalancer
+from mgmt_drivers.phases.control_plane.control_plane import InitializeControlPlane
 from mgmt_drivers.phases.control_plane.grant_vim_access import GrantVimAccess
-from mgmt_drivers.phases.control_plane.initialize_control_plane import InitializeControlPlane
-from mgmt_drivers.phases.nodes.configure_pod_network import ConfigurePodNetwork
+from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer
 from mgmt_drivers.phases.nodes.install_packages import InstallPackages
+from mgmt_drivers.phases.nodes.pod_network import ConfigurePodNetwork
 from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.plans import kubernetes as plans
 from mgmt_drivers.request import LcmRequest

@@ -6,7 +6,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
-from mgmt_drivers.phases.phase import Phase
+from mgmt_drivers.engine.phase import Phase
 from sphinx.application import Sphinx
 
 
@@ -28,9 +28,7 @@ class PlanDirective(Directive):
 
 
 def _purpose(phase: Phase[Any]) -> str:
-    """What the module says of the phase, which may be wrapped in others."""
-    while hasattr(phase, "inside"):
-        phase = phase.inside
+    """What the module says of the phase."""
     module = inspect.getmodule(type(phase))
     assert module and module.__doc__
     line = " ".join(module.__doc__.split("\n\n")[0].split())

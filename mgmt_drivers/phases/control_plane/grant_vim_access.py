@@ -9,7 +9,7 @@ from mgmt_drivers.phases.selection import OnLeader
 
 
 class GrantVimAccess(OnLeader, Change[Cluster, ServiceAccount]):
-    """The driver reads the account's credentials when it registers the cluster as VIM."""
+    """Create the account with which Tacker uses the cluster as a VIM."""
 
     title = "grant Tacker access"
 

@@ -20,10 +20,7 @@ _MODE = "0600"  # a proxy's URL may carry a password
 
 
 class ConfigureProxy(OnNewMachines, Change[NewMachines, Proxy]):
-    """Write the proxy where apt and the given services look for it.
-
-    The services need not be installed yet.
-    """
+    """Write the proxy where apt and the given services look for it, installed or not."""
 
     title = "configure the proxy"
 

@@ -9,7 +9,7 @@ from mgmt_drivers.phases.machine.selection import NewMachines, OnNewMachines
 
 
 class InstallDocker(OnNewMachines, Change[NewMachines, Sequence[str]]):
-    """An engine that the image brought, from whatever source, is left as it is."""
+    """Install Docker from the system's packages, unless the image brought an engine."""
 
     title = "install Docker"
 

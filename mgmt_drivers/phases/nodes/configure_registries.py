@@ -17,7 +17,10 @@ _MODE = "0600"  # passwords are part of it
 
 
 class ConfigureRegistries(OnJoiningNodes, Change[Cluster, str]):
-    """Before kubelet runs, which remembers for minutes that there were no logins."""
+    """Let the node pull from private registries, and see that it can.
+
+    Before kubelet runs, which remembers for minutes that there were no logins.
+    """
 
     title = "configure registries"
 

@@ -4,12 +4,12 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from mgmt_drivers.engine.phase import Change, Lanes
+from mgmt_drivers.engine.phase import Change
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.selection import OnLeader
+from mgmt_drivers.phases.selection import ForLeavingNodes
 
 LOG = logging.getLogger(__name__)
 
@@ -20,16 +20,14 @@ _SLICE = 20
 Nodes = Mapping[str, Mapping[str, Any]]  # Node objects by name
 
 
-class DrainNodes(OnLeader, Change[Cluster, Nodes]):
-    """Respects PodDisruptionBudgets. A node that is not ready has nobody to stop its pods.
+class DrainNodes(ForLeavingNodes, Change[Cluster, Nodes]):
+    """Cordon the ready nodes that leave, and drain them; PodDisruptionBudgets are respected.
 
-    When a node cannot be drained, all are uncordoned, but for those that others had cordoned.
+    A node that is not ready has nobody to stop its pods. When one cannot be drained, all are
+    uncordoned but those that others had cordoned.
     """
 
     title = "drain nodes"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.leaving else []
 
     def look(self, host: Host, cluster: Cluster) -> Nodes | None:
         """The nodes that are ready."""

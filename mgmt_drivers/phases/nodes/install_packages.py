@@ -20,9 +20,10 @@ _DONE = f"{STATE_FOLDER}/installed"  # names the script and settings that ended 
 
 
 class InstallPackages(Change[Cluster, str]):
-    """Nodes get theirs from the package's script, whose contract stands at its head.
+    """Install all packages that the machine will need, in one transaction of apt.
 
-    The phases that follow write configuration only.
+    Nodes get theirs from the VNF package's script, whose contract stands at its head. The
+    phases that follow write configuration only.
     """
 
     title = "install packages"

@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 
 
 class JoinNodes(Phase[Cluster]):
-    """Workers at once; beside them, control-plane nodes one after another.
+    """Join workers at once and, beside them, control-plane nodes one after another.
 
     etcd takes one new member at a time, and none after one that failed to join.
     """

@@ -11,7 +11,7 @@ from mgmt_drivers.phases.selection import OnJoiningNodes
 
 
 class PullImages(OnJoiningNodes, Change[Cluster, Sequence[str]]):
-    """Before anything is begun that the lack of an image would leave half done."""
+    """Pull the images of Kubernetes that the node runs, before it joins."""
 
     title = "pull images"
 

@@ -1,22 +1,19 @@
 """Wait until the cluster says that the nodes that joined are ready."""
 
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.engine.phase import Check, Lanes
+from mgmt_drivers.engine.phase import Check
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.selection import OnLeader
+from mgmt_drivers.phases.selection import ForJoiningNodes
 
 _LIMIT = 300.0  # seconds
 
 
-class WaitForNodes(OnLeader, Check[Cluster]):
-    """One question about all nodes."""
+class WaitForNodes(ForJoiningNodes, Check[Cluster]):
+    """Wait until the cluster reports every node that joined as ready."""
 
     title = "wait for nodes to be ready"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.joining else []
 
     def check(self, host: Host, cluster: Cluster) -> None:
         wanted = [cluster.name(node) for node in cluster.joining]

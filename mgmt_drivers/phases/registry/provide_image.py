@@ -8,7 +8,8 @@ from mgmt_drivers.host import docker
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.params.private_registry import ImageArchive, RemoteImage
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.phases.registry.vnf import OnRegistries, RegistryVnf
+from mgmt_drivers.phases.machine.selection import OnNewMachines
+from mgmt_drivers.phases.registry.vnf import RegistryVnf
 
 PUBLIC_IMAGE = "registry:2"
 
@@ -18,8 +19,8 @@ def image_tag(image: ImageArchive | RemoteImage | None) -> str:
     return image.tag if image else PUBLIC_IMAGE
 
 
-class ProvideImage(OnRegistries, Change[RegistryVnf, str]):
-    """The archive is streamed into ``docker load``: no copy stays on the machine."""
+class ProvideImage(OnNewMachines, Change[RegistryVnf, str]):
+    """Bring the registry's image: from the package, from a server, or by pulling it."""
 
     title = "provide the registry image"
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mgmt_drivers.engine.phase import Lanes, at_once
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.params.private_registry import PrivateRegistryParams
 from mgmt_drivers.params.proxy import Proxy
@@ -19,10 +18,3 @@ class RegistryVnf:
     @property
     def proxy(self) -> Proxy | None:
         return self.params.proxy
-
-
-class OnRegistries:
-    """On every machine of the VNF."""
-
-    def select(self, vnf: RegistryVnf) -> Lanes:
-        return at_once(vnf.new_hosts)

@@ -1,9 +1,20 @@
-"""Wait until cloud-init has finished: before that, packages and users may change."""
+"""See that a new machine is ready for the operation."""
 
 from mgmt_drivers.engine.phase import Check
+from mgmt_drivers.host import platforms
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
 from mgmt_drivers.phases.machine.selection import NewMachines, OnNewMachines
+
+
+class CheckPlatform(OnNewMachines, Check[NewMachines]):
+    """Refuse a system that is not supported, before anything changes."""
+
+    title = "check the platform"
+
+    def check(self, host: Host, context: NewMachines) -> None:
+        platforms.detect(host)
+
 
 _LIMIT = 600.0  # seconds
 _IS_INSTALLED = Script("has-cloud-init", "command -v cloud-init")
@@ -11,7 +22,7 @@ _FINISHED = "/var/lib/cloud/instance/boot-finished"
 
 
 class WaitForCloudInit(OnNewMachines, Check[NewMachines]):
-    """Machines whose image has no cloud-init are ready as they are."""
+    """Wait for cloud-init, where the image has it: before, packages and users may change."""
 
     title = "wait for cloud-init"
 

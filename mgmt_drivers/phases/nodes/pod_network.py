@@ -1,10 +1,10 @@
-"""Configure the built-in pod network on each node."""
+"""Give the nodes their pod network: that of the VNF package, or the built-in one."""
 
 import functools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from mgmt_drivers.engine.phase import Ask, Lanes, Phase, Step
+from mgmt_drivers.engine.phase import Ask, Change, Lanes, Phase, Step
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import WaitTimeout
 from mgmt_drivers.host.host import Host
@@ -12,13 +12,30 @@ from mgmt_drivers.kube import kubectl, pod_network, service_account
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.pod_network import PodNetwork
 from mgmt_drivers.kube.service_account import Credentials
-from mgmt_drivers.phases.selection import OnJoiningNodes
+from mgmt_drivers.phases.selection import OnJoiningNodes, OnLeader
+
+
+class ApplyCniManifest(OnLeader, Change[Cluster, str]):
+    """Apply the pod network of the VNF package, where the parameters name one."""
+
+    title = "apply the CNI manifest"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.params.cni_manifest else []
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        manifest = cluster.params.cni_manifest
+        return manifest.read_text() if manifest else None
+
+    def act(self, host: Host, cluster: Cluster, manifest: str) -> None:
+        kubectl.apply(host, manifest)
+
 
 _LIMIT = 120.0  # seconds for each node to be given its part of the pod CIDR
 
 
 class ConfigurePodNetwork(OnJoiningNodes, Phase[Cluster]):
-    """In clusters whose parameters name no CNI manifest."""
+    """Configure the built-in pod network, where the parameters name no manifest."""
 
     title = "configure the pod network"
 

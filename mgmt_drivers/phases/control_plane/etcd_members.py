@@ -1,25 +1,30 @@
-"""Preflight of a heal: refuse to take control-plane nodes away that the cluster needs."""
+"""Remove control-plane nodes from etcd, unless it needs them."""
 
+import logging
+from collections.abc import Sequence
 from typing import Any
 
-from mgmt_drivers.engine.phase import Check, Lanes
+from mgmt_drivers.engine.phase import Change, Check
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import etcd, kubectl
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.selection import OnLeader
+from mgmt_drivers.kube.etcd import Member
+from mgmt_drivers.phases.selection import ForLeavingControlPlane
+
+LOG = logging.getLogger(__name__)
 
 _REFUSED = "the control-plane node cannot be healed now, nothing was changed"
 _COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 
-class CheckQuorum(OnLeader, Check[Cluster]):
-    """Before anything else is done. The arithmetic is :func:`mgmt_drivers.kube.etcd.refusal`'s."""
+class CheckQuorum(ForLeavingControlPlane, Check[Cluster]):
+    """Preflight: refuse to take control-plane nodes away that the cluster needs.
+
+    The arithmetic is that of :func:`mgmt_drivers.kube.etcd.refusal`.
+    """
 
     title = "check the etcd quorum"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.leaving_control_plane else []
 
     def check(self, host: Host, cluster: Cluster) -> None:
         try:
@@ -60,3 +65,28 @@ def _is_whole(host: Host, name: str) -> bool:
     )["items"]
     ready = {p["metadata"]["labels"].get("component") for p in pods if kubectl.is_ready(p)}
     return ready >= _COMPONENTS
+
+
+
+class RemoveEtcdMembers(ForLeavingControlPlane, Change[Cluster, Sequence[Member]]):
+    """Remove the members that leave one after another, as long as a quorum stands.
+
+    The leadership moves and a snapshot is saved on the leader before.
+    """
+
+    title = "remove etcd members"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[Member] | None:
+        """The members that leave and are still there."""
+        return etcd.leaving(cluster, etcd.members(host, cluster)) or None
+
+    def act(self, host: Host, cluster: Cluster, leaving: Sequence[Member]) -> None:
+        found = etcd.census(host, cluster)
+        etcd.move_leader(host, cluster, found, leaving)
+        path = etcd.snapshot(host, cluster)
+        LOG.info("etcd's snapshot lies on %s: %s", host.node, path)
+        for member in etcd.in_order(found, leaving):
+            reason = etcd.refusal(etcd.census(host, cluster), [member])
+            if reason:
+                raise MgmtDriverError(reason)
+            etcd.remove(host, cluster, member)

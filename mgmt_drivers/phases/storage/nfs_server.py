@@ -1,19 +1,30 @@
-"""Mount the storage server's volumes, now and at each boot."""
+"""Make a machine the storage server: volumes, file systems and exports."""
 
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.engine.phase import Change, Check
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host import disks, nfs
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.phases.selection import OnStorageServer
 
+
+class WaitForVolumes(OnStorageServer, Check[Cluster]):
+    """Wait until the machine sees the volumes that Cinder has attached to it."""
+
+    title = "wait for volumes to be attached"
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        for volume_id in cluster.storage_of(host).volumes.values():
+            disks.wait_for(host, volume_id)
+
+
 Places = Sequence[tuple[str, str]]  # device and mount point of each volume
 
 
 class MountVolumes(OnStorageServer, Change[Cluster, Places]):
-    """A blank volume gets a file system; one that comes back with data keeps it."""
+    """Mount the volumes, now and at each boot; only a blank one gets a file system."""
 
     title = "mount volumes"
 
@@ -41,3 +52,20 @@ def _device(host: Host, volume_id: str) -> str:
 def _is_mounted(host: Host, device: str, point: str) -> bool:
     uuid = disks.uuid_of(host, device)
     return uuid is not None and disks.is_mounted(host, disks.Mount(uuid, point))
+
+
+class ExportVolumes(OnStorageServer, Change[Cluster, Sequence[nfs.Export]]):
+    """Export folders over NFS, but only of volumes that are mounted."""
+
+    title = "export volumes over NFS"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[nfs.Export] | None:
+        storage = cluster.storage_of(host).params
+        exports = [
+            nfs.Export(e.folder, str(e.network), storage.volume_of(e).mount_point)
+            for e in storage.exports
+        ]
+        return None if nfs.is_serving(host, exports) else exports
+
+    def act(self, host: Host, cluster: Cluster, exports: Sequence[nfs.Export]) -> None:
+        nfs.serve(host, exports, cluster.storage_of(host).params.folders())

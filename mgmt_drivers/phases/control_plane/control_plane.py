@@ -1,0 +1,127 @@
+"""Initialize the control plane, and verify the nodes that joined it."""
+
+import logging
+
+from mgmt_drivers.clock import NotYet
+from mgmt_drivers.engine.phase import Check, HostPhase, Lanes, at_once
+from mgmt_drivers.engine.trace import CHANGED, Outcome
+from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.host.script import Script
+from mgmt_drivers.kube import etcd, images, kubeadm, kubectl
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.etcd import Census
+from mgmt_drivers.kube.topology import API_PORT
+from mgmt_drivers.phases.selection import OnLeader
+
+LOG = logging.getLogger(__name__)
+
+_LIMIT = 180.0  # seconds for a node that joined to do its part
+_VIP_LIMIT = 60.0  # seconds for a node to take the virtual IP
+# Where the kernel does not let a machine set these (a container), kube-proxy would
+# fail to: writing the value back that is there tells.
+_SETS_CONNTRACK = Script(
+    "set-conntrack",
+    """
+for name in /proc/sys/net/netfilter/nf_conntrack_max /sys/module/nf_conntrack/parameters/hashsize
+do
+    value=$(cat "$name") && printf '%s' "$value" >"$name" || exit 1
+done
+""",
+)
+_REACH = Script("reach-port", 'exec 3<>"/dev/tcp/$1/$2"', interpreter="bash")
+
+
+class InitializeControlPlane(HostPhase[Cluster]):
+    """Make the leader the first control-plane node, unless an attempt before did."""
+
+    title = "initialize the control plane"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return [] if cluster.has_joined(cluster.leader) else [[cluster.leader]]
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        if cluster.topology.is_balanced:
+            _wait_for_virtual_ip(host, cluster)
+        with_dns = images.has_dns(host, cluster)
+        if not with_dns:
+            LOG.warning("the cluster gets no DNS: the image repository has no CoreDNS")
+        sets_conntrack = host.ask(*_SETS_CONNTRACK.command()).ok
+        kubeadm.init(host, cluster, with_dns=with_dns, sets_conntrack=sets_conntrack)
+        return CHANGED
+
+
+def _wait_for_virtual_ip(host: Host, cluster: Cluster) -> None:
+    target = (cluster.topology.address, str(cluster.topology.port))
+
+    def answers() -> None:
+        seen = host.ask("timeout", "3", *_REACH.command(*target))
+        if not seen.ok:
+            raise NotYet(seen.stderr.strip() or "no answer")
+
+    host.clock.until(
+        answers,
+        _VIP_LIMIT,
+        f"virtual IP {cluster.topology.address} (do the masters' ports allow it in "
+        "allowed_address_pairs, and the security group VRRP?)",
+    )
+
+
+class CheckAllReached(OnLeader, Check[Cluster]):
+    """See that every control-plane node was reached, when everything else is done.
+
+    One that came back later with the old configuration might claim the virtual IP twice.
+    """
+
+    title = "check that all control-plane nodes were reached"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.joining_control_plane else []
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        reached = [machine.node for machine in cluster.hosts]
+        missed = ", ".join(str(node) for node in cluster.control_plane if node not in reached)
+        if missed:
+            raise MgmtDriverError(
+                "the new control-plane node is in the cluster, but the load balancers of these "
+                f"do not know it yet, for SSH does not reach them: {missed}. The log has the "
+                "cause. Retry the operation when they answer; if one has to be healed itself, end "
+                "this operation (fail) first"
+            )
+
+
+class VerifyControlPlane(Check[Cluster]):
+    """See that each new node is a healthy voter of etcd, and its apiserver ready.
+
+    Another node that is unhealthy does not hold this operation up: its heal comes next.
+    """
+
+    title = "verify the control plane"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return at_once(cluster.joining_control_plane)
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        kubectl.wait_for_api(host, cluster.address(host), API_PORT, _LIMIT)
+        name, reason = cluster.name(host), ""
+        for _ in host.clock.attempts(_LIMIT):
+            try:
+                reason = _unhealthiness(name, etcd.census(host, cluster))
+            except etcd.EtcdUnreadable as error:
+                reason = str(error)
+            if not reason:
+                return
+        raise WaitTimeout(f"{name} is no healthy voter of etcd within {_LIMIT:g} s: {reason}")
+
+
+def _unhealthiness(name: str, found: Census) -> str:
+    """Why a node is no healthy voter; empty if it is one."""
+    voters = {m.name: m for m in found.members if m.is_voter}
+    if name not in voters:
+        return f"voters are: {', '.join(voters) or 'none'}"
+    if voters[name].id not in found.healthy:
+        return "etcd does not report it as healthy"
+    unhealthy = [str(m) for m in found.members if m.id not in found.healthy]
+    if unhealthy:
+        LOG.warning("members of etcd that are not healthy: %s", ", ".join(unhealthy))
+    return ""

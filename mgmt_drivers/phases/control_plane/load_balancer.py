@@ -1,0 +1,106 @@
+"""HAProxy and keepalived on the control-plane nodes, and the virtual IP between them."""
+
+import logging
+from dataclasses import dataclass
+
+from mgmt_drivers.engine.phase import Change, Check, HostPhase, Lanes, at_once
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import haproxy, keepalived, kubectl
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.topology import BALANCED_PORT
+from mgmt_drivers.phases.selection import OnControlPlane
+
+LOG = logging.getLogger(__name__)
+
+_LIMIT = 60.0  # seconds for the API to be ready at the virtual IP
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The text of both configuration files."""
+
+    haproxy: str
+    keepalived: str
+
+
+class ConfigureLoadBalancer(OnControlPlane, Change[Cluster, Configuration]):
+    """Configure HAProxy and keepalived for the control-plane nodes that are to serve.
+
+    In a heal the nodes that serve already learn one after another which node leaves or has
+    come: the API is reachable meanwhile. HAProxy leaves out apiservers that are not ready.
+    """
+
+    title = "configure the load balancer"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        is_concerned = cluster.topology.is_balanced and cluster.changes_control_plane
+        return super().select(cluster) if is_concerned else []
+
+    def look(self, host: Host, cluster: Cluster) -> Configuration | None:
+        wanted = Configuration(_haproxy(cluster), _keepalived(host, cluster))
+        is_configured = haproxy.is_configured(host, wanted.haproxy) and keepalived.is_configured(
+            host, wanted.keepalived
+        )
+        return None if is_configured else wanted
+
+    def act(self, host: Host, cluster: Cluster, wanted: Configuration) -> None:
+        haproxy.configure(host, wanted.haproxy)
+        keepalived.configure(host, wanted.keepalived)
+
+
+def _haproxy(cluster: Cluster) -> str:
+    known = cluster.topology
+    return haproxy.render([(known.name(n), known.address_of(n)) for n in cluster.control_plane])
+
+
+def _keepalived(host: Host, cluster: Cluster) -> str:
+    own = cluster.address(host)
+    addresses = map(cluster.topology.address_of, cluster.control_plane)
+    router = keepalived.Router(
+        address=own,
+        interface=keepalived.interface_of(host, own),
+        peers=[address for address in addresses if address != own],
+        # The same whoever else comes and goes.
+        rank=cluster.topology.control_plane.index(host.node),
+    )
+    return keepalived.render(router, cluster.topology.address)
+
+
+
+class ReleaseVirtualIp(HostPhase[Cluster]):
+    """Stop keepalived on control-plane nodes that leave, as far as they answer.
+
+    A machine that just vanishes takes the virtual IP with it for seconds.
+    """
+
+    title = "release the virtual IP"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        if not cluster.topology.is_balanced:
+            return []
+        return at_once([h for h in cluster.hosts if h.node in cluster.leaving_control_plane])
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        try:
+            keepalived.stop(host)
+        except MgmtDriverError as error:
+            # It is to be replaced because something is wrong with it.
+            LOG.warning("%s may keep the virtual IP until it is gone: %s", host.node, error)
+            return UNCHANGED
+        return CHANGED
+
+
+
+class VerifyVirtualIp(Check[Cluster]):
+    """See that the API is ready at the virtual IP, from the new nodes and from the leader."""
+
+    title = "verify the virtual IP"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        joined = cluster.joining_control_plane
+        return at_once([cluster.leader, *joined]) if joined else []
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        kubectl.wait_for_api(host, cluster.topology.address, BALANCED_PORT, _LIMIT)

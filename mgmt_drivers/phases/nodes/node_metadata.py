@@ -1,0 +1,105 @@
+"""Labels and taints: by where a node runs, and of a node that is replaced."""
+
+from collections.abc import Mapping
+
+from mgmt_drivers.engine.phase import Change, Lanes
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import kubectl, node_metadata, placement
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.node_metadata import NodeMetadata
+from mgmt_drivers.phases.selection import OnLeader
+
+
+class LabelNodes(OnLeader, Change[Cluster, Mapping[str, Mapping[str, str]]]):
+    """Label new workers by compute host and zone, in flavours that spread them."""
+
+    title = "label nodes by compute host and zone"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.topology.is_spread and _workers(cluster) else []
+
+    def look(self, host: Host, cluster: Cluster) -> Mapping[str, Mapping[str, str]] | None:
+        """The labels that nodes lack, by node name."""
+        unknown = [str(worker.node) for worker in _workers(cluster) if not worker.node.placement]
+        if unknown:
+            raise MgmtDriverError(
+                f"Heat does not show on which compute host these run: {', '.join(unknown)}. The "
+                "VIM's user needs Nova's policy os_compute_api:os-extended-server-attributes"
+            )
+        nodes = kubectl.nodes(host)
+        wanted = {
+            cluster.name(worker): placement.labels(worker.node.placement)
+            for worker in _workers(cluster)
+            if worker.node.placement
+        }
+        lacking = {
+            name: labels
+            for name, labels in wanted.items()
+            if not labels.items() <= nodes[name]["metadata"]["labels"].items()
+        }
+        return lacking or None
+
+    def act(self, host: Host, cluster: Cluster, lacking: Mapping[str, Mapping[str, str]]) -> None:
+        for name, labels in lacking.items():
+            kubectl.label(host, name, labels)
+
+
+def _workers(cluster: Cluster) -> list[Host]:
+    return [host for host in cluster.joining if not cluster.is_control_plane(host)]
+
+
+class SaveNodeMetadata(OnLeader, Change[Cluster, Mapping[str, NodeMetadata]]):
+    """Save labels and taints of the nodes that leave, for their successors."""
+
+    title = "save labels and taints"
+
+    def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
+        """All that is to be saved, where it differs from what is."""
+        nodes = kubectl.nodes(host)
+        saved = node_metadata.load(cluster.store)
+        wanted = dict(saved)
+        for machine in cluster.leaving:
+            # One that is gone already was saved by the attempt that removed it.
+            node = nodes.get(cluster.topology.name(machine))
+            if node:
+                found = node_metadata.of(node)
+                wanted[machine.vnfc_id] = saved.get(machine.vnfc_id, found).merged_into(found)
+        return wanted if wanted != saved else None
+
+    def act(self, host: Host, cluster: Cluster, found: Mapping[str, NodeMetadata]) -> None:
+        node_metadata.save(cluster.store, found)
+
+
+class RestoreNodeMetadata(OnLeader, Change[Cluster, Mapping[str, NodeMetadata]]):
+    """Give the successors the labels and taints that they lack.
+
+    What a new node has of itself, such as the name of its host, stays.
+    """
+
+    title = "restore labels and taints"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        saved = node_metadata.load(cluster.store)
+        joined = {host.node.vnfc_id for host in cluster.joining}
+        return super().select(cluster) if joined & set(saved) else []
+
+    def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
+        """What each node lacks, by node name."""
+        nodes = kubectl.nodes(host)
+        saved = node_metadata.load(cluster.store)
+        names = {joined.node.vnfc_id: cluster.name(joined) for joined in cluster.joining}
+        lacking = {
+            name: saved[vnfc].lacking_on(nodes[name])
+            for vnfc, name in names.items()
+            if vnfc in saved
+        }
+        lacking = {name: found for name, found in lacking.items() if found.labels or found.taints}
+        return lacking or None
+
+    def act(self, host: Host, cluster: Cluster, lacking: Mapping[str, NodeMetadata]) -> None:
+        for name, found in lacking.items():
+            if found.labels:
+                kubectl.label(host, name, found.labels)
+            for taint in found.taints:
+                kubectl.taint(host, name, taint)
