@@ -39,7 +39,7 @@ class CommandFailed(MgmtDriverError):
 
 
 class CommandTimeout(MgmtDriverError):
-    """A command did not end before its deadline and was given up."""
+    """A command did not end before its deadline."""
 
 
 class WaitTimeout(MgmtDriverError):
@@ -49,9 +49,12 @@ class WaitTimeout(MgmtDriverError):
 class NodeError(MgmtDriverError):
     """What went wrong on one node in one phase."""
 
-    def __init__(self, node: object, phase: str, cause: Exception) -> None:
+    def __init__(
+        self, node: object, phase: str, cause: Exception, untried: Sequence[object] = ()
+    ) -> None:
         self.node, self.phase, self.cause = node, phase, cause
-        super().__init__(f"{node}, phase '{phase}': {cause}")
+        rest = f" (not tried after that: {', '.join(map(str, untried))})" if untried else ""
+        super().__init__(f"{node}, phase '{phase}': {cause}{rest}")
 
 
 class OperationError(MgmtDriverError):

@@ -3,7 +3,7 @@
 import functools
 import ipaddress
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -124,9 +124,14 @@ class VimAccess:
 
 
 class Heat:
-    """Heat's API, reached with the access information of the VIM."""
+    """Heat's API, reached with the access information of the VIM, which is asked for once."""
 
-    def __init__(self, access: VimAccess) -> None:
+    def __init__(self, access: Callable[[], VimAccess]) -> None:
+        self._access = access
+
+    @functools.cached_property
+    def _heat(self) -> Any:
+        access = self._access()
         auth = v3.Password(
             auth_url=access.auth_url,
             username=access.username,
@@ -136,7 +141,7 @@ class Heat:
             project_domain_name=access.project_domain_name,
         )
         keystone = session.Session(auth=auth, verify=access.verify, timeout=_TIMEOUT)
-        self._heat = heat_client.Client("1", session=keystone, region_name=access.region)
+        return heat_client.Client("1", session=keystone, region_name=access.region)
 
     def contents(self, stack_id: str, placed: bool) -> Contents:
         try:

@@ -65,6 +65,7 @@ def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
     """
     found = _read(request, services)
     check_networks(found)
+    _check_volumes(request, found, found.machines)
     with _operation(request, services, found) as operation:
         hosts = operation.connect(found.machines)
         joined = _having_joined(operation, found, hosts)
@@ -120,8 +121,10 @@ def scale_in(request: LcmRequest, services: Services) -> None:
     removed then.
     """
     found = _read(request, services)
+    if not request.targets:
+        raise InventoryError("nothing is to be scaled in: no VNFC of this VNF is to be removed")
     gone = {vnfc.id for vnfc in request.vnfcs} - {node.vnfc_id for node in found.machines}
-    if request.targets and request.targets <= gone:
+    if request.targets <= gone:
         return
     leaving = _workers(replace(request, targets=request.targets - gone), found)
     with _operation(request, services, found) as operation:
@@ -172,12 +175,13 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
     """
     if not request.targets:
         instantiate(request, services, vims)
-        node_metadata.forget_all(services.store)
+        node_metadata.save(services.store, {})
         return
     found = _read(request, services)
     coming = _targets(request, found)
     others = [node for node in found.control_plane if node not in coming]
     has_control_plane = len(others) < len(found.control_plane)
+    _check_volumes(request, found, coming)
     with _operation(request, services, found) as operation:
         leader = _leader(operation, found, coming)
         new = operation.connect(coming)
@@ -225,10 +229,6 @@ def _joining(
     serving: Sequence[Host] = (),
 ) -> Cluster:
     """The cluster that new machines are to join, but for those that have joined before."""
-    storage = _storage(found, [host.node for host in new])
-    for server in storage:
-        lacking = [f"volume {name}" for name, id_ in server.volumes.items() if not id_]
-        check_created(operation.request, lacking)
     # The cluster has the last word: it may have lost a machine since. Not the leader,
     # from which the operation works.
     is_initialized = leader in joined or leader not in new
@@ -241,7 +241,7 @@ def _joining(
         leader=leader,
         joining=[host for host in new if host.node in found.nodes],
         members=frozenset(names),
-        storage=storage,
+        storage=_storage(found, [host.node for host in new]),
     )
 
 
@@ -257,11 +257,18 @@ def _storage(found: Topology, machines: Sequence[Node]) -> list[StorageServer]:
     return [found.storage] if found.storage and found.storage.node in machines else []
 
 
+def _check_volumes(request: LcmRequest, found: Topology, machines: Sequence[Node]) -> None:
+    """:raises InventoryError: when Heat could not create a volume of a storage server"""
+    for server in _storage(found, machines):
+        lacking = [f"volume {name}" for name, id_ in server.volumes.items() if not id_]
+        check_created(request, lacking)
+
+
 def _targets(request: LcmRequest, found: Topology) -> list[Node]:
     """The machines that the request is about, control plane first, the storage server last."""
     if not request.targets:
         raise InventoryError(
-            "Tacker has found no machine that came. It may have looked before Heat began: give "
+            "Tacker has found no new machine. It may have looked before Heat began: give "
             "Heat longer (tacker.conf, [openstack_vim] stack_retry_wait)"
         )
     targets = [node for node in found.machines if node.vnfc_id in request.targets]
@@ -276,8 +283,8 @@ def _workers(request: LcmRequest, found: Topology) -> list[Node]:
     targets = _targets(request, found)
     if any(node not in found.workers for node in targets):
         raise MgmtDriverError(
-            "only workers can be scaled: the number of masters is the size of etcd, which is "
-            "settled when the VNF is instantiated. Scale the workers, or instantiate another VNF"
+            "only workers can be scaled: the number of control-plane nodes is fixed when the VNF "
+            "is instantiated. Scale the workers, or instantiate another VNF"
         )
     return targets
 

@@ -32,7 +32,7 @@ def run(hooks: Mapping[str, Hook]) -> None:
     output = _claim_standard_output()
     folder, log = _log_to_file()
 
-    def services(access: VimAccess, store: Store) -> Services:
+    def services(access: Callable[[], VimAccess], store: Store) -> Services:
         return Services(Heat(access), store, folder)
 
     call = Call(pickle.load(sys.stdin.buffer), services)  # noqa: S301 - from Tacker itself

@@ -4,8 +4,9 @@ They only translate: Tacker's objects into a request, and what was learned back
 into the VNF instance.
 """
 
+import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -103,16 +104,30 @@ class InstanceStore:
 def services(context: Any, vnf_instance: Any) -> Services:
     """Tacker's configuration, the VNF's Heat, and the VNF instance as the place to keep things."""
     options = cfg.CONF.mgmt_drivers
+    return Services(
+        stacks=Heat(functools.partial(_vim_access, context, vnf_instance)),
+        store=InstanceStore(vnf_instance),
+        trace_folder=Path(options.trace_dir) if options.trace_dir else None,
+        ssh_timeout=options.ssh_timeout,
+    )
+
+
+def _vim_access(context: Any, vnf_instance: Any) -> VimAccess:
     # The first, whatever the request calls its type: that one Tacker itself takes.
     connections = vnf_instance.vim_connection_info[:1]
     vim_id = connections[0].vim_id if connections else None
     region = (connections[0].access_info or {}).get("region") if connections else None
-    vim = vim_client.VimClient().get_vim(context, vim_id, region_name=region)
-    return Services(
-        stacks=Heat(vim_access(vim)),
-        store=InstanceStore(vnf_instance),
-        trace_folder=Path(options.trace_dir) if options.trace_dir else None,
-        ssh_timeout=options.ssh_timeout,
+    # Its password is decrypted.
+    auth = vim_client.VimClient().get_vim(context, vim_id, region_name=region)["vim_auth"]
+    return VimAccess(
+        auth_url=auth["auth_url"],
+        username=auth["username"],
+        password=Secret(auth["password"]),
+        project_name=auth["project_name"],
+        user_domain_name=auth.get("user_domain_name") or "Default",
+        project_domain_name=auth.get("project_domain_name") or "Default",
+        region=auth.get("region"),
+        verify=str(auth.get("cert_verify", "True")).lower() == "true",
     )
 
 
@@ -139,21 +154,6 @@ def lcm_request(
         stack_id=(info.instance_id or "") if info else "",
         vnfcs=tuple(_vnfc(vnfc) for vnfc in info.vnfc_resource_info or ()) if info else (),
         targets=frozenset(targets),
-    )
-
-
-def vim_access(vim: Mapping[str, Any]) -> VimAccess:
-    """:param vim: as Tacker's VimClient returns it, its password decrypted"""
-    auth = vim["vim_auth"]
-    return VimAccess(
-        auth_url=auth["auth_url"],
-        username=auth["username"],
-        password=Secret(auth["password"]),
-        project_name=auth["project_name"],
-        user_domain_name=auth.get("user_domain_name") or "Default",
-        project_domain_name=auth.get("project_domain_name") or "Default",
-        region=auth.get("region"),
-        verify=str(auth.get("cert_verify", "True")).lower() == "true",
     )
 
 

@@ -20,6 +20,10 @@ _OURS = "mgmt_driver_"  # begins the keys of what is kept in the instance's meta
 _PARAMS = "params"
 
 
+# Makes the services of a hook, of how to reach the VNF's Heat and of a store.
+MakeServices = Callable[[Callable[[], VimAccess], Store], Services]
+
+
 class CallStore:
     """A :class:`mgmt_drivers.engine.services.Store` in what Tacker hands on to later hooks.
 
@@ -39,6 +43,10 @@ class CallStore:
 
     def save(self, key: str, value: Any) -> None:
         self.memory[key] = value
+        self.save_in_instance(key, value)
+
+    def save_in_instance(self, key: str, value: Any) -> None:
+        """Keep what holds secrets: the memory of an operation that fails ends up in its error."""
         metadata = self._instance.get("metadata") or {}
         self._instance["metadata"] = {**metadata, f"{_OURS}{key}": json.dumps(value)}
 
@@ -51,9 +59,7 @@ class CallStore:
 class Call:
     """One hook: what Tacker gave, and what it is to get back."""
 
-    def __init__(
-        self, given: Mapping[str, Any], services: Callable[[VimAccess, Store], Services]
-    ) -> None:
+    def __init__(self, given: Mapping[str, Any], services: MakeServices) -> None:
         self.operation: str = given["operation"]
         self.request: dict[str, Any] = given["request"]
         self.grant_request: dict[str, Any] = given["grant_request"] or {}
@@ -81,13 +87,13 @@ class Call:
 
     @property
     def services(self) -> Services:
-        return self._services(self._vim_access(), self.store)
+        return self._services(self._vim_access, self.store)
 
     def lcm_request(self, operation: str, targets: Iterable[str] = ()) -> LcmRequest:
         """:param targets: ids of the VNFCs that the operation is about, where not about all"""
         if self.operation.startswith("instantiate"):
             # Later operations need the parameters of the instantiate request; Tacker drops them.
-            self.store.save(_PARAMS, self.request.get("additionalParams") or {})
+            self.store.save_in_instance(_PARAMS, self.request.get("additionalParams") or {})
         flavour = self.request.get("flavourId") or self.info["flavourId"]
         definition = vnfd.of_flavour(self._package, flavour)
         return LcmRequest(

@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import TypeVar
 
 from mgmt_drivers.engine.phase import Plan, at_once
@@ -45,7 +44,6 @@ class Operation:
         endpoint: Callable[[Node], Endpoint],
         secrets: Iterable[Secret],
     ) -> None:
-        self.name = request.operation
         self.request, self.services = request, services
         self._endpoint, self._masker = endpoint, Masker(secrets)
         self._host_keys = HostKeys(services.store.load(_HOST_KEYS, {}))
@@ -59,12 +57,7 @@ class Operation:
     def __enter__(self) -> "Operation":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for host in self._hosts.values():
             host.session.close()
         self._pool.shutdown()
@@ -107,7 +100,7 @@ class Operation:
                     self._hosts.pop(node).session.close()  # it may be broken
                     failed = [failure]
                 failures[node] = failed[0]
-        raise OperationError(self.name, list(failures.values()))
+        raise OperationError(self.request.operation, list(failures.values()))
 
     def ask(
         self, title: str, host: Host, question: Callable[[Host], T], outcome: Outcome = CHECKED
@@ -173,25 +166,25 @@ class Operation:
     def _raise_any(self, failures: Sequence[NodeError | None]) -> None:
         found = [failure for failure in failures if failure]
         if found:
-            raise OperationError(self.name, found) from found[0].cause
+            raise OperationError(self.request.operation, found) from found[0].cause
 
     def _run_lane(
         self, title: str, step: Callable[[X, C], Outcome], context: C, lane: Sequence[X]
     ) -> NodeError | None:
         """Run a step on hosts, or on nodes to log in to; returns the error that ended it."""
         clock = self.services.clock
-        for item in lane:
-            node = item.node if isinstance(item, Host) else item
+        nodes = [item.node if isinstance(item, Host) else item for item in lane]
+        for number, (node, item) in enumerate(zip(nodes, lane, strict=True), start=1):
             start = clock.time()
             failure: NodeError | None = None
             outcome: Outcome = FAILED
             try:
                 outcome = step(item, context)
             except Exception as error:  # noqa: BLE001 - reported with its node, never lost
-                failure = NodeError(node, title, error)
+                failure = NodeError(node, title, error, nodes[number:])
             self._trace.add(
                 Record(
-                    operation=self.name,
+                    operation=self.request.operation,
                     vnf=self.request.vnf_instance_id,
                     phase=title,
                     node=str(node),

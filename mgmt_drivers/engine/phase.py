@@ -48,13 +48,12 @@ class Phase(ABC, Generic[C_contra]):
     def around(self, context: C_contra, ask: Ask) -> AbstractContextManager[Step[C_contra]]:
         """Gives the step that is run on each host; only entered when a host is concerned.
 
-        It provides what all hosts share, and takes that back when the last has ended, however
-        it did.
+        It provides what all hosts need, and cleans up when the last has ended, however it did.
         """
 
 
 class HostPhase(Phase[C_contra]):
-    """A phase whose hosts share nothing."""
+    """A phase whose hosts need nothing in common."""
 
     @abstractmethod
     def step(self, host: Host, context: C_contra) -> Outcome:

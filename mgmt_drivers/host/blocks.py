@@ -1,4 +1,4 @@
-"""Our part of a text file that others write to as well: lines between two marks."""
+"""Our part of a text file that others write to as well: lines between two marker lines."""
 
 import re
 

@@ -40,16 +40,14 @@ def find(host: Host, volume_id: str) -> str | None:
     return found.stdout.strip() if found.ok else None
 
 
-def wait_for(host: Host, volume_id: str) -> str:
-    """Wait until the machine sees a volume that was attached to it; returns its device."""
+def wait_for(host: Host, volume_id: str) -> None:
+    """Wait until the machine sees a volume that was attached to it."""
 
-    def seen() -> str:
-        device = find(host, volume_id)
-        if device is None:
+    def seen() -> None:
+        if find(host, volume_id) is None:
             raise NotYet("no such disk in /dev/disk/by-id")
-        return device
 
-    return host.clock.until(seen, _ATTACH_LIMIT, f"the disk of volume {volume_id}")
+    host.clock.until(seen, _ATTACH_LIMIT, f"the disk of volume {volume_id}")
 
 
 def uuid_of(host: Host, device: str) -> str | None:

@@ -37,7 +37,7 @@ def reload_plain_http(host: Host, registries: Sequence[str]) -> None:
     The engine reads that some time after a reload's signal, and loses one that comes while it
     starts: then it gets another.
 
-    :raises WaitTimeout: when it does not, however often it is told
+    :raises WaitTimeout: when it does not after any of the reloads
     """
 
     def shows() -> None:

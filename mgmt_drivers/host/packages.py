@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Sequence
 
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError, WaitTimeout
 from mgmt_drivers.host.host import Host
 
 _INSTALL_LIMIT = 900.0  # seconds for one apt-get
@@ -41,12 +41,9 @@ def install(host: Host, names: Sequence[str]) -> None:
         ) from error
 
 
-def outwait_lock(host: Host, run: Callable[[], object]) -> None:
-    """Run what calls apt; again while another program holds apt's lock.
-
-    :raises CommandFailed: with the last failure
-    """
-    seen = CommandFailed("", 0, "")
+def retry_while_locked(host: Host, run: Callable[[], object]) -> None:
+    """Run what calls apt; again while another program holds apt's lock."""
+    tail = ""
     for _ in host.clock.attempts(_LOCK_LIMIT):
         try:
             run()
@@ -54,9 +51,12 @@ def outwait_lock(host: Host, run: Callable[[], object]) -> None:
         except CommandFailed as error:
             if not any(text in error.tail for text in _LOCKED):
                 raise
-            seen = error
-    raise seen
+            tail = error.tail
+    raise WaitTimeout(
+        f"another program holds apt's lock for more than {_LOCK_LIMIT:g} s: {tail}. Wait until it "
+        "ends, then retry the operation"
+    )
 
 
 def _apt(host: Host, *words: str) -> None:
-    outwait_lock(host, functools.partial(host.sudo, *_APT, *words, timeout=_INSTALL_LIMIT))
+    retry_while_locked(host, functools.partial(host.sudo, *_APT, *words, timeout=_INSTALL_LIMIT))

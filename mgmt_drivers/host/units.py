@@ -20,7 +20,7 @@ def configure(host: Host, unit: str, wanted: Sequence[File]) -> None:
     """Write the files and let the unit, from now on started at boot, read them.
 
     A unit that can reload goes on running. Broken off anywhere, it is not as
-    configured: a mark tells that the unit has not read its files yet.
+    configured: a marker file tells that the unit has not read its files yet.
     """
     files.write(host, _pending(unit), "")
     for file in wanted:

@@ -38,7 +38,7 @@ _SNAPSHOT = f"{STATE_FOLDER}/etcd-snapshot.db"
 _LIMIT = 10.0  # seconds for etcdctl
 _STATUS_LIMIT = 5.0  # seconds for each member to say how it is, which it knows by itself
 _SNAPSHOT_LIMIT = 300.0  # seconds
-_GRACE = 60.0  # seconds for etcdctl to give up by itself
+_GRACE = 60.0  # seconds for etcdctl to time out by itself
 
 
 class EtcdUnreadable(MgmtDriverError):
@@ -96,7 +96,7 @@ def census(host: Host, cluster: Cluster) -> Census:
     seen = _run(host, cluster, urls, *words, timeout=_STATUS_LIMIT)
     answers = [entry["Status"] for entry in json.loads(seen.stdout or "null") or []]
     leaders = {answer.get("leader", 0) for answer in answers} - {0}
-    # Where the others have none either, to be without a leader is no fault of a member's.
+    # Where the others have none either, to be without a leader does not make a member unhealthy.
     forgiven = set() if leaders else {_NO_LEADER}
     return Census(
         members=tuple(listed),
@@ -203,7 +203,7 @@ def move_leader(host: Host, cluster: Cluster, found: Census, leaving: Collection
 def remove(host: Host, cluster: Cluster, member: Member) -> None:
     """Remove a member; one that is gone is fine."""
     words = ("member", "remove", f"{member.id:x}")
-    request = functools.partial(_run, host, cluster, _LOCAL, *words, check=True)
+    request = functools.partial(_run, host, cluster, _LOCAL, *words, tolerated=_NO_MEMBER)
     transient.retry(host.clock, request)
 
 
@@ -212,7 +212,7 @@ def snapshot(host: Host, cluster: Cluster) -> str:
     inside = f"{_DATA}/snapshot.db"
     host.sudo("rm", "--force", inside, f"{inside}.part")
     words = ("snapshot", "save", inside)
-    _run(host, cluster, _LOCAL, *words, timeout=_SNAPSHOT_LIMIT, check=True)
+    _run(host, cluster, _LOCAL, *words, timeout=_SNAPSHOT_LIMIT, tolerated="")
     host.sudo("chmod", "0600", inside)  # it holds the cluster's secrets
     host.sudo("mv", inside, _SNAPSHOT)
     return _SNAPSHOT
@@ -224,9 +224,12 @@ def _run(
     endpoints: str,
     *words: str,
     timeout: float = _LIMIT,
-    check: bool = False,
+    tolerated: str | None = None,
 ) -> Result:
-    """Run etcdctl; with ``check``, anything but success or a member that is gone is an error."""
+    """Run etcdctl.
+
+    :param tolerated: where given, a failure without this text is an error
+    """
     prefix = cluster.runtime.exec_prefix(host, "etcd")
     if prefix:
         limit = f"--command-timeout={timeout:g}s"
@@ -234,7 +237,8 @@ def _run(
         seen = host.ask(*argv, timeout=timeout + _GRACE)
     else:
         seen = Result(status=1, stderr="no container etcd runs on the machine")
-    if check and not seen.ok and _NO_MEMBER not in seen.stderr:
+    is_tolerated = tolerated is None or (tolerated and tolerated in seen.stderr)
+    if not seen.ok and not is_tolerated:
         raise MgmtDriverError(f"etcdctl: {seen.stderr.strip() or seen.stdout.strip()}")
     return seen
 

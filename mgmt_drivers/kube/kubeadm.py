@@ -6,6 +6,7 @@ its standard input, for they hold tokens.
 """
 
 import functools
+import logging
 import re
 import secrets
 import string
@@ -25,6 +26,8 @@ from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.registries import KUBELET_LOGINS
 from mgmt_drivers.kube.topology import API_PORT
 from mgmt_drivers.secret import Secret
+
+LOG = logging.getLogger(__name__)
 
 _LIMIT = 600.0  # seconds for one init or join
 # By which kubeadm pins the cluster's CA.
@@ -111,7 +114,7 @@ def check_ready(host: Host) -> None:
         raise MgmtDriverError(f"the node's apiserver is not ready: {reason}")
 
 
-def forget(host: Host) -> None:
+def clear_member_marker(host: Host) -> None:
     """Let a machine that the cluster has lost join again."""
     host.sudo("rm", "--force", _MEMBER)
 
@@ -159,12 +162,17 @@ def create_join_credentials(host: Host, cluster: Cluster) -> JoinCredentials:
     command = host.sudo(*create, "--config", "/dev/stdin", stdin=config)
     upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
     words = (*upload, "--config", "/dev/stdin")
-    transient.retry(host.clock, functools.partial(host.sudo, *words, stdin=config))
-    return JoinCredentials(token, certificate_key, tuple(_CA_HASH.findall(command)))
+    credentials = JoinCredentials(token, certificate_key, tuple(_CA_HASH.findall(command)))
+    try:
+        transient.retry(host.clock, functools.partial(host.sudo, *words, stdin=config))
+    except MgmtDriverError:
+        revoke(host, credentials)
+        raise
+    return credentials
 
 
 def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
-    """Join a machine to the cluster, a master as part of the control plane."""
+    """Join a machine to the cluster, a control-plane node as part of the control plane."""
     words = ["kubeadm", "join", "--config", "/dev/stdin", *_IGNORED]
     config: dict[str, Any] = {
         **_header(cluster, "JoinConfiguration"),
@@ -188,10 +196,17 @@ def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
 
 
 def revoke(host: Host, credentials: JoinCredentials) -> None:
-    """Make join credentials worthless: delete the token and the uploaded certificates."""
+    """Make join credentials worthless: delete the token and the uploaded certificates.
+
+    A failure is only logged: the token expires within the hour, and a failure to join must not
+    be hidden.
+    """
     token_id = credentials.token.reveal().partition(".")[0]  # the part that is no secret
-    host.sudo("kubeadm", "token", "delete", token_id)
-    kubectl.delete(host, "secret", "kubeadm-certs", namespace="kube-system")
+    try:
+        host.sudo("kubeadm", "token", "delete", token_id)
+        kubectl.delete(host, "secret", "kubeadm-certs", namespace="kube-system")
+    except MgmtDriverError as error:
+        LOG.warning("the join token is not revoked: %s", error)
 
 
 def _needs_patches(cluster: Cluster) -> bool:

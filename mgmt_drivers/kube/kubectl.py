@@ -33,14 +33,17 @@ def nodes(host: Host) -> dict[str, dict[str, Any]]:
     return {node["metadata"]["name"]: node for node in get(host, "nodes")["items"]}
 
 
-def apply(host: Host, manifest: str) -> None:
-    _run(host, "apply", "--filename", "-", stdin=manifest)
+def apply(host: Host, manifest: str) -> bool:
+    """Make the cluster have the objects of a manifest; returns whether it did not."""
+    shown = _run(host, "apply", "--filename", "-", stdin=manifest)
+    return any(not line.endswith(" unchanged") for line in shown.splitlines())
 
 
 def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> None:
     """Delete objects; one that is gone is fine."""
     where = ("--namespace", namespace) if namespace else ()
-    _run(host, "delete", kind, *names, *where, "--ignore-not-found")
+    limit = _LIMIT * len(names)
+    _run(host, "delete", kind, *names, *where, "--ignore-not-found", limit=limit)
 
 
 def cordon(host: Host, node: str) -> None:
@@ -61,9 +64,9 @@ def is_cordoned_by_others(node: Mapping[str, Any]) -> bool:
 def drain(host: Host, node: str, seconds: int) -> None:
     """Evict a node's pods, of whatever namespace; PodDisruptionBudgets are respected.
 
-    A pod that is evicted and does not end, such as one with a finalizer, is given up.
+    A pod that is evicted and does not end, such as one with a finalizer, is no longer waited for.
 
-    :param seconds: after which it is given up
+    :param seconds: after which the eviction times out
     :raises CommandFailed: with the API's words on what cannot be evicted, or a transient error
     """
     options = (
@@ -126,11 +129,13 @@ def _patch(
     _run(host, "patch", "node", node, "--type", "merge", "--patch", json.dumps(body))
 
 
-def _run(host: Host, *words: str, stdin: Stdin = None) -> None:
-    transient.retry(host.clock, _command(host, *words, stdin=stdin))
+def _run(host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT) -> str:
+    return transient.retry(host.clock, _command(host, *words, stdin=stdin, limit=limit)).stdout
 
 
-def _command(host: Host, *words: str, stdin: Stdin = None) -> Callable[[], Result]:
+def _command(
+    host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT
+) -> Callable[[], Result]:
     return functools.partial(
-        host.session.run, (*_KUBECTL, *words), stdin=stdin, sudo=True, timeout=_LIMIT
+        host.session.run, (*_KUBECTL, *words), stdin=stdin, sudo=True, timeout=limit
     )

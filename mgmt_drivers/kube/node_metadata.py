@@ -5,8 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mgmt_drivers.engine.services import Store
-from mgmt_drivers.kube import placement
+from mgmt_drivers.inventory import Placement
 
+_HOST = "CIS-node"
+# The second is Kubernetes' well-known one ("Well-Known Labels, Annotations and Taints").
+_ZONES = ("kubernetes.io/zone", "topology.kubernetes.io/zone")
 # Taints of Kubernetes' own, which come and go with a node's state.
 _OWN_TAINTS = "node.kubernetes.io/"
 _KEY = "node_metadata"
@@ -47,11 +50,18 @@ class NodeMetadata:
         )
 
 
+def placement_labels(placement: Placement) -> dict[str, str]:
+    """Labels that tell on which hardware a node runs, for pods to be spread by."""
+    zones = dict.fromkeys(_ZONES, placement.zone) if placement.zone else {}
+    return {_HOST: placement.host, **zones}
+
+
 def of(node: Mapping[str, Any]) -> NodeMetadata:
     """The metadata of a Node object."""
+    labels = node["metadata"].get("labels", {})
     return NodeMetadata(
         node=node["metadata"]["name"],
-        labels=placement.without_placement(node["metadata"].get("labels", {})),
+        labels={k: v for k, v in labels.items() if k not in (_HOST, *_ZONES)},
         taints=[
             {key: taint[key] for key in ("key", "value", "effect") if key in taint}
             for taint in node["spec"].get("taints", ())
@@ -69,10 +79,6 @@ def load(store: Store) -> dict[str, NodeMetadata]:
 def forget(store: Store, vnfcs: Collection[str]) -> None:
     """Forget what was saved of these VNFCs."""
     save(store, {vnfc: found for vnfc, found in load(store).items() if vnfc not in vnfcs})
-
-
-def forget_all(store: Store) -> None:
-    save(store, {})
 
 
 def save(store: Store, found: Mapping[str, NodeMetadata]) -> None:

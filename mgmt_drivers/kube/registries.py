@@ -43,7 +43,7 @@ def write_logins(host: Host, registries: Sequence[Registry]) -> None:
     files.write(host, KUBELET_LOGINS, content, "0600")
 
 
-def probe(host: Host, registries: Sequence[Registry], proxy: Proxy | None) -> dict[str, str]:
+def verify(host: Host, registries: Sequence[Registry], proxy: Proxy | None) -> dict[str, str]:
     """Ask the registries from the machine; returns what is wrong with each, by server."""
     asked = [_question(registry, proxy) for registry in registries]
     questions = Secret(json.dumps(asked))

@@ -3,7 +3,7 @@
 import base64
 from dataclasses import dataclass
 
-from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
+from mgmt_drivers.errors import WaitTimeout
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
 from mgmt_drivers.secret import Secret
@@ -66,35 +66,21 @@ class Credentials:
     ca: str
 
 
-def find(host: Host, account: ServiceAccount) -> Credentials | None:
-    """The account's credentials; None where Kubernetes has not issued them yet."""
-    words = ("secret", account.name, "--namespace", _NAMESPACE, "--ignore-not-found")
-    data = kubectl.get(host, *words).get("data", {})
-    if "token" not in data or "ca.crt" not in data:
-        return None
-    return Credentials(Secret(_decoded(data["token"])), _decoded(data["ca.crt"]))
+def apply(host: Host, account: ServiceAccount) -> bool:
+    """Make the cluster have the account with its rights; returns whether it did not."""
+    return kubectl.apply(host, account.manifest())
 
 
 def read(host: Host, account: ServiceAccount) -> Credentials:
-    """The credentials of an account that was created before.
-
-    :raises MgmtDriverError: when there are none
-    """
-    found = find(host, account)
-    if found is None:
-        raise MgmtDriverError(f"service account {_NAMESPACE}/{account.name} has no token any more")
-    return found
-
-
-def create(host: Host, account: ServiceAccount) -> Credentials:
-    """Create the account on a control-plane node, and wait for its credentials."""
-    kubectl.apply(host, account.manifest())
+    """The credentials of an account, which Kubernetes issues some time after it was created."""
     for _ in host.clock.attempts(_LIMIT):
-        found = find(host, account)
-        if found:
-            return found
+        words = ("secret", account.name, "--namespace", _NAMESPACE, "--ignore-not-found")
+        data = kubectl.get(host, *words).get("data", {})
+        if "token" in data and "ca.crt" in data:
+            return Credentials(Secret(_decoded(data["token"])), _decoded(data["ca.crt"]))
     raise WaitTimeout(
-        f"service account {_NAMESPACE}/{account.name} has no token within {_LIMIT:g} s"
+        f"service account {_NAMESPACE}/{account.name} has no token within {_LIMIT:g} s. Look at "
+        "the controller manager, then retry the operation"
     )
 
 

@@ -36,4 +36,7 @@ def retry(clock: Clock, request: Callable[[], T]) -> T:
             if not _TRANSIENT.search(str(error)):
                 raise
             seen = error
-    raise WaitTimeout(f"the control plane did not answer within {_LIMIT:g} s; last seen: {seen}")
+    raise WaitTimeout(
+        f"the control plane did not answer within {_LIMIT:g} s; last seen: {seen}. "
+        "Look at its control-plane nodes, then retry the operation"
+    )

@@ -10,7 +10,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
 from mgmt_drivers.kube.topology import StorageServer
 
-# By which ours are told from others of the same name.
+# By which volumes of this driver are recognized.
 _LABEL = ("app.kubernetes.io/managed-by", "tacker-mgmt-drivers")
 _LIMIT = 120.0  # seconds for a volume to be available
 # Phases of a PersistentVolume (Kubernetes API reference) in which it belongs to a claim.
@@ -138,9 +138,9 @@ def _uses(volume: Volume, claims: list[Volume], pods: list[Volume]) -> list[str]
         return []
     users = [f"{pod['metadata']['namespace']}/{_name(pod)}" for pod in pods
              if _claims_of(pod) & holders]
-    told = ", ".join("/".join(holder) for holder in sorted(holders)) or "none"
+    claim = ", ".join("/".join(holder) for holder in sorted(holders)) or "none"
     return [
-        f"{name} is {_phase(volume)}, claim: {told}, pods: {', '.join(sorted(users)) or 'none'}"
+        f"{name} is {_phase(volume)}, claim: {claim}, pods: {', '.join(sorted(users)) or 'none'}"
     ]
 
 

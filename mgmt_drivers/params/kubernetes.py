@@ -96,7 +96,7 @@ class KubernetesParams:
 
     @property
     def registries(self) -> tuple[Registry, ...]:
-        """All that the nodes must be told of: the private ones, and that of Kubernetes' images."""
+        """All that nodes are configured with: the private ones, and that of Kubernetes' images."""
         images = self.image_repository
         known = {registry.server for registry in self.private_registries}
         if images is None or not images.plain_http or images.server in known:
@@ -249,7 +249,7 @@ def _read_package_repository(reader: Reader, series: Series, package: Path) -> P
 
 
 def _with_host_of(repository: PackageRepository, proxy: Proxy) -> Proxy:
-    """The proxy that apt may be told of: apt knows hosts and no networks."""
+    """The proxy as apt can use it: apt knows hosts and no networks."""
     url = urlsplit(repository.url)
     host = url.hostname or ""
     if proxy.way_to(url.scheme, host) or host in proxy.no_proxy:

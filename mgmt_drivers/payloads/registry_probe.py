@@ -37,10 +37,10 @@ class Unusable(Exception):
 def main() -> None:
     registries = json.load(sys.stdin)
     with concurrent.futures.ThreadPoolExecutor(_MANY) as pool:
-        json.dump(list(pool.map(fault, registries)), sys.stdout)
+        json.dump(list(pool.map(error_of, registries)), sys.stdout)
 
 
-def fault(registry: dict[str, str]) -> str | None:
+def error_of(registry: dict[str, str]) -> str | None:
     """What is wrong with a registry, or None."""
     try:
         _check(registry)

@@ -47,12 +47,10 @@ class OnJoiningNodes:
 
 
 class OnControlPlane:
-    """On the control-plane nodes: those that serve already one after another, new ones at once."""
+    """On the control-plane nodes that stay or have come, as far as they were reached."""
 
     def select(self, cluster: Cluster) -> Lanes:
-        new = cluster.joining_control_plane
-        serving = [h for h in cluster.hosts if h.node in cluster.control_plane and h not in new]
-        return [serving, *at_once(new)]
+        return at_once([host for host in cluster.hosts if host.node in cluster.control_plane])
 
 
 class OnStorageServer:

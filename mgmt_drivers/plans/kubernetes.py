@@ -8,7 +8,7 @@ from mgmt_drivers.phases.control_plane.control_plane import (
     VerifyControlPlane,
 )
 from mgmt_drivers.phases.control_plane.etcd_members import CheckQuorum, RemoveEtcdMembers
-from mgmt_drivers.phases.control_plane.grant_vim_access import GrantVimAccess
+from mgmt_drivers.phases.control_plane.grant_access import GrantNodesAccess, GrantVimAccess
 from mgmt_drivers.phases.control_plane.load_balancer import (
     ConfigureLoadBalancer,
     ReleaseVirtualIp,
@@ -51,6 +51,7 @@ _PREPARE: Plan[Cluster] = (
 _JOIN: Plan[Cluster] = (
     JoinNodes(),
     ApplyCniManifest(),
+    GrantNodesAccess(),
     ConfigurePodNetwork(),
     WaitForNodes(),
     LabelNodes(),

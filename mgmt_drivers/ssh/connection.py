@@ -36,7 +36,7 @@ _CHUNK = 32768
 # Of paramiko's threads one may send the end of a command's input behind the channel's own
 # end, at which sshd ends the whole connection. A command without input gets none to end.
 _NO_INPUT = " </dev/null"
-# Commands at a time. sshd allows ten sessions (MaxSessions) unless it is told otherwise, and
+# Commands at a time. sshd allows ten sessions (MaxSessions) unless it is configured otherwise, and
 # one that has ended counts a little longer.
 _SESSIONS = 4
 _SESSION_LIMIT = 30.0  # seconds for an sshd that allows fewer to have one again
@@ -109,7 +109,7 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
         if pinned:
             options = transport.get_security_options()
             # Those that this paramiko has: old ones lack SHA-2, new ones "ssh-rsa".
-            proofs = tuple(p for p in _proofs_of(pinned) if p in options.key_types)
+            proofs = tuple(p for p in _signature_algorithms(pinned) if p in options.key_types)
             # First, so that a server with several keys shows the one we know.
             options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
         transport.start_client(timeout=_CONNECT_TIMEOUT)
@@ -133,7 +133,7 @@ def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
         transport.auth_password(endpoint.username, password)
 
 
-def _proofs_of(key_type: str) -> tuple[str, ...]:
+def _signature_algorithms(key_type: str) -> tuple[str, ...]:
     """Algorithms by which a server can prove a key of this type."""
     if key_type == "ssh-rsa":
         return ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")
@@ -181,8 +181,8 @@ class Connection:
         """The command under sudo, and what sudo must read before its input."""
         if self._sudo_needs_password is None:
             ask = "sudo -n true"
-            probe = self._execute(ask, b"", None, DEFAULT_TIMEOUT, ask)
-            self._sudo_needs_password = not probe.ok
+            seen = self._execute(ask, b"", None, DEFAULT_TIMEOUT, ask)
+            self._sudo_needs_password = not seen.ok
         if self._sudo_needs_password and self._endpoint.password:
             # Without -k a sudo that remembers leaves the password to the command's input.
             password = self._endpoint.password.reveal().encode() + b"\n"
@@ -243,12 +243,12 @@ def _source(stdin: Stdin) -> BinaryIO:
 
 def _begin(channel: paramiko.Channel, line: str) -> None:
     """Have the machine run the line; paramiko itself would wait without end for its consent."""
-    given_up = threading.Timer(_CONNECT_TIMEOUT, channel.close)
-    given_up.start()
+    timer = threading.Timer(_CONNECT_TIMEOUT, channel.close)
+    timer.start()
     try:
         channel.exec_command(line)
     finally:
-        given_up.cancel()
+        timer.cancel()
 
 
 def _converse(

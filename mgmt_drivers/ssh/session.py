@@ -43,7 +43,7 @@ class Session(Protocol):
         :param argv: program and arguments; never a secret among them
         :param sudo: run it as root
         :param check: raise CommandFailed when the exit status is not 0
-        :param timeout: seconds until the command is given up
+        :param timeout: seconds until the command times out
         :raises CommandFailed, CommandTimeout, ConnectionFailed:
         """
         ...

@@ -391,7 +391,7 @@ class SimulatedSession:
         verb, *rest = words[6:]
         if verb == "apply":
             self._applied(stdin)
-            return _OK
+            return Result(0, "object configured\n")
         done: Result = getattr(self, f"_kubectl_{verb}")(rest)
         return done
 

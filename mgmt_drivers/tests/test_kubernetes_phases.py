@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 import json
 import unittest
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -20,12 +21,12 @@ from mgmt_drivers.params.kubernetes import ImageRepository
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.params.registries import HostEntry, Login, Registry
 from mgmt_drivers.phases.control_plane.control_plane import InitializeControlPlane
-from mgmt_drivers.phases.control_plane.grant_vim_access import GrantVimAccess
+from mgmt_drivers.phases.control_plane.grant_access import GrantNodesAccess, GrantVimAccess
 from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer
 from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
 from mgmt_drivers.phases.nodes.install_packages import InstallPackages
 from mgmt_drivers.phases.nodes.join_nodes import JoinNodes
-from mgmt_drivers.phases.nodes.pod_network import ConfigurePodNetwork
+from mgmt_drivers.phases.nodes.pod_network import ApplyCniManifest, ConfigurePodNetwork
 from mgmt_drivers.phases.nodes.pull_images import PullImages
 from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.secret import Secret
@@ -87,6 +88,8 @@ class InstallTest(PhaseTest):
         session = self.sessions[number]
         session.expect("sudo", "digest-file", f"{_STATE}/installed", status=1)
         session.expect_new_file(f"{_STATE}/install_k8s_cluster.sh")
+        if number == 0:
+            session.expect("sudo", "dpkg-query", stdout="installed unattended-upgrades\n")
         session.expect("sudo", "flock", "/run/lock/tacker-mgmt-drivers.install", "env")
 
     def test_the_script_runs_with_its_settings_and_is_remembered(self) -> None:
@@ -109,7 +112,13 @@ class InstallTest(PhaseTest):
         session.expect("sudo", "dpkg-query", stdout="installed haproxy\ninstalled keepalived\n")
         session.expect_new_file(f"{_STATE}/installed")
         self.run_on(0, InstallPackages())
-        self.assertIn("EXTRA_PACKAGES=haproxy keepalived", session.ran[3])
+        self.assertIn("EXTRA_PACKAGES=haproxy keepalived", session.ran[4])
+
+    def test_a_cni_manifest_is_applied_to_a_new_cluster_only(self) -> None:
+        self.make(cni_manifest=Path(__file__))
+        self.assertEqual([[0]], self.concerned(ApplyCniManifest()))
+        self.cluster = dataclasses.replace(self.cluster, joining=self.hosts[1:])
+        self.assertEqual([], self.concerned(ApplyCniManifest()))
 
     def test_what_a_script_leaves_out_is_installed_all_the_same(self) -> None:
         self.make(masters=3)
@@ -121,7 +130,7 @@ class InstallTest(PhaseTest):
         session.expect_new_file(f"{_STATE}/installed")
         self.run_on(0, InstallPackages())
         self.assertEqual(("install", "-y", "--no-install-recommends", "keepalived"),
-                         session.ran[6][-4:])
+                         session.ran[7][-4:])
 
 
 class RegistriesTest(PhaseTest):
@@ -200,10 +209,11 @@ class ControlPlaneTest(PhaseTest):
         self.assertEqual([], self.concerned(ConfigureLoadBalancer()))
         self.make(masters=3)
         self.assertEqual([[0], [1], [2]], self.concerned(ConfigureLoadBalancer()))
-        # In a heal, those that serve are told one after another.
-        new = self.hosts[1:2]
-        self.cluster = dataclasses.replace(self.cluster, joining=new)
-        self.assertEqual([[0, 2], [1]], self.concerned(ConfigureLoadBalancer()))
+        # In a heal, those that serve already, as far as they were reached.
+        self.cluster = dataclasses.replace(
+            self.cluster, joining=self.hosts[1:2], hosts=self.hosts[:2]
+        )
+        self.assertEqual([[0], [1]], self.concerned(ConfigureLoadBalancer()))
 
     def test_a_bad_configuration_of_haproxy_replaces_nothing(self) -> None:
         self.make(masters=3)
@@ -338,9 +348,10 @@ class ReadinessTest(PhaseTest):
     def test_each_node_gets_its_pod_cidr(self) -> None:
         self.make()
         leader, session = self.sessions
+        leader.expect("sudo", "kubectl", stdout="clusterrole x created\n")
+        self.assertEqual(CHANGED, self.run_on(0, GrantNodesAccess()))
         leader.expect("sudo", "kubectl", stdout=self.nodes(False, False))
-        leader.expect("sudo", "kubectl")  # no account yet
-        leader.expect("sudo", "kubectl")  # it is created
+        leader.expect("sudo", "kubectl")  # no token yet
         leader.expect("sudo", "kubectl", stdout=_secret_of_account())
         unit = "mgmt-driver-pod-network"
         for each in self.sessions:
@@ -369,13 +380,12 @@ class ReadinessTest(PhaseTest):
     def test_account_of_the_vim(self) -> None:
         self.make(masters=3)
         session = self.sessions[0]
-        session.expect("sudo", "kubectl")
-        session.expect("sudo", "kubectl")
-        session.expect("sudo", "kubectl", stdout=json.dumps({}))
-        for _ in range(3):
-            session.expect("sudo", "kubectl", stdout=_secret_of_account())
+        session.expect("sudo", "kubectl", stdout="account configured\nrole unchanged\n")
         self.assertEqual(CHANGED, self.run_on(0, GrantVimAccess()))
+        session.expect("sudo", "kubectl", stdout="account unchanged\nrole unchanged\n")
         self.assertEqual(UNCHANGED, self.run_on(0, GrantVimAccess()))
+        session.expect("sudo", "kubectl", stdout=json.dumps({}))
+        session.expect("sudo", "kubectl", stdout=_secret_of_account())
         found = service_account.read(self.hosts[0], VIM_ACCOUNT)
         self.assertEqual(("the token", "the CA"), (found.token.reveal(), found.ca))
         self.assertNotIn("the token", repr(found))

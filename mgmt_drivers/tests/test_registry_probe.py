@@ -71,7 +71,7 @@ class RegistryProbeTest(unittest.TestCase):
         return f"localhost:{server.server_port}"
 
     def assert_fault(self, words: str, url: str, **more: str) -> None:
-        fault = registry_probe.fault({"url": url, **more})
+        fault = registry_probe.error_of({"url": url, **more})
         self.assertIn(words, fault or "")
         if not words:
             self.assertIsNone(fault)

@@ -97,7 +97,7 @@ class ScriptTest(unittest.TestCase):
     def call(self, operation: str, **changes: Any) -> Call:
         return Call(self.given(operation, **changes), self.services)
 
-    def services(self, access: VimAccess, store: Store) -> Services:
+    def services(self, access: Callable[[], VimAccess], store: Store) -> Services:
         self.access = access
         return services(store=store)
 
@@ -112,14 +112,16 @@ class RequestTest(ScriptTest):
         worker = request.Vnfc("workerNode-0", "workerNode", "w0", "stack-w0")
         self.assertEqual(worker, built.vnfcs[1])
         self.assertIs(call.store, call.services.store)
-        self.assertEqual(("http://keystone/v3", "R"), (self.access.auth_url, self.access.region))
-        self.assertNotIn("Pl4nted", repr(self.access))
+        access = self.access()
+        self.assertEqual(("http://keystone/v3", "R"), (access.auth_url, access.region))
+        self.assertNotIn("Pl4nted", repr(access))
 
     def test_an_instance_without_openstack(self) -> None:
         call = self.call("heal_start")
         call.instance["vimConnectionInfo"] = {}
+        _ = call.services
         with self.assertRaisesRegex(InventoryError, "no VIM of type ETSINFV.OPENSTACK"):
-            _ = call.services
+            self.access()
 
     def test_the_parameters_of_the_instantiate_request_are_kept(self) -> None:
         params = {"x": {"y": 1}}
@@ -128,6 +130,8 @@ class RequestTest(ScriptTest):
         self.assertEqual(params, first.lcm_request("instantiate").additional_params)
         later = self.call("scale_end", vnf_instance=first.answer["vnf_instance"])
         self.assertEqual(params, later.lcm_request("scale out").additional_params)
+        # Tacker copies it into the error of an operation that fails.
+        self.assertEqual({}, first.answer["user_script_err_handling_data"])
 
     def test_what_is_kept_outlives_a_failure(self) -> None:
         """Of an operation that fails Tacker saves nothing but its memory."""

@@ -1,13 +1,13 @@
 """The directive ``plan``: the phases of an operation, as the code has them."""
 
 import importlib
-import inspect
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
-from mgmt_drivers.engine.phase import Phase
 from sphinx.application import Sphinx
+
+from mgmt_drivers.engine.phase import Phase
 
 
 class PlanDirective(Directive):
@@ -28,10 +28,9 @@ class PlanDirective(Directive):
 
 
 def _purpose(phase: Phase[Any]) -> str:
-    """What the module says of the phase."""
-    module = inspect.getmodule(type(phase))
-    assert module and module.__doc__
-    line = " ".join(module.__doc__.split("\n\n")[0].split())
+    """The first sentence that the phase's class says of itself."""
+    assert phase.__doc__
+    line = " ".join(phase.__doc__.split("\n\n")[0].split())
     return line[0].lower() + line[1:]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mgmt_drivers.engine.phase import Change, Check
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError, WaitTimeout
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import etcd, kubectl
 from mgmt_drivers.kube.cluster import Cluster
@@ -41,8 +41,8 @@ class CheckQuorum(ForLeavingControlPlane, Check[Cluster]):
         names = [cluster.topology.name(node) for node in cluster.control_plane]
         try:
             is_any_whole = any(_is_whole(host, name) for name in names)
-        except CommandFailed as error:
-            raise _refused(f"the API does not answer: {error.tail}") from error
+        except (CommandFailed, WaitTimeout) as error:
+            raise _refused(f"the API does not answer: {error}") from error
         if not is_any_whole:
             raise MgmtDriverError(
                 f"{_REFUSED}: on none of the control-plane nodes that stay ({', '.join(names)}) "

@@ -28,8 +28,7 @@ class Configuration:
 class ConfigureLoadBalancer(OnControlPlane, Change[Cluster, Configuration]):
     """Configure HAProxy and keepalived for the control-plane nodes that are to serve.
 
-    In a heal the nodes that serve already learn one after another which node leaves or has
-    come: the API is reachable meanwhile. HAProxy leaves out apiservers that are not ready.
+    HAProxy leaves out apiservers that are not ready.
     """
 
     title = "configure the load balancer"

@@ -37,7 +37,7 @@ class ConfigureRegistries(OnJoiningNodes, Change[Cluster, str]):
         registries.write_host_entries(host, wanted)
         cluster.runtime.trust(host, wanted)
         registries.write_logins(host, wanted)
-        errors = registries.probe(host, wanted, cluster.proxy)
+        errors = registries.verify(host, wanted, cluster.proxy)
         if errors:
             causes = "; ".join(f"{server}: {cause}" for server, cause in errors.items())
             raise MgmtDriverError(f"the machine cannot pull from registries: {causes}")

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Sequence
 
 from mgmt_drivers.engine.phase import Change, Lanes, at_once
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host import files, nfs, packages
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
@@ -49,8 +50,17 @@ def _run_script(host: Host, cluster: Cluster) -> None:
     key = cluster.params.package_repository.key
     if key:
         files.write(host, _KEY, key.read_bytes())
-    words = ("flock", _LOCK, "env", *_settings(host, cluster), _SCRIPT)
-    packages.outwait_lock(host, functools.partial(host.sudo, *words, timeout=_LIMIT))
+    # Those that the image brought, at whatever version, stay as they are.
+    extra = packages.missing(host, _packages(host, cluster))
+    words = ("flock", _LOCK, "env", *_settings(host, cluster, extra), _SCRIPT)
+    try:
+        packages.retry_while_locked(host, functools.partial(host.sudo, *words, timeout=_LIMIT))
+    except CommandFailed as error:
+        raise MgmtDriverError(
+            "the script of the VNF package failed. If the machine does not reach its package "
+            "sources, give it a way to them (a route, or the parameter proxy), or an image that "
+            f"has the packages. {error}"
+        ) from error
 
 
 def _packages(host: Host, cluster: Cluster) -> Sequence[str]:
@@ -64,7 +74,7 @@ def _packages(host: Host, cluster: Cluster) -> Sequence[str]:
     return needed
 
 
-def _settings(host: Host, cluster: Cluster) -> list[str]:
+def _settings(host: Host, cluster: Cluster, extra: Sequence[str]) -> list[str]:
     params = cluster.params
     repository = params.package_repository
     settings = {
@@ -74,14 +84,14 @@ def _settings(host: Host, cluster: Cluster) -> list[str]:
         "PACKAGE_REPOSITORY": repository.url,
         "PACKAGE_KEY": _KEY if repository.key else "",
         "IMAGE_REPOSITORY": params.image_repository.reference if params.image_repository else "",
-        "EXTRA_PACKAGES": " ".join(_packages(host, cluster)),
+        "EXTRA_PACKAGES": " ".join(extra),
     }
     return [f"{name}={value}" for name, value in settings.items()]
 
 
 def _digest(host: Host, cluster: Cluster) -> str:
     sha = hashlib.sha256(cluster.params.script.read_bytes())
-    sha.update("\0".join(_settings(host, cluster)).encode())
+    sha.update("\0".join(_settings(host, cluster, _packages(host, cluster))).encode())
     key = cluster.params.package_repository.key
     sha.update(key.read_bytes() if key else b"")
     return sha.hexdigest() + "\n"

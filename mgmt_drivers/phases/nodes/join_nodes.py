@@ -1,19 +1,15 @@
 """Join every machine that has not joined yet."""
 
 import functools
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mgmt_drivers.engine.phase import Ask, Lanes, Phase, Step, at_once
 from mgmt_drivers.engine.trace import CHANGED, Outcome
-from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import etcd, kubeadm, kubectl
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.kubeadm import JoinCredentials
-
-LOG = logging.getLogger(__name__)
 
 
 class JoinNodes(Phase[Cluster]):
@@ -38,11 +34,7 @@ class JoinNodes(Phase[Cluster]):
         try:
             yield functools.partial(_join, credentials=credentials)
         finally:
-            try:
-                kubeadm.revoke(cluster.leader, credentials)
-            except MgmtDriverError as error:
-                # They expire within the hour; a failure to join must not be hidden.
-                LOG.warning("the join token is not revoked: %s", error)
+            kubeadm.revoke(cluster.leader, credentials)
 
 
 def _join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Outcome:
@@ -52,6 +44,6 @@ def _join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Outcome
         # kubeadm refuses a name that the cluster has as a node that is ready,
         # which it goes on to be for a while.
         kubectl.delete(cluster.leader, "node", cluster.name(host))
-    kubeadm.forget(host)
+    kubeadm.clear_member_marker(host)
     kubeadm.join(host, cluster, credentials)
     return CHANGED

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from mgmt_drivers.engine.phase import Change, Lanes
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import kubectl, node_metadata, placement
+from mgmt_drivers.kube import kubectl, node_metadata
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.node_metadata import NodeMetadata
 from mgmt_drivers.phases.selection import OnLeader
@@ -29,7 +29,7 @@ class LabelNodes(OnLeader, Change[Cluster, Mapping[str, Mapping[str, str]]]):
             )
         nodes = kubectl.nodes(host)
         wanted = {
-            cluster.name(worker): placement.labels(worker.node.placement)
+            cluster.name(worker): node_metadata.placement_labels(worker.node.placement)
             for worker in _workers(cluster)
             if worker.node.placement
         }

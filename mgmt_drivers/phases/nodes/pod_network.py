@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from mgmt_drivers.engine.phase import Ask, Change, Lanes, Phase, Step
+from mgmt_drivers.engine.phase import Ask, HostPhase, Lanes, Phase, Step
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import WaitTimeout
 from mgmt_drivers.host.host import Host
@@ -14,24 +14,24 @@ from mgmt_drivers.kube.pod_network import PodNetwork
 from mgmt_drivers.kube.service_account import Credentials
 from mgmt_drivers.phases.selection import OnJoiningNodes, OnLeader
 
+_LIMIT = 120.0  # seconds for each node to be given its part of the pod CIDR
 
-class ApplyCniManifest(OnLeader, Change[Cluster, str]):
-    """Apply the pod network of the VNF package, where the parameters name one."""
+
+class ApplyCniManifest(OnLeader, HostPhase[Cluster]):
+    """Apply the pod network of the VNF package, where the parameters name one.
+
+    Only to a new cluster: what an operator changes later, such as its version, stays.
+    """
 
     title = "apply the CNI manifest"
 
     def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.params.cni_manifest else []
+        is_new = cluster.params.cni_manifest and cluster.leader in cluster.joining
+        return super().select(cluster) if is_new else []
 
-    def look(self, host: Host, cluster: Cluster) -> str | None:
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
         manifest = cluster.params.cni_manifest
-        return manifest.read_text() if manifest else None
-
-    def act(self, host: Host, cluster: Cluster, manifest: str) -> None:
-        kubectl.apply(host, manifest)
-
-
-_LIMIT = 120.0  # seconds for each node to be given its part of the pod CIDR
+        return CHANGED if manifest and kubectl.apply(host, manifest.read_text()) else UNCHANGED
 
 
 class ConfigurePodNetwork(OnJoiningNodes, Phase[Cluster]):
@@ -46,10 +46,8 @@ class ConfigurePodNetwork(OnJoiningNodes, Phase[Cluster]):
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
         """Give each node its pod CIDR, and credentials to learn those of the others."""
         cidrs = ask(cluster.leader, functools.partial(_pod_cidrs, cluster=cluster))
-        account = pod_network.ACCOUNT
-        found = ask(cluster.leader, functools.partial(service_account.find, account=account))
-        create = functools.partial(service_account.create, account=account)
-        credentials = found or ask(cluster.leader, create, CHANGED)
+        read = functools.partial(service_account.read, account=pod_network.ACCOUNT)
+        credentials = ask(cluster.leader, read)
         yield functools.partial(_configure, cidrs=cidrs, credentials=credentials)
 
 

@@ -45,7 +45,9 @@ class MountVolumes(OnStorageServer, Change[Cluster, Places]):
 def _device(host: Host, volume_id: str) -> str:
     device = disks.find(host, volume_id)
     if device is None:
-        raise MgmtDriverError(f"the disk of volume {volume_id} has vanished")
+        raise MgmtDriverError(
+            f"volume {volume_id} is not attached to the machine any more: attach it, then retry"
+        )
     return device
 
 
