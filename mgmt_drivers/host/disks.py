@@ -14,16 +14,7 @@ _FORMAT_LIMIT = 900.0  # seconds
 _BLANK = 2  # blkid's exit status where it finds nothing
 # What hypervisors show of a volume's id: virtio's serial numbers have 20 characters.
 _SHOWN = 20
-_FIND = Script(
-    "find-disk",
-    """
-for link in /dev/disk/by-id/*"$1"*; do
-    case $link in *-part[0-9]*) continue ;; esac
-    [ ! -e "$link" ] || { echo "$link"; exit; }
-done
-exit 1
-""",
-)
+_FIND = Script("find-disk")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from mgmt_drivers.secret import Secret
 
 _START_LIMIT = 120.0  # seconds for the engine to answer
 _RELOADS, _RELOAD_LIMIT = 6, 20.0  # how often, and seconds for each to show
-_IS_INSTALLED = Script("has-docker", "command -v docker && command -v dockerd")
+_HAS = Script("has-program")
 _FETCH = Path(image_fetch.__file__).read_text()
 _TRANSFER_LIMIT = 1800.0  # seconds to load or pull an image
 
@@ -61,7 +61,7 @@ def is_running(host: Host) -> bool:
 
 
 def is_installed(host: Host) -> bool:
-    return host.ask(*_IS_INSTALLED.command()).ok
+    return host.ask(*_HAS.command("docker", "dockerd")).ok
 
 
 def image_id(host: Host, reference: str) -> str | None:

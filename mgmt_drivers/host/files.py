@@ -24,18 +24,9 @@ class File:
     mode: str = "0644"
 
 
-# One command, so that a connection that breaks leaves the old file or the new
-# one. The content comes on standard input and is never readable by others
-# before it has its mode. Its length tells whether all of it came: the end of a
-# connection is also the end of the input.
-_WRITE = Script(
-    "write-file",
-    'set -e; umask 077; mkdir -p -m 0755 "$2"; new=$(mktemp "$1.XXXXXX"); '
-    'trap \'rm -f "$new"\' EXIT; cat >"$new"; test "$(stat -c %s "$new")" -eq "$4"; '
-    'chmod "$3" "$new"; mv "$new" "$1"',
-)
-_READ = Script("read-file", '[ ! -e "$1" ] || cat "$1"')
-_DIGEST = Script("digest-file", 'sha256sum <"$1" && stat -c %a "$1"')
+_WRITE = Script("write-file")
+_READ = Script("read-file")
+_DIGEST = Script("digest-file")
 
 
 def read(host: Host, path: str) -> str:

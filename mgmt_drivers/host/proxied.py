@@ -8,7 +8,7 @@ from mgmt_drivers.host.script import Script
 # Shell and systemd (EnvironmentFile) read it alike. What stands in a unit itself,
 # systemd shows to every user of the machine; a proxy's URL may carry a password.
 ENVIRONMENT_FILE = f"{STATE_FOLDER}/proxy.env"
-_RUN = Script("through-proxy", 'set -a; . "$1"; shift; exec "$@"', interpreter="bash")
+_RUN = Script("through-proxy")
 
 
 def through_proxy(argv: Sequence[str]) -> tuple[str, ...]:

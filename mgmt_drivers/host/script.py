@@ -1,15 +1,23 @@
-"""Shell text that runs on a machine."""
+"""Shell payloads, which run on a machine without being stored there."""
 
 from dataclasses import dataclass
+from pathlib import Path
+
+from mgmt_drivers import payloads
+
+_FOLDER = Path(payloads.__file__).parent
 
 
 @dataclass(frozen=True)
 class Script:
-    """A few lines of shell, which get arguments; ``name`` stands for them in logs and errors."""
+    """The file of that name in :mod:`mgmt_drivers.payloads`, which says what its arguments are.
+
+    The name stands for the script in logs and errors.
+    """
 
     name: str
-    text: str
-    interpreter: str = "sh"
 
     def command(self, *arguments: str) -> tuple[str, ...]:
-        return (self.interpreter, "-c", self.text, self.name, *arguments)
+        text = (_FOLDER / f"{self.name}.sh").read_text()
+        interpreter = text.partition("\n")[0].rpartition("/")[2]
+        return (interpreter, "-c", text, self.name, *arguments)

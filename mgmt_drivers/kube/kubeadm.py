@@ -54,33 +54,7 @@ spec:
 """
 _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 
-# One at a time on a machine: a kubeadm whose connection broke may still run. What
-# it left half done is reset, which is safe for a machine that never became a member.
-# A reset empties kubelet's folder, in which the logins lie already.
-_RUN = Script(
-    "run-kubeadm",
-    f"""set -e
-member=$1 socket=$2 logins={KUBELET_LOGINS}; shift 2
-kept=${{member%/*}}/${{logins##*/}}
-mkdir -p "${{member%/*}}"
-exec 9>/run/lock/tacker-mgmt-drivers.kubeadm
-flock 9
-[ ! -e "$member" ] || exit 0
-if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/bootstrap-kubelet.conf ] ||
-    [ -e /etc/kubernetes/pki/ca.crt ]; then
-    [ ! -e "$logins" ] || mv "$logins" "$kept"
-    kubeadm reset --force --cri-socket "$socket" </dev/null >/dev/null
-    {pod_network.FORGET.strip()}
-fi
-if [ -e "$kept" ]; then
-    mkdir -p "${{logins%/*}}"
-    mv "$kept" "$logins"
-fi
-"$@" 9>&-
-touch "$member"
-""",
-    interpreter="bash",
-)
+_RUN = Script("run-kubeadm")
 
 
 @dataclass(frozen=True)
@@ -224,7 +198,7 @@ def _patch_options(cluster: Cluster) -> list[str]:
 
 
 def _run(host: Host, cluster: Cluster, words: Sequence[str], config: Secret) -> None:
-    arguments = (_MEMBER, _socket(cluster), *words)
+    arguments = (_MEMBER, _socket(cluster), KUBELET_LOGINS, *pod_network.STATE, *words)
     host.sudo(*_RUN.command(*arguments), stdin=config, timeout=_LIMIT)
 
 

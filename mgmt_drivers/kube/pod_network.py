@@ -26,13 +26,8 @@ _UNIT = f"{_NAME}.service"
 _NETWORK = "mgmt-driver-bridge"
 _BRIDGE = "cni0"
 
-# Shell: remove the pod CIDR that a node had before it was reset. It would give its pods
-# addresses of that one until it is configured anew.
-FORGET = f"""
-    systemctl --quiet stop {_UNIT} 2>/dev/null || true
-    ip link delete {_BRIDGE} 2>/dev/null || true
-    rm -rf {_CNI} /var/lib/cni/networks/{_NETWORK}
-"""
+# What a reset of the node has to take away: unit, bridge, CNI configuration and leases.
+STATE = (_UNIT, _BRIDGE, _CNI, f"/var/lib/cni/networks/{_NETWORK}")
 
 # Not kubelet's own: since 1.32 that sees no node but its own.
 ACCOUNT = ServiceAccount(

@@ -1,1 +1,1 @@
-"""Programs that the drivers send to machines and run there, with nothing but Python's library."""
+"""Programs that the drivers send to machines and run there, with nothing else installed."""

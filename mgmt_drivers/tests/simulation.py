@@ -196,7 +196,7 @@ class SimulatedSession:
         """A script, by its name."""
         return self._answer(words[2:], stdin)
 
-    def _has_cloud_init(self, words: list[str], stdin: bytes) -> Result:
+    def _has_program(self, words: list[str], stdin: bytes) -> Result:
         return _NO
 
     def _set_conntrack(self, words: list[str], stdin: bytes) -> Result:

@@ -113,6 +113,8 @@ class BoundariesTest(unittest.TestCase):
                 check=True, capture_output=True, text=True,
             ).stdout
         names = [line.split()[0] for line in listed.splitlines()[1:]]
+        scripts = {f"mgmt_drivers/payloads/{p.name}" for p in PACKAGE.glob("payloads/*.sh")}
+        self.assertEqual(set(), scripts - set(names))
         tops = {name.split("/")[0] for name in names}
         self.assertEqual({"mgmt_drivers", "tacker_mgmt_drivers-0.1.0.dist-info"}, tops)
         self.assertFalse([name for name in names if "/tests/" in name])

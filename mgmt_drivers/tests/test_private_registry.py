@@ -51,7 +51,7 @@ class PhaseTest(unittest.TestCase):
         return path
 
     def expect_no_docker(self) -> None:
-        self.session.expect("sudo", "has-docker", status=1)
+        self.session.expect("sudo", "has-program", "docker", "dockerd", status=1)
 
 
 class CommonPhasesTest(PhaseTest):
@@ -60,13 +60,13 @@ class CommonPhasesTest(PhaseTest):
         self.assertEqual(CHECKED, self.run_phase(CheckPlatform()))
 
     def test_cloud_init_is_waited_for_while_it_works(self) -> None:
-        self.session.expect("sudo", "has-cloud-init")
+        self.session.expect("sudo", "has-program", "cloud-init")
         self.session.expect("sudo", "test", "-e", status=1)
         self.session.expect("sudo", "cloud-init", "status", "--wait", status=2)
         self.assertEqual(CHECKED, self.run_phase(WaitForCloudInit()))
 
     def test_no_cloud_init(self) -> None:
-        self.session.expect("sudo", "has-cloud-init", status=1)
+        self.session.expect("sudo", "has-program", "cloud-init", status=1)
         self.assertEqual(CHECKED, self.run_phase(WaitForCloudInit()))
 
     def test_docker_is_installed_where_it_is_missing(self) -> None:
@@ -79,12 +79,12 @@ class CommonPhasesTest(PhaseTest):
         self.assertEqual(CHANGED, self.run_phase(InstallDocker()))
 
     def test_docker_that_runs_is_left(self) -> None:
-        self.session.expect("sudo", "has-docker")
+        self.session.expect("sudo", "has-program", "docker", "dockerd")
         self.session.expect("sudo", "docker", "version")
         self.assertEqual(UNCHANGED, self.run_phase(InstallDocker()))
 
     def test_docker_that_does_not_run_is_started(self) -> None:
-        self.session.expect("sudo", "has-docker")
+        self.session.expect("sudo", "has-program", "docker", "dockerd")
         self.session.expect("sudo", "docker", "version", status=1)
         self.session.expect("sudo", "systemctl", "enable", "--quiet", "--now", "docker")
         self.session.expect("sudo", "docker", "version", stdout="20.10\n")

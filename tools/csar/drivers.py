@@ -9,6 +9,7 @@ from tools.csar.contents import Contents
 GROUP = "tacker.tacker.mgmt.drivers"
 SCRIPTS = "../Scripts/"  # where scripts lie, as seen from Definitions/
 _CORE = Path(mgmt_drivers.__file__).parent
+_KINDS = (".py", ".sh")  # the payloads of the drivers among them
 # Modules that only Tacker's v1 API has a use for.
 _V1 = ("tacker_v1.py", "vims_v1.py", "kubernetes_mgmt.py", "private_registry_mgmt.py")
 
@@ -20,7 +21,7 @@ def script(name: str) -> Contents:
     """
     if not (_CORE / name).is_file():
         return {}
-    modules = {path.relative_to(_CORE): path for path in sorted(_CORE.rglob("*.py"))}
+    modules = {p.relative_to(_CORE): p for p in sorted(_CORE.rglob("*")) if p.suffix in _KINDS}
     core = {
         f"Scripts/{_CORE.name}/{relative.as_posix()}": path
         for relative, path in modules.items()

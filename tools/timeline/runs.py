@@ -7,6 +7,8 @@ from pathlib import Path
 from mgmt_drivers.engine.trace import FAILED, Record
 
 FIRST_PHASE = "connect"  # with which every run of a plan begins
+# The titles under which an operation connects, perhaps several times, before its plan.
+_CONNECTING = {FIRST_PHASE, "choose a control-plane node"}
 
 
 class NoTrace(Exception):
@@ -54,7 +56,7 @@ def read(path: Path) -> list[Run]:
             bar = Record(**json.loads(line))
         except (ValueError, TypeError) as error:
             raise NoTrace(f"{path}, line {number}: no record of a trace ({error})") from error
-        begins = bar.phase == FIRST_PHASE and (not found or found[-1].phases != [FIRST_PHASE])
+        begins = bar.phase == FIRST_PHASE and not (found and set(found[-1].phases) <= _CONNECTING)
         if not found or begins or found[-1].operation != bar.operation:
             found.append(Run(bar.operation, bar.vnf))
         found[-1].bars.append(bar)

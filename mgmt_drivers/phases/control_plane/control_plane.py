@@ -18,18 +18,8 @@ LOG = logging.getLogger(__name__)
 
 _LIMIT = 180.0  # seconds for a node that joined to do its part
 _VIP_LIMIT = 60.0  # seconds for a node to take the virtual IP
-# Where the kernel does not let a machine set these (a container), kube-proxy would
-# fail to: writing the value back that is there tells.
-_SETS_CONNTRACK = Script(
-    "set-conntrack",
-    """
-for name in /proc/sys/net/netfilter/nf_conntrack_max /sys/module/nf_conntrack/parameters/hashsize
-do
-    value=$(cat "$name") && printf '%s' "$value" >"$name" || exit 1
-done
-""",
-)
-_REACH = Script("reach-port", 'exec 3<>"/dev/tcp/$1/$2"', interpreter="bash")
+_SET_CONNTRACK = Script("set-conntrack")
+_REACH = Script("reach-port")
 
 
 class InitializeControlPlane(HostPhase[Cluster]):
@@ -46,7 +36,7 @@ class InitializeControlPlane(HostPhase[Cluster]):
         with_dns = images.has_dns(host, cluster)
         if not with_dns:
             LOG.warning("the cluster gets no DNS: the image repository has no CoreDNS")
-        sets_conntrack = host.ask(*_SETS_CONNTRACK.command()).ok
+        sets_conntrack = host.ask(*_SET_CONNTRACK.command()).ok
         kubeadm.init(host, cluster, with_dns=with_dns, sets_conntrack=sets_conntrack)
         return CHANGED
 

@@ -1,7 +1,6 @@
 """HAProxy and keepalived on the control-plane nodes, and the virtual IP between them."""
 
 import logging
-from dataclasses import dataclass
 
 from mgmt_drivers.engine.phase import Change, Check, HostPhase, Lanes, at_once
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
@@ -17,15 +16,7 @@ LOG = logging.getLogger(__name__)
 _LIMIT = 60.0  # seconds for the API to be ready at the virtual IP
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """The text of both configuration files."""
-
-    haproxy: str
-    keepalived: str
-
-
-class ConfigureLoadBalancer(OnControlPlane, Change[Cluster, Configuration]):
+class ConfigureLoadBalancer(OnControlPlane, Change[Cluster, tuple[str, str]]):
     """Configure HAProxy and keepalived for the control-plane nodes that are to serve.
 
     HAProxy leaves out apiservers that are not ready.
@@ -37,16 +28,18 @@ class ConfigureLoadBalancer(OnControlPlane, Change[Cluster, Configuration]):
         is_concerned = cluster.topology.is_balanced and cluster.changes_control_plane
         return super().select(cluster) if is_concerned else []
 
-    def look(self, host: Host, cluster: Cluster) -> Configuration | None:
-        wanted = Configuration(_haproxy(cluster), _keepalived(host, cluster))
-        is_configured = haproxy.is_configured(host, wanted.haproxy) and keepalived.is_configured(
-            host, wanted.keepalived
-        )
-        return None if is_configured else wanted
+    def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
+        """The configuration of both, where one of them has another."""
+        balancer, router = _haproxy(cluster), _keepalived(host, cluster)
+        is_balanced = haproxy.is_configured(host, balancer)
+        if is_balanced and keepalived.is_configured(host, router):
+            return None
+        return balancer, router
 
-    def act(self, host: Host, cluster: Cluster, wanted: Configuration) -> None:
-        haproxy.configure(host, wanted.haproxy)
-        keepalived.configure(host, wanted.keepalived)
+    def act(self, host: Host, cluster: Cluster, wanted: tuple[str, str]) -> None:
+        balancer, router = wanted
+        haproxy.configure(host, balancer)
+        keepalived.configure(host, router)
 
 
 def _haproxy(cluster: Cluster) -> str:

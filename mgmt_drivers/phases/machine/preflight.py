@@ -17,7 +17,7 @@ class CheckPlatform(OnNewMachines, Check[NewMachines]):
 
 
 _LIMIT = 600.0  # seconds
-_IS_INSTALLED = Script("has-cloud-init", "command -v cloud-init")
+_HAS = Script("has-program")
 _FINISHED = "/var/lib/cloud/instance/boot-finished"
 
 
@@ -27,7 +27,7 @@ class WaitForCloudInit(OnNewMachines, Check[NewMachines]):
     title = "wait for cloud-init"
 
     def check(self, host: Host, context: NewMachines) -> None:
-        present = host.ask(*_IS_INSTALLED.command()).ok
+        present = host.ask(*_HAS.command("cloud-init")).ok
         if present and not host.ask("test", "-e", _FINISHED).ok:
             # Its exit status speaks of cloud-init's own warnings, not of the wait.
             host.ask("cloud-init", "status", "--wait", timeout=_LIMIT)

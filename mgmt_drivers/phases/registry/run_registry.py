@@ -19,18 +19,7 @@ _LIMIT = 60.0  # seconds
 # The registry's API answers /v2/ with 200, or with 401 where it wants a login
 # (OCI distribution specification, "Determining Support"). bash and openssl are
 # on every machine; curl is not.
-_ASK = Script(
-    "ask-registry",
-    r"""
-request='GET /v2/ HTTP/1.0\r\nHost: localhost\r\n\r\n'
-if [ "$2" = tls ]; then
-    printf "$request" | timeout 5 openssl s_client -quiet -connect "127.0.0.1:$1" 2>/dev/null
-else
-    exec 3<>"/dev/tcp/127.0.0.1/$1" && printf "$request" >&3 && timeout 5 cat <&3
-fi | head -n 1
-""",
-    interpreter="bash",
-)
+_ASK = Script("ask-registry")
 
 
 class RunRegistry(OnNewMachines, Change[RegistryVnf, bool]):

@@ -1,0 +1,5 @@
+#!/bin/sh
+# Whether all programs that are named are there.
+for program in "$@"; do
+    command -v "$program" || exit 1
+done

@@ -1,0 +1,6 @@
+#!/bin/sh
+# Whether the kernel lets this machine set what kube-proxy sets (a container may not):
+# writing back the value that is there tells.
+for name in /proc/sys/net/netfilter/nf_conntrack_max /sys/module/nf_conntrack/parameters/hashsize; do
+    value=$(cat "$name") && printf '%s' "$value" >"$name" || exit 1
+done
