@@ -34,6 +34,14 @@ def parameter_defaults(package: Path, flavour: str, name: str) -> frozenset[Any]
     return frozenset(parameter["default"] for parameter in found if "default" in parameter)
 
 
+def documents(path: Path) -> list[Any]:
+    """The documents of a YAML file; none where it is no YAML."""
+    try:
+        return [document for document in yaml.safe_load_all(path.read_text()) if document is not None]
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return []
+
+
 def _names(templates: Iterable[Path], types: Collection[str]) -> frozenset[str]:
     return frozenset(
         name

@@ -72,10 +72,6 @@ class Cluster:
         return [node for node in self.leaving if self.topology.is_control_plane(node)]
 
     @property
-    def changes_control_plane(self) -> bool:
-        return bool(self.joining_control_plane or self.leaving_control_plane)
-
-    @property
     def storage_hosts(self) -> list[Host]:
         """The host of the storage server, when it comes."""
         nodes = [server.node for server in self.storage]

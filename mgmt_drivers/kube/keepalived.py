@@ -2,7 +2,6 @@
 
 import ipaddress
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.host import units
@@ -25,19 +24,16 @@ read -r _ status _ <&3
 """
 
 
-@dataclass(frozen=True)
-class Router:
-    """One control-plane node's part: address and interface, peers' addresses, rank from 0."""
+def render(
+    virtual_ip: str, address: str, interface: str, others: Sequence[str], rank: int
+) -> str:
+    """The configuration: unicast, for clouds drop multicast; whoever holds the VIP keeps it.
 
-    address: str
-    interface: str
-    peers: Sequence[str]
-    rank: int
-
-
-def render(router: Router, virtual_ip: str) -> str:
-    """The configuration: unicast, for clouds drop multicast; whoever holds the VIP keeps it."""
-    peers = "".join(f"        {peer}\n" for peer in router.peers)
+    :param address: the control-plane node's own, which is on ``interface``
+    :param others: addresses of the other control-plane nodes
+    :param rank: from 0, the lower the sooner the node takes the virtual IP
+    """
+    peers = "".join(f"        {peer}\n" for peer in others)
     return f"""\
 # Written by tacker-mgmt-drivers.
 global_defs {{
@@ -56,11 +52,11 @@ vrrp_script haproxy {{
 vrrp_instance kubernetes {{
     state BACKUP
     nopreempt
-    interface {router.interface}
+    interface {interface}
     virtual_router_id {_router_id(virtual_ip)}
-    priority {_HIGHEST_PRIORITY - router.rank}
+    priority {_HIGHEST_PRIORITY - rank}
     advert_int 1
-    unicast_src_ip {router.address}
+    unicast_src_ip {address}
     unicast_peer {{
 {peers}    }}
     virtual_ipaddress {{

@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import yaml
-
-from mgmt_drivers.package import address_names, volume_names
+from mgmt_drivers.package import address_names, documents, volume_names
 from mgmt_drivers.params.login import SshLogin, read_login
 from mgmt_drivers.params.proxy import Proxy, read_proxy
 from mgmt_drivers.params.reader import Reader, read_object
@@ -314,11 +312,8 @@ def _read_manifest(reader: Reader, key: str, package: Path) -> Path | None:
     path = reader.file(key, package)
     if path is None:
         return None
-    try:
-        documents = [doc for doc in yaml.safe_load_all(path.read_text()) if doc is not None]
-    except (yaml.YAMLError, UnicodeDecodeError):
-        documents = []
-    if not documents or not all(isinstance(d, dict) and "kind" in d for d in documents):
+    objects = documents(path)
+    if not objects or not all(isinstance(o, dict) and "kind" in o for o in objects):
         reader.error(key, "is not a file of Kubernetes objects in YAML")
     return path
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from mgmt_drivers.package import documents
 from mgmt_drivers.params.login import SshLogin, read_login
 from mgmt_drivers.params.reader import Reader
 
@@ -161,25 +160,15 @@ def _read_manifest(
     path = reader.file("pv_manifest_file_path", package)
     if path is None and not reader.has("pv_manifest_file_path"):
         reader.error("pv_manifest_file_path", "missing")
-    documents = _documents(path) if path else []
-    if path and not documents:
+    volumes = documents(path) if path else []
+    if path and not volumes:
         reader.error("pv_manifest_file_path", "is not a file of PersistentVolumes in YAML")
-    for document in documents:
-        error = _error_in(document, exports)
-        if error:
-            reader.error("pv_manifest_file_path", error)
-            documents = []
-            break
-    manifest = Manifest(tuple(documents), reader.one_of("nfs_server_cp", cps, _CP))
+    errors = [error for volume in volumes if (error := _error_in(volume, exports))]
+    for error in errors:
+        reader.error("pv_manifest_file_path", error)
+    manifest = Manifest(() if errors else tuple(volumes), reader.one_of("nfs_server_cp", cps, _CP))
     reader.end()
     return manifest
-
-
-def _documents(path: Path) -> list[Any]:
-    try:
-        return [doc for doc in yaml.safe_load_all(path.read_text()) if doc is not None]
-    except (yaml.YAMLError, UnicodeDecodeError):
-        return []
 
 
 def _error_in(document: Any, exports: Collection[Export]) -> str:

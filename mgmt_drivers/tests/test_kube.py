@@ -244,8 +244,8 @@ class LoadBalancerTest(unittest.TestCase):
         self.assertIn("httpchk GET /readyz", text)
 
     def test_keepalived_peers_and_ranks(self) -> None:
-        router = keepalived.Router("192.0.2.12", "eth1", ["192.0.2.11", "192.0.2.13"], rank=1)
-        text = keepalived.render(router, VIP)
+        others = ["192.0.2.11", "192.0.2.13"]
+        text = keepalived.render(VIP, "192.0.2.12", "eth1", others, rank=1)
         for line in ("nopreempt", "interface eth1", "priority 199", f"{VIP}/32",
                      "unicast_src_ip 192.0.2.12", "        192.0.2.13\n"):
             self.assertIn(line, text)
@@ -253,7 +253,7 @@ class LoadBalancerTest(unittest.TestCase):
     def test_router_ids_are_valid_and_of_the_address(self) -> None:
         ids = set()
         for last in range(256):
-            text = keepalived.render(keepalived.Router("a", "b", [], 0), f"192.0.2.{last}")
+            text = keepalived.render(f"192.0.2.{last}", "a", "b", [], rank=0)
             ids.add(text.partition("virtual_router_id ")[2].split()[0])
         self.assertTrue(all(1 <= int(number) <= 255 for number in ids))
         self.assertGreaterEqual(len(ids), 255)

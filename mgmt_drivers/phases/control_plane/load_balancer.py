@@ -25,8 +25,8 @@ class ConfigureLoadBalancer(OnControlPlane, Change[Cluster, tuple[str, str]]):
     title = "configure the load balancer"
 
     def select(self, cluster: Cluster) -> Lanes:
-        is_concerned = cluster.topology.is_balanced and cluster.changes_control_plane
-        return super().select(cluster) if is_concerned else []
+        changes = cluster.joining_control_plane or cluster.leaving_control_plane
+        return super().select(cluster) if cluster.topology.is_balanced and changes else []
 
     def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
         """The configuration of both, where one of them has another."""
@@ -50,15 +50,14 @@ def _haproxy(cluster: Cluster) -> str:
 def _keepalived(host: Host, cluster: Cluster) -> str:
     own = cluster.address(host)
     addresses = map(cluster.topology.address_of, cluster.control_plane)
-    router = keepalived.Router(
-        address=own,
-        interface=keepalived.interface_of(host, own),
-        peers=[address for address in addresses if address != own],
+    return keepalived.render(
+        cluster.topology.address,
+        own,
+        keepalived.interface_of(host, own),
+        [address for address in addresses if address != own],
         # The same whoever else comes and goes.
         rank=cluster.topology.control_plane.index(host.node),
     )
-    return keepalived.render(router, cluster.topology.address)
-
 
 
 class ReleaseVirtualIp(HostPhase[Cluster]):
