@@ -37,7 +37,7 @@ def parameter_defaults(package: Path, flavour: str, name: str) -> frozenset[Any]
 def documents(path: Path) -> list[Any]:
     """The documents of a YAML file; none where it is no YAML."""
     try:
-        return [document for document in yaml.safe_load_all(path.read_text()) if document is not None]
+        return [found for found in yaml.safe_load_all(path.read_text()) if found is not None]
     except (yaml.YAMLError, UnicodeDecodeError):
         return []
 
