@@ -86,7 +86,8 @@ def ensure_ext4(host: Host, device: str) -> str:
     if uuid_of(host, device) is None:
         host.sudo("mkfs.ext4", "-q", device, timeout=_FORMAT_LIMIT)
     uuid = uuid_of(host, device)
-    assert uuid
+    if uuid is None:
+        raise MgmtDriverError(f"{device} is still blank, although mkfs.ext4 reported no error")
     return uuid
 
 

@@ -119,6 +119,20 @@ class BoundariesTest(unittest.TestCase):
         self.assertEqual({"mgmt_drivers", "tacker_mgmt_drivers-0.1.0.dist-info"}, tops)
         self.assertFalse([name for name in names if "/tests/" in name])
 
+    def test_no_test_patches_a_module_of_ours(self) -> None:
+        for path in (PACKAGE / "tests").glob("*.py"):
+            tree = ast.parse(path.read_text())
+            imports = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module]
+            ours = [n for n in imports if str(n.module).startswith("mgmt_drivers")]
+            names = {alias.asname or alias.name for node in ours for alias in node.names}
+            calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+            patched = {
+                ast.unparse(call.args[0]).partition(".")[0].strip("\"'")
+                for call in calls
+                if "patch" in ast.unparse(call.func)
+            }
+            self.assertEqual(set(), patched & {*names, "mgmt_drivers"}, path)
+
     def test_no_sleep_but_in_the_clock(self) -> None:
         sleeping = {path.name for path in sources() if "sleep(" in path.read_text()}
         self.assertEqual({"clock.py"}, sleeping)
