@@ -213,13 +213,14 @@ def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory
     """
     if not request.vnfcs:
         raise InventoryError(f"VNF instance {request.vnf_instance_id} has no VNFC")
-    ids = {request.stack_id, *(vnfc.stack_id for vnfc in request.vnfcs)} - {""}
     ask = functools.partial(stacks.contents, placed=placed)
-    with ThreadPoolExecutor(_REQUESTS) as pool:
-        contents = dict(zip(sorted(ids), pool.map(ask, sorted(ids)), strict=True))
-    own = contents[request.stack_id]
+    own = ask(request.stack_id)  # by this thread, for it may have to ask Tacker for the VIM
     if not own.exists:
         raise InventoryError(f"Heat has no stack {request.stack_id}, that of the VNF")
+    nested = sorted({vnfc.stack_id for vnfc in request.vnfcs} - {"", request.stack_id})
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        contents = dict(zip(nested, pool.map(ask, nested), strict=True))
+    contents[request.stack_id] = own
     places = {vnfc: contents[vnfc.stack_id or request.stack_id] for vnfc in request.vnfcs}
     gone = [vnfc.id for vnfc, place in places.items() if not place.exists]
     if gone:
