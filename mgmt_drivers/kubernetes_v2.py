@@ -98,12 +98,8 @@ def _check_pod_network(request: LcmRequest) -> None:
 
 
 if __name__ == "__main__":
-    run(
-        {
-            hook.__name__: hook
-            for hook in (
-                instantiate_start, instantiate_end, terminate_end, scale_start, scale_end,
-                scale_rollback_end, heal_start, heal_end,
-            )
-        }
+    hooks = (
+        instantiate_start, instantiate_end, terminate_end, scale_start, scale_end,
+        scale_rollback_end, heal_start, heal_end,
     )
+    run({hook.__name__: hook for hook in hooks})

@@ -36,12 +36,8 @@ ACCOUNT = ServiceAccount(
     role_manifest=f"""\
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
-metadata:
-  name: {_NAME}
-rules:
-- apiGroups: [""]
-  resources: [nodes]
-  verbs: [get, list, watch]
+metadata: {{name: {_NAME}}}
+rules: [{{apiGroups: [""], resources: [nodes], verbs: [get, list, watch]}}]
 """,
 )
 

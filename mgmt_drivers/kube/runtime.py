@@ -31,14 +31,12 @@ class ContainerRuntime(Protocol):
 
     def trust(self, host: Host, registries: Sequence[Registry]) -> None:
         """Pull from them over plain HTTP, or with their CA; what the image brought stays."""
-        ...
 
     def exec_prefix(self, host: Host, container: str) -> tuple[str, ...]:
         """What begins a command that runs in the container that a pod calls ``container``.
 
         Empty when no such container runs.
         """
-        ...
 
 
 class Docker:

@@ -27,9 +27,7 @@ class ServiceAccount:
 {self.role_manifest}---
 apiVersion: v1
 kind: ServiceAccount
-metadata:
-  name: {self.name}
-  namespace: {_NAMESPACE}
+metadata: {{name: {self.name}, namespace: {_NAMESPACE}}}
 ---
 apiVersion: v1
 kind: Secret
@@ -37,21 +35,13 @@ type: kubernetes.io/service-account-token
 metadata:
   name: {self.name}
   namespace: {_NAMESPACE}
-  annotations:
-    kubernetes.io/service-account.name: {self.name}
+  annotations: {{kubernetes.io/service-account.name: {self.name}}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
-metadata:
-  name: {self.name}
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
-  name: {self.role}
-subjects:
-- kind: ServiceAccount
-  name: {self.name}
-  namespace: {_NAMESPACE}
+metadata: {{name: {self.name}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {self.role}}}
+subjects: [{{kind: ServiceAccount, name: {self.name}, namespace: {_NAMESPACE}}}]
 """
 
 

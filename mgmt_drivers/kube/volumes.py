@@ -62,7 +62,9 @@ def missing(host: Host, expected: Iterable[Volume]) -> list[Volume]:
 def register(host: Host, expected: Sequence[Volume]) -> None:
     """Make the cluster have them; one at another address is replaced, unless it is in use."""
     own = [_name(volume) for volume in expected]
-    delete(host, removable(host, own))
+    outdated = removable(host, own)
+    if outdated:
+        kubectl.delete(host, "persistentvolume", *outdated)
     kubectl.apply(host, json.dumps({"apiVersion": "v1", "kind": "List", "items": [*expected]}))
     lacking: Mapping[str, str] = {}
     for _ in host.clock.attempts(_LIMIT):
@@ -119,11 +121,6 @@ def removable(host: Host, unwanted: Iterable[str]) -> list[str]:
     ours = [name for name in unwanted if name in found and _is_ours(found[name])]
     _check_free(host, [found[name] for name in ours])
     return ours
-
-
-def delete(host: Host, names: Sequence[str]) -> None:
-    if names:
-        kubectl.delete(host, "persistentvolume", *names)
 
 
 def _uses(volume: Volume, claims: list[Volume], pods: list[Volume]) -> list[str]:

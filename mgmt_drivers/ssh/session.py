@@ -46,8 +46,6 @@ class Session(Protocol):
         :param timeout: seconds until the command times out
         :raises CommandFailed, CommandTimeout, ConnectionFailed:
         """
-        ...
 
     def close(self) -> None:
         """End the connection; closing twice is fine."""
-        ...

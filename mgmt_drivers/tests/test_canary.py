@@ -17,8 +17,8 @@ from mgmt_drivers.inventory import Node
 from mgmt_drivers.params.private_registry import PrivateRegistryParams
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
-from mgmt_drivers.phases.machine.selection import NewMachines
 from mgmt_drivers.phases.registry.vnf import RegistryVnf
+from mgmt_drivers.phases.selection import NewMachines
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.connection import Endpoint

@@ -7,7 +7,7 @@ from mgmt_drivers.host import files
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.proxied import ENVIRONMENT_FILE
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.phases.machine.selection import NewMachines, OnNewMachines
+from mgmt_drivers.phases.selection import NewMachines, OnNewMachines
 from mgmt_drivers.secret import Secret
 
 APT_FILE = "/etc/apt/apt.conf.d/95-mgmt-driver-proxy"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mgmt_drivers.engine.phase import Change
 from mgmt_drivers.host import docker, packages, platforms
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.phases.machine.selection import NewMachines, OnNewMachines
+from mgmt_drivers.phases.selection import NewMachines, OnNewMachines
 
 
 class InstallDocker(OnNewMachines, Change[NewMachines, Sequence[str]]):

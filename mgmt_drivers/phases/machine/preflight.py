@@ -4,7 +4,7 @@ from mgmt_drivers.engine.phase import Check
 from mgmt_drivers.host import platforms
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
-from mgmt_drivers.phases.machine.selection import NewMachines, OnNewMachines
+from mgmt_drivers.phases.selection import NewMachines, OnNewMachines
 
 
 class CheckPlatform(OnNewMachines, Check[NewMachines]):

@@ -8,8 +8,8 @@ from mgmt_drivers.host import docker
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.params.private_registry import ImageArchive, RemoteImage
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.phases.machine.selection import OnNewMachines
 from mgmt_drivers.phases.registry.vnf import RegistryVnf
+from mgmt_drivers.phases.selection import OnNewMachines
 
 PUBLIC_IMAGE = "registry:2"
 

@@ -9,10 +9,10 @@ from mgmt_drivers.host import docker, files
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
 from mgmt_drivers.params.private_registry import PrivateRegistryParams
-from mgmt_drivers.phases.machine.selection import OnNewMachines
 from mgmt_drivers.phases.registry import settings
 from mgmt_drivers.phases.registry.provide_image import image_tag
 from mgmt_drivers.phases.registry.vnf import RegistryVnf
+from mgmt_drivers.phases.selection import OnNewMachines
 
 _LIMIT = 60.0  # seconds
 

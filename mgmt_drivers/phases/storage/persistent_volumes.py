@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mgmt_drivers.engine.phase import Change, Check
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import volumes
+from mgmt_drivers.kube import kubectl, volumes
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.volumes import Volume
 from mgmt_drivers.phases.selection import ForStorage
@@ -53,4 +53,4 @@ class RemoveVolumes(ForStorage, Change[Cluster, Sequence[str]]):
         return volumes.removable(host, names) or None
 
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
-        volumes.delete(host, names)
+        kubectl.delete(host, "persistentvolume", *names)
