@@ -1,6 +1,5 @@
 """Shell payloads, which run on a machine without being stored there."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from mgmt_drivers import payloads
@@ -8,16 +7,17 @@ from mgmt_drivers import payloads
 _FOLDER = Path(payloads.__file__).parent
 
 
-@dataclass(frozen=True)
 class Script:
     """The file of that name in :mod:`mgmt_drivers.payloads`, which says what its arguments are.
 
-    The name stands for the script in logs and errors.
+    Read once, with the module that uses it: an upgrade of the drivers beneath a running
+    conductor must not mix the two. The name stands for the script in logs and errors.
     """
 
-    name: str
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._text = (_FOLDER / f"{name}.sh").read_text()
+        self._interpreter = self._text.partition("\n")[0].rpartition("/")[2]
 
     def command(self, *arguments: str) -> tuple[str, ...]:
-        text = (_FOLDER / f"{self.name}.sh").read_text()
-        interpreter = text.partition("\n")[0].rpartition("/")[2]
-        return (interpreter, "-c", text, self.name, *arguments)
+        return (self._interpreter, "-c", self._text, self._name, *arguments)
