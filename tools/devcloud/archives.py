@@ -2,15 +2,15 @@
 
 import io
 import tarfile
-from pathlib import Path
+from collections.abc import Mapping
 
 
-def single_file_tar(path: Path, text: str) -> bytes:
-    """A tar archive of one file, readable by root only."""
-    data = text.encode()
-    entry = tarfile.TarInfo(str(path).lstrip("/"))
-    entry.size, entry.mode = len(data), 0o600
+def tar(files: Mapping[str, bytes]) -> bytes:
+    """A tar archive of files, readable by root only, by their paths."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        tar.addfile(entry, io.BytesIO(data))
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path, data in files.items():
+            entry = tarfile.TarInfo(path.lstrip("/"))
+            entry.size, entry.mode = len(data), 0o600
+            archive.addfile(entry, io.BytesIO(data))
     return buffer.getvalue()

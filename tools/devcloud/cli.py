@@ -11,9 +11,8 @@ from typing import Any
 
 import docker
 
-from tools.devcloud import diagnosis, engine, openrc
+from tools.devcloud import diagnosis, engine, openrc, servers
 from tools.devcloud.cloud import Cloud, find_controller, read_settings
-from tools.devcloud.compute.servers import describe_all
 from tools.devcloud.controller import services
 from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
@@ -33,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="devcloud", description="A cloud on this machine: Keystone, Heat and Tacker."
+        prog="devcloud", description="A small OpenStack, with Tacker, on this machine."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -95,17 +94,16 @@ def _controller(identity: Identity) -> tuple[docker.DockerClient, Any]:
 def _status(identity: Identity, options: argparse.Namespace) -> int:
     client, container = _controller(identity)
     settings = load_settings(identity)
-    print(f"cloud {identity.name} at {settings.address}, networks:")
-    for network in settings.networks:
-        print(f"  {network.name:<20} {network.cidr}")
+    print(f"cloud {identity.name} at {settings.address}, public network {settings.network.cidr}")
     names = [service.name for service in services.ALL] + list(services.FROM_DEBIAN)
     states = container.exec_run(["systemctl", "is-active", *names]).output.decode().split()
     print("services:")
     for name, state in zip(names, states, strict=True):
         print(f"  {name:<20} {state}")
     print("nodes:")
-    for node in describe_all(client, identity.name):
-        print(f"  {node['name']:<32} {node['addresses']:<16} {node['host']:<10} {node['status']}")
+    for node in servers.find_all(settings):
+        addresses = ",".join(node.addresses)
+        print(f"  {node.name:<32} {addresses:<16} {node.host:<10} {node.status}")
     return 0 if set(states) == {"active"} else 1
 
 
@@ -129,18 +127,13 @@ def _traces(identity: Identity, options: argparse.Namespace) -> int:
 
 
 def _ssh(identity: Identity, options: argparse.Namespace) -> int:
-    client, _ = _controller(identity)
-    nodes = describe_all(client, identity.name)
-    matching = [
-        node
-        for node in nodes
-        if options.node in (node["name"], node["id"], *node["addresses"].split(","))
-    ]
+    _controller(identity)
+    nodes = servers.find_all(load_settings(identity))
+    matching = [n for n in nodes if options.node in (n.name, n.id, *n.addresses)]
     if len(matching) != 1:
-        known = ", ".join(f"{node['name']} ({node['addresses']})" for node in nodes) or "none"
+        known = ", ".join(f"{n.name} ({','.join(n.addresses)})" for n in nodes) or "none"
         raise CloudError(f"{options.node} is not the name of exactly one node; nodes: {known}")
-    address = matching[0]["addresses"].split(",")[0]
-    return _run_ssh(address, options.words)
+    return _run_ssh(matching[0].addresses[0], options.words)
 
 
 def _run_ssh(address: str, words: Sequence[str]) -> int:

@@ -14,8 +14,8 @@ from typing import Any
 
 import docker
 
-from tools.devcloud import engine, images, limits, locks, machine, networks
-from tools.devcloud.archives import single_file_tar
+from tools.devcloud import archives, engine, images, limits, locks, machine, networks
+from tools.devcloud.controller.config_files import QEMU_HOST
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import LABEL, Identity
 from tools.devcloud.progress import Progress
@@ -50,7 +50,7 @@ class Cloud:
                 found = networks.ensure(client, self.identity)
             settings = self._settings(client, found)
             self._ensure_controller(client, settings)
-            self._ensure_mirror(client, settings.networks[0])
+            self._ensure_mirror(client, settings.network)
             self._install_drivers(client)
             self._bootstrap(client)
             return settings
@@ -119,23 +119,21 @@ class Cloud:
     def _remove_cache(self) -> None:
         shutil.rmtree(self.identity.cache, ignore_errors=True)
 
-    def _settings(
-        self, client: docker.DockerClient, found: tuple[Network, ...]
-    ) -> Settings:
+    def _settings(self, client: docker.DockerClient, found: Network) -> Settings:
         """The settings of the existing cloud, or new ones for a new cloud."""
         path = self.identity.state / "settings.json"
         if path.exists():
             settings = read_settings(path)
-            if settings.networks == found:
+            if settings.network == found:
                 return settings
-            # The networks are new: no container that still runs is on them.
+            # The network is new: no container that still runs is on it.
             self._remove_containers(client)
         settings = Settings(
             name=self.identity.name,
-            address=networks.controller_address(found[0]),
+            address=networks.controller_address(found),
             admin_password=secrets.token_hex(16),
             service_password=secrets.token_hex(16),
-            networks=found,
+            network=found,
             drop_capabilities=machine.capabilities_to_drop(client, images.BASE.tag),
             nameservers=networks.host_nameservers(),
         )
@@ -152,7 +150,7 @@ class Cloud:
             self._remove_containers(client)
             for marker in (_BOOTSTRAPPED, _DRIVERS):
                 (self.identity.state / marker).unlink(missing_ok=True)
-            machine.create(client, self._controller(settings))
+            client.api.start(machine.create(client, self._controller(settings)))
 
     def _ensure_mirror(self, client: docker.DockerClient, network: Network) -> None:
         found = client.containers.list(all=True, filters={"name": f"^{self.identity.mirror}$"})
@@ -179,16 +177,18 @@ class Cloud:
             hostname="controller",
             image=images.CONTROLLER.tag,
             labels=self.identity.labels,
-            attachments=[
-                machine.Attachment(network.docker_name, networks.controller_address(network))
-                for network in settings.networks
-            ],
+            attachment=machine.Attachment(
+                settings.network.docker_name, networks.controller_address(settings.network)
+            ),
             binds=(
                 f"{tools}:/opt/devcloud/tools:ro",
+                # In which the network namespaces of the servers are.
+                "/proc:/hostproc",
                 f"{_engine_socket()}:/var/run/docker.sock",
             ),
+            disks=("/var/lib/cinder", "/var/lib/glance", f"/var/lib/nova-{QEMU_HOST}"),
             drop_capabilities=settings.drop_capabilities,
-            archive=single_file_tar(CONTAINER_PATH, settings.to_json()),
+            archive=archives.tar({str(CONTAINER_PATH): settings.to_json().encode()}),
         )
 
     def _bootstrap(self, client: docker.DockerClient) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 LABEL = "devcloud"  # on every container, network and volume: the cloud's name
+SERVER_LABEL = "devcloud.server"  # on the container of a server: its id in Nova
+HOST_LABEL = "devcloud.host"  # the compute host that has it
 CACHE_LABEL = "devcloud.cache"  # on every image: its digest
 
 
@@ -39,6 +41,11 @@ class Identity:
     def cache(self) -> Path:
         """Folder of what outlives the cloud and is shared between checkouts."""
         return _xdg("XDG_CACHE_HOME", ".cache") / "devcloud"
+
+    @property
+    def network(self) -> str:
+        """Name of the Docker network that is the provider network."""
+        return f"{self.name}-public"
 
     @property
     def controller(self) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 import docker
 from docker.types import Mount
 
-from tools.devcloud.archives import single_file_tar
+from tools.devcloud import archives
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CACHE_LABEL, Identity
 from tools.devcloud.progress import Progress
@@ -86,17 +86,18 @@ BASE = Recipe(
     script="node/provision-base.sh",
     files=(("/devcloud-entrypoint", "node/entrypoint.sh"),),
 )
-CONTROLLER = Recipe(
-    name="controller",
+OPENSTACK = Recipe(
+    name="openstack",
     script="controller/provision.sh",
     parent=BASE,
     files=(("/provision/constraints.txt", "controller/constraints.txt"),),
 )
+CONTROLLER = Recipe(name="controller", script="controller/databases.sh", parent=OPENSTACK)
 NODE = Recipe(
     name="node-debian-12",
     script="node/provision-node.sh",
     parent=BASE,
-    files=(("/provision/runc.py", "node/runc.py"),),
+    files=(("/provision/runc.py", "node/runc.py"), ("/provision/cloud.cfg", "node/cloud.cfg")),
 )
 NODE_DOCKER = Recipe(name="node-debian-12-docker", script="node/provision-docker.sh", parent=NODE)
 
@@ -119,17 +120,8 @@ MIRROR = Recipe(
     ),
     entrypoint="/devcloud-mirror",
 )
-VM = Recipe(
-    name="vm-debian-12",
-    script="vm/provision.sh",
-    parent=NODE,
-    files=(
-        ("/devcloud-vm", "vm/run.sh"),
-        ("/usr/local/sbin/devcloud-guest", "vm/guest.sh"),
-        ("/etc/systemd/system/devcloud-guest.service", "vm/guest.service"),
-    ),
-    entrypoint="/devcloud-vm",
-)
+# Kernel, initial RAM disk and root file system of a QEMU machine, as files in /vm.
+VM = Recipe(name="vm-debian-12", script="vm/provision.sh", parent=NODE)
 
 
 def ensure(client: docker.DockerClient, identity: Identity, progress: Progress) -> None:
@@ -138,7 +130,7 @@ def ensure(client: docker.DockerClient, identity: Identity, progress: Progress) 
     remove_build_containers(client)
     builder.ensure(BASE)
     # The chains in parallel: some wait for the network while others compile.
-    chains = ((CONTROLLER,), (NODE, NODE_DOCKER, VM), (KUBERNETES, MIRROR))
+    chains = ((OPENSTACK, CONTROLLER), (NODE, NODE_DOCKER, VM), (KUBERNETES, MIRROR))
     with ThreadPoolExecutor() as pool:
         try:
             for _ in pool.map(builder.ensure_all, chains):
@@ -230,7 +222,7 @@ class _Builder:
         )
         try:
             container.put_archive("/", _archive(recipe))
-            container.put_archive("/", single_file_tar(_ENVIRONMENT, _environment()))
+            container.put_archive("/", archives.tar({str(_ENVIRONMENT): _environment().encode()}))
             container.start()
             tail = self._follow(container, recipe)
             status = container.wait()["StatusCode"]

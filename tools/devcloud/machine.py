@@ -1,6 +1,5 @@
 """Containers that behave like machines: systemd as first process, own addresses."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,36 +12,37 @@ _STOP_SIGNAL = "SIGRTMIN+3"  # what systemd takes as "power off"
 
 @dataclass(frozen=True)
 class Attachment:
-    """One network interface of a machine; ``mac`` None lets Docker choose."""
+    """One network interface of a machine."""
 
     docker_network: str
     address: str
-    mac: str | None = None
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine to be made. ``disks`` are folders that need a real file system."""
+    """A machine to be made.
+
+    ``disks`` are folders that need a real file system. Without ``attachment`` the machine has no
+    network until somebody gives it interfaces.
+    """
 
     name: str
     hostname: str
     image: str
     labels: dict[str, str]
-    attachments: Sequence[Attachment]
+    attachment: Attachment | None = None
     disks: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     binds: tuple[str, ...] = ()
+    nameservers: tuple[str, ...] = ()
     drop_capabilities: tuple[str, ...] = ()
     archive: bytes = b""  # a tar archive, laid over the image before the machine starts
 
 
 def create(client: docker.DockerClient, machine: Machine) -> str:
-    """Create and start a machine; returns its container's id.
-
-    What was made is removed again when starting it fails or is interrupted.
-    """
+    """Create a machine, which does not run yet; returns its container's id."""
     api = client.api
-    first, *others = machine.attachments
+    network = machine.attachment.docker_network if machine.attachment else "none"
     created = api.create_container(
         machine.image,
         name=machine.name,
@@ -51,34 +51,31 @@ def create(client: docker.DockerClient, machine: Machine) -> str:
         volumes=list(machine.disks),
         environment=machine.environment,
         stop_signal=_STOP_SIGNAL,
-        host_config=_host_config(api, machine, first.docker_network),
-        networking_config=api.create_networking_config(
-            {first.docker_network: _endpoint(api, first)}
-        ),
-        mac_address=first.mac,
+        tty=True,  # the console, whose output is the container's log
+        host_config=_host_config(api, machine, network),
+        networking_config=_networking(api, machine.attachment),
     )
     try:
-        for attachment in others:
-            client.networks.get(attachment.docker_network).connect(
-                created["Id"], ipv4_address=attachment.address
-            )
         if machine.archive:
             api.put_archive(created["Id"], "/", machine.archive)
-        api.start(created["Id"])
     except BaseException:
         api.remove_container(created["Id"], force=True, v=True)
         raise
     return str(created["Id"])
 
 
-def _endpoint(api: Any, attachment: Attachment) -> Any:
-    return api.create_endpoint_config(ipv4_address=attachment.address)
+def _networking(api: Any, attachment: Attachment | None) -> Any:
+    if attachment is None:
+        return None
+    endpoint = api.create_endpoint_config(ipv4_address=attachment.address)
+    return api.create_networking_config({attachment.docker_network: endpoint})
 
 
 def _host_config(api: Any, machine: Machine, network: str) -> Any:
     config = api.create_host_config(
         network_mode=network,
         binds=list(machine.binds),
+        dns=list(machine.nameservers) or None,
         cap_add=["ALL"],
         cap_drop=list(machine.drop_capabilities),
         cgroupns="private",

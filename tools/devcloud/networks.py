@@ -1,4 +1,4 @@
-"""The cloud's provider networks, which are Docker networks."""
+"""The cloud's provider network, which is a Docker network."""
 
 import hashlib
 import ipaddress
@@ -11,35 +11,32 @@ from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
 from tools.devcloud.settings import Network
 
-# Names that templates and requests give them.
-NETWORKS = ("net0",)
-CONTROLLER_HOST = 2  # number of the controller's address in each network
+CONTROLLER_HOST = 2  # number of the controller's address in the network
 MIRROR_HOST = 3
+# Of the addresses that Neutron gives to servers, and as floating IPs.
+_FIRST_SERVER, _LAST_SERVER = 10, 250
 _POOL = ipaddress.ip_network("10.192.0.0/14")
 
 
-def ensure(client: docker.DockerClient, identity: Identity) -> tuple[Network, ...]:
-    """Make the networks that are missing; returns all of them."""
-    return tuple(
-        _find(client, identity, name) or _create(client, identity, name) for name in NETWORKS
-    )
+def ensure(client: docker.DockerClient, identity: Identity) -> Network:
+    """The network, which is made if it is missing."""
+    return _find(client, identity) or _create(client, identity)
 
 
-def _find(client: docker.DockerClient, identity: Identity, name: str) -> Network | None:
-    for network in client.networks.list(names=[_docker_name(identity, name)]):
-        if network.name == _docker_name(identity, name):
+def _find(client: docker.DockerClient, identity: Identity) -> Network | None:
+    for network in client.networks.list(names=[identity.network]):
+        if network.name == identity.network:
             cidr = network.attrs["IPAM"]["Config"][0]["Subnet"]
-            return Network(name, network.name, cidr)
+            return Network(network.name, cidr)
     return None
 
 
-def _create(client: docker.DockerClient, identity: Identity, name: str) -> Network:
-    docker_name = _docker_name(identity, name)
-    for cidr in _candidates(docker_name):
-        pool = docker.types.IPAMPool(subnet=cidr)
+def _create(client: docker.DockerClient, identity: Identity) -> Network:
+    for cidr in _candidates(identity.network):
+        pool = docker.types.IPAMPool(subnet=cidr, gateway=_address(cidr, 1))
         try:
             client.networks.create(
-                docker_name,
+                identity.network,
                 driver="bridge",
                 ipam=docker.types.IPAMConfig(pool_configs=[pool]),
                 labels=identity.labels,
@@ -48,7 +45,7 @@ def _create(client: docker.DockerClient, identity: Identity, name: str) -> Netwo
             if "overlap" not in str(error.explanation).lower():
                 raise
             continue
-        return Network(name, docker_name, cidr)
+        return Network(identity.network, cidr)
     raise CloudError(f"no free /24 for a network is left in {_POOL}")
 
 
@@ -60,30 +57,39 @@ def _candidates(docker_name: str) -> Iterator[str]:
         yield str(subnets[(start + number) % len(subnets)])
 
 
-def _docker_name(identity: Identity, name: str) -> str:
-    return f"{identity.name}-{name}"
-
-
 def remove(client: docker.DockerClient, identity: Identity) -> None:
-    """Remove every network of this cloud."""
-    for name in NETWORKS:
-        network = _find(client, identity, name)
-        if network:
-            client.networks.get(network.docker_name).remove()
+    """Remove the network of this cloud."""
+    network = _find(client, identity)
+    if network:
+        client.networks.get(network.docker_name).remove()
+
+
+def _address(cidr: str, number: int) -> str:
+    return str(ipaddress.ip_network(cidr)[number])
+
+
+def gateway(network: Network) -> str:
+    """Address of the machine itself, which forwards what leaves the network."""
+    return _address(network.cidr, 1)
 
 
 def controller_address(network: Network) -> str:
-    return str(ipaddress.ip_network(network.cidr)[CONTROLLER_HOST])
+    return _address(network.cidr, CONTROLLER_HOST)
 
 
 def mirror_address(network: Network) -> str:
-    return str(ipaddress.ip_network(network.cidr)[MIRROR_HOST])
+    return _address(network.cidr, MIRROR_HOST)
+
+
+def server_addresses(network: Network) -> tuple[str, str]:
+    """The first and the last address that Neutron gives away."""
+    return _address(network.cidr, _FIRST_SERVER), _address(network.cidr, _LAST_SERVER)
 
 
 def host_nameservers() -> tuple[str, ...]:
     """The host's name servers, without those that only the host itself can reach.
 
-    A container asks Docker's own server; a QEMU machine in it cannot.
+    Servers ask them, as the subnets in Neutron say.
     """
     # The second is systemd-resolved's list of the servers behind its own.
     for path in (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf")):

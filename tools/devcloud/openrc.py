@@ -3,6 +3,7 @@
 import shlex
 
 from tools.devcloud import networks
+from tools.devcloud.controller.config_files import PROVIDER_NETWORK
 from tools.devcloud.settings import Settings
 
 
@@ -17,8 +18,10 @@ def variables(settings: Settings) -> dict[str, str]:
         "OS_PROJECT_DOMAIN_NAME": "Default",
         "OS_REGION_NAME": "RegionOne",
         "OS_IDENTITY_API_VERSION": "3",
-        "FUNCTIONAL_NETWORK_CIDR": settings.networks[0].cidr,
-        "FUNCTIONAL_KUBERNETES_MIRROR": f"http://{networks.mirror_address(settings.networks[0])}",
+        "FUNCTIONAL_NETWORK": PROVIDER_NETWORK,
+        "FUNCTIONAL_EXTERNAL_NETWORK": PROVIDER_NETWORK,
+        "FUNCTIONAL_NETWORK_CIDR": settings.network.cidr,
+        "FUNCTIONAL_KUBERNETES_MIRROR": f"http://{networks.mirror_address(settings.network)}",
     }
 
 

@@ -13,9 +13,8 @@ CONTAINER_PATH = Path("/etc/devcloud/cloud.json")
 
 @dataclass(frozen=True)
 class Network:
-    """A provider network: its name in OpenStack and the Docker network behind it."""
+    """The provider network: the Docker network behind it, and its addresses."""
 
-    name: str
     docker_name: str
     cidr: str
 
@@ -25,14 +24,14 @@ class Settings:
     """The embedded cloud as its controller sees it.
 
     ``drop_capabilities`` are those that this host cannot give to a container,
-    ``nameservers`` those that a QEMU machine can reach.
+    ``nameservers`` those that a server can reach.
     """
 
     name: str
     address: str
     admin_password: str
     service_password: str
-    networks: tuple[Network, ...]
+    network: Network
     drop_capabilities: tuple[str, ...] = ()
     nameservers: tuple[str, ...] = ()
 
@@ -42,7 +41,7 @@ class Settings:
     @classmethod
     def from_json(cls, text: str) -> "Settings":
         values = json.loads(text)
-        values["networks"] = tuple(Network(**network) for network in values["networks"])
+        values["network"] = Network(**values["network"])
         for key in ("drop_capabilities", "nameservers"):
             values[key] = tuple(values[key])
         return cls(**values)

@@ -6,43 +6,34 @@ each step as it begins.
 """
 
 import fcntl
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import docker
 import requests
-from keystoneauth1 import session
-from keystoneauth1.identity import v3
-from keystoneclient.v3.client import Client as Keystone
 
-from tools.devcloud.controller import config_files, services
+from tools.devcloud import images
+from tools.devcloud.controller import catalog, config_files, open_vswitch, resources, services
+from tools.devcloud.controller.image_files import file_of_image
 from tools.devcloud.settings import Settings
 
-_TACKER_USER = "nfv_user"
-_TACKER_PROJECT = "nfv"
-_ENDPOINTS = {
-    "keystone": ("identity", ":5000/v3"),
-    "barbican": ("key-manager", ":9311"),
-    "glance": ("image", ":9292"),
-    "heat": ("orchestration", ":8004/v1/%(tenant_id)s"),
-    "tacker": ("nfv-orchestration", ":9890/"),
-}
+_PATIENCE = 240.0  # seconds, for one service on a machine under load
 
 
 def main() -> None:
     settings = Settings.load()
     steps: list[tuple[str, Callable[[Settings], None]]] = [
         ("configuration", _configure),
-        ("databases", _databases),
+        ("databases, queues and networks", _foundations),
         ("Keystone", _keystone),
-        ("users and endpoints", _catalog),
-        ("Barbican", _barbican),
-        ("Glance", _glance),
-        ("Heat", _heat),
-        ("Tacker", _tacker),
-        ("default VIM", _default_vim),
+        ("services", _services),
+        ("Nova's compute hosts", _compute_hosts),
+        ("networks, images and flavors", resources.ensure),
+        ("default VIM", resources.ensure_default_vim),
     ]
     # An `up` that is interrupted leaves its bootstrap running in here: the next
     # one waits for it, and then finds most of the work done.
@@ -53,15 +44,15 @@ def main() -> None:
             step(settings)
 
 
-def _run(*command: str, stdin: str | None = None) -> None:
-    subprocess.run(command, check=True, input=stdin, text=True, stdout=subprocess.DEVNULL)
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def _wait(what: str, ready: Callable[[], bool], limit: float = 120.0) -> None:
-    deadline = time.monotonic() + limit
+def _wait(what: str, ready: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE
     while not ready():
         if time.monotonic() > deadline:
-            raise SystemExit(f"{what} is not ready after {limit:.0f} s; see devcloud logs")
+            raise SystemExit(f"{what} is not ready after {_PATIENCE:.0f} s; see devcloud logs")
         time.sleep(0.2)
 
 
@@ -76,37 +67,67 @@ def _is_answering(url: str) -> Callable[[], bool]:
 
 
 def _configure(settings: Settings) -> None:
-    config_files.write_all(settings)
-    # The database holds nothing that outlives the cloud: do not wait for disks.
-    Path("/etc/mysql/mariadb.conf.d/90-devcloud.cnf").write_text(
-        "[mysqld]\ninnodb_flush_log_at_trx_commit=0\nsync_binlog=0\nmax_connections=500\n"
+    config_files.write_all(settings, _virt_type())
+    # libvirt runs QEMU as root without confinement: it is in a container already.
+    Path("/etc/libvirt/qemu.conf").write_text(
+        'user = "root"\ngroup = "root"\nsecurity_driver = "none"\nnamespaces = []\n'
+        'cgroup_controllers = []\nstdio_handler = "file"\nremember_owner = 0\n'
     )
-    environments = Path("/etc/heat/environment.d")
-    environments.mkdir(parents=True, exist_ok=True)
-    source = Path("/opt/devcloud/tools/devcloud/heat_plugin/environment.yaml")
-    (environments / "devcloud.yaml").write_text(source.read_text())
+    Path("/etc/libvirt/libvirtd.conf").write_text('auth_unix_rw = "none"\n')
+    for folder in ("vnfpackages", "csar_files", "coordination"):
+        (Path("/var/lib/tacker") / folder).mkdir(parents=True, exist_ok=True)
     _wait("systemd", Path("/run/systemd/private").exists)
     services.install_units()
 
 
-def _databases(settings: Settings) -> None:
+def _virt_type() -> str:
+    """How QEMU runs machines here: kvm, or qemu where the machine has none that works.
+
+    Some machines have a /dev/kvm on which a kernel does not run. Where it does, one without a
+    root file system panics, and so ends the probe, within a second.
+    """
+    _device("/dev/kvm", 10, 232)
+    try:
+        Path("/dev/kvm").open("r+b").close()
+    except OSError:
+        return "qemu"
+    client = docker.from_env(timeout=300)
+    with (
+        file_of_image(client, images.VM.tag, "/vm/vmlinuz") as source,
+        tempfile.NamedTemporaryFile() as kernel,
+    ):
+        shutil.copyfileobj(source, kernel)
+        kernel.flush()
+        probe = ["qemu-system-x86_64", "-nographic", "-no-reboot", "-m", "256"]
+        probe += ["-machine", "q35,accel=kvm", "-cpu", "max", "-kernel", kernel.name]
+        probe += ["-append", "console=ttyS0 quiet panic=-1"]
+        try:
+            done = subprocess.run(probe, timeout=5, capture_output=True, check=False)
+        except subprocess.TimeoutExpired:
+            return "qemu"
+    return "qemu" if done.returncode else "kvm"
+
+
+def _device(path: str, major: int, minor: int) -> None:
+    """Make a character device's node, if the machine lets us."""
+    Path(path).parent.mkdir(exist_ok=True)
+    if not Path(path).exists():
+        subprocess.run(["mknod", path, "c", str(major), str(minor)], check=False)
+
+
+def _foundations(settings: Settings) -> None:
+    _device("/dev/net/tun", 10, 200)
+    services.systemctl("start", "--no-block", *services.FROM_DEBIAN)
+    open_vswitch.ensure()
+    services.start(services.LIBVIRT)
     services.systemctl("start", *services.FROM_DEBIAN)
-    statements = []
-    for name in config_files.DATABASES:
-        statements += [
-            f"CREATE DATABASE IF NOT EXISTS {name} CHARACTER SET utf8;",
-            f"GRANT ALL ON {name}.* TO '{name}'@'localhost'"
-            f" IDENTIFIED BY '{settings.service_password}';",
-        ]
-    _run("mariadb", stdin="\n".join(statements))
 
 
 def _keystone(settings: Settings) -> None:
     manage = f"{services.BIN}/keystone-manage"
-    _run(manage, "db_sync")
     for setup in ("fernet_setup", "credential_setup"):
         _run(manage, setup, "--keystone-user", "root", "--keystone-group", "root")
-    services.systemctl("enable", "--quiet", "--now", services.KEYSTONE.name)
+    services.start(services.KEYSTONE)
     url = config_files.keystone_url(settings)
     # The password goes through the environment: a command line is for all to see.
     subprocess.run(
@@ -116,124 +137,18 @@ def _keystone(settings: Settings) -> None:
         env={"OS_BOOTSTRAP_PASSWORD": settings.admin_password},
     )
     _wait("Keystone", _is_answering(url))
+    catalog.ensure(settings)
 
 
-def _session(settings: Settings, user: str, project: str) -> session.Session:
-    auth = v3.Password(
-        auth_url=config_files.keystone_url(settings),
-        username=user,
-        password=settings.admin_password,
-        project_name=project,
-        user_domain_name="Default",
-        project_domain_name="Default",
-    )
-    return session.Session(auth=auth)
+def _services(settings: Settings) -> None:
+    services.start(*services.APIS, *services.WORKERS, services.NOVA)
+    for port, name in catalog.PORTS.items():
+        _wait(name, _is_answering(f"http://{settings.address}:{port}/"))
 
 
-def _catalog(settings: Settings) -> None:
-    keystone = Keystone(session=_session(settings, "admin", "admin"))
-    roles = {name: _ensure(keystone.roles, name) for name in ("admin", "service")}
-    for name in ("creator", "heat_stack_owner", "heat_stack_user"):
-        roles[name] = _ensure(keystone.roles, name)
-    for name, (kind, path) in _ENDPOINTS.items():
-        _endpoint(keystone, name, kind, f"http://{settings.address}{path}")
-    service = _ensure(keystone.projects, "service", domain="default")
-    nfv = _ensure(keystone.projects, _TACKER_PROJECT, domain="default")
-    for name in ("barbican", "glance", "heat", "tacker"):
-        user = _ensure(
-            keystone.users, name, domain="default", password=settings.service_password
-        )
-        # creator: to keep secrets in Barbican, as Tacker does with those of VIMs.
-        for role in ("admin", "service", "creator"):
-            keystone.roles.grant(roles[role], user=user, project=service)
-    user = _ensure(
-        keystone.users, _TACKER_USER, domain="default", password=settings.admin_password
-    )
-    for role in ("admin", "heat_stack_owner"):
-        keystone.roles.grant(roles[role], user=user, project=nfv)
-    _heat_domain(keystone, roles["admin"], settings)
-
-
-def _heat_domain(keystone: Keystone, admin: Any, settings: Settings) -> None:
-    """The domain in which Heat keeps the users of its stacks."""
-    domain = _ensure(keystone.domains, "heat")
-    user = _ensure(
-        keystone.users, "heat_domain_admin", domain=domain.id, password=settings.service_password
-    )
-    keystone.roles.grant(admin, user=user, domain=domain)
-
-
-def _ensure(manager: Any, name: str, **values: str) -> Any:
-    scope = {"domain": values["domain"]} if "domain" in values else {}
-    found = [item for item in manager.list(**scope) if item.name == name]
-    return found[0] if found else manager.create(name, **values)
-
-
-def _endpoint(keystone: Keystone, name: str, kind: str, url: str) -> None:
-    found = [service for service in keystone.services.list() if service.type == kind]
-    service = found[0] if found else keystone.services.create(name, type=kind)
-    for interface in ("public", "internal"):
-        present = keystone.endpoints.list(service=service, interface=interface)
-        if not any(endpoint.url == url for endpoint in present):
-            keystone.endpoints.create(service, url, interface, region=config_files.REGION)
-
-
-def _barbican(settings: Settings) -> None:
-    paste = Path("/etc/barbican/barbican-api-paste.ini")
-    paste.write_text(Path("/opt/openstack/etc/barbican/barbican-api-paste.ini").read_text())
-    services.systemctl("enable", "--quiet", "--now", services.BARBICAN.name)
-    _wait("Barbican", _is_answering(f"http://{settings.address}:9311/"))
-
-
-def _glance(settings: Settings) -> None:
-    """Tacker's v2 API asks it for images before it grants an operation."""
-    paste = Path("/etc/glance/glance-api-paste.ini")
-    paste.write_text(Path("/opt/openstack/etc/glance/glance-api-paste.ini").read_text())
-    _run(f"{services.BIN}/glance-manage", "--config-file", "/etc/glance/glance-api.conf", "db_sync")
-    services.systemctl("enable", "--quiet", "--now", services.GLANCE.name)
-    _wait("Glance", _is_answering(f"http://{settings.address}:9292/"))
-
-
-def _heat(settings: Settings) -> None:
-    _run(f"{services.BIN}/heat-manage", "--config-file", "/etc/heat/heat.conf", "db_sync")
-    names = (services.HEAT_API.name, services.HEAT_ENGINE.name)
-    services.systemctl("enable", "--quiet", "--now", *names)
-    _wait("heat-api", _is_answering(f"http://{settings.address}:8004/"))
-
-
-def _tacker(settings: Settings) -> None:
-    for folder in ("vnfpackages", "csar_files", "coordination"):
-        (Path("/var/lib/tacker") / folder).mkdir(parents=True, exist_ok=True)
-    manage = f"{services.BIN}/tacker-db-manage"
-    _run(manage, "--config-file", "/etc/tacker/tacker.conf", "upgrade", "head")
-    names = (services.TACKER_SERVER.name, services.TACKER_CONDUCTOR.name)
-    services.systemctl("enable", "--quiet", "--now", *names)
-    _wait("tacker-server", _is_answering(f"http://{settings.address}:9890/"))
-
-
-def _default_vim(settings: Settings) -> None:
-    nfv = _session(settings, _TACKER_USER, _TACKER_PROJECT)
-    vims = f"http://{settings.address}:9890/v1.0/vims"
-    if any(vim["is_default"] for vim in nfv.get(vims).json()["vims"]):
-        return
-    nfv.post(vims, json={"vim": _vim(settings)})
-
-
-def _vim(settings: Settings) -> dict[str, Any]:
-    return {
-        "name": "devcloud",
-        "type": "openstack",
-        "auth_url": config_files.keystone_url(settings),
-        "auth_cred": {
-            "username": _TACKER_USER,
-            "password": settings.admin_password,
-            "user_domain_name": "Default",
-            "cert_verify": "False",
-        },
-        "vim_project": {"name": _TACKER_PROJECT, "project_domain_name": "Default"},
-        "is_default": True,
-    }
-
+def _compute_hosts(settings: Settings) -> None:
+    wanted = {*config_files.CONTAINER_HOSTS, config_files.QEMU_HOST}
+    _wait(f"one of {', '.join(sorted(wanted))}", lambda: wanted <= resources.hypervisors(settings))
 
 
 if __name__ == "__main__":

@@ -2,29 +2,67 @@
 
 import base64
 import configparser
+import shutil
 from pathlib import Path
 
 from tools.devcloud.settings import Settings
 
 Sections = dict[str, dict[str, str]]
 
-DATABASES = ("keystone", "barbican", "glance", "heat", "tacker")
 REGION = "RegionOne"
+SERVICE_USER = "services"  # the user as whom all services ask each other
+SERVICE_PROJECT = "service"
+VOLUME_BACKEND = "files"
+PROVIDER_NETWORK = "public"  # as Neutron calls the network behind br-ex
 # Names of the drivers that Tacker loads, besides its own that does nothing.
 MGMT_DRIVERS = ("mgmt-drivers-private-registry", "mgmt-drivers-kubernetes")
+
+CONTAINER_HOSTS = tuple(f"compute-{number}" for number in range(1, 6))
+QEMU_HOST = "qemu-1"
+
+OVSDB = "unix:/run/openvswitch/db.sock"
+_SHIPPED = Path("/opt/openstack/etc")
+# Seconds. A machine under load takes longer than the minute that is the default.
+_PATIENCE = "300"
+# Of a Geneve packet that carries 1,500 bytes.
+_TUNNEL_MTU = "1558"
+# Copied to where their services look for them, whatever their configuration says.
+_PASTE_FILES = {
+    "barbican/barbican-api-paste.ini": "barbican",
+    "glance/glance-api-paste.ini": "glance",
+    "nova/api-paste.ini": "nova",
+    "neutron/api-paste.ini": "neutron",
+    "cinder/api-paste.ini": "cinder",
+    "cinder/resource_filters.json": "cinder",
+}
 
 
 def keystone_url(settings: Settings) -> str:
     return f"http://{settings.address}:5000/v3"
 
 
-def write_all(settings: Settings) -> None:
-    """Write each service's configuration, readable by root only."""
-    _write(Path("/etc/keystone/keystone.conf"), _keystone(settings))
-    _write(Path("/etc/barbican/barbican.conf"), _barbican(settings))
-    _write(Path("/etc/glance/glance-api.conf"), _glance(settings))
-    _write(Path("/etc/heat/heat.conf"), _heat(settings))
-    _write(Path("/etc/tacker/tacker.conf"), _tacker(settings))
+def write_all(settings: Settings, virt_type: str) -> None:
+    """Write each service's configuration, readable by root only.
+
+    :param virt_type: how QEMU runs machines: kvm or qemu
+    """
+    for path, sections in {
+        "keystone/keystone.conf": _keystone(),
+        "barbican/barbican.conf": _barbican(settings),
+        "placement/placement.conf": _placement(settings),
+        "glance/glance-api.conf": _glance(settings),
+        "neutron/neutron.conf": _neutron(settings),
+        "neutron/plugins/ml2/ml2_conf.ini": _ml2(),
+        "nova/nova.conf": _nova(settings),
+        **{f"nova/{host}.conf": _container_host(host) for host in CONTAINER_HOSTS},
+        f"nova/{QEMU_HOST}.conf": _qemu_host(virt_type),
+        "cinder/cinder.conf": _cinder(settings),
+        "heat/heat.conf": _heat(settings),
+        "tacker/tacker.conf": _tacker(settings),
+    }.items():
+        _write(Path("/etc", path), sections)
+    for path, service in _PASTE_FILES.items():
+        shutil.copy(_SHIPPED / path, Path("/etc", service))
 
 
 def _write(path: Path, sections: Sections) -> None:
@@ -36,33 +74,62 @@ def _write(path: Path, sections: Sections) -> None:
         parser.write(file)
 
 
-def _database(name: str, settings: Settings) -> dict[str, str]:
-    password = settings.service_password
-    return {"connection": f"mysql+pymysql://{name}:{password}@localhost/{name}?charset=utf8"}
+def _database(name: str) -> dict[str, str]:
+    """Without a password: databases.sh says why."""
+    socket = "unix_socket=/run/mysqld/mysqld.sock"
+    return {"connection": f"mysql+pymysql://root@localhost/{name}?{socket}&charset=utf8mb4"}
 
 
-def _auth(user: str, settings: Settings) -> dict[str, str]:
+def _user(settings: Settings) -> dict[str, str]:
+    """How a service logs in to Keystone."""
     return {
         "auth_type": "password",
         "auth_url": keystone_url(settings),
-        "www_authenticate_uri": keystone_url(settings),
-        "username": user,
+        "username": SERVICE_USER,
         "password": settings.service_password,
         "user_domain_name": "Default",
-        "project_name": "service",
+        "project_name": SERVICE_PROJECT,
         "project_domain_name": "Default",
         "region_name": REGION,
     }
 
 
-def _logging() -> dict[str, str]:
-    return {"use_stderr": "true", "transport_url": "rabbit://guest:guest@localhost"}
+def _token_check(settings: Settings) -> dict[str, str]:
+    """How a service checks the tokens of its clients."""
+    return {
+        **_user(settings),
+        "www_authenticate_uri": keystone_url(settings),
+        "service_token_roles": "service",
+        "service_token_roles_required": "true",
+    }
 
 
-def _keystone(settings: Settings) -> Sections:
+def _on_behalf(settings: Settings) -> dict[str, str]:
+    """How a service says that it, not the user, sends the user's token on."""
+    return {**_user(settings), "send_service_user_token": "true"}
+
+
+def _rpc() -> dict[str, str]:
+    return {
+        "use_stderr": "true",
+        "transport_url": "rabbit://guest:guest@localhost",
+        "rpc_response_timeout": _PATIENCE,
+    }
+
+
+# Everybody with the right role may, whatever project or system the token is for.
+_POLICY = {"enforce_scope": "false", "enforce_new_defaults": "false"}
+_NO_NOTIFICATIONS = {"driver": "noop"}
+
+
+def _locks(service: str) -> dict[str, str]:
+    return {"lock_path": f"/var/lib/{service}/lock"}
+
+
+def _keystone() -> Sections:
     return {
         "DEFAULT": {"use_stderr": "true"},
-        "database": _database("keystone", settings),
+        "database": _database("keystone"),
         "token": {"provider": "fernet"},
         # Passwords here are random and live as long as the cloud: strong
         # hashing would only cost 0.4 s of CPU for every token.
@@ -76,33 +143,191 @@ def _barbican(settings: Settings) -> Sections:
         "DEFAULT": {
             "use_stderr": "true",
             "host_href": f"http://{settings.address}:9311",
-            "db_auto_create": "true",
+            "db_auto_create": "false",
         },
-        "database": _database("barbican", settings),
-        "keystone_authtoken": _auth("barbican", settings),
+        "database": _database("barbican"),
+        "keystone_authtoken": _token_check(settings),
         "secretstore": {"enabled_secretstore_plugins": "store_crypto"},
         "crypto": {"enabled_crypto_plugins": "simple_crypto"},
         "simple_crypto_plugin": {"kek": key},
         # Its old rules: whoever has the role creator in a project.
-        "oslo_policy": {"enforce_new_defaults": "false", "enforce_scope": "false"},
+        "oslo_policy": _POLICY,
+    }
+
+
+def _placement(settings: Settings) -> Sections:
+    return {
+        "DEFAULT": {"use_stderr": "true"},
+        "api": {"auth_strategy": "keystone"},
+        "placement_database": _database("placement"),
+        "keystone_authtoken": _token_check(settings),
+        "oslo_policy": _POLICY,
     }
 
 
 def _glance(settings: Settings) -> Sections:
-    folder = "/var/lib/glance"
-    stores = {"files": "images", "os_glance_staging_store": "staging",
-              "os_glance_tasks_store": "tasks"}
+    stores = {
+        "files": "images",
+        "os_glance_staging_store": "staging",
+        "os_glance_tasks_store": "tasks",
+    }
     return {
         "DEFAULT": {"use_stderr": "true", "enabled_backends": "files:file"},
-        "database": _database("glance", settings),
-        "keystone_authtoken": _auth("glance", settings),
+        "database": _database("glance"),
+        "keystone_authtoken": _token_check(settings),
         "paste_deploy": {"flavor": "keystone"},
         "glance_store": {"default_backend": "files"},
         **{
-            name: {"filesystem_store_datadir": f"{folder}/{place}"}
+            name: {"filesystem_store_datadir": f"/var/lib/glance/{place}"}
             for name, place in stores.items()
         },
-        "oslo_policy": {"enforce_scope": "false"},
+        "oslo_policy": _POLICY,
+    }
+
+
+def _neutron(settings: Settings) -> Sections:
+    return {
+        "DEFAULT": {
+            **_rpc(),
+            "core_plugin": "ml2",
+            "service_plugins": "ovn-router",
+            "host": "controller",
+            "state_path": "/var/lib/neutron",
+            "notify_nova_on_port_status_changes": "true",
+            "notify_nova_on_port_data_changes": "true",
+            "send_events_interval": "1",
+            "global_physnet_mtu": _TUNNEL_MTU,
+            "rpc_workers": "0",
+        },
+        "database": _database("neutron"),
+        "keystone_authtoken": _token_check(settings),
+        "nova": _user(settings),
+        "placement": _user(settings),
+        "oslo_concurrency": _locks("neutron"),
+        "oslo_messaging_notifications": _NO_NOTIFICATIONS,
+        "oslo_policy": _POLICY,
+    }
+
+
+def _ml2() -> Sections:
+    return {
+        "ml2": {
+            "mechanism_drivers": "ovn",
+            "type_drivers": "flat,geneve",
+            "tenant_network_types": "geneve",
+            "extension_drivers": "port_security",
+            "path_mtu": _TUNNEL_MTU,
+            "physical_network_mtus": f"{PROVIDER_NETWORK}:1500",
+            "overlay_ip_version": "4",
+        },
+        "ml2_type_flat": {"flat_networks": PROVIDER_NETWORK},
+        "ml2_type_geneve": {"vni_ranges": "1:65536", "max_header_size": "38"},
+        "securitygroup": {"enable_security_group": "true"},
+        "ovn": {
+            "ovn_nb_connection": OVSDB,
+            "ovn_sb_connection": OVSDB,
+            # Servers read their config drives.
+            "ovn_metadata_enabled": "false",
+            "enable_distributed_floating_ip": "false",
+            "ovn_emit_need_to_frag": "false",
+        },
+    }
+
+
+def _nova(settings: Settings) -> Sections:
+    return {
+        "DEFAULT": {
+            **_rpc(),
+            "state_path": "/var/lib/nova",
+            "my_ip": "127.0.0.1",
+            # Where servers go that ask for no zone.
+            "default_schedule_zone": "nova",
+            "vif_plugging_timeout": _PATIENCE,
+            "resume_guests_state_on_host_boot": "true",
+        },
+        "api": {"auth_strategy": "keystone"},
+        "api_database": _database("nova_api"),
+        "database": _database("nova"),
+        "keystone_authtoken": _token_check(settings),
+        "service_user": _on_behalf(settings),
+        "placement": _user(settings),
+        "neutron": _user(settings),
+        "cinder": {**_user(settings), "os_region_name": REGION},
+        "glance": {"valid_interfaces": "public"},
+        "conductor": {"workers": "1"},
+        "scheduler": {"workers": "1", "discover_hosts_in_cells_interval": "3"},
+        "filter_scheduler": {
+            "enabled_filters": "ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,"
+            "ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter",
+        },
+        "vnc": {"enabled": "false"},
+        "spice": {"enabled": "false"},
+        "oslo_concurrency": _locks("nova"),
+        "oslo_messaging_notifications": _NO_NOTIFICATIONS,
+        "oslo_policy": _POLICY,
+    }
+
+
+def _compute_host(host: str) -> dict[str, str]:
+    return {"host": host, "state_path": f"/var/lib/nova-{host}"}
+
+
+def _container_host(host: str) -> Sections:
+    return {
+        "DEFAULT": {**_compute_host(host), "compute_driver": "containers.ContainerDriver"},
+        "oslo_concurrency": _locks(f"nova-{host}"),
+    }
+
+
+def _qemu_host(virt_type: str) -> Sections:
+    return {
+        "DEFAULT": {
+            **_compute_host(QEMU_HOST),
+            "compute_driver": "qemu.QemuDriver",
+            "force_config_drive": "true",
+            "force_raw_images": "false",
+            # The containers' hosts count the machine's CPUs and memory too.
+            "cpu_allocation_ratio": "16",
+            "ram_allocation_ratio": "1.5",
+            "disk_allocation_ratio": "10",
+        },
+        "libvirt": {
+            "virt_type": virt_type,
+            "cpu_mode": "host-passthrough" if virt_type == "kvm" else "none",
+            "hw_machine_type": "x86_64=q35",
+            "images_type": "qcow2",
+            "inject_partition": "-2",
+            # For volumes that are attached while the server runs.
+            "num_pcie_ports": "12",
+        },
+        "oslo_concurrency": _locks(f"nova-{QEMU_HOST}"),
+    }
+
+
+def _cinder(settings: Settings) -> Sections:
+    return {
+        "DEFAULT": {
+            **_rpc(),
+            "auth_strategy": "keystone",
+            "state_path": "/var/lib/cinder",
+            "my_ip": "127.0.0.1",
+            "host": "controller",
+            "enabled_backends": VOLUME_BACKEND,
+            "default_volume_type": VOLUME_BACKEND,
+            "resource_query_filters_file": "/etc/cinder/resource_filters.json",
+            "glance_api_servers": f"http://{settings.address}:9292",
+        },
+        VOLUME_BACKEND: {
+            "volume_driver": "tools.devcloud.drivers.volumes.FileDriver",
+            "volume_backend_name": VOLUME_BACKEND,
+        },
+        "database": _database("cinder"),
+        "keystone_authtoken": _token_check(settings),
+        "nova": _user(settings),
+        "service_user": _on_behalf(settings),
+        "oslo_concurrency": _locks("cinder"),
+        "oslo_messaging_notifications": _NO_NOTIFICATIONS,
+        "oslo_policy": _POLICY,
     }
 
 
@@ -110,7 +335,7 @@ def _heat(settings: Settings) -> Sections:
     url = f"http://{settings.address}:8004"
     return {
         "DEFAULT": {
-            **_logging(),
+            **_rpc(),
             "auth_encryption_key": settings.service_password[:32].ljust(32, "0"),
             "heat_metadata_server_url": url,
             "heat_waitcondition_server_url": f"{url}/v1/waitcondition",
@@ -118,33 +343,33 @@ def _heat(settings: Settings) -> Sections:
             "stack_domain_admin": "heat_domain_admin",
             "stack_domain_admin_password": settings.service_password,
             "num_engine_workers": "1",
-            "plugin_dirs": "/opt/devcloud/tools/devcloud/heat_plugin",
-            "environment_dir": "/etc/heat/environment.d",
+            # What Nova cannot build at its second try, it cannot build at the sixth.
+            "action_retry_limit": "1",
             "region_name_for_services": REGION,
         },
-        "database": _database("heat", settings),
-        "keystone_authtoken": _auth("heat", settings),
+        "database": _database("heat"),
+        "keystone_authtoken": _token_check(settings),
         # A trust's own project is what Heat acts in for a user: none may stand here.
-        "trustee": {k: v for k, v in _auth("heat", settings).items() if "project" not in k},
+        "trustee": {k: v for k, v in _user(settings).items() if "project" not in k},
         "clients_keystone": {"auth_uri": keystone_url(settings)},
         "heat_api": {"bind_port": "8004"},
-        "oslo_policy": {"enforce_scope": "false"},
-        "paste_deploy": {"api_paste_config": "/opt/openstack/etc/heat/api-paste.ini"},
+        "oslo_policy": _POLICY,
+        "paste_deploy": {"api_paste_config": str(_SHIPPED / "heat/api-paste.ini")},
     }
 
 
 def _tacker(settings: Settings) -> Sections:
     return {
         "DEFAULT": {
-            **_logging(),
+            **_rpc(),
             "auth_strategy": "keystone",
             "service_plugins": "nfvo,vnfm",
             "state_path": "/var/lib/tacker",
-            "api_paste_config": "/opt/openstack/etc/tacker/api-paste.ini",
+            "api_paste_config": str(_SHIPPED / "tacker/api-paste.ini"),
             "use_syslog": "false",
         },
-        "database": _database("tacker", settings),
-        "keystone_authtoken": _auth("tacker", settings),
+        "database": _database("tacker"),
+        "keystone_authtoken": _token_check(settings),
         "nfvo_vim": {"vim_drivers": "openstack,kubernetes"},
         # Heat must have begun to scale before Tacker looks: a busy one takes 2.6 s.
         "openstack_vim": {"stack_retries": "300", "stack_retry_wait": "3"},

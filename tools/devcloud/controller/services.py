@@ -4,8 +4,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.devcloud.controller.config_files import OVSDB
+
 BIN = "/opt/openstack/bin"
 _UNITS = Path("/etc/systemd/system")
+_PYTHONPATH = "PYTHONPATH=/opt/devcloud"
+_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE=1"
 
 
 @dataclass(frozen=True)
@@ -19,48 +23,94 @@ class Service:
     def unit(self) -> str:
         lines = ["[Unit]", f"Description=devcloud {self.name}", "After=network.target"]
         lines += ["StartLimitIntervalSec=0", "", "[Service]"]
-        lines += [f"Environment={word}" for word in self.environment]
+        lines += [f"Environment={word}" for word in (_PATH, *self.environment)]
         lines += [f"ExecStart={self.command}", "Restart=on-failure", "RestartSec=1"]
         # The conductor takes a minute and a half to stop; nothing here needs that.
         lines += ["LimitNOFILE=65536", "TimeoutStopSec=5", ""]
-        lines += ["[Install]", "WantedBy=multi-user.target", ""]
         return "\n".join(lines)
 
 
-# waitress rather than uWSGI: the latter resets kept-alive connections in the
-# middle of Tacker's operations.
-_WSGI = f"{BIN}/waitress-serve --threads=8 --listen=0.0.0.0"
-_PACKAGE = "tools.devcloud.controller"
+_PATH = f"PATH={BIN}:/usr/sbin:/usr/bin:/sbin:/bin"
 
-KEYSTONE = Service(
-    "keystone", f"{_WSGI}:5000 {_PACKAGE}.wsgi:keystone", ("PYTHONPATH=/opt/devcloud",)
-)
-BARBICAN = Service(
-    "barbican", f"{_WSGI}:9311 {_PACKAGE}.wsgi:barbican", ("PYTHONPATH=/opt/devcloud",)
-)
-GLANCE = Service(
-    "glance-api", f"{_WSGI}:9292 {_PACKAGE}.wsgi:glance", ("PYTHONPATH=/opt/devcloud",)
-)
-HEAT_API = Service(
-    "heat-api", f"{_WSGI}:8004 {_PACKAGE}.wsgi:heat", ("PYTHONPATH=/opt/devcloud",)
-)
-HEAT_ENGINE = Service(
-    "heat-engine",
-    f"{BIN}/heat-engine --config-file /etc/heat/heat.conf",
-    ("PYTHONPATH=/opt/devcloud", "PYTHONDONTWRITEBYTECODE=1"),
-)
-TACKER_SERVER = Service(
-    "tacker-server", f"{BIN}/tacker-server --config-file /etc/tacker/tacker.conf"
+
+def _wsgi(name: str, port: int, application: str, *environment: str) -> Service:
+    """An API under waitress.
+
+    Not uWSGI: it resets kept-alive connections in the middle of Tacker's operations. The limits
+    are because clients keep connections that they do not use: with waitress's own, those keep
+    new ones out.
+    """
+    command = f"{BIN}/waitress-serve --threads=8 --connection-limit=4000 --channel-timeout=20"
+    target = f"tools.devcloud.controller.wsgi:{application}"
+    return Service(
+        name, f"{command} --listen=0.0.0.0:{port} {target}", (_PYTHONPATH, *environment)
+    )
+
+
+KEYSTONE = _wsgi("keystone", 5000, "keystone")
+APIS = (
+    _wsgi("barbican", 9311, "barbican"),
+    _wsgi("placement", 8778, "placement"),
+    _wsgi("glance-api", 9292, "glance"),
+    _wsgi(
+        "neutron-api",
+        9696,
+        "neutron",
+        "OS_NEUTRON_CONFIG_FILES=neutron.conf;plugins/ml2/ml2_conf.ini",
+    ),
+    _wsgi("nova-api", 8774, "nova"),
+    _wsgi("cinder-api", 8776, "cinder"),
+    _wsgi("heat-api", 8004, "heat"),
+    Service("tacker-server", f"{BIN}/tacker-server --config-file /etc/tacker/tacker.conf"),
 )
 TACKER_CONDUCTOR = Service(
     "tacker-conductor", f"{BIN}/tacker-conductor --config-file /etc/tacker/tacker.conf"
 )
-ALL = (KEYSTONE, BARBICAN, GLANCE, HEAT_API, HEAT_ENGINE, TACKER_SERVER, TACKER_CONDUCTOR)
+WORKERS = (
+    Service("heat-engine", f"{BIN}/heat-engine --config-file /etc/heat/heat.conf"),
+    Service(
+        "neutron-maintenance",
+        f"{BIN}/neutron-ovn-maintenance-worker --config-file /etc/neutron/neutron.conf"
+        " --config-file /etc/neutron/plugins/ml2/ml2_conf.ini",
+    ),
+    Service("cinder-scheduler", f"{BIN}/cinder-scheduler"),
+    Service("cinder-volume", f"{BIN}/cinder-volume", (_PYTHONPATH, _NO_BYTECODE)),
+    TACKER_CONDUCTOR,
+)
+NOVA = Service(
+    "nova",
+    f"{BIN}/python -m tools.devcloud.controller.nova_services",
+    (_PYTHONPATH, _NO_BYTECODE),
+)
+_DATABASES = (
+    "/etc/openvswitch/conf.db",
+    "/var/lib/ovn/ovnnb_db.db",
+    "/var/lib/ovn/ovnsb_db.db",
+)
+OVSDB_SERVER = Service(
+    "ovsdb",
+    f"/usr/sbin/ovsdb-server {' '.join(_DATABASES)} --remote=p{OVSDB}"
+    " --pidfile=/run/openvswitch/ovsdb-server.pid --unixctl=/run/openvswitch/ovsdb-server.ctl",
+)
+OVS_VSWITCHD = Service(
+    "vswitchd", f"/usr/sbin/ovs-vswitchd {OVSDB} --pidfile=/run/openvswitch/ovs-vswitchd.pid"
+)
+OVN = (
+    Service("northd", f"/usr/bin/ovn-northd --ovnnb-db={OVSDB} --ovnsb-db={OVSDB}"),
+    Service("ovn-agent", f"/usr/bin/ovn-controller {OVSDB}"),
+)
+LIBVIRT = Service("libvirt", "/usr/sbin/libvirtd")
+ALL = (KEYSTONE, *APIS, *WORKERS, NOVA, OVSDB_SERVER, OVS_VSWITCHD, *OVN, LIBVIRT)
 FROM_DEBIAN = ("mariadb", "rabbitmq-server")
 
 
 def systemctl(*arguments: str) -> None:
     subprocess.run(["systemctl", *arguments], check=True)
+
+
+def start(*services: Service) -> None:
+    """Start services, all at once; those that run already stay as they are."""
+    systemctl("start", *(service.name for service in services))
 
 
 def install_units() -> None:

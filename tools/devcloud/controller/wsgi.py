@@ -28,7 +28,40 @@ def _heat() -> Any:
     return wsgi.init_application()
 
 
-_FACTORIES = {"keystone": _keystone, "barbican": _barbican, "glance": _glance, "heat": _heat}
+def _placement() -> Any:
+    from placement.wsgi import api
+
+    return api.application
+
+
+def _nova() -> Any:
+    from nova.wsgi import osapi_compute
+
+    return osapi_compute.application
+
+
+def _neutron() -> Any:
+    from neutron.wsgi import api
+
+    return api.application
+
+
+def _cinder() -> Any:
+    from cinder.wsgi import api
+
+    return api.application
+
+
+_FACTORIES = {
+    "keystone": _keystone,
+    "barbican": _barbican,
+    "glance": _glance,
+    "heat": _heat,
+    "placement": _placement,
+    "nova": _nova,
+    "neutron": _neutron,
+    "cinder": _cinder,
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,11 @@
 # view a virtual machine would have, then becomes systemd.
 set -eu
 
+# A server starts without a network; Nova's compute driver then plugs its interfaces.
+while [ "$(find /sys/class/net -name 'eth*' | wc -l)" -lt "${DEVCLOUD_INTERFACES:-0}" ]; do
+    sleep 0.05
+done
+
 # /sys and the cgroup trees come read-only from Docker; systemd manages both.
 mount -o remount,rw /sys
 awk '$2 ~ "^/sys/fs/cgroup" { print $2 }' /proc/self/mounts | while read -r tree; do

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Makes a node look like a cloud image: user ubuntu with password login and sudo,
+# Makes a node look like a cloud image: cloud-init, user ubuntu with password login and sudo,
 # an SSH server, Python and curl; no container engine.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-apt-get install -y -qq --no-install-recommends openssh-server sudo python3 curl \
+apt-get install -y -qq --no-install-recommends cloud-init openssh-server sudo python3 curl \
     gnupg kmod iptables netbase lsof vim-tiny >/dev/null
 useradd --create-home --shell /bin/bash --groups sudo ubuntu
 printf 'ubuntu:ubuntu\n' | chpasswd
@@ -12,15 +12,13 @@ printf 'ubuntu ALL=(ALL) NOPASSWD:ALL\n' >/etc/sudoers.d/90-cloud-init-users
 chmod 0440 /etc/sudoers.d/90-cloud-init-users
 printf 'PasswordAuthentication yes\nUseDNS no\n' >/etc/ssh/sshd_config.d/50-cloud.conf
 
-# As on a cloud image, each machine makes host keys of its own at first boot.
+# cloud-init makes the host keys of each machine at its first boot, before the SSH server starts.
 rm -f /etc/ssh/ssh_host_*
-mkdir -p /etc/systemd/system/ssh.service.d
-cat >/etc/systemd/system/ssh.service.d/host-keys.conf <<'UNIT'
-[Service]
-ExecStartPre=
-ExecStartPre=/usr/bin/ssh-keygen -A
-ExecStartPre=/usr/sbin/sshd -t
-UNIT
+install -m 0644 /provision/cloud.cfg /etc/cloud/cloud.cfg
+rm -f /etc/cloud/cloud.cfg.d/*
+# The addresses of a container are given by who plugs its interfaces.
+printf 'network: {config: disabled}\n' >/etc/cloud/cloud.cfg.d/container.cfg
+
 # kubelet sees the host's disk, on which other things may leave less than the 15 %
 # free that it wants by default.
 cat >/etc/default/kubelet <<'CONF'

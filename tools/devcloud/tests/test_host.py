@@ -71,7 +71,7 @@ class CloudTest(unittest.TestCase):
     def test_settings_of_another_version(self) -> None:
         self.state.mkdir(parents=True)
         path = self.state / "settings.json"
-        for text in ("", "{}", '{"networks": [], "drop_capabilities": [], "nameservers": []}'):
+        for text in ("", "{}", '{"network": {}, "drop_capabilities": [], "nameservers": []}'):
             path.write_text(text)
             with self.assertRaisesRegex(CloudError, "of another version; .* down"):
                 read_settings(path)
@@ -107,6 +107,6 @@ class CommandLineTest(unittest.TestCase):
                 self.assertIn("devcloud up", err)
 
     def test_openrc_is_quoted(self) -> None:
-        network = Network("net0", "docker-net0", "192.0.2.0/24")
-        text = openrc.shell(Settings("c", "192.0.2.2", "a'b", "s", (network,)))
+        network = Network("docker-net0", "192.0.2.0/24")
+        text = openrc.shell(Settings("c", "192.0.2.2", "a'b", "s", network))
         self.assertIn("""export OS_PASSWORD='a'"'"'b'""", text)

@@ -1,11 +1,9 @@
 #!/bin/sh
-# Makes the image of a container that runs a QEMU machine: the guest's disk is
-# a copy of this very node image with a kernel, its host is the image itself.
+# Makes the disk of a QEMU machine, a copy of this very node image with a kernel, and leaves
+# kernel, initial RAM disk and disk in /vm.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-
-# The guest: a kernel, udev, and what tells it its addresses at boot.
 systemctl unmask --quiet systemd-udevd.service systemd-udevd-kernel.socket \
     systemd-udevd-control.socket systemd-modules-load.service systemd-logind.service \
     getty@tty1.service
@@ -15,8 +13,9 @@ apt-get install -y -qq --no-install-recommends linux-image-cloud-amd64 initramfs
 apt-get install -y -qq --no-install-recommends nfs-kernel-server nfs-common containerd \
     conntrack containernetworking-plugins ebtables ethtool socat >/dev/null
 printf '/dev/vda / ext4 defaults 0 1\n' >/etc/fstab
-chmod 0755 /usr/local/sbin/devcloud-guest
-systemctl enable --quiet systemd-networkd.service devcloud-guest.service
+# cloud-init writes the interfaces that ifupdown reads; dhclient writes the name servers.
+rm /etc/cloud/cloud.cfg.d/container.cfg
+apt-get install -y -qq --no-install-recommends ifupdown isc-dhcp-client >/dev/null
 
 # Without .dockerenv, by which systemd would take the guest for a container.
 mkdir -p /vm/root
@@ -30,15 +29,12 @@ tar --create --one-file-system --exclude=./vm --exclude=./provision --exclude=./
 mkdir -p /vm/root/boot /vm/root/dev /vm/root/proc /vm/root/sys
 # By which kubeadm knows what the kernel can do.
 cp /boot/config-* /vm/root/boot/
+printf '127.0.0.1 localhost\n' >/vm/root/etc/hosts
 truncate -s 8G /root.ext4
 mke2fs -q -t ext4 -d /vm/root /root.ext4
 rm -rf /vm/root
-
-# Its host.
-apt-get install -y -qq --no-install-recommends qemu-system-x86 qemu-utils >/dev/null
-# An image of Docker's knows no holes in files: 8 GB would be written to its layer.
-qemu-img convert -O qcow2 /root.ext4 /vm/root.qcow2
+apt-get install -y -qq --no-install-recommends qemu-utils >/dev/null
+qemu-img convert -c -m 4 -W -O qcow2 /root.ext4 /vm/root.qcow2
 rm /root.ext4
-chmod 0755 /devcloud-vm
 apt-get clean
 rm -rf /var/lib/apt/lists/*

@@ -1,0 +1,100 @@
+"""Nova's conductor, scheduler and all its compute hosts: forked from one process.
+
+So Nova is imported once, and what was imported is shared by all of them.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+from tools.devcloud.controller import config_files
+
+_CONFIG = "/etc/nova/nova.conf"
+
+
+def main() -> None:
+    """Run them until SIGTERM; start again what ends before."""
+    _prepare()
+    children: dict[int, str] = {}
+
+    def stop(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for pid in children:
+            os.kill(pid, signal.SIGTERM)
+        raise SystemExit
+
+    services = _services()
+    for name in services:
+        children[_fork(services[name])] = name
+    signal.signal(signal.SIGTERM, stop)
+    while True:
+        pid, status = os.wait()
+        name = children.pop(pid)
+        # Some end as they start: oslo.config's dictionaries change under their threads.
+        print(f"{name} ended with {status}: starting it again", flush=True)
+        children[_fork(services[name])] = name
+
+
+def _prepare() -> None:
+    """Import what the services need, and adapt Nova to where it is."""
+    from nova import monkey_patch
+
+    monkey_patch.patch(backend="threading")
+    import nova.privsep
+    import nova.virt
+    import os_brick.privileged
+    import vif_plug_ovs.privsep
+
+    from tools.devcloud import drivers
+
+    # Nova loads drivers from this package only.
+    nova.virt.__path__.append(drivers.__path__[0])
+    # These processes are root's: what is privileged needs no daemon beside them.
+    for context in (
+        nova.privsep.sys_admin_pctxt,
+        os_brick.privileged.default,
+        vif_plug_ovs.privsep.vif_plug,
+    ):
+        context.set_client_mode(False)
+    import nova.compute.manager
+    import nova.conductor.manager
+    import nova.scheduler.manager
+    import nova.virt.containers  # noqa: F401
+    import oslo_messaging._drivers.impl_rabbit  # noqa: F401
+
+
+def _services() -> dict[str, Callable[[], None]]:
+    from nova.cmd import compute, conductor, scheduler
+
+    def program(name: str, run: Callable[[], None], host: str | None = None) -> Callable[[], None]:
+        files = [_CONFIG] + ([f"/etc/nova/{host}.conf"] if host else [])
+
+        def start() -> None:
+            sys.argv = [name, *(f"--config-file={file}" for file in files)]
+            run()
+
+        return start
+
+    hosts = (*config_files.CONTAINER_HOSTS, config_files.QEMU_HOST)
+    return {
+        "nova-conductor": program("nova-conductor", conductor.main),
+        "nova-scheduler": program("nova-scheduler", scheduler.main),
+        **{host: program("nova-compute", compute.main, host) for host in hosts},
+    }
+
+
+def _fork(run: Callable[[], None]) -> int:
+    """Run a program in a child; returns the child's PID."""
+    pid = os.fork()
+    if pid:
+        return pid
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        run()
+    finally:
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

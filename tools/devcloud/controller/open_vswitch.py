@@ -1,0 +1,83 @@
+"""Open vSwitch and OVN, all in userspace, on the controller.
+
+The provider network is the Docker network that the controller is in: its interface becomes a
+port of the bridge br-ex, which takes over its address.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+
+from tools.devcloud.controller import services
+from tools.devcloud.controller.config_files import OVSDB, PROVIDER_NETWORK
+from tools.devcloud.drivers.interfaces import CHASSIS
+
+_SCHEMAS = {
+    "/etc/openvswitch/conf.db": "/usr/share/openvswitch/vswitch.ovsschema",
+    "/var/lib/ovn/ovnnb_db.db": "/usr/share/ovn/ovn-nb.ovsschema",
+    "/var/lib/ovn/ovnsb_db.db": "/usr/share/ovn/ovn-sb.ovsschema",
+}
+_UPLINK = "eth0"
+_CHASSIS = {
+    "system-id": CHASSIS,
+    "hostname": CHASSIS,
+    "ovn-remote": OVSDB,
+    "ovn-encap-type": "geneve",
+    "ovn-encap-ip": "127.0.0.1",
+    "ovn-bridge-mappings": f"{PROVIDER_NETWORK}:br-ex",
+    # No kernel module: all packets are switched in a process.
+    "ovn-bridge-datapath-type": "netdev",
+    "ovn-cms-options": "enable-chassis-as-gw",
+    "ovn-monitor-all": "true",
+}
+
+
+def ensure() -> None:
+    """Start the switch, its bridges and OVN's agent."""
+    for path, schema in _SCHEMAS.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        if not Path(path).exists():
+            _run("ovsdb-tool", "create", path, schema)
+    for folder in ("/run/openvswitch", "/run/ovn", "/var/log/ovn"):
+        Path(folder).mkdir(exist_ok=True)
+    services.start(services.OVSDB_SERVER)
+    # Where the tools of OVN look for its databases.
+    for name in ("ovnnb_db.sock", "ovnsb_db.sock"):
+        link = Path("/run/ovn", name)
+        if not link.is_symlink():
+            link.symlink_to(OVSDB.removeprefix("unix:"))
+    _run("ovs-vsctl", "--no-wait", "--retry", "init")
+    facts = [f"external_ids:{key}={value}" for key, value in _CHASSIS.items()]
+    # Without it QEMU's machines, whose packets come without checksums, get no TCP through.
+    facts.append("other_config:userspace-tso-enable=true")
+    _run("ovs-vsctl", "--no-wait", "set", "Open_vSwitch", ".", *facts)
+    services.start(services.OVS_VSWITCHD)
+    _run(
+        *("ovs-vsctl", "--may-exist", "add-br", "br-int", "--", "set", "Bridge", "br-int"),
+        *("datapath_type=netdev", "fail_mode=secure"),
+    )
+    _ensure_provider_bridge()
+    services.start(*services.OVN)
+
+
+def _ensure_provider_bridge() -> None:
+    mac = Path("/sys/class/net", _UPLINK, "address").read_text().strip()
+    _run(
+        *("ovs-vsctl", "--may-exist", "add-br", "br-ex", "--", "set", "Bridge", "br-ex"),
+        *("datapath_type=netdev", f"other-config:hwaddr={mac}"),
+    )
+    shown = json.loads(_run("ip", "-json", "-4", "address", "show", "dev", _UPLINK))
+    infos = [info for link in shown for info in link.get("addr_info", ())]
+    addresses = [f"{info['local']}/{info['prefixlen']}" for info in infos]
+    if addresses:  # they have not moved yet
+        (default,) = json.loads(_run("ip", "-json", "-4", "route", "show", "default"))
+        _run("ip", "address", "flush", "dev", _UPLINK)
+        _run("ovs-vsctl", "--may-exist", "add-port", "br-ex", _UPLINK)
+        _run("ip", "link", "set", "br-ex", "up")
+        for address in addresses:
+            _run("ip", "address", "replace", address, "dev", "br-ex")
+        _run("ip", "route", "replace", "default", "via", default["gateway"], "dev", "br-ex")
+
+
+def _run(*command: str) -> str:
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout

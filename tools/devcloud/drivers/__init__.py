@@ -1,0 +1,5 @@
+"""What this cloud invents: how Nova makes a server of a container, and Cinder a volume of a file.
+
+Nova, which loads compute drivers from its own package only, finds these modules there: see
+controller/computes.py.
+"""

@@ -1,0 +1,35 @@
+"""Nova's libvirt driver, with volumes that are files and the one chassis of this cloud."""
+
+from typing import Any
+
+from nova.virt.libvirt import driver
+from nova.virt.libvirt.volume import volume
+
+from tools.devcloud.drivers import interfaces
+
+
+class FileVolumeDriver(volume.LibvirtBaseVolumeDriver):
+    """A volume that Cinder describes as a raw file on this machine."""
+
+    def __init__(self, host: Any) -> None:
+        super().__init__(host, is_block_dev=False)
+
+    def get_config(self, connection_info: Any, disk_info: Any) -> Any:
+        config = super().get_config(connection_info, disk_info)
+        config.source_type = "file"
+        config.source_path = connection_info["data"]["device_path"]
+        config.driver_format = "raw"
+        return config
+
+    def extend_volume(self, connection_info: Any, instance: Any, requested_size: int) -> int:
+        return requested_size
+
+
+class QemuDriver(driver.LibvirtDriver):
+    """Servers that are QEMU machines."""
+
+    def network_binding_host_id(self, context: Any, instance: Any) -> str:
+        return interfaces.CHASSIS
+
+
+driver.VOLUME_DRIVERS["file"] = f"{__name__}.FileVolumeDriver"
