@@ -192,14 +192,16 @@ class Cloud:
         )
 
     def _bootstrap(self, client: docker.DockerClient) -> None:
-        done = self.identity.state / _BOOTSTRAPPED
-        if done.exists():
+        marker = self.identity.state / _BOOTSTRAPPED
+        # Glance names the images of servers: `up` may have built them anew.
+        tags = f"{images.NODE.tag} {images.NODE_DOCKER.tag}"
+        if marker.exists() and marker.read_text() == tags:
             return
         with self.progress.step("starting the control plane"):
             self._execute(
                 client, [_PYTHON, "-m", "tools.devcloud.controller.bootstrap"], show=True
             )
-        done.touch()
+        marker.write_text(tags)
 
     def _install_drivers(self, client: docker.DockerClient) -> None:
         """Install this checkout's drivers into Tacker's environment, if they changed."""

@@ -54,6 +54,7 @@ def write_all(settings: Settings, virt_type: str) -> None:
         "neutron/neutron.conf": _neutron(settings),
         "neutron/plugins/ml2/ml2_conf.ini": _ml2(),
         "nova/nova.conf": _nova(settings),
+        "nova/compute.conf": _nova_compute(settings),
         **{f"nova/{host}.conf": _container_host(host) for host in CONTAINER_HOSTS},
         f"nova/{QEMU_HOST}.conf": _qemu_host(virt_type),
         "cinder/cinder.conf": _cinder(settings),
@@ -61,6 +62,8 @@ def write_all(settings: Settings, virt_type: str) -> None:
         "tacker/tacker.conf": _tacker(settings),
     }.items():
         _write(Path("/etc", path), sections)
+    for host in (*CONTAINER_HOSTS, QEMU_HOST):
+        (_state(host) / "instances").mkdir(parents=True, exist_ok=True)
     for path, service in _PASTE_FILES.items():
         shutil.copy(_SHIPPED / path, Path("/etc", service))
 
@@ -235,19 +238,21 @@ def _ml2() -> Sections:
 
 
 def _nova(settings: Settings) -> Sections:
+    databases = {"api_database": _database("nova_api"), "database": _database("nova")}
+    return {**_nova_compute(settings), **databases}
+
+
+def _nova_compute(settings: Settings) -> Sections:
+    """For compute hosts, which must not know the databases: they ask the conductor."""
     return {
         "DEFAULT": {
             **_rpc(),
             "state_path": "/var/lib/nova",
             "my_ip": "127.0.0.1",
-            # Where servers go that ask for no zone.
-            "default_schedule_zone": "nova",
             "vif_plugging_timeout": _PATIENCE,
             "resume_guests_state_on_host_boot": "true",
         },
         "api": {"auth_strategy": "keystone"},
-        "api_database": _database("nova_api"),
-        "database": _database("nova"),
         "keystone_authtoken": _token_check(settings),
         "service_user": _on_behalf(settings),
         "placement": _user(settings),
@@ -269,7 +274,11 @@ def _nova(settings: Settings) -> Sections:
 
 
 def _compute_host(host: str) -> dict[str, str]:
-    return {"host": host, "state_path": f"/var/lib/nova-{host}"}
+    return {"host": host, "state_path": str(_state(host))}
+
+
+def _state(host: str) -> Path:
+    return Path(f"/var/lib/nova-{host}")
 
 
 def _container_host(host: str) -> Sections:

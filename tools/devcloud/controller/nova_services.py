@@ -6,11 +6,14 @@ So Nova is imported once, and what was imported is shared by all of them.
 import os
 import signal
 import sys
+import time
+import traceback
 from collections.abc import Callable
 
 from tools.devcloud.controller import config_files
 
-_CONFIG = "/etc/nova/nova.conf"
+_CONFIG, _COMPUTE_CONFIG = "/etc/nova/nova.conf", "/etc/nova/compute.conf"
+_PAUSE = 0.5  # seconds
 
 
 def main() -> None:
@@ -33,6 +36,7 @@ def main() -> None:
         name = children.pop(pid)
         # Some end as they start: oslo.config's dictionaries change under their threads.
         print(f"{name} ended with {status}: starting it again", flush=True)
+        time.sleep(_PAUSE)
         children[_fork(services[name])] = name
 
 
@@ -57,9 +61,9 @@ def _prepare() -> None:
         vif_plug_ovs.privsep.vif_plug,
     ):
         context.set_client_mode(False)
+    # Not the scheduler's manager: it reads its intervals as it is imported.
     import nova.compute.manager
     import nova.conductor.manager
-    import nova.scheduler.manager
     import nova.virt.containers  # noqa: F401
     import oslo_messaging._drivers.impl_rabbit  # noqa: F401
 
@@ -67,20 +71,21 @@ def _prepare() -> None:
 def _services() -> dict[str, Callable[[], None]]:
     from nova.cmd import compute, conductor, scheduler
 
-    def program(name: str, run: Callable[[], None], host: str | None = None) -> Callable[[], None]:
-        files = [_CONFIG] + ([f"/etc/nova/{host}.conf"] if host else [])
-
+    def program(run: Callable[[], None], *files: str) -> Callable[[], None]:
         def start() -> None:
-            sys.argv = [name, *(f"--config-file={file}" for file in files)]
+            sys.argv = ["nova", *(f"--config-file={file}" for file in files)]
             run()
 
         return start
 
     hosts = (*config_files.CONTAINER_HOSTS, config_files.QEMU_HOST)
     return {
-        "nova-conductor": program("nova-conductor", conductor.main),
-        "nova-scheduler": program("nova-scheduler", scheduler.main),
-        **{host: program("nova-compute", compute.main, host) for host in hosts},
+        "nova-conductor": program(conductor.main, _CONFIG),
+        "nova-scheduler": program(scheduler.main, _CONFIG),
+        **{
+            host: program(compute.main, _COMPUTE_CONFIG, f"/etc/nova/{host}.conf")
+            for host in hosts
+        },
     }
 
 
@@ -92,8 +97,13 @@ def _fork(run: Callable[[], None]) -> int:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         run()
-    finally:
-        os._exit(1)
+    except SystemExit as leaving:
+        print(leaving, flush=True)
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 if __name__ == "__main__":

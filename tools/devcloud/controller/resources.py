@@ -1,5 +1,6 @@
 """What an operator makes on a new cloud: networks, images, flavors, zones, quotas, the VIM."""
 
+import functools
 from typing import Any
 
 import docker
@@ -33,12 +34,12 @@ def ensure(settings: Settings) -> None:
     _ensure_images(cloud)
 
 
-def hypervisors(settings: Settings) -> set[str]:
-    """Names of the compute hosts that Nova knows."""
-    found = _connect(settings).compute.hypervisors()
-    return {hypervisor.name for hypervisor in found}
+def count_hypervisors(settings: Settings) -> int:
+    """How many compute hosts Nova has discovered."""
+    return len(list(_connect(settings).compute.hypervisors()))
 
 
+@functools.cache
 def _connect(settings: Settings) -> Any:
     session = catalog.log_in(settings, catalog.USER, catalog.PROJECT)
     return openstack.connection.Connection(session=session, region_name=config_files.REGION)
