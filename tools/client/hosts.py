@@ -8,12 +8,12 @@ _HYPERVISOR = "img_hv_type"
 
 def count(connection: Connection, image: str) -> int:
     """How many compute hosts take servers of an image. Only an administrator may know."""
-    properties = connection.image.find_image(image, ignore_missing=False).properties or {}
+    found = connection.image.find_image(image)
+    wanted = str((found.properties or {}).get(_HYPERVISOR, "") if found else "").lower()
     types = [
         str(hypervisor.hypervisor_type).lower()
         for hypervisor in connection.compute.hypervisors(details=True)
         if (hypervisor.state, hypervisor.status) == ("up", "enabled")
     ]
-    wanted = str(properties.get(_HYPERVISOR, "")).lower()
     # Where there is one kind of hosts, the image's property names it in another word (kvm, QEMU).
     return types.count(wanted) if wanted in types else len(types)
