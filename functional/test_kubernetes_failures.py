@@ -84,7 +84,7 @@ class ClusterFailures(ClusterScenario):
         vnf.start_instantiate(request)
         with step("wait for the control plane, then kill the conductor"):
             (master,) = wait.until(
-                lambda: self.machines_with_cp(vnf, f"{MASTER}_CP1"), bool, 120, "a master"
+                lambda: self.machines_with_cp(vnf, f"{MASTER}_CP1"), bool, 300, "a master"
             )
             master.await_login()
             made = f"test -e {_STATE}/member && echo made"

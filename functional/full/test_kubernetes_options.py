@@ -58,7 +58,7 @@ class Options(ClusterScenario):
         found = wait.until(
             lambda: self.created_machines(vnf),
             lambda seen: len(seen) == _MACHINES,
-            120,
+            300,
             "the machines",
         )
         line = f"{key.get_name()} {key.get_base64()}"

@@ -157,7 +157,7 @@ class Bench:
     def _inventory(self, connection: Any, stack_id: str, masters: int, workers: int) -> Inventory:
         def node(name: str, vdu: str, cp: str) -> Node:
             port = stacks.attributes(connection, stack_id, f"{name}_port")
-            address = port["fixed_ips"][0]["ip_address"]
+            address = stacks.address(connection, stack_id, f"{name}_port")
             return Node(name, vdu, port["device_id"], {cp: address})
 
         nodes = [node(f"master{n}", "masterNode", _MASTER_CP) for n in range(masters)]

@@ -78,9 +78,14 @@ def _resource(connection: Connection, stack_id: str, name: str) -> Resource:
 
 
 def address(connection: Connection, stack_id: str, port: str) -> str:
-    """First fixed address of a port resource."""
-    fixed: str = attributes(connection, stack_id, port)["fixed_ips"][0]["ip_address"]
-    return fixed
+    """The fixed address of a port resource."""
+    return _fixed_address(attributes(connection, stack_id, port))
+
+
+def _fixed_address(port: dict[str, Any]) -> str:
+    """The first IPv4 address: a network may have IPv6, too, in any order."""
+    found = (fixed["ip_address"] for fixed in port["fixed_ips"])
+    return next(address for address in found if ":" not in address)
 
 
 def _stacks(connection: Connection, vnf_id: str) -> dict[str, str]:
@@ -117,7 +122,7 @@ def await_deletion(connection: Connection, vnf_id: str) -> None:
 def addresses_of_port(connection: Connection, vnf_id: str, name: str) -> list[str]:
     """Addresses of all ports of a name in a VNF's stacks."""
     return [
-        resource.attributes(connection)["fixed_ips"][0]["ip_address"]
+        _fixed_address(resource.attributes(connection))
         for resource in resources(connection, vnf_id)
         if resource.name == name and resource.status == "CREATE_COMPLETE"
     ]
@@ -181,7 +186,7 @@ def server_addresses(connection: Connection, vnf_id: str) -> dict[str, str]:
     found = resources(connection, vnf_id)
     floating = _floating_ips(_shown(connection, found, _FLOATING_IP))
     fixed = {
-        port["device_id"]: port["fixed_ips"][0]["ip_address"]
+        port["device_id"]: _fixed_address(port)
         for port in _shown(connection, found, _PORT)
         if port["device_id"]  # a virtual IP has a port without a machine
     }

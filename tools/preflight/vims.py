@@ -10,6 +10,7 @@ from tools.client.config import CONFIG
 from tools.preflight.missing import Missing, openstack
 
 _NAME = "VIM0"
+_USABLE = ("ACTIVE", "REACHABLE")  # in newer and in older releases of Tacker
 
 
 def missing(connection: Connection, tacker: Client) -> list[Missing]:
@@ -27,7 +28,7 @@ def missing(connection: Connection, tacker: Client) -> list[Missing]:
         free = openstack("vim", "set", "--is-default", "False", found["id"])
         what = f"the default VIM, {found['name']}, is not of the project {project.name}"
         return [Missing(what, (free, *register))]
-    if found["status"] != "ACTIVE":
+    if found["status"] not in _USABLE:
         hint = "Tacker's log says why; after a change, register the VIM again."
         return [Missing(f"the default VIM, {found['name']}, is {found['status']}", hint=hint)]
     return []

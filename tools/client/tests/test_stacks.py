@@ -12,7 +12,7 @@ _TOP, _NESTED = "/stacks/vnflcm_vnf-1/a", "/stacks/vnflcm_vnf-1-worker/b"
 
 def port(address: str, device: str) -> dict[str, Any]:
     return {"resource": {"attributes": {
-        "device_id": device, "fixed_ips": [{"ip_address": address}]
+        "device_id": device, "fixed_ips": [{"ip_address": "fd00::5"}, {"ip_address": address}]
     }}}
 
 
