@@ -43,8 +43,8 @@ def missing_hosts(connection: Connection) -> list[Missing]:
     try:
         found = hosts.count(connection, CONFIG.node_image)
     except ForbiddenException:
-        user, project = connection.config.auth.get("username", "USER"), connection.current_project
-        words = ("role", "add", "--user", user, "--project", project.name, ROLE)
-        what = f"the user must not see compute hosts: it lacks the role {ROLE} in the project"
-        return [Missing(what, (openstack(*words),))]
+        user = connection.config.get_auth_args().get("username", "USER")
+        project = connection.current_project.name
+        command = openstack("role", "add", "--user", user, "--project", project, ROLE)
+        return [Missing(f"the user may not see compute hosts, without the role {ROLE}", (command,))]
     return [] if found else [Missing("no compute host is up", (openstack("hypervisor", "list"),))]

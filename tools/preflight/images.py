@@ -23,10 +23,12 @@ def missing(connection: Connection) -> list[Missing]:
 def commands(image: Image) -> tuple[Command, ...]:
     """Fetch the base image once, give the copy a login, upload the copy."""
     folder = CONFIG.build / "images"
-    base, made, password = (folder / name for name in ("base.qcow2", image.name, "password"))
+    names = ("base.qcow2", f"{image.name}.qcow2", "password")
+    base, made, password = (folder / name for name in names)
+    fetch = f"test -e {base} || {{ curl -fL -o {base}.part {_BASE} && mv {base}.part {base}; }}"
     return (
         ("mkdir", "-p", str(folder)),
-        ("sh", "-c", f"test -e {base} || curl --fail --location --output {base} {_BASE}"),
+        ("sh", "-c", fetch),
         # The password itself is in no list of commands.
         ("sh", "-c", f'umask 077 && echo "${{FUNCTIONAL_PASSWORD:-ubuntu}}" >{password}'),
         _customize(image, base, made, password),

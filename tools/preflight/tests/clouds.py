@@ -43,7 +43,7 @@ class FakeCloud:
         self.subnets = {"n1": [public], "n2": [private]}
         self.routers = [thing(id="r1", external_gateway_info={"network_id": "n1"})]
         self.ports = [thing(network_id="n2", device_id="r1")]
-        self.config = thing(auth={"username": "nfv_user"})
+        self.config = thing(get_auth_args=lambda: {"username": "nfv_user"})
 
     def authorize(self) -> None:
         pass
