@@ -33,11 +33,14 @@ class ClusterScenario(Scenario):
     registry: str
     heals_whole_vnf = False
 
-    def request(self, flavour: str, registry: str, **params: Any) -> dict[str, Any]:
+    def request(
+        self, flavour: str, registry: str, network: str | None = None, **params: Any
+    ) -> dict[str, Any]:
+        """A request to instantiate a cluster on a network (default: the configuration's)."""
         source = kubernetes_source.source_params(f"http://{registry}")
         name = f"vim-{self.name[-40:]}"
         path = REQUESTS / f"kubernetes/{flavour}.json"
-        return load_request(path, self.tacker, **{**source, "vim_name": name, **params})
+        return load_request(path, self.tacker, network, **{**source, "vim_name": name, **params})
 
     def registry_params(self, registry: str, **changes: Any) -> dict[str, Any]:
         """Parameters that name the private registry, and the registry with a login."""

@@ -16,6 +16,7 @@ _PLACEHOLDERS = {
     r"\bv\d+\.\d+\.\d+\b": "VERSION",
     r"\b(\d+[dhms])+\b": "AGE",
     r"\bcompute-\d+\b": "HOST",
+    r"\b(nova|az-\d+)\b": "ZONE",
     r"-{3,}": "---",
 }
 

@@ -11,13 +11,14 @@ from openstack.connection import Connection
 
 from functional import credentials
 from mgmt_drivers.tests.certificates import Signed, signed
-from tools.client import stacks
+from tools.client import kubernetes_source, stacks
 from tools.client.config import CONFIG
 from tools.client.log import step
 from tools.client.machines import Remote
 from tools.client.packages import registry_image
 
 _NAME = "registry.outside.test"
+_PORT = 443
 _USER = "user01"
 _REPOSITORY = "only/outside:1"
 _CERTIFICATE = "Files/registries/ca.crt"
@@ -58,7 +59,7 @@ class OutsideRegistry:
 def run_outside_registry(connection: Connection) -> Iterator[OutsideRegistry]:
     """A registry on a machine of its own, which is deleted at the end."""
     certificate, password = signed(_NAME), secrets.token_hex(8)
-    with stacks.machines(connection, ["outside"]) as (machine,):
+    with stacks.machines(connection, ["outside"], [_PORT]) as (machine,):
         with step(f"start a registry with login on {machine.address}"):
             with machine.docker() as engine, registry_image().open("rb") as file:
                 engine.images.load(file.read())
@@ -84,9 +85,8 @@ def _push_command() -> str:
     return f"""set -e
 sudo docker run --detach --name first --publish 127.0.0.1:5001:5000 \\
     --volume images:/var/lib/registry registry:2
-curl --silent --fail --output image.tar {CONFIG.kubernetes_mirror}/images/busybox.tar
-image=$(sudo docker load --quiet --input image.tar | sed 's/^Loaded image: //')
-sudo docker tag "$image" 127.0.0.1:5001/{_REPOSITORY}
+{kubernetes_source.load_busybox_command()}
+sudo docker tag busybox:1 127.0.0.1:5001/{_REPOSITORY}
 sudo docker push --quiet 127.0.0.1:5001/{_REPOSITORY}
 sudo docker rm --force first
 """
@@ -110,6 +110,6 @@ def _start_command(certificate: Signed, password: str) -> str:
     return f"""set -e
 mkdir ~/outside
 {written}
-sudo docker run --detach --restart always --publish 443:5000 {options} \\
+sudo docker run --detach --restart always --publish {_PORT}:5000 {options} \\
     --volume images:/var/lib/registry --volume ~/outside:/outside:ro registry:2
 """

@@ -2,12 +2,14 @@
 
 import contextlib
 import uuid
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import testtools
 
-from tools.client import stacks
+from tools.client import hosts, stacks
 from tools.client.api import V1, Api
 from tools.client.config import CONFIG, cloud, tacker
 from tools.client.lcm import Package, Vnf
@@ -30,17 +32,41 @@ class Scenario(testtools.TestCase):
         self.vnfs: list[Vnf] = []
         self.name = self.id().rpartition(".")[2]
         # Before the cleanup, while the machines are still there.
-        self.addOnException(lambda _: self.save_journals())
+        self.addOnException(lambda _: self.save_logs_of_machines())
         log(f"=== {self.name}")
 
-    def save_journals(self) -> None:
-        """Write the journals of the VNFs' machines into the logs folder."""
+    def save_logs_of_machines(self) -> None:
+        """Write consoles and journals of the VNFs' machines into the logs folder.
+
+        A machine without a login has a console. No error here hides the first one.
+        """
         for vnf in self.vnfs:
-            for address in stacks.addresses(self.cloud, vnf.id):
-                path = CONFIG.logs / f"{self.name}-{address}.log"
-                with contextlib.suppress(Exception):
-                    path.write_text(Remote(address).run("sudo journalctl --no-pager"))
-                    log(f"journal of {address}: {path}")
+            with contextlib.suppress(Exception):
+                for server in stacks.servers(self.cloud, vnf.id):
+                    self.save(f"{server.name}-console", partial(self.console, server.id))
+            with contextlib.suppress(Exception):
+                for address in stacks.addresses(self.cloud, vnf.id):
+                    self.save(f"{address}-journal", Remote(address).journal)
+
+    def console(self, server_id: str) -> str:
+        return str(self.cloud.compute.get_server_console_output(server_id)["output"])
+
+    def save(self, name: str, read: Callable[[], str]) -> None:
+        """Write into a file of the logs folder what is read, if it can be read."""
+        path = CONFIG.logs / f"{self.name}-{name}.log"
+        try:
+            path.write_text(read())
+        except Exception as error:
+            log(f"no {name}: {type(error).__name__}: {error}")
+        else:
+            log(f"{name}: {path}")
+
+    def skip_with_fewer_hosts(self, needed: int) -> int:
+        """Skip the scenario on a cloud with fewer compute hosts; returns their number."""
+        found = hosts.count(self.cloud, CONFIG.node_image)
+        if found < needed:
+            self.skipTest(f"the cloud has {found} compute hosts, the scenario needs {needed}")
+        return found
 
     def enter(self, context: Any) -> Any:
         """Enter a context manager, which the cleanup leaves; returns its value."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from functional.cluster_scenario import ClusterScenario
 from functional.kubernetes import KUBECTL
-from tools.client import stacks, wait
+from tools.client import networks, stacks, wait
 from tools.client.config import CONFIG
 from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
@@ -29,7 +29,7 @@ class StorageScenario(ClusterScenario):
             params["master_node"]["cluster_cp_name"] = "masterNode_CP1"
         params = request["additionalParams"]["k8s_cluster_installation_param"]
         for export in params["storage_server"]["nfs_server_setup_params"]:
-            export["export_to"] = CONFIG.network_cidr
+            export["export_to"] = networks.cidr(self.cloud, CONFIG.network)
         params["storage_server"].update(changes)
         return request
 

@@ -13,62 +13,82 @@ _ZONES = ("kubernetes.io/zone", "topology.kubernetes.io/zone")
 ASPECT = "worker_instance"
 
 
+# Workers that are scaled out to. A cloud with more compute hosts is not filled.
+_MOST_WORKERS = 5
+
+
 class AffinityScenario(ClusterScenario):
-    """The base of scenarios whose workers run on different compute hosts."""
+    """The base of scenarios whose workers run on different compute hosts.
+
+    ``workers``: to how many there is a scale-out; ``fills_cloud``: no compute host is left then.
+    """
+
+    workers: int
+    fills_cloud: bool
+
+    def count_hosts(self) -> None:
+        """Skip the scenario where hosts are too few.
+
+        Heat creates the new server before it deletes the old one: a host must be free for each.
+        """
+        hosts = self.skip_with_fewer_hosts(4 if self.heals_whole_vnf else 3)
+        self.workers = min(hosts, _MOST_WORKERS)
+        self.fills_cloud = self.workers == hosts
 
     def check_anti_affinity(self, vnf: Vnf, workers: int) -> None:
         """Check the group's policy and members, each worker's group, host, zone and labels."""
-        group = stacks.attributes_of_type(self.cloud, vnf.id, "OS::Nova::ServerGroup")[0]
-        self.assertEqual("anti-affinity", group["policy"])
+        (group,) = stacks.server_groups(self.cloud, vnf.id)
+        self.assertEqual("anti-affinity", group.policy)
         vdus = {v["computeResource"]["resourceId"]: v["vduId"] for v in vnf.vnfcs()}
         servers = {
-            server["id"]: server
-            for server in stacks.attributes_of_type(self.cloud, vnf.id, "OS::Nova::Server")
-            if vdus[server["id"]] == WORKER
+            server.id: server
+            for server in stacks.servers(self.cloud, vnf.id)
+            if vdus[server.id] == WORKER
         }
         self.assertEqual(workers, len(servers))
-        self.assertEqual(set(servers), set(group["members"]))
+        self.assertEqual(set(servers), set(group.member_ids))
         addresses = stacks.server_addresses(self.cloud, vnf.id)
         seen = {}
         for server_id, server in servers.items():
-            self.assertEqual([group["id"]], server["server_groups"])
+            self.assertEqual([group.id], server.server_groups)
             labels = self.node_labels(self.cluster.node_name_at(addresses[server_id]))
-            self.assertEqual(server["OS-EXT-SRV-ATTR:host"], labels[_HOST])
+            self.assertEqual(server.compute_host, labels[_HOST])
             zones = {labels[key] for key in _ZONES}
-            self.assertEqual({server["OS-EXT-AZ:availability_zone"]}, zones)
+            self.assertEqual({server.availability_zone}, zones)
             seen[labels[_HOST]] = server_id
         self.assertEqual(workers, len(seen))
-        log(f"policy {group['policy']}, members and workers by host: {seen}")
+        log(f"policy {group.policy}, members and workers by host: {seen}")
 
     def node_labels(self, node: str) -> dict[str, str]:
         found: dict[str, str] = self.cluster.core.read_node(node).metadata.labels
         return found
 
     def group_members(self, vnf: Vnf) -> set[str]:
-        group = stacks.attributes_of_type(self.cloud, vnf.id, "OS::Nova::ServerGroup")[0]
-        return set(group["members"])
+        (group,) = stacks.server_groups(self.cloud, vnf.id)
+        return set(group.member_ids)
 
 
 class HardwareAwareAffinity(AffinityScenario):
     """What the user guide tells to confirm, after each operation that replaces workers."""
 
     def test_hardware_aware_affinity(self) -> None:
+        self.count_hosts()
         self.registry = shared.private_registry()
         vnf = self.create_vnf(self.onboard_package())
         self.assert_completed(vnf.instantiate(self.request("podaffinity", self.registry)))
         self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)
         self.check_anti_affinity(vnf, workers=2)
-        self.check_labels_after_kubelet_restart(vnf)
-
-        self.assert_completed(vnf.scale("SCALE_OUT", ASPECT, 2))
-        self.check_anti_affinity(vnf, workers=4)
         columns = ",".join((_HOST, *_ZONES))
         self.check_guide_output("placement", vnf, f"get nodes --label-columns {columns}")
-        self.check_pod_anti_affinity()
-        self.check_scale_out_without_free_host(vnf)
+        self.check_labels_after_kubelet_restart(vnf)
 
-        # Heat creates the new server before it deletes the old one: a host must be free.
-        self.assert_completed(vnf.scale("SCALE_IN", ASPECT, 2))
+        self.assert_completed(vnf.scale("SCALE_OUT", ASPECT, self.workers - 2))
+        self.check_anti_affinity(vnf, self.workers)
+        self.check_pod_anti_affinity()
+        if self.fills_cloud:
+            self.check_scale_out_without_free_host(vnf)
+
+        self.assert_completed(vnf.scale("SCALE_IN", ASPECT, self.workers - 2))
         self.check_anti_affinity(vnf, workers=2)
         vnfc, _ = self.vnfcs(vnf, WORKER)[0]
         before = self.group_members(vnf)
@@ -92,17 +112,18 @@ class HardwareAwareAffinity(AffinityScenario):
         self.assertEqual(before, self.node_labels(node))
 
     def check_pod_anti_affinity(self) -> None:
-        """Of five pods on four hosts, four run, each on another host, and one stays pending."""
-        deployment = kubernetes.deployment("apart", f"{self.registry}/busybox:1", 5, spread=False)
+        """Of one pod more than there are hosts one stays pending; the others run apart."""
+        image, wanted = f"{self.registry}/busybox:1", self.workers + 1
+        deployment = kubernetes.deployment("apart", image, wanted, spread=False)
         term = {"labelSelector": {"matchLabels": {"app": "apart"}}, "topologyKey": _HOST}
         rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
         deployment["spec"]["template"]["spec"]["affinity"] = rule
         self.cluster.apps.create_namespaced_deployment("default", deployment)
-        wait.until(self.hosts_of_pods, lambda seen: len(seen) == 4, 60, "pods on four hosts")
+        wait.until(self.hosts_of_pods, lambda seen: len(seen) == self.workers, 60, "pods apart")
         pods = self.cluster.pods("app=apart")
         pending = [pod for pod in pods if not pod.spec.node_name]
         log(f"pods by host: {self.hosts_of_pods()}, {len(pending)} of {len(pods)} pending")
-        self.assertEqual((5, 1), (len(pods), len(pending)))
+        self.assertEqual((wanted, 1), (len(pods), len(pending)))
         self.cluster.apps.delete_namespaced_deployment("apart", "default", _preload_content=False)
 
     def hosts_of_pods(self) -> set[str]:
@@ -117,4 +138,4 @@ class HardwareAwareAffinity(AffinityScenario):
         log(f"Heat: {reasons}")
         self.assertIn("No valid host was found", str(reasons))
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
-        self.check_anti_affinity(vnf, workers=4)
+        self.check_anti_affinity(vnf, self.workers)

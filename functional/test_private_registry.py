@@ -13,7 +13,7 @@ from typing import Any
 
 import docker
 
-from functional import credentials
+from functional import credentials, proxies
 from functional.proxies import proxy_log, start_proxy
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
@@ -26,6 +26,7 @@ from tools.client.requests import load_request
 
 _REQUEST = REQUESTS / "private_registry/instantiate.json"
 _PORT = 5000
+IMAGE_PORT = 8000
 
 
 class RegistryScenario(Scenario):
@@ -48,7 +49,9 @@ class RegistryLife(RegistryScenario):
         return {}
 
     def test_life_of_a_registry(self) -> None:
-        pusher, puller = self.enter(stacks.machines(self.cloud, ["pusher", "puller"]))
+        # The puller may serve the image, see image_params.
+        machines = stacks.machines(self.cloud, ["pusher", "puller"], [IMAGE_PORT])
+        pusher, puller = self.enter(machines)
         vnf = self.create_vnf(self.onboard_package())
         request = load_request(_REQUEST, self.tacker, **self.image_params(puller))
         self.assert_completed(vnf.instantiate(request))
@@ -112,7 +115,7 @@ class RegistryOptions(RegistryScenario):
             "Files/registry.key": key,
             "Files/htpasswd": logins,
         }
-        (client,) = self.enter(stacks.machines(self.cloud, ["client"]))
+        (client,) = self.enter(stacks.machines(self.cloud, ["client"], [proxies.PORT]))
         proxy = start_proxy(client)
         vnf = self.create_vnf(self.onboard_package(files))
         request = load_request(

@@ -1,12 +1,13 @@
-"""Pushes the images of Kubernetes that the embedded cloud serves into a private registry."""
+"""Pushes the images of Kubernetes, of the mirror or the public ones, into a private registry."""
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
 
 from tools.client import kubernetes_source, stacks
-from tools.client.config import CONFIG, cloud
+from tools.client.config import cloud
 from tools.client.errors import ClientError
 from tools.devcloud.progress import Progress, print_error
 
@@ -28,12 +29,13 @@ def push(registry: str, progress: Progress) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="push_images",
-        description="Push the images of Kubernetes that the embedded cloud serves into a private "
-        "registry, from a machine with Docker that is removed afterwards.",
+        description="Push the images of Kubernetes into a private registry, from a machine with "
+        "Docker that is removed afterwards. The images are those of the mirror that "
+        "FUNCTIONAL_KUBERNETES_MIRROR names, or else those of the Kubernetes project.",
     )
     parser.add_argument("registry", type=_registry, metavar="ADDRESS:PORT")
     options = parser.parse_args(argv)
-    if not CONFIG.kubernetes_mirror:
+    if not (os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")):
         print_error('no cloud is chosen; run eval "$(python -m tools.devcloud openrc)" first')
         return 1
     try:

@@ -10,11 +10,14 @@ class HealInAFullCloud(AffinityScenario):
     """Every attempt fails with the reason; the VNF can be terminated."""
 
     def test_heal_in_a_full_cloud(self) -> None:
+        self.count_hosts()
+        if not self.fills_cloud:
+            self.skipTest(f"the cloud has more than {self.workers} compute hosts")
         self.registry = shared.private_registry()
         vnf = self.create_vnf(self.onboard_package())
         self.assert_completed(vnf.instantiate(self.request("podaffinity", self.registry)))
-        self.assert_completed(vnf.scale("SCALE_OUT", ASPECT, 2))
-        self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=4)
+        self.assert_completed(vnf.scale("SCALE_OUT", ASPECT, self.workers - 2))
+        self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=self.workers)
         vnfc, _ = self.vnfcs(vnf, WORKER)[0]
 
         failed = vnf.heal({"vnfcInstanceId": [vnfc]})

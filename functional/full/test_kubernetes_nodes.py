@@ -1,7 +1,9 @@
 """Nodes are scaled and healed in every way, each way in an operation of its own."""
 
 from functional.test_kubernetes_nodes import NodesScenario
+from tools.client import kubernetes_source
 from tools.client.api import V2
+from tools.client.config import CONFIG
 
 
 class EveryNode(NodesScenario):
@@ -21,6 +23,8 @@ class NodesWithDocker(EveryNode):
     runtime = "docker"
 
     def test_nodes_with_docker(self) -> None:
+        if not kubernetes_source.has_dockershim():
+            self.skipTest(f"Kubernetes {CONFIG.kubernetes_version} has no support for Docker")
         self.scale_and_heal_nodes()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import paramiko
 
-from functional import shared
+from functional import proxies, shared
 from functional.cluster_scenario import ClusterScenario
 from functional.proxies import proxy_log, start_proxy
 from tools.client import stacks, wait
@@ -25,7 +25,7 @@ class Options(ClusterScenario):
 
     def test_key_proxy_and_cni_manifest(self) -> None:
         registry = shared.private_registry()
-        (client,) = self.enter(stacks.machines(self.cloud, ["proxy"]))
+        (client,) = self.enter(stacks.machines(self.cloud, ["proxy"], [proxies.PORT]))
         proxy = start_proxy(client)
         manifest = CONFIG.build / "cni.json"
         manifest.write_text(json.dumps(_pod_network(f"{registry}/busybox:1")))
@@ -58,7 +58,7 @@ class Options(ClusterScenario):
         found = wait.until(
             lambda: self.created_machines(vnf),
             lambda seen: len(seen) == _MACHINES,
-            120,
+            300,
             "the machines",
         )
         line = f"{key.get_name()} {key.get_base64()}"

@@ -15,6 +15,7 @@ from functional.packages import CNF_MANIFEST, cnf_csar
 from functional.test_kubernetes_failures import stopped_registry
 from tools.client import stacks
 from tools.client.api import KUBERNETES, V1, V2
+from tools.client.kubernetes_source import missing_version
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
@@ -42,11 +43,11 @@ class RegistryThroughV2(test_private_registry.RegistryLife):
             server.put(image, "image.tar")
             server.run(
                 "sudo systemd-run --quiet --unit=images --working-directory=/home/$USER "
-                "python3 -m http.server 8000"
+                f"python3 -m http.server {test_private_registry.IMAGE_PORT}"
             )
         return {
             "image_path": None,
-            "image_url": f"http://{server.address}:8000/image.tar",
+            "image_url": f"http://{server.address}:{test_private_registry.IMAGE_PORT}/image.tar",
             "image_sha256": hashlib.sha256(image.read_bytes()).hexdigest(),
         }
 
@@ -70,9 +71,9 @@ class RollbacksThroughV2(ClusterScenario):
         stacks.await_deletion(self.cloud, vnf.id)
 
     def check_instantiate_rollback(self, vnf: Vnf) -> None:
-        request = self.request("simple", self.registry, kubernetes_version="1.20.9")
+        request = self.request("simple", self.registry, kubernetes_version=missing_version())
         failed = vnf.instantiate(request)
-        self.assert_failed(failed, "install packages", "has no kubeadm 1.20.9")
+        self.assert_failed(failed, "install packages", f"has no kubeadm {missing_version()}")
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
         self.assertEqual([], vnf.cluster_vims())
         stacks.await_deletion(self.cloud, vnf.id)

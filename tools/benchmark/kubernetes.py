@@ -86,7 +86,7 @@ def run(rounds: int) -> None:
 @contextmanager
 def _registry() -> Iterator[str]:
     """Host and port of a registry with the images of Kubernetes."""
-    with stacks.machines(cloud(), ["registry"]) as (machine,):
+    with stacks.machines(cloud(), ["registry"], [5000]) as (machine,):
         with machine.docker() as engine, registry_image().open("rb") as file:
             engine.images.load(file)
         machine.run("sudo docker run --detach --publish 5000:5000 registry:2")
@@ -145,16 +145,19 @@ class Bench:
 
     def _resources(self, masters: int, workers: int) -> dict[str, Any]:
         names = [*(f"master{n}" for n in range(masters)), *(f"worker{n}" for n in range(workers))]
-        vip = {"type": "OS::Neutron::Port", "properties": {"network": CONFIG.network}}
-        resources: dict[str, Any] = {"vip_port": vip}
+        resources: dict[str, Any] = {}
         for name in names:
-            resources |= stacks.server(name, _NODE_IMAGE)
-        return resources
+            resources |= stacks.server(name, _NODE_IMAGE, [6443, 16443], flavor="k8s.master")
+            # Pods and the virtual IP have addresses that Neutron did not give.
+            port = resources[f"{name}_port"]["properties"]
+            port["allowed_address_pairs"] = [{"ip_address": "0.0.0.0/0"}]
+        vip = {"network": CONFIG.network, "security_groups": [{"get_resource": "access"}]}
+        return {**resources, "vip_port": {"type": "OS::Neutron::Port", "properties": vip}}
 
     def _inventory(self, connection: Any, stack_id: str, masters: int, workers: int) -> Inventory:
         def node(name: str, vdu: str, cp: str) -> Node:
             port = stacks.attributes(connection, stack_id, f"{name}_port")
-            address = port["fixed_ips"][0]["ip_address"]
+            address = stacks.address(connection, stack_id, f"{name}_port")
             return Node(name, vdu, port["device_id"], {cp: address})
 
         nodes = [node(f"master{n}", "masterNode", _MASTER_CP) for n in range(masters)]

@@ -9,8 +9,11 @@ import openstack
 from openstack.connection import Connection
 from tackerclient.v1_0.client import Client as TackerClient
 
+from mgmt_drivers.params.series import DEFAULT_VERSION
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
+_VERSION_OF_MIRROR = "1.20.2"
 
 
 class _Variable(Generic[T]):
@@ -27,20 +30,22 @@ class _Variable(Generic[T]):
 class CloudConfig:
     """Names of what the cloud must have, and folders; FUNCTIONAL_* variables change them."""
 
-    network = _Variable("FUNCTIONAL_NETWORK", "net0", str)
-    # Its addresses, in CIDR notation.
-    network_cidr = _Variable("FUNCTIONAL_NETWORK_CIDR", "10.10.0.0/24", str)
-    # Network of floating IPs.
-    external_network = _Variable("FUNCTIONAL_EXTERNAL_NETWORK", "net0", str)
-    flavor = _Variable("FUNCTIONAL_FLAVOR", "m1.small", str)
-    # An image like that of the packages, with Docker preinstalled.
+    # Network of the machines, which Tacker and the scenarios reach.
+    network = _Variable("FUNCTIONAL_NETWORK", "public", str)
+    # Network of machines that are reached by floating IPs of the external network.
+    tenant_network = _Variable("FUNCTIONAL_TENANT_NETWORK", "private", str)
+    external_network = _Variable("FUNCTIONAL_EXTERNAL_NETWORK", "public", str)
+    # Flavor of test machines.
+    flavor = _Variable("FUNCTIONAL_FLAVOR", "k8s.small", str)
+    # The image of the packages, and one with Docker preinstalled.
+    node_image = "node-debian-12"
     docker_image = _Variable("FUNCTIONAL_DOCKER_IMAGE", "node-debian-12-docker", str)
     # An image whose servers can have volumes.
     vm_image = _Variable("FUNCTIONAL_VM_IMAGE", "vm-debian-12", str)
     # URL of packages and images of Kubernetes (its layout: tools/devcloud/kubernetes/mirror.sh);
     # empty where machines reach the Kubernetes project's own.
     kubernetes_mirror = _Variable("FUNCTIONAL_KUBERNETES_MIRROR", "", str)
-    kubernetes_version = _Variable("FUNCTIONAL_KUBERNETES_VERSION", "1.20.2", str)
+    _version = _Variable("FUNCTIONAL_KUBERNETES_VERSION", "", str)
     # Shell command that kills tacker-conductor, which something starts again.
     kill_conductor = _Variable("FUNCTIONAL_KILL_CONDUCTOR", "", str)
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)
@@ -49,6 +54,13 @@ class CloudConfig:
     # Whether the scenarios record the outputs that the guide shows.
     record = _Variable("FUNCTIONAL_RECORD", False, lambda value: value == "1")
     build = _Variable("FUNCTIONAL_BUILD", CHECKOUT / "build", Path)
+
+    @property
+    def kubernetes_version(self) -> str:
+        """A release or a series; by default what the mirror has, or what the drivers install."""
+        return self._version or (
+            _VERSION_OF_MIRROR if self.kubernetes_mirror else str(DEFAULT_VERSION)
+        )
 
 
 CONFIG = CloudConfig()

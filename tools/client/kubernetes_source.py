@@ -4,6 +4,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from mgmt_drivers.params.series import read_version
 from tools.client.config import CONFIG
 from tools.client.log import step
 from tools.client.machines import Remote
@@ -23,24 +24,56 @@ def repository_key() -> dict[str, Path]:
 
 
 def source_params(image_repository: str | None) -> dict[str, Any]:
-    """The driver's parameters that name the mirror, and the repository of the images."""
-    if not CONFIG.kubernetes_mirror:
-        return {"image_repository": image_repository}
-    return {
+    """The driver's parameters that name the version, its packages and its images."""
+    params: dict[str, Any] = {
         "kubernetes_version": CONFIG.kubernetes_version,
-        "package_repository": {"url": f"{CONFIG.kubernetes_mirror}/apt", "key_path": _KEY},
         "image_repository": image_repository,
     }
+    if CONFIG.kubernetes_mirror:
+        params["package_repository"] = {"url": f"{CONFIG.kubernetes_mirror}/apt", "key_path": _KEY}
+    return params
+
+
+def has_dockershim() -> bool:
+    """Whether nodes of this version can run Docker."""
+    version = read_version(CONFIG.kubernetes_version)
+    return bool(version and version.series.dockershim)
+
+
+def missing_version() -> str:
+    """A release of the same series that no repository has."""
+    return ".".join([*CONFIG.kubernetes_version.split(".")[:2], "99"])
 
 
 def push_images(machine: Remote, registry: str) -> None:
-    """Push the mirror's images from a machine with Docker into a registry (host and port)."""
+    """Push the images of Kubernetes, and busybox, into a registry (host and port).
+
+    :param machine: one with Docker
+    """
     with step(f"push the images of Kubernetes to {registry}"):
         machine.allow_plain_http(registry)
-        machine.run(_PUSH.format(mirror=CONFIG.kubernetes_mirror, registry=registry))
+        machine.run(push_command(registry))
 
 
-_PUSH = """set -e
+def push_command(registry: str) -> str:
+    """The shell commands of push_images."""
+    if CONFIG.kubernetes_mirror:
+        return _PUSH_MIRRORED.format(mirror=CONFIG.kubernetes_mirror, registry=registry)
+    return _PUSH_PUBLISHED.format(version=CONFIG.kubernetes_version, registry=registry)
+
+
+def load_busybox_command() -> str:
+    """Shell commands that leave the image busybox:1 in a machine's Docker engine."""
+    if not CONFIG.kubernetes_mirror:
+        return "sudo docker pull --quiet busybox:1"
+    return (
+        f"curl --silent --fail --output image.tar {CONFIG.kubernetes_mirror}/images/busybox.tar\n"
+        "image=$(sudo docker load --quiet --input image.tar | sed 's/^Loaded image: //')\n"
+        'sudo docker tag "$image" busybox:1'
+    )
+
+
+_PUSH_MIRRORED = """set -e
 mkdir -p ~/images && cd ~/images
 curl --silent --fail --remote-name {mirror}/images/SHA256SUMS
 while read -r _ name; do
@@ -49,6 +82,26 @@ done <SHA256SUMS
 sha256sum --check --quiet SHA256SUMS
 for archive in *.tar; do
     image=$(sudo docker load --quiet --input "$archive" | sed 's/^Loaded image: //')
+    sudo docker tag "$image" "{registry}/${{image##*/}}"
+    sudo docker push --quiet "{registry}/${{image##*/}}"
+done
+"""
+
+# Only kubeadm knows the images of its release. Each line of output keeps the SSH session alive.
+_PUSH_PUBLISHED = """set -e
+fetch() {{ curl --silent --show-error --fail --location --retry 3 "$@"; }}
+release=v{version}
+case $release in
+*.*.*) ;;
+*) release=$(fetch "https://dl.k8s.io/release/stable-${{release#v}}.txt") ;;
+esac
+kubeadm=https://dl.k8s.io/release/$release/bin/linux/$(dpkg --print-architecture)/kubeadm
+fetch --output kubeadm "$kubeadm"
+echo "$(fetch "$kubeadm.sha256")  kubeadm" | sha256sum --check --quiet
+chmod +x kubeadm
+images=$(./kubeadm config images list --kubernetes-version "$release")
+for image in $images docker.io/library/busybox:1; do
+    sudo docker pull --quiet "$image"
     sudo docker tag "$image" "{registry}/${{image##*/}}"
     sudo docker push --quiet "{registry}/${{image##*/}}"
 done

@@ -94,6 +94,9 @@ class Remote:
         self.run("sudo systemctl --force --force poweroff", check=False)
         self.await_shutdown()
 
+    def journal(self) -> str:
+        return self.run("sudo journalctl --no-pager")
+
     def has_address(self, address: str) -> bool:
         return f" {address}/" in self.run("ip -4 -o address show")
 

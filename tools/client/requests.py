@@ -9,15 +9,17 @@ from tackerclient.v1_0.client import Client
 from tools.client.config import CONFIG
 
 
-def load_request(path: Path, client: Client, **params: Any) -> dict[str, Any]:
-    """The request in a JSON file, with this cloud's network and default VIM in it.
+def load_request(
+    path: Path, client: Client, network: str | None = None, **params: Any
+) -> dict[str, Any]:
+    """The request in a JSON file, with a network (default: the configuration's) and default VIM.
 
     ``params`` replace parameters of the management driver; a parameter that is None is
     left out.
     """
     request: dict[str, Any] = json.loads(path.read_text())
     for link in request["extVirtualLinks"]:
-        link["resourceId"] = CONFIG.network
+        link["resourceId"] = network or CONFIG.network
     default = next(vim for vim in client.list_vims()["vims"] if vim["is_default"])
     for vim in request["vimConnectionInfo"]:
         vim["vimId"] = default["id"]

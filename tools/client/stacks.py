@@ -2,7 +2,8 @@
 
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from openstack.connection import Connection
@@ -13,26 +14,96 @@ from tools.client.errors import ClientError
 from tools.client.log import step
 from tools.client.machines import Remote
 
+_SSH = 22
+_PORT, _FLOATING_IP = "OS::Neutron::Port", "OS::Neutron::FloatingIP"
 
-def attributes(connection: Connection, stack_id: str, resource: str) -> dict[str, Any]:
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource of a stack, as Heat lists it."""
+
+    stack: str  # its path in Heat's API
+    name: str
+    type: str
+    status: str
+    reason: str
+    id: str  # of what Heat has made
+
+    def attributes(self, connection: Connection) -> dict[str, Any]:
+        """The attributes that Heat shows of the resource."""
+        answer = connection.orchestration.get(f"{self.stack}/resources/{self.name}").json()
+        found: dict[str, Any] = answer["resource"]["attributes"]
+        return found
+
+
+def resources(connection: Connection, vnf_id: str) -> list[Resource]:
+    """The resources of all stacks of a VNF."""
+    return [
+        resource
+        for path in _stacks(connection, vnf_id).values()
+        for resource in _resources(connection, path)
+    ]
+
+
+def _resources(connection: Connection, stack: str) -> list[Resource]:
+    listed = connection.orchestration.get(f"{stack}/resources").json()
+    return [
+        Resource(
+            stack,
+            found["resource_name"],
+            found["resource_type"],
+            found["resource_status"],
+            found["resource_status_reason"],
+            found["physical_resource_id"],
+        )
+        for found in listed.get("resources", ())  # a stack that was deleted has none
+    ]
+
+
+def attributes(connection: Connection, stack_id: str, name: str) -> dict[str, Any]:
     """Attributes of one resource of a stack."""
-    stack = connection.orchestration.get_stack(stack_id)
-    path = f"/stacks/{stack.name}/{stack.id}/resources/{resource}"
-    answer = connection.orchestration.get(path).json()
-    found: dict[str, Any] = answer["resource"]["attributes"]
-    return found
+    return _resource(connection, stack_id, name).attributes(connection)
+
+
+def physical_id(connection: Connection, stack_id: str, name: str) -> str:
+    """The id of what Heat has made of one resource of a stack."""
+    return _resource(connection, stack_id, name).id
+
+
+def _resource(connection: Connection, stack_id: str, name: str) -> Resource:
+    # Heat would compute the outputs, for minutes, of a stack that it shows.
+    stack = connection.orchestration.get_stack(stack_id, resolve_outputs=False)
+    found = _resources(connection, f"/stacks/{stack.name}/{stack.id}")
+    return next(resource for resource in found if resource.name == name)
 
 
 def address(connection: Connection, stack_id: str, port: str) -> str:
-    """First fixed address of a port resource."""
-    fixed: str = attributes(connection, stack_id, port)["fixed_ips"][0]["ip_address"]
-    return fixed
+    """The fixed address of a port resource."""
+    return _fixed_address(attributes(connection, stack_id, port))
+
+
+def _fixed_address(port: dict[str, Any]) -> str:
+    """The first IPv4 address: a network may have IPv6, too, in any order."""
+    found = (fixed["ip_address"] for fixed in port["fixed_ips"])
+    return next(address for address in found if ":" not in address)
+
+
+def _stacks(connection: Connection, vnf_id: str) -> dict[str, str]:
+    """A VNF's stacks in Heat, nested ones too, also those that Tacker has forgotten.
+
+    Their paths in Heat's API, by id.
+    """
+    listed = connection.orchestration.get("/stacks?show_nested=true").json()["stacks"]
+    return {
+        stack["id"]: f"/stacks/{stack['stack_name']}/{stack['id']}"
+        for stack in listed
+        if vnf_id in stack["stack_name"]
+    }
 
 
 def stack_ids(connection: Connection, vnf_id: str) -> list[str]:
-    """Ids of a VNF's stacks in Heat, nested ones too, also of stacks that Tacker has forgotten."""
-    listed = connection.orchestration.get("/stacks?show_nested=true").json()["stacks"]
-    return [stack["id"] for stack in listed if vnf_id in stack["stack_name"]]
+    """Ids of a VNF's stacks."""
+    return list(_stacks(connection, vnf_id))
 
 
 def delete_vnf_stack(connection: Connection, vnf_id: str) -> None:
@@ -45,61 +116,81 @@ def delete_vnf_stack(connection: Connection, vnf_id: str) -> None:
 def await_deletion(connection: Connection, vnf_id: str) -> None:
     """Wait until a VNF has no stack."""
     what = f"the deletion of the stacks of VNF {vnf_id}"
-    wait.until(lambda: stack_ids(connection, vnf_id), lambda left: not left, 120, what)
-
-
-def attributes_of_type(connection: Connection, vnf_id: str, kind: str) -> list[dict[str, Any]]:
-    """Attributes of all resources of a type in a VNF's stacks."""
-    return [
-        attributes(connection, stack_id, resource.name)
-        for stack_id in stack_ids(connection, vnf_id)
-        for resource in connection.orchestration.resources(stack_id)
-        if resource.resource_type == kind
-    ]
+    wait.until(lambda: stack_ids(connection, vnf_id), lambda left: not left, 300, what)
 
 
 def addresses_of_port(connection: Connection, vnf_id: str, name: str) -> list[str]:
     """Addresses of all ports of a name in a VNF's stacks."""
     return [
-        address(connection, stack_id, name)
-        for stack_id in stack_ids(connection, vnf_id)
-        for resource in connection.orchestration.resources(stack_id)
+        _fixed_address(resource.attributes(connection))
+        for resource in resources(connection, vnf_id)
         if resource.name == name and resource.status == "CREATE_COMPLETE"
     ]
 
 
-def floating_ips(connection: Connection, vnf_id: str, name: str) -> list[str]:
-    """The floating IPs of a name in a VNF's stacks."""
+def floating_ips(connection: Connection, vnf_id: str) -> dict[str, str]:
+    """The floating IPs in a VNF's stacks, by fixed address."""
+    return _floating_ips(_shown(connection, resources(connection, vnf_id), _FLOATING_IP))
+
+
+def _floating_ips(shown: list[dict[str, Any]]) -> dict[str, str]:
+    return {ip["fixed_ip_address"]: ip["floating_ip_address"] for ip in shown}
+
+
+def _shown(connection: Connection, found: list[Resource], kind: str) -> list[dict[str, Any]]:
+    """The attributes of the resources of a type that exist."""
     return [
-        attributes(connection, stack_id, name)["floating_ip_address"]
-        for stack_id in stack_ids(connection, vnf_id)
-        for resource in connection.orchestration.resources(stack_id)
-        if resource.name == name
+        resource.attributes(connection)
+        for resource in found
+        if resource.type == kind and resource.id
     ]
 
 
 def failure_reasons(connection: Connection, vnf_id: str) -> set[str]:
     """Why resources of a VNF's stacks have failed."""
     return {
-        resource.status_reason
-        for stack_id in stack_ids(connection, vnf_id)
-        for resource in connection.orchestration.resources(stack_id)
+        resource.reason
+        for resource in resources(connection, vnf_id)
         if resource.status.endswith("FAILED")
     }
 
 
+def servers(connection: Connection, vnf_id: str) -> list[Any]:
+    """Nova's servers in a VNF's stacks. (Heat shows less of a server than Nova does.)"""
+    return [
+        connection.compute.get_server(resource.id)
+        for resource in resources(connection, vnf_id)
+        if resource.type == "OS::Nova::Server" and resource.id
+    ]
+
+
+def server_groups(connection: Connection, vnf_id: str) -> list[Any]:
+    """Nova's server groups in a VNF's stacks."""
+    return [
+        connection.compute.get_server_group(resource.id)
+        for resource in resources(connection, vnf_id)
+        if resource.type == "OS::Nova::ServerGroup" and resource.id
+    ]
+
+
 def addresses(connection: Connection, vnf_id: str) -> list[str]:
-    """Addresses of all ports in a VNF's stacks."""
+    """Addresses of all machines of a VNF."""
     return list(server_addresses(connection, vnf_id).values())
 
 
 def server_addresses(connection: Connection, vnf_id: str) -> dict[str, str]:
-    """Address of each machine of a VNF, by the id of its server."""
-    return {
-        port["device_id"]: port["fixed_ips"][0]["ip_address"]
-        for port in attributes_of_type(connection, vnf_id, "OS::Neutron::Port")
-        if port["device_id"]
+    """Address of each machine of a VNF, by the id of its server.
+
+    The address of a machine with a floating IP is the floating IP.
+    """
+    found = resources(connection, vnf_id)
+    floating = _floating_ips(_shown(connection, found, _FLOATING_IP))
+    fixed = {
+        port["device_id"]: _fixed_address(port)
+        for port in _shown(connection, found, _PORT)
+        if port["device_id"]  # a virtual IP has a port without a machine
     }
+    return {server: floating.get(address, address) for server, address in fixed.items()}
 
 
 @contextlib.contextmanager
@@ -116,19 +207,24 @@ def stack(connection: Connection, resources: dict[str, Any]) -> Iterator[str]:
         with step(f"delete stack {name}"):
             connection.orchestration.delete_stack(made.id, ignore_missing=True)
             wait.until(
-                lambda: connection.orchestration.find_stack(name),
+                lambda: connection.orchestration.find_stack(name, resolve_outputs=False),
                 lambda seen: seen is None,
-                120,
+                300,
                 "the deletion of the stack",
             )
 
 
 @contextlib.contextmanager
-def machines(connection: Connection, names: list[str]) -> Iterator[list[Remote]]:
-    """Test machines with Docker, which are deleted at the end."""
+def machines(
+    connection: Connection, names: list[str], ports: Sequence[int] = ()
+) -> Iterator[list[Remote]]:
+    """Test machines with Docker, which are deleted at the end.
+
+    :param ports: TCP ports that the machines serve, besides SSH
+    """
     resources: dict[str, Any] = {}
     for name in names:
-        resources |= server(name, CONFIG.docker_image)
+        resources |= server(name, CONFIG.docker_image, ports)
     with stack(connection, resources) as stack_id:
         remotes = [Remote(address(connection, stack_id, f"{name}_port")) for name in names]
         for remote in remotes:
@@ -136,10 +232,17 @@ def machines(connection: Connection, names: list[str]) -> Iterator[list[Remote]]
         yield remotes
 
 
-def server(name: str, image: str, **properties: Any) -> dict[str, Any]:
-    """A server and its port ``<name>_port``, as resources of a template."""
+def server(
+    name: str, image: str, ports: Sequence[int] = (), **properties: Any
+) -> dict[str, Any]:
+    """A server, its port ``<name>_port`` and security group ``access``, as resources of a template.
+
+    Servers of one stack have one security group.
+    """
+    port = {"network": CONFIG.network, "security_groups": [{"get_resource": "access"}]}
     return {
-        f"{name}_port": {"type": "OS::Neutron::Port", "properties": {"network": CONFIG.network}},
+        "access": _security_group(ports),
+        f"{name}_port": {"type": _PORT, "properties": port},
         name: {
             "type": "OS::Nova::Server",
             "properties": {
@@ -153,9 +256,19 @@ def server(name: str, image: str, **properties: Any) -> dict[str, Any]:
     }
 
 
+def _security_group(ports: Sequence[int]) -> dict[str, Any]:
+    """Lets in SSH and these TCP ports, and everything between the group's members."""
+    rules: list[dict[str, Any]] = [
+        {"protocol": "tcp", "port_range_min": port, "port_range_max": port}
+        for port in (_SSH, *ports)
+    ]
+    rules.append({"remote_mode": "remote_group_id"})
+    return {"type": "OS::Neutron::SecurityGroup", "properties": {"rules": rules}}
+
+
 def _await_creation(connection: Connection, stack_id: str) -> None:
     stack = wait.until(
-        lambda: connection.orchestration.get_stack(stack_id),
+        lambda: connection.orchestration.get_stack(stack_id, resolve_outputs=False),
         lambda seen: not seen.status.endswith("IN_PROGRESS"),
         600,
         "the stack of the test machines",

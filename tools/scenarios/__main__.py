@@ -14,7 +14,7 @@ from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CHECKOUT, Identity
 from tools.devcloud.progress import Progress, print_error
-from tools.scenarios.runner import run_scenarios
+from tools.scenarios.runner import run_preflight, run_scenarios
 
 LOGS = CHECKOUT / "functional" / "logs"
 
@@ -28,13 +28,21 @@ def main() -> int:
     )
     parser.add_argument("--keep", action="store_true", help="leave the embedded cloud up")
     parser.add_argument("--long", action="store_true", help="those that take long instead")
+    parser.add_argument(
+        "--skip-preflight", action="store_true", help="run even if the cloud lacks something"
+    )
     parser.add_argument("filters", nargs="*", metavar="REGEX", help="only matching scenarios")
     options = parser.parse_args()
     shutil.rmtree(LOGS, ignore_errors=True)
     LOGS.mkdir(parents=True)
     if os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL"):
-        return run_scenarios(options.filters, options.long, LOGS, dict(os.environ))
+        return _run(options, dict(os.environ))
     return report_errors(lambda: _on_devcloud(options))
+
+
+def _run(options: argparse.Namespace, environment: dict[str, str]) -> int:
+    status = 0 if options.skip_preflight else run_preflight(environment)
+    return status or run_scenarios(options.filters, options.long, LOGS, environment)
 
 
 def _on_devcloud(options: argparse.Namespace) -> int:
@@ -44,7 +52,7 @@ def _on_devcloud(options: argparse.Namespace) -> int:
     try:
         settings = cloud.up()
         environment = {**os.environ, **openrc.variables(settings), **_scenario_variables(identity)}
-        status = run_scenarios(options.filters, options.long, LOGS, environment)
+        status = _run(options, environment)
         if status:
             _collect_logs(identity)
     except CloudError:

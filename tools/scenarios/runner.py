@@ -1,4 +1,4 @@
-"""Runs the scenarios with stestr, and prints their log while they run."""
+"""Runs the scenarios with stestr, after a look at the cloud, and prints their log."""
 
 import subprocess
 import sys
@@ -34,6 +34,12 @@ def run_scenarios(
     finally:
         finished.set()
         follower.join()
+
+
+def run_preflight(environment: dict[str, str]) -> int:
+    """Tell what the cloud lacks for the scenarios; returns an exit status."""
+    command = [sys.executable, "-m", "tools.preflight"]
+    return subprocess.run(command, env=environment, check=False).returncode
 
 
 def _follow(path: Path, finished: threading.Event) -> None:

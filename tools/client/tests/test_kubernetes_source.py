@@ -1,0 +1,47 @@
+"""Where Kubernetes comes from: a mirror, or the Kubernetes project."""
+
+import os
+import subprocess
+import unittest
+from unittest import mock
+
+from mgmt_drivers.params.series import DEFAULT_VERSION
+from tools.client import kubernetes_source
+
+_MIRROR = {"FUNCTIONAL_KUBERNETES_MIRROR": "http://mirror"}
+
+
+def environment(**variables: str) -> mock._patch_dict:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("FUNCTIONAL_")}
+    return mock.patch.dict(os.environ, {**kept, **variables}, clear=True)
+
+
+class SourceTest(unittest.TestCase):
+    def test_a_mirror_has_packages_of_its_release(self) -> None:
+        with environment(**_MIRROR):
+            params = kubernetes_source.source_params("http://r:5000")
+            self.assertTrue(kubernetes_source.has_dockershim())
+        self.assertEqual("1.20.2", params["kubernetes_version"])
+        self.assertEqual("http://mirror/apt", params["package_repository"]["url"])
+
+    def test_without_a_mirror_the_drivers_default_is_installed(self) -> None:
+        with environment():
+            params = kubernetes_source.source_params("http://r:5000")
+            self.assertFalse(kubernetes_source.has_dockershim())
+        expected = {"kubernetes_version": str(DEFAULT_VERSION), "image_repository": "http://r:5000"}
+        self.assertEqual(expected, params)
+
+    def test_a_release_that_no_repository_has(self) -> None:
+        for version, expected in (("1.20.2", "1.20.99"), ("1.33", "1.33.99")):
+            with environment(FUNCTIONAL_KUBERNETES_VERSION=version):
+                self.assertEqual(expected, kubernetes_source.missing_version())
+
+    def test_commands_are_shell(self) -> None:
+        for variables in (_MIRROR, {}):
+            with environment(**variables):
+                for command in (
+                    kubernetes_source.push_command("r:5000"),
+                    kubernetes_source.load_busybox_command(),
+                ):
+                    subprocess.run(["sh", "-n"], input=command, text=True, check=True)
+                    self.assertNotIn("{{", command)

@@ -1,0 +1,1 @@
+"""Tells what a cloud lacks for the scenarios, and makes it."""

@@ -1,0 +1,48 @@
+"""Images in Glance, and the commands that make them of a Debian cloud image."""
+
+from pathlib import Path
+
+from openstack.connection import Connection
+
+from tools.client.config import CONFIG
+from tools.preflight.missing import Command, Missing, openstack
+from tools.preflight.requirements import Image, images
+
+_BASE = "https://cloud.debian.org/images/cloud/bookworm/latest/debian-12-genericcloud-amd64.qcow2"
+
+
+def missing(connection: Connection) -> list[Missing]:
+    found = [(image, connection.image.find_image(image.name)) for image in images()]
+    return [
+        Missing(f"there is no active image {image.name}", commands(image))
+        for image, shown in found
+        if shown is None or shown.status != "active"
+    ]
+
+
+def commands(image: Image) -> tuple[Command, ...]:
+    """Fetch the base image once, give the copy a login, upload the copy."""
+    folder = CONFIG.build / "images"
+    names = ("base.qcow2", f"{image.name}.qcow2", "password")
+    base, made, password = (folder / name for name in names)
+    fetch = f"test -e {base} || {{ curl -fL -o {base}.part {_BASE} && mv {base}.part {base}; }}"
+    return (
+        ("mkdir", "-p", str(folder)),
+        ("sh", "-c", fetch),
+        # The password itself is in no list of commands.
+        ("sh", "-c", f'umask 077 && echo "${{FUNCTIONAL_PASSWORD:-ubuntu}}" >{password}'),
+        _customize(image, base, made, password),
+        openstack(
+            "image", "create", "--disk-format", "qcow2", "--container-format", "bare", "--public",
+            "--file", str(made), image.name,
+        ),
+    )
+
+
+def _customize(image: Image, base: Path, made: Path, password: Path) -> Command:
+    """As root, who may read the kernel that libguestfs boots."""
+    options = [word for package in image.packages for word in ("--install", package)]
+    return (
+        "sudo", "python3", "-m", "tools.cloud_image", str(base), "--output", str(made),
+        "--user", CONFIG.username, "--password-file", str(password), *options,
+    )
