@@ -20,7 +20,6 @@ def variables(settings: Settings) -> dict[str, str]:
         "OS_IDENTITY_API_VERSION": "3",
         "FUNCTIONAL_NETWORK": PROVIDER_NETWORK,
         "FUNCTIONAL_EXTERNAL_NETWORK": PROVIDER_NETWORK,
-        "FUNCTIONAL_NETWORK_CIDR": settings.network.cidr,
         "FUNCTIONAL_KUBERNETES_MIRROR": f"http://{networks.mirror_address(settings.network)}",
     }
 

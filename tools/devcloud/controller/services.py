@@ -57,6 +57,8 @@ APIS = (
         9696,
         "neutron",
         "OS_NEUTRON_CONFIG_FILES=neutron.conf;plugins/ml2/ml2_conf.ini",
+        # How many processes share what OVN reports.
+        "ASGI_WORKERS=1",
     ),
     _wsgi("nova-api", 8774, "nova"),
     _wsgi("cinder-api", 8776, "cinder"),

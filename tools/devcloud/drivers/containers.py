@@ -5,6 +5,7 @@ their interfaces are plugged into the controller's Open vSwitch.
 """
 
 import contextlib
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,9 @@ class ContainerDriver(driver.ComputeDriver):
             "numa_topology": None,
             "supported_instances": [("x86_64", "docker", "exe")],
         }
+
+    def get_host_uptime(self) -> str:
+        return subprocess.run(["uptime"], check=True, text=True, stdout=subprocess.PIPE).stdout
 
     def update_provider_tree(
         self, provider_tree: Any, nodename: str, allocations: Any = None
