@@ -7,7 +7,7 @@ only a cloud knows is taken for given: images, flavors, networks, quotas, extens
 import importlib.util
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import PurePosixPath
 from types import SimpleNamespace
@@ -40,30 +40,33 @@ def templates(package: Package) -> Iterator[Fault]:
         return
     for flavour in package.flavours:
         for top in check_basehot.top_templates(package, flavour):
-            yield from _refused(package, top, {"nfv": _nfv(package, flavour)})
-            for name in _nested(package, top).values():
-                wanted = mapping(package.documents.get(name), "parameters")
-                yield from _refused(package, name, {key: _example(key) for key in wanted})
+            files = nested(package, top)
+            given = {"nfv": _nfv(package, flavour)}
+            yield from _refused(top, _text(package, top), files, given)
+            for name, text in files.items():
+                place = str(PurePosixPath(top).parent / "nested" / name)
+                wanted = mapping(package.documents.get(place), "parameters")
+                yield from _refused(place, text, files, {key: _example(key) for key in wanted})
 
 
-def _refused(package: Package, name: str, parameters: dict[str, Any]) -> Iterator[Fault]:
-    text = refusal(package, name, parameters)
-    if text:
-        yield Fault(name, "", f"Heat refuses the template: {text}")
+def nested(package: Package, top: str) -> dict[str, str]:
+    """Return the texts of a template's nested ones, as Tacker finds them, by their file names."""
+    folder = PurePosixPath(top).parent / "nested"
+    found = [PurePosixPath(name) for name in package.contents]
+    return {path.name: _text(package, str(path)) for path in found if path.parent == folder}
 
 
-def refusal(package: Package, name: str, parameters: dict[str, Any]) -> str:
-    """Return Heat's words on a template with these parameters, nothing where it is right."""
+def refusal(text: str, files: Mapping[str, str], parameters: Mapping[str, Any]) -> str:
+    """Return Heat's words on a template with these parameters, nothing where it is right.
+
+    :param files: texts of nested templates, by the names that the template has for them
+    """
     heat = _heat()
-    files = {
-        file: package.contents[path].read_bytes().decode()
-        for file, path in _nested(package, name).items()
-    }
     try:
         # Heat has its own ways with YAML: dates stay texts.
-        document = heat.template_format.parse(package.contents[name].read_bytes().decode())
-        environment = heat.environment.Environment({"parameters": parameters})
-        template = heat.template.Template(document, env=environment, files=files)
+        document = heat.template_format.parse(text)
+        environment = heat.environment.Environment({"parameters": dict(parameters)})
+        template = heat.template.Template(document, env=environment, files=dict(files))
         context = heat.context.RequestContext(project_id="project", username="user")
         heat.stack.Stack(context, "stack", template).validate()
     except (heat.exception.HeatException, ValueError) as error:
@@ -71,11 +74,16 @@ def refusal(package: Package, name: str, parameters: dict[str, Any]) -> str:
     return ""
 
 
-def _nested(package: Package, top: str) -> dict[str, str]:
-    """Return the nested templates of a template, as Tacker finds them, by their file names."""
-    folder = PurePosixPath(top).parent / "nested"
-    found = [PurePosixPath(name) for name in package.contents]
-    return {path.name: str(path) for path in found if path.parent == folder}
+def _refused(
+    name: str, text: str, files: Mapping[str, str], parameters: Mapping[str, Any]
+) -> Iterator[Fault]:
+    reason = refusal(text, files, parameters)
+    if reason:
+        yield Fault(name, "", f"Heat refuses the template: {reason}")
+
+
+def _text(package: Package, name: str) -> str:
+    return package.contents[name].read_bytes().decode()
 
 
 def _nfv(package: Package, flavour: Flavour) -> dict[str, Any]:
