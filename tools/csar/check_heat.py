@@ -42,11 +42,10 @@ def templates(package: Package) -> Iterator[Fault]:
         for top in check_basehot.top_templates(package, flavour):
             files = nested(package, top)
             given = {"nfv": _nfv(package, flavour)}
-            yield from _refused(top, _text(package, top), files, given)
-            for name, text in files.items():
+            yield from _refused(package, top, files, given)
+            for name in files:
                 place = str(PurePosixPath(top).parent / "nested" / name)
-                wanted = mapping(package.documents.get(place), "parameters")
-                yield from _refused(place, text, files, {key: _example(key) for key in wanted})
+                yield from _refused(package, place, files, given)
 
 
 def nested(package: Package, top: str) -> dict[str, str]:
@@ -75,9 +74,13 @@ def refusal(text: str, files: Mapping[str, str], parameters: Mapping[str, Any]) 
 
 
 def _refused(
-    name: str, text: str, files: Mapping[str, str], parameters: Mapping[str, Any]
+    package: Package, name: str, files: Mapping[str, str], given: Mapping[str, Any]
 ) -> Iterator[Fault]:
-    reason = refusal(text, files, parameters)
+    """Try a template with examples of its parameters, but for those that are given."""
+    declared = mapping(package.documents.get(name), "parameters")
+    lacking = [key for key, schema in declared.items() if "default" not in mapping(schema)]
+    parameters = {key: given.get(key, _example(key)) for key in lacking}
+    reason = refusal(_text(package, name), files, parameters)
     if reason:
         yield Fault(name, "", f"Heat refuses the template: {reason}")
 
