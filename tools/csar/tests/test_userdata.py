@@ -219,6 +219,25 @@ class HeatTest(unittest.TestCase):
                 package = Package(build.assemble(build.PACKAGES / name, overlays=overlays))
                 self.assertEqual([], list(check_heat.templates(package)))
 
+    def test_the_virtual_ip_is_the_ipv4_address_of_its_port(self) -> None:
+        check_heat.refusal("heat_template_version: 2016-10-14", {}, {})  # sets Heat up
+        from heat.engine.hot import functions
+
+        six, four = {"ip_address": "2001:db8::6"}, {"ip_address": "192.0.2.6"}
+        for name, resource in (("kubernetes", "master_instance"), ("kubernetes_v2", "masterNode")):
+            package = Package(build.assemble(build.PACKAGES / name))
+            (top,) = (
+                document for file, document in package.documents.items()
+                if file.startswith("BaseHOT/complex/") and "vip_CP" in document["resources"]
+            )
+            properties = top["resources"][resource]["properties"]
+            wanted = properties.get("resource", {}).get("properties", properties)["virtual_ip"]
+            for listed, expected in (
+                ([six, four], "192.0.2.6"), ([four, six], "192.0.2.6"), ([six], None), (None, None),
+            ):
+                given = {**wanted["yaql"], "data": listed}
+                self.assertEqual(expected, functions.Yaql(None, "yaql", given).result())
+
     def test_what_heat_refuses_is_a_fault(self) -> None:
         contents = build.assemble(build.PACKAGES / "kubernetes")
         top = "BaseHOT/complex/complex_hot_top.yaml"
