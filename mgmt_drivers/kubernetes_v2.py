@@ -1,15 +1,10 @@
 """The script of the Kubernetes cluster VNF for Tacker's v2 API."""
 
-import ipaddress
-
 from mgmt_drivers import kubernetes
 from mgmt_drivers.adapters.script_v2 import run
 from mgmt_drivers.adapters.tacker_v2 import Call, resource_ids
 from mgmt_drivers.adapters.vims_v2 import InstanceVims
 from mgmt_drivers.errors import InventoryError, ParameterError
-from mgmt_drivers.package import parameter_defaults
-from mgmt_drivers.params.kubernetes import NAME, read_params
-from mgmt_drivers.request import LcmRequest
 
 _USER_DATA = {
     "lcm-operation-user-data": "./UserData/userdata_standard.py",
@@ -20,9 +15,7 @@ _KNOWN, _TARGETS = "known_vnfcs", "healed_vnfcs"  # keys of what is kept between
 
 def instantiate_start(call: Call) -> None:
     _check_user_data(call)
-    request = call.lcm_request("instantiate")
-    kubernetes.validate(request, InstanceVims(call))
-    _check_pod_network(request)
+    kubernetes.validate(call.lcm_request("instantiate"), InstanceVims(call))
 
 
 def instantiate_end(call: Call) -> None:
@@ -84,17 +77,6 @@ def _check_user_data(call: Call) -> None:
     ]
     if errors:
         raise ParameterError(errors)
-
-
-def _check_pod_network(request: LcmRequest) -> None:
-    """Ports let through what the templates say, which no UserData sets: pods would be cut off."""
-    wanted = read_params(request).pod_cidr
-    for default in parameter_defaults(request.package, request.flavour, "pod_cidr"):
-        if ipaddress.IPv4Network(default, strict=False) != wanted:
-            raise ParameterError([
-                f"{NAME}.master_node.pod_cidr: the package's ports let {default} through; change "
-                f"the default of pod_cidr in BaseHOT/{request.flavour} together with it"
-            ])
 
 
 if __name__ == "__main__":

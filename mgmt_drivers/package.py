@@ -27,13 +27,6 @@ def has_server_group(package: Path, flavour: str) -> bool:
     return bool(_names((package / "BaseHOT" / flavour).glob("*.yaml"), _SERVER_GROUPS))
 
 
-def parameter_defaults(package: Path, flavour: str, name: str) -> frozenset[Any]:
-    """What the flavour's BaseHOT sets a parameter to by itself, nested ones left out."""
-    templates = (package / "BaseHOT" / flavour).glob("*.yaml")
-    found = [(_section(path, "parameters").get(name) or {}) for path in templates]
-    return frozenset(parameter["default"] for parameter in found if "default" in parameter)
-
-
 def documents(path: Path) -> list[Any]:
     """The documents of a YAML file; none where it is no YAML."""
     try:

@@ -3,7 +3,6 @@
 import ipaddress
 from collections.abc import Sequence
 
-from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.host import units
 from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
@@ -72,14 +71,6 @@ vrrp_instance kubernetes {{
 def _router_id(virtual_ip: str) -> int:
     """1 to 255, of the VIP: clusters in one network differ, and it never changes."""
     return int(ipaddress.IPv4Address(virtual_ip)) % 255 + 1
-
-
-def interface_of(host: Host, address: str) -> str:
-    """Name of the interface that has the address."""
-    words = host.run("ip", "-o", "-4", "address", "show", "to", f"{address}/32").split()
-    if len(words) < 2:
-        raise InventoryError(f"no interface of the machine has the address {address}")
-    return words[1]
 
 
 def stop(host: Host) -> None:

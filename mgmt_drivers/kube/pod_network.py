@@ -63,11 +63,14 @@ WantedBy=multi-user.target
 class PodNetwork:
     """One node's part: the cluster's pod CIDR, the node's own, and whom it asks for the others'.
 
-    ``server`` is the API's URL, ``credentials`` are those of :data:`ACCOUNT`.
+    ``mtu`` is that of the interface by which the node reaches the others: clouds whose networks
+    are tunnels have less than 1500 bytes. ``server`` is the API's URL, ``credentials`` are those
+    of :data:`ACCOUNT`.
     """
 
     pod_cidr: ipaddress.IPv4Network
     node_cidr: str
+    mtu: int
     server: str
     credentials: Credentials
 
@@ -86,6 +89,7 @@ class PodNetwork:
             "bridge": _BRIDGE,
             "isDefaultGateway": True,
             "hairpinMode": True,
+            "mtu": self.mtu,
             "ipam": {"type": "host-local", "ranges": [[{"subnet": self.node_cidr}]]},
         }
         ports = {"type": "portmap", "capabilities": {"portMappings": True}}

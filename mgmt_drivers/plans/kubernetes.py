@@ -25,7 +25,11 @@ from mgmt_drivers.phases.nodes.node_metadata import (
     RestoreNodeMetadata,
     SaveNodeMetadata,
 )
-from mgmt_drivers.phases.nodes.pod_network import ApplyCniManifest, ConfigurePodNetwork
+from mgmt_drivers.phases.nodes.pod_network import (
+    ApplyCniManifest,
+    CheckSubnet,
+    ConfigurePodNetwork,
+)
 from mgmt_drivers.phases.nodes.pull_images import PullImages
 from mgmt_drivers.phases.nodes.remove_nodes import RemoveNodes, RemoveOrphanedNodes
 from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
@@ -39,6 +43,7 @@ from mgmt_drivers.phases.storage.persistent_volumes import (
 _PREPARE: Plan[Cluster] = (
     CheckPlatform(),
     WaitForCloudInit(),
+    CheckSubnet(),
     ConfigureProxy(services=("containerd", "docker")),
     InstallPackages(),
     WaitForVolumes(),

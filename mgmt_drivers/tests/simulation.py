@@ -234,7 +234,8 @@ class SimulatedSession:
         return _OK
 
     def _ip(self, words: list[str], stdin: bytes) -> Result:
-        return Result(0, "2: eth0    inet")
+        own = {"local": self.machine.address, "prefixlen": 24}
+        return Result(0, json.dumps([{}, {"ifname": "eth0", "mtu": 1442, "addr_info": [own]}]))
 
     def _flock(self, words: list[str], stdin: bytes) -> Result:
         return self._answer(words[1:], stdin)

@@ -1,13 +1,15 @@
 """The vocabulary of one machine: it looks before it acts."""
 
 import hashlib
+import ipaddress
+import json
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
-from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host import docker, files, packages, platforms
+from mgmt_drivers.errors import InventoryError, MgmtDriverError
+from mgmt_drivers.host import docker, files, interfaces, packages, platforms
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.fakes import fake_host
 
@@ -51,6 +53,20 @@ class FilesTest(HostTest):
     def test_missing_file_is_written(self) -> None:
         self.session.expect_new_file("/etc/x")
         files.write(self.host, "/etc/x", "hello")
+
+
+class InterfacesTest(HostTest):
+    def test_the_interface_that_has_an_address(self) -> None:
+        listed = [("192.0.2.1", 32), ("192.0.2.10", 25)]  # the virtual IP is there, too
+        found = [{"local": address, "prefixlen": prefix} for address, prefix in listed]
+        shown = json.dumps([{}, {"ifname": "ens3", "mtu": 1442, "addr_info": found}])
+        self.session.expect("ip", "-json", "-4", "address", stdout=shown)
+        wanted = interfaces.Interface("ens3", ipaddress.IPv4Network("192.0.2.0/25"), 1442)
+        self.assertEqual(wanted, interfaces.having(self.host, "192.0.2.10"))
+        for nothing in ("", "[]", "[{}]"):
+            self.session.expect("ip", stdout=nothing)
+            with self.assertRaisesRegex(InventoryError, "no interface .* 192.0.2.10"):
+                interfaces.having(self.host, "192.0.2.10")
 
 
 class PackagesTest(HostTest):

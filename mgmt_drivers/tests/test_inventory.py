@@ -126,6 +126,47 @@ class InventoryTest(unittest.TestCase):
         for listed, wanted in (([six, four], "192.0.2.5"), ([six], None), ([], None)):
             self.assertEqual(wanted, inventory._ipv4({"fixed_ips": listed}))
 
+    def test_a_floating_address_is_never_taken_for_a_fixed_one(self) -> None:
+        """A dual-stack port with a floating IP, as Neutron shows both."""
+        shown = {
+            "CP1": (
+                "OS::Neutron::Port",
+                {
+                    "id": "port-1",
+                    "device_id": "server-1",
+                    "fixed_ips": [{"ip_address": "2001:db8::5"}, {"ip_address": "192.0.2.5"}],
+                },
+            ),
+            "CP1_fip": (
+                "OS::Neutron::FloatingIP",
+                {
+                    "port_id": "port-1",
+                    "fixed_ip_address": "192.0.2.5",
+                    "floating_ip_address": "203.0.113.5",
+                },
+            ),
+            # Nova lists the floating address among those of the server; nobody asks Nova.
+            "VDU1": ("OS::Nova::Server", {}),
+        }
+        heat = inventory.Heat(mock.Mock())
+        heat._heat = mock.Mock()
+        heat._heat.resources.list.return_value = [
+            SimpleNamespace(
+                resource_name=name,
+                resource_type=kind,
+                physical_resource_id="server-1",
+                resource_status="CREATE_COMPLETE",
+            )
+            for name, (kind, _) in shown.items()
+        ]
+        heat._heat.resources.get.side_effect = lambda _, name: SimpleNamespace(
+            attributes=shown[name][1]
+        )
+        found = heat.contents("nested", placed=False)
+        self.assertEqual({"CP1": "192.0.2.5", "CP1_fip": "203.0.113.5"},
+                         {a.name: a.ip for a in found.addresses})
+        self.assertEqual({"server-1"}, {a.server_id for a in found.addresses})
+
     def test_a_server_that_heat_could_not_make(self) -> None:
         listed = [
             SimpleNamespace(

@@ -264,6 +264,7 @@ class PodNetworkTest(unittest.TestCase):
         network = PodNetwork(
             pod_cidr=params().pod_cidr,
             node_cidr="192.168.0.0/24",
+            mtu=1442,
             server="https://192.0.2.100:16443",
             credentials=Credentials(Secret("t0ken"), "the CA"),
         )
@@ -271,6 +272,7 @@ class PodNetworkTest(unittest.TestCase):
         conflist, _ = files["10-mgmt-driver-bridge.conflist"]
         bridge = yaml.safe_load(str(conflist))["plugins"][0]
         self.assertEqual([[{"subnet": "192.168.0.0/24"}]], bridge["ipam"]["ranges"])
+        self.assertEqual(1442, bridge["mtu"])
         kubeconfig, mode = files["mgmt-driver-pod-network.conf"]
         assert isinstance(kubeconfig, Secret)
         self.assertEqual("0600", mode)

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from mgmt_drivers.engine.phase import HostPhase, Phase
+from mgmt_drivers.engine.phase import Check, HostPhase, Phase
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED, Outcome
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host.host import Host
@@ -26,9 +26,14 @@ from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalance
 from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
 from mgmt_drivers.phases.nodes.install_packages import InstallPackages
 from mgmt_drivers.phases.nodes.join_nodes import JoinNodes
-from mgmt_drivers.phases.nodes.pod_network import ApplyCniManifest, ConfigurePodNetwork
+from mgmt_drivers.phases.nodes.pod_network import (
+    ApplyCniManifest,
+    CheckSubnet,
+    ConfigurePodNetwork,
+)
 from mgmt_drivers.phases.nodes.pull_images import PullImages
 from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
+from mgmt_drivers.plans import kubernetes as plans
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.cluster import cluster, having_joined
 from mgmt_drivers.tests.fakes import FakeSession
@@ -41,6 +46,12 @@ def _secret_of_account() -> str:
     data = {"token": b"the token", "ca.crt": b"the CA"}
     encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
     return json.dumps({"data": encoded})
+
+
+def addresses(address: str, prefix: int = 24, mtu: int = 1500) -> str:
+    """What ip shows of a machine with one interface, when asked for an address."""
+    found = {"family": "inet", "local": address, "prefixlen": prefix}
+    return json.dumps([{}, {"ifname": "eth0", "mtu": mtu, "addr_info": [found]}])
 
 
 class PhaseTest(unittest.TestCase):
@@ -218,7 +229,7 @@ class ControlPlaneTest(PhaseTest):
     def test_a_bad_configuration_of_haproxy_replaces_nothing(self) -> None:
         self.make(masters=3)
         session = self.sessions[0]
-        session.expect("ip", "-o", "-4", "address", "show", stdout="2: eth0    inet")
+        session.expect("ip", "-json", "-4", "address", stdout=addresses("192.0.2.11"))
         session.expect("sudo", "systemctl", "is-active", status=3)
         session.expect_new_file("/etc/haproxy/haproxy.cfg.candidate")
         session.expect("sudo", "haproxy", "-c", status=1, stderr="bad line")
@@ -345,6 +356,27 @@ class ReadinessTest(PhaseTest):
         ]
         return json.dumps({"items": items})
 
+    def test_nodes_in_different_subnets_are_refused_by_the_built_in_pod_network(self) -> None:
+        self.make(masters=3, workers=2)
+        self.assertEqual([[0], [1], [2], [3], [4]], self.concerned(CheckSubnet()))
+        self.sessions[0].expect("ip", stdout=addresses("192.0.2.11"))
+        self.assertEqual(CHECKED, self.run_on(0, CheckSubnet()))
+        self.sessions[0].expect("ip", stdout=addresses("192.0.2.11", prefix=28))
+        outside = ", ".join(str(host.node) for host in self.hosts[3:])
+        self.assertIn("192.0.2.21", outside)
+        with self.assertRaises(MgmtDriverError) as caught:
+            self.run_on(0, CheckSubnet())
+        self.assertIn(f"subnet 192.0.2.0/28 are {outside}: the", str(caught.exception))
+        self.make(cni_manifest=Path(__file__))
+        self.assertEqual([], self.concerned(CheckSubnet()))
+
+    def test_subnets_are_checked_before_anything_changes(self) -> None:
+        self.make()
+        for plan in (plans.INSTANTIATE, plans.SCALE_OUT, plans.HEAL_END):
+            kinds = [type(phase) for phase in plan]
+            before = plan[: kinds.index(CheckSubnet)]
+            self.assertTrue(all(isinstance(phase, Check) for phase in before))
+
     def test_each_node_gets_its_pod_cidr(self) -> None:
         self.make()
         leader, session = self.sessions
@@ -354,7 +386,8 @@ class ReadinessTest(PhaseTest):
         leader.expect("sudo", "kubectl")  # no token yet
         leader.expect("sudo", "kubectl", stdout=_secret_of_account())
         unit = "mgmt-driver-pod-network"
-        for each in self.sessions:
+        for each, address in zip(self.sessions, ("192.0.2.11", "192.0.2.21"), strict=True):
+            each.expect("ip", "-json", "-4", "address", stdout=addresses(address, mtu=1442))
             each.expect("sudo", "systemctl", "is-active", status=3)
             for path in (
                 f"{_STATE}/{unit}.service.pending", "/etc/cni/net.d/10-mgmt-driver-bridge.conflist",
@@ -367,8 +400,9 @@ class ReadinessTest(PhaseTest):
             each.expect("sudo", "systemctl", "reload-or-restart")
             each.expect("sudo", "rm")
         self.run_everywhere(ConfigurePodNetwork())
-        self.assertIn(b"192.168.1.0/24", session.stdin[4])
-        self.assertIn(b"the token", session.stdin[6])
+        self.assertIn(b"192.168.1.0/24", session.stdin[5])
+        self.assertIn(b'"mtu": 1442', session.stdin[5])
+        self.assertIn(b"the token", session.stdin[7])
         self.assertNotIn("the token", str(session.commands))
 
     def test_nodes_are_waited_for(self) -> None:

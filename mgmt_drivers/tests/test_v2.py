@@ -270,19 +270,6 @@ class HooksTest(SimulatedClusterTest):
         self.assert_whole(3, 3)
         self.assertLessEqual(len(self.world.deepest), 12, "\n".join(self.world.deepest))
 
-    def test_ports_must_let_the_pods_through(self) -> None:
-        folder = self.package / "BaseHOT/complex"
-        (folder / "pods.yaml").write_text("parameters: {pod_cidr: {default: 192.168.0.0/16}}")
-        for wanted, words in (("192.168.3.0/16", ""), ("10.244.0.0/16", "let 192.168.0.0/16 thr")):
-            group = {**self.params["master_node"], "pod_cidr": wanted}
-            params = {"k8s_cluster_installation_param": {**self.params, "master_node": group}}
-            asked = {"additionalParams": {**params, **kubernetes_v2._USER_DATA}}
-            if not words:
-                self.call(kubernetes_v2.instantiate_start, asked)
-                continue
-            with self.assertRaisesRegex(ParameterError, f"master_node.pod_cidr: .*{words}"):
-                self.call(kubernetes_v2.instantiate_start, asked)
-
 
 class ProcessTest(ScriptTest):
     def run_script(self, *words: str, **changes: Any) -> subprocess.CompletedProcess[bytes]:

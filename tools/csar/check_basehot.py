@@ -26,10 +26,10 @@ _PARAMETER_NODES = {"VDU": (model.VDU, model.STORAGE), "CP": (model.VDU_CP, "tos
 def templates(package: Package) -> Iterator[Fault]:
     """Each flavour of machines has one template, whose resources are the VNFD's nodes by name."""
     for flavour in filter(_has_machines, package.flavours):
-        folder = PurePosixPath(FOLDER, flavour.id)
-        top = [name for name in package.documents if PurePosixPath(name).parent == folder]
+        top = top_templates(package, flavour)
         if len(top) != 1:
-            yield Fault(str(folder), "", f"holds {len(top)} templates that parse, Tacker needs one")
+            folder = f"{FOLDER}/{flavour.id}"
+            yield Fault(folder, "", f"holds {len(top)} templates that parse, Tacker needs one")
             continue
         yield from _resources(package, flavour, top[0])
     known = {flavour.id for flavour in package.flavours}
@@ -37,6 +37,12 @@ def templates(package: Package) -> Iterator[Fault]:
         parts = PurePosixPath(name).parts
         if parts[0] == FOLDER and (len(parts) < 3 or parts[1] not in known):
             yield Fault(name, "", "belongs to no flavour of the VNFD")
+
+
+def top_templates(package: Package, flavour: Flavour) -> list[str]:
+    """Return the names of the flavour's templates that are not nested; there should be one."""
+    folder = PurePosixPath(FOLDER, flavour.id)
+    return [name for name in package.documents if PurePosixPath(name).parent == folder]
 
 
 def _has_machines(flavour: Flavour) -> bool:
@@ -71,10 +77,18 @@ def parameters(package: Package) -> Iterator[Fault]:
                     yield Fault(file, f"resources.{name}.get_param {path}", text)
 
 
+def nfv_paths(package: Package, flavour: Flavour) -> Iterator[list[Any]]:
+    """Give the paths by which the flavour's templates take something from nfv."""
+    for _, _, resource in _all_resources(package, flavour):
+        yield from _nfv_paths(resource)
+
+
 def _wrong(flavour: Flavour, path: list[Any], provided: set[str]) -> str:
     """Say what is wrong with a path into nfv, nothing where it is right."""
+    if len(path) == 2:
+        return "" if path[1] in provided else f"no UserData provides {path[1]}"
     if len(path) != 4 or path[1] not in _PARAMETER_NODES:
-        return "is not of the form [nfv, VDU or CP, name, key]"
+        return "is not of the form [nfv, VDU or CP, name, key] or [nfv, key]"
     _, kind, name, key = path
     name = _NUMBERED.sub("", str(name))
     node = flavour.nodes_of(*_PARAMETER_NODES[kind]).get(name)

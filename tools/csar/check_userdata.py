@@ -7,9 +7,10 @@ from tools.csar.package import Fault, Package
 
 FOLDER = "UserData/"
 _ARGUMENTS = ["base_hot_dict", "vnfd_dict", "inst_req_info", "grant_info"]
+_ARGUMENTS_V2 = ["req", "inst", "grant_req", "grant", "tmp_csar_dir"]
 _FINAL_DICT = "create_final_param_dict"
 _FINAL_KEYS = {"flavor", "image", "network", "fixed_ips"}
-_STANDARD = "StandardUserData"
+_V2 = "tacker.sol_refactored."
 _STANDARD_KEYS = {"computeFlavourId", "vcImageId", "locationConstraints", "network", "fixed_ips"}
 
 
@@ -22,10 +23,12 @@ def classes(package: Package) -> Iterator[Fault]:
             yield Fault(name, "", f"no Python that can be read ({error})")
             continue
         methods = list(_instantiate_methods(tree))
-        if not methods and not _is_standard(tree):
+        is_standard = _is_standard(tree)
+        if not methods and not is_standard:
             yield Fault(name, "", "no class with a method instantiate")
+        expected = _ARGUMENTS_V2 if is_standard else _ARGUMENTS
         for class_name, method in methods:
-            yield from _signature(name, class_name, method)
+            yield from _signature(name, class_name, method, expected)
 
 
 def provided_keys(package: Package) -> set[str]:
@@ -54,10 +57,9 @@ def provided_keys(package: Package) -> set[str]:
 
 
 def _is_standard(tree: ast.Module) -> bool:
-    """Whether a module passes Tacker's own class on."""
-    imported = [name.name for node in tree.body if isinstance(node, ast.ImportFrom)
-                for name in node.names]
-    return _STANDARD in imported
+    """Whether a module passes the class of Tacker's v2 API on, or builds on it."""
+    imported = [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return any(module.startswith(_V2) for module in imported)
 
 
 def _modules(package: Package) -> list[str]:
@@ -76,11 +78,13 @@ def _instantiate_methods(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDe
                     yield class_.name, method
 
 
-def _signature(file: str, class_name: str, method: ast.FunctionDef) -> Iterator[Fault]:
+def _signature(
+    file: str, class_name: str, method: ast.FunctionDef, expected: list[str]
+) -> Iterator[Fault]:
     place = f"{class_name}.instantiate"
     decorators = [node.id for node in method.decorator_list if isinstance(node, ast.Name)]
     if "staticmethod" not in decorators:
         yield Fault(file, place, "is no staticmethod")
     arguments = [argument.arg for argument in method.args.args]
-    if arguments != _ARGUMENTS:
-        yield Fault(file, place, f"takes ({', '.join(arguments)}), not ({', '.join(_ARGUMENTS)})")
+    if arguments != expected:
+        yield Fault(file, place, f"takes ({', '.join(arguments)}), not ({', '.join(expected)})")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.csar import build, contents, drivers, verify
+from tools.csar import build, check_heat, contents, drivers, verify
 from tools.csar.errors import CsarError
 from tools.csar.package import Fault
 
@@ -36,6 +36,8 @@ def _overlays(arguments: argparse.Namespace) -> list[Path]:
 
 
 def _verify(packages: Sequence[str], overlays: Sequence[Path]) -> int:
+    if not check_heat.is_installed():
+        print(check_heat.NOT_INSTALLED)
     found = {package: _faults(package, overlays) for package in packages}
     for package, faults in found.items():
         for fault in faults:

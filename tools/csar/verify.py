@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tools.csar import (
     check_basehot,
+    check_heat,
     check_hooks,
     check_meta,
     check_policies,
@@ -25,6 +26,7 @@ CHECKS: list[Check] = [
     check_policies.policies,
     check_basehot.templates,
     check_basehot.parameters,
+    check_heat.templates,
     check_userdata.classes,
 ]
 

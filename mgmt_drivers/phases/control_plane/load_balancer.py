@@ -5,6 +5,7 @@ import logging
 from mgmt_drivers.engine.phase import Change, Check, HostPhase, Lanes, at_once
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host import interfaces
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import haproxy, keepalived, kubectl
 from mgmt_drivers.kube.cluster import Cluster
@@ -53,7 +54,7 @@ def _keepalived(host: Host, cluster: Cluster) -> str:
     return keepalived.render(
         cluster.topology.address,
         own,
-        keepalived.interface_of(host, own),
+        interfaces.having(host, own).name,
         [address for address in addresses if address != own],
         # The same whoever else comes and goes.
         rank=cluster.topology.control_plane.index(host.node),

@@ -1,12 +1,14 @@
 """Give the nodes their pod network: that of the VNF package, or the built-in one."""
 
 import functools
+import ipaddress
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from mgmt_drivers.engine.phase import Ask, HostPhase, Lanes, Phase, Step
+from mgmt_drivers.engine.phase import Ask, Check, HostPhase, Lanes, Phase, Step
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
-from mgmt_drivers.errors import WaitTimeout
+from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
+from mgmt_drivers.host import interfaces
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl, pod_network, service_account
 from mgmt_drivers.kube.cluster import Cluster
@@ -15,6 +17,31 @@ from mgmt_drivers.kube.service_account import Credentials
 from mgmt_drivers.phases.selection import OnJoiningNodes, OnLeader
 
 _LIMIT = 120.0  # seconds for each node to be given its part of the pod CIDR
+
+
+class CheckSubnet(OnJoiningNodes, Check[Cluster]):
+    """Refuse nodes in different subnets, where the pod network is the built-in one.
+
+    A node routes packets for pods by way of their node, and Linux takes no other gateway than
+    one in the node's own subnet.
+    """
+
+    title = "check the subnet"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return [] if cluster.params.cni_manifest else super().select(cluster)
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        subnet = interfaces.having(host, cluster.address(host)).subnet
+        address_of = cluster.topology.address_of
+        nodes = cluster.topology.nodes
+        outside = [n for n in nodes if ipaddress.IPv4Address(address_of(n)) not in subnet]
+        if outside:
+            raise MgmtDriverError(
+                f"outside of the machine's subnet {subnet} are {', '.join(map(str, outside))}: "
+                "the built-in pod network needs all nodes in one subnet. Put them into one, or "
+                "name another pod network in cni_manifest_path"
+            )
 
 
 class ApplyCniManifest(OnLeader, HostPhase[Cluster]):
@@ -73,6 +100,7 @@ def _configure(
     network = PodNetwork(
         pod_cidr=cluster.params.pod_cidr,
         node_cidr=cidrs[cluster.name(host)],
+        mtu=interfaces.having(host, cluster.address(host)).mtu,
         server=f"https://{cluster.endpoint}",
         credentials=credentials,
     )

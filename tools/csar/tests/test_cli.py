@@ -2,7 +2,7 @@ import contextlib
 import io
 import zipfile
 
-from tools.csar import cli
+from tools.csar import check_heat, cli
 from tools.csar.tests.sample import PackageTest
 
 
@@ -22,6 +22,13 @@ class CliTest(PackageTest):
         self.assertEqual(status, 0)
         self.assertRegex(out, r"a\.zip: \d+ bytes, SHA-256 [0-9a-f]{64}\n")
         self.assertEqual(self.run_("verify", self.folder, csar)[0], 0)
+
+    def test_verify_says_once_that_heat_is_not_there(self) -> None:
+        for is_there, lines in ((False, 1), (True, 0)):
+            self._replace(check_heat, "is_installed", is_there)
+            self._replace(check_heat, "refusal", "")
+            status, out, _ = self.run_("verify", self.folder, f"{self.folder}/")
+            self.assertEqual((0, lines), (status, out.count(check_heat.NOT_INSTALLED)))
 
     def test_verify_lists_the_faults_of_every_package(self) -> None:
         (self.folder / "TOSCA-Metadata/TOSCA.meta").unlink()

@@ -154,7 +154,7 @@ class VerifyTest(PackageTest):
         nested = self.folder / "BaseHOT/simple/nested/vm.yaml"
         nested.parent.mkdir()
         nested.write_text(top.read_text())
-        top.write_text("resources: {}\n")
+        top.write_text("heat_template_version: 2013-05-23\nresources: {}\n")
         self.assertEqual(self.faults(), [])
 
     def test_a_driver_that_is_not_registered_is_found(self) -> None:

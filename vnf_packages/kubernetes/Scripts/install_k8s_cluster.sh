@@ -21,6 +21,9 @@ set -euo pipefail
 readonly KEYRING=/etc/apt/keyrings/kubernetes.asc
 readonly SOURCE=/etc/apt/sources.list.d/kubernetes.list
 readonly PACKAGES=(kubeadm kubectl kubelet)
+# Programs that kubeadm's preflight, kube-proxy and kubelet look for on a machine. Not every
+# package of kubelet depends on them.
+readonly PROGRAMS=(conntrack ethtool socat)
 export DEBIAN_FRONTEND=noninteractive
 
 fail() {
@@ -80,6 +83,7 @@ packages() {
     local version wanted
     version=$(package_version)
     read -ra wanted <<<"${EXTRA_PACKAGES:-}"
+    wanted+=("${PROGRAMS[@]}")
     for package in "${PACKAGES[@]}"; do
         wanted+=("$package=$version")
     done

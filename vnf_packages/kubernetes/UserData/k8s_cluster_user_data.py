@@ -1,5 +1,6 @@
 """Turns an instantiate request into the parameters of the Kubernetes cluster's BaseHOT."""
 
+import ipaddress
 from typing import Any
 
 from tacker.vnfm.lcm_user_data import utils
@@ -20,18 +21,21 @@ class KubernetesClusterUserData(AbstractUserData):
         inst_req_info: Any,
         grant_info: dict[str, Any],
     ) -> dict[str, Any]:
-        """Return the BaseHOT's ``nfv`` parameter, as {'nfv': {'VDU': ..., 'CP': ...}}.
+        """Return the BaseHOT's ``nfv`` parameter, as {'nfv': {'VDU': ..., 'CP': ..., ...}}.
 
         Image and Nova flavor are those which the VNFD names, unless the grant names an image.
         """
         images = utils.create_sw_image_dict(vnfd_dict)
         images.update(utils.create_vdu_image_dict(grant_info or {}))
-        return utils.create_final_param_dict(
+        parameters: dict[str, Any] = utils.create_final_param_dict(
             utils.create_initial_param_dict(base_hot_dict),
             utils.create_vdu_flavor_capability_name_dict(vnfd_dict),
             images,
             _connection_points(inst_req_info),
         )
+        # Tacker's function knows nothing but VDUs and CPs.
+        parameters["nfv"]["pod_cidr"] = _pod_cidr(inst_req_info)
+        return parameters
 
     @staticmethod
     def scale(
@@ -51,16 +55,21 @@ class KubernetesClusterUserData(AbstractUserData):
         return {**parameters, f"{scale_request.aspect_id}_desired_capacity": size}
 
 
+def _pod_cidr(request: Any) -> str:
+    """Return the pods' network without host bits, with which Neutron's OVN matches nothing."""
+    installation = (request.additional_params or {}).get("k8s_cluster_installation_param", {})
+    cidr = installation.get("master_node", {}).get("pod_cidr", _DEFAULT_POD_CIDR)
+    return str(ipaddress.IPv4Network(cidr, strict=False))
+
+
 def _connection_points(request: Any) -> dict[str, dict[str, Any]]:
-    """Return the network of each connection point, and the pods' network that it lets through.
+    """Return the network of each connection point.
 
     Addresses are Neutron's choice: a scaling group cannot give each of its VMs another. The
     virtual IP, which the guide's requests leave out, lies in the masters' network.
     """
-    installation = (request.additional_params or {}).get("k8s_cluster_installation_param", {})
-    pod_cidr = installation.get("master_node", {}).get("pod_cidr", _DEFAULT_POD_CIDR)
     points = {
-        cp.cpd_id: {"network": link.resource_id, "pod_cidr": pod_cidr}
+        cp.cpd_id: {"network": link.resource_id}
         for link in request.ext_virtual_links or []
         for cp in link.ext_cps
     }

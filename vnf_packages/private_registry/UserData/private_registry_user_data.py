@@ -5,6 +5,8 @@ from typing import Any
 from tacker.vnfm.lcm_user_data import utils
 from tacker.vnfm.lcm_user_data.abstract_user_data import AbstractUserData
 
+_DEFAULT_PORT = 5000
+
 
 class PrivateRegistryUserData(AbstractUserData):
     """The request's lcm-operation-user-data-class."""
@@ -16,18 +18,27 @@ class PrivateRegistryUserData(AbstractUserData):
         inst_req_info: Any,
         grant_info: dict[str, Any],
     ) -> dict[str, Any]:
-        """Return the BaseHOT's ``nfv`` parameter, as {'nfv': {'VDU': ..., 'CP': ...}}.
+        """Return the BaseHOT's ``nfv`` parameter, as {'nfv': {'VDU': ..., 'CP': ..., ...}}.
 
         Image and Nova flavor are those which the VNFD names, unless the grant names an image.
         """
         images = utils.create_sw_image_dict(vnfd_dict)
         images.update(utils.create_vdu_image_dict(grant_info or {}))
-        return utils.create_final_param_dict(
+        parameters: dict[str, Any] = utils.create_final_param_dict(
             utils.create_initial_param_dict(base_hot_dict),
             utils.create_vdu_flavor_capability_name_dict(vnfd_dict),
             images,
             _networks(inst_req_info),
         )
+        # Tacker's function knows nothing but VDUs and CPs.
+        parameters["nfv"]["registry_port"] = _port(inst_req_info)
+        return parameters
+
+
+def _port(request: Any) -> int:
+    """Return the port that clients are let in to."""
+    params = (request.additional_params or {}).get("private_registry_installation_param", {})
+    return int(params.get("port_no", _DEFAULT_PORT))
 
 
 def _networks(request: Any) -> dict[str, dict[str, Any]]:

@@ -1,5 +1,30 @@
-"""Where requests find Tacker's own StandardUserData: they name a file of the package."""
+"""Tacker's own StandardUserData, and what it does not take from a request: the registry's port."""
 
-from tacker.sol_refactored.infra_drivers.openstack.userdata_standard import StandardUserData
+from typing import Any
 
-__all__ = ["StandardUserData"]
+from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
+
+_DEFAULT_PORT = 5000
+
+
+class StandardUserData(userdata_standard.StandardUserData):
+    """The request's lcm-operation-user-data-class.
+
+    Operations after the instantiation change the parameter nfv in parts, and keep the port.
+    """
+
+    @staticmethod
+    def instantiate(
+        req: dict[str, Any],
+        inst: dict[str, Any],
+        grant_req: dict[str, Any],
+        grant: dict[str, Any],
+        tmp_csar_dir: str,
+    ) -> dict[str, Any]:
+        """Return the stack's template and parameters."""
+        fields: dict[str, Any] = userdata_standard.StandardUserData.instantiate(
+            req, inst, grant_req, grant, tmp_csar_dir
+        )
+        params = req.get("additionalParams", {}).get("private_registry_installation_param", {})
+        fields["parameters"]["nfv"]["registry_port"] = int(params.get("port_no", _DEFAULT_PORT))
+        return fields

@@ -1,0 +1,158 @@
+"""Has Heat's own code validate the templates, without a cloud.
+
+Heat checks resource types, properties, references between resources and nested templates. What
+only a cloud knows is taken for given: images, flavors, networks, quotas, extensions.
+"""
+
+import importlib.util
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import PurePosixPath
+from types import SimpleNamespace
+from typing import Any
+
+from tools.csar import check_basehot
+from tools.csar.package import Fault, Flavour, Package, mapping
+
+NOT_INSTALLED = "Heat is not installed: templates are checked only in their syntax"
+
+# Values of parameters by their names, in nfv too; all others are texts.
+_EXAMPLES: dict[str, Any] = {
+    "fixed_ips": [{"ip_address": "192.0.2.5"}],
+    "pod_cidr": "192.168.0.0/16",
+    "registry_port": 5000,
+    "virtual_ip": "192.0.2.6",
+}
+
+
+def is_installed() -> bool:
+    return importlib.util.find_spec("heat") is not None
+
+
+def templates(package: Package) -> Iterator[Fault]:
+    """Heat takes each flavour's templates; without Heat nothing is said.
+
+    In a nested template Heat leaves values for later, hence each is tried by itself, too.
+    """
+    if not is_installed():
+        return
+    for flavour in package.flavours:
+        for top in check_basehot.top_templates(package, flavour):
+            files = nested(package, top)
+            given = {"nfv": _nfv(package, flavour)}
+            yield from _refused(package, top, files, given)
+            for name in files:
+                place = str(PurePosixPath(top).parent / "nested" / name)
+                yield from _refused(package, place, files, given)
+
+
+def nested(package: Package, top: str) -> dict[str, str]:
+    """Return the texts of a template's nested ones, as Tacker finds them, by their file names."""
+    folder = PurePosixPath(top).parent / "nested"
+    found = [PurePosixPath(name) for name in package.contents]
+    return {path.name: _text(package, str(path)) for path in found if path.parent == folder}
+
+
+def refusal(text: str, files: Mapping[str, str], parameters: Mapping[str, Any]) -> str:
+    """Return Heat's words on a template with these parameters, nothing where it is right.
+
+    :param files: texts of nested templates, by the names that the template has for them
+    """
+    heat = _heat()
+    try:
+        # Heat has its own ways with YAML: dates stay texts.
+        document = heat.template_format.parse(text)
+        environment = heat.environment.Environment({"parameters": dict(parameters)})
+        template = heat.template.Template(document, env=environment, files=dict(files))
+        context = heat.context.RequestContext(project_id="project", username="user")
+        heat.stack.Stack(context, "stack", template).validate()
+    except (heat.exception.HeatException, ValueError) as error:
+        return " ".join(str(error).split())
+    return ""
+
+
+def _refused(
+    package: Package, name: str, files: Mapping[str, str], given: Mapping[str, Any]
+) -> Iterator[Fault]:
+    """Try a template with examples of its parameters, but for those that are given."""
+    declared = mapping(package.documents.get(name), "parameters")
+    lacking = [key for key, schema in declared.items() if "default" not in mapping(schema)]
+    parameters = {key: given.get(key, _example(key)) for key in lacking}
+    reason = refusal(_text(package, name), files, parameters)
+    if reason:
+        yield Fault(name, "", f"Heat refuses the template: {reason}")
+
+
+def _text(package: Package, name: str) -> str:
+    return package.contents[name].read_bytes().decode()
+
+
+def _nfv(package: Package, flavour: Flavour) -> dict[str, Any]:
+    """Return an example of the parameter nfv, with all that the flavour's templates take of it."""
+    nfv: dict[str, Any] = {}
+    for path in check_basehot.nfv_paths(package, flavour):
+        place = nfv
+        for key in path[1:-1]:
+            place = place.setdefault(str(key), {})
+        place[str(path[-1])] = _example(str(path[-1]))
+    return nfv
+
+
+def _example(name: str) -> Any:
+    return _EXAMPLES.get(name, "example")
+
+
+@cache
+def _heat() -> SimpleNamespace:
+    """Return the modules of Heat, set up to ask no cloud."""
+    logging.getLogger("heat").setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from heat.common import context, exception, messaging, template_format
+        from heat.engine import environment, resources, stack, template
+        from oslo_config import cfg
+
+        resources.initialise()
+    cfg.CONF([], project="heat", default_config_files=[], default_config_dirs=[])
+    cfg.CONF.set_override("cloud_backend", f"{__name__}.{NoCloud.__name__}")
+    messaging.setup("fake://")  # groups ask an engine for their members, of which there are none
+    return SimpleNamespace(
+        context=context, exception=exception, template_format=template_format,
+        environment=environment, stack=stack, template=template,
+    )
+
+
+class NoCloud:
+    """Heat's clients for a cloud that has everything: Heat makes one for each context."""
+
+    def __init__(self, context: object) -> None:
+        self.context = context
+
+    def client_plugin(self, name: str) -> "_Service":
+        return _Service()
+
+    def client(self, name: str, version: object = None) -> "_Service":
+        return _Service()
+
+
+class _Service:
+    """A client plugin that finds whatever it is asked for."""
+
+    # Heat does not ask Keystone for endpoints of what has no service type.
+    service_types: tuple[str, ...] = ()
+
+    def get_image(self, name: str) -> SimpleNamespace:
+        return SimpleNamespace(status="active", min_ram=0, min_disk=0)
+
+    def get_flavor(self, name: str) -> SimpleNamespace:
+        return SimpleNamespace(ram=1 << 20, disk=1 << 10)
+
+    def absolute_limits(self) -> SimpleNamespace:
+        return SimpleNamespace(maxServerMeta=1 << 10, maxPersonality=-1, maxPersonalitySize=-1)
+
+    def __getattr__(self, name: str) -> Callable[..., str]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: "found"

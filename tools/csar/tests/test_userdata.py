@@ -1,0 +1,257 @@
+"""UserData of all packages, run with Tacker's own code; Heat takes what comes of it."""
+
+import importlib
+import importlib.util
+import json
+import tempfile
+import unittest
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import yaml
+
+from tools.client.api import V2
+from tools.csar import build, check_basehot, check_heat
+from tools.csar.package import Flavour, Package
+from tools.csar.tests.genuine import needs_openstack
+
+REQUESTS = build.PACKAGES.parent / "functional/requests"
+CLUSTERS = (("simple", ""), ("complex", ""), ("podaffinity", ""), ("complex", "storage"))
+NETWORK = "0f1c6a7e-6a70-4b8c-9d53-3f9d6a2f7a11"
+
+
+def at(nfv: Any, path: Sequence[Any]) -> Any:
+    """What a template takes from nfv by a path."""
+    for key in path[1:]:
+        nfv = (nfv or {}).get(key)
+    return nfv
+
+
+class UserDataTest(unittest.TestCase):
+    def assemble(self, name: str, flavour: str, overlay: str = "") -> None:
+        """Write the package as Tacker unpacks its CSAR."""
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        overlays = [build.OVERLAYS / overlay] if overlay else []
+        self.package = Package(build.assemble(build.PACKAGES / name, overlays=overlays))
+        for file, source in self.package.contents.items():
+            path = self.folder / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(source.read_bytes())
+        found = [known for known in self.package.flavours if known.id == flavour]
+        self.flavour: Flavour = found[0]
+        (self.top,) = check_basehot.top_templates(self.package, self.flavour)
+        self.nested = check_heat.nested(self.package, self.top)
+
+    def module(self) -> ModuleType:
+        (path,) = (self.folder / "UserData").glob("*.py")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec and spec.loader
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    def request(self, file: str, **params: Any) -> dict[str, Any]:
+        request: dict[str, Any] = json.loads((REQUESTS / file).read_text())
+        for link in request["extVirtualLinks"]:
+            link["resourceId"] = NETWORK
+        for driver_params in request["additionalParams"].values():
+            if isinstance(driver_params, dict):
+                driver_params.update(params)
+        return request
+
+    def cluster_request(self, flavour: str, overlay: str) -> dict[str, Any]:
+        return self.request(f"kubernetes/{flavour}{'_storage' if overlay else ''}.json")
+
+    def assert_accepted(self, text: str, parameters: dict[str, Any]) -> None:
+        self.assertEqual("", check_heat.refusal(text, self.nested, parameters))
+
+
+@needs_openstack
+class V1Test(UserDataTest):
+    def instantiate(self, request: dict[str, Any]) -> dict[str, Any]:
+        from tacker import objects
+        from tacker.common import utils
+
+        objects.register_all()
+        data = utils.convert_camelcase_to_snakecase(request)
+        asked = objects.InstantiateVnfRequest.obj_from_primitive(data, None)
+        hots = {name: yaml.safe_load(text) for name, text in self.nested.items()}
+        hots["heat_template"] = self.package.documents[self.top]
+        user_data = getattr(self.module(), request["additionalParams"][
+            "lcm-operation-user-data-class"])
+        parameters: dict[str, Any] = user_data.instantiate(hots, self.flavour.document, asked, {})
+        for path in check_basehot.nfv_paths(self.package, self.flavour):
+            self.assertNotIn(at(parameters["nfv"], path), (None, ""), path)
+        self.assert_accepted((self.folder / self.top).read_text(), parameters)
+        return parameters
+
+    def test_clusters(self) -> None:
+        for flavour, overlay in CLUSTERS:
+            with self.subTest(flavour=flavour, overlay=overlay):
+                self.assemble("kubernetes", flavour, overlay)
+                nfv = self.instantiate(self.cluster_request(flavour, overlay))["nfv"]
+                self.assertEqual("192.168.0.0/16", nfv["pod_cidr"])  # of 192.168.3.0/16
+                self.assertEqual("k8s.master", nfv["VDU"]["masterNode"]["flavor"])
+                self.assertEqual(NETWORK, nfv["CP"]["workerNode_CP2"]["network"])
+
+    def test_the_default_pod_cidr_is_that_of_the_driver(self) -> None:
+        from mgmt_drivers.params.kubernetes import DEFAULT_POD_CIDR
+
+        self.assemble("kubernetes", "simple")
+        request = self.cluster_request("simple", "")
+        del request["additionalParams"]["k8s_cluster_installation_param"]["master_node"]["pod_cidr"]
+        self.assertEqual(DEFAULT_POD_CIDR, self.instantiate(request)["nfv"]["pod_cidr"])
+
+    def test_a_scale_keeps_all_parameters_but_the_size(self) -> None:
+        from tacker import objects
+
+        self.assemble("kubernetes", "complex")
+        before = self.instantiate(self.cluster_request("complex", ""))
+        objects.register_all()
+        asked = objects.ScaleVnfRequest(aspect_id="worker_instance", number_of_steps=1)
+        after = self.module().KubernetesClusterUserData.scale({}, {}, asked, None, None, before, 5)
+        self.assertEqual({**before, "worker_instance_desired_capacity": 5}, after)
+        self.assert_accepted((self.folder / self.top).read_text(), after)
+
+    def test_registry(self) -> None:
+        self.assemble("private_registry", "simple")
+        for params, port in (({}, 5000), ({"port_no": 5001}, 5001), ({"port_no": "5002"}, 5002)):
+            parameters = self.instantiate(self.request("private_registry/instantiate.json",
+                                                       **params))
+            self.assertEqual(port, parameters["nfv"]["registry_port"])
+
+
+@needs_openstack
+class V2Test(UserDataTest):
+    """Tacker keeps the parameter nfv and the template, into which it merges what it gets."""
+
+    def setUp(self) -> None:
+        self.instance: dict[str, Any] = {"vnfdId": "vnfd"}
+        self.stack: dict[str, Any] = {}
+
+    def call(self, operation: str, request: dict[str, Any], **grant: Any) -> None:
+        from tacker.sol_refactored.common import vnf_instance_utils
+
+        method = getattr(self.module().StandardUserData, operation)
+        fields = method(request, self.instance, grant, {}, str(self.folder))
+        template = yaml.safe_load(fields.get("template", "{}"))
+        nfv = fields.get("parameters", {}).get("nfv", {})
+        merge = vnf_instance_utils.json_merge_patch
+        self.stack["template"] = merge(self.stack.get("template"), template)
+        self.stack["nfv"] = merge(self.stack.get("nfv"), nfv)
+        self.assert_accepted(yaml.safe_dump(self.stack["template"]), {"nfv": self.stack["nfv"]})
+
+    def instantiate(self, request: dict[str, Any], *vdus: str) -> dict[str, Any]:
+        """Instantiate with a VNFC for each name of a VDU; returns nfv."""
+        asked = V2().instantiation(request)
+        self.call("instantiate", asked, addResources=[self.compute(vdu) for vdu in vdus])
+        links = [
+            {"resourceHandle": {"resourceId": link["resourceId"]},
+             "currentVnfExtCpData": link["extCps"]}
+            for link in asked["extVirtualLinks"]
+        ]
+        vnfcs = [
+            {"vduId": vdu, "computeResource": {"resourceId": f"server-{number}"},
+             "metadata": {"vdu_idx": vdus[:number].count(vdu)}}
+            for number, vdu in enumerate(vdus)
+        ]
+        self.instance["instantiatedVnfInfo"] = {
+            "flavourId": self.flavour.id, "extVirtualLinkInfo": links, "vnfcResourceInfo": vnfcs,
+            "metadata": {"nfv": self.stack["nfv"]},
+        }
+        nfv: dict[str, Any] = self.stack["nfv"]
+        return nfv
+
+    def compute(self, vdu: str, **more: Any) -> dict[str, Any]:
+        return {"id": f"new-{vdu}", "type": "COMPUTE", "resourceTemplateId": vdu, **more}
+
+    def test_clusters(self) -> None:
+        for flavour, overlay in CLUSTERS:
+            with self.subTest(flavour=flavour, overlay=overlay):
+                self.setUp()
+                self.assemble("kubernetes_v2", flavour, overlay and f"{overlay}_v2")
+                vdus = ["masterNode"] * (1 if flavour == "simple" else 3) + ["workerNode"] * 2
+                vdus += ["storage_server"] if overlay else []
+                nfv = self.instantiate(self.cluster_request(flavour, overlay), *vdus)
+                self.assertEqual("192.168.0.0/16", nfv["pod_cidr"])  # of 192.168.3.0/16
+                self.assertEqual("k8s.worker", nfv["VDU"]["workerNode-1"]["computeFlavourId"])
+                self.check_later_operations()
+
+    def check_later_operations(self) -> None:
+        """Scale and heal of a worker; the stack keeps the pod CIDR."""
+        last = next(vnfc for vnfc in reversed(self.instance["instantiatedVnfInfo"][
+            "vnfcResourceInfo"]) if vnfc["vduId"] == "workerNode")
+        removed = self.compute("workerNode", resource=last["computeResource"])
+        asked: dict[str, Any] = {"additionalParams": {}}
+        added = self.compute("workerNode")
+        self.call("scale", {**asked, "type": "SCALE_OUT"}, addResources=[added])
+        self.assertIn("workerNode-2", self.stack["template"]["resources"])
+        self.call("scale_rollback", {**asked, "type": "SCALE_OUT"}, addResources=[added])
+        self.assertNotIn("workerNode-2", self.stack["template"]["resources"])
+        self.call("heal", asked, removeResources=[removed])
+        self.call("scale", {**asked, "type": "SCALE_IN"}, removeResources=[removed])
+        self.assertNotIn("workerNode-1", self.stack["template"]["resources"])
+        self.assertEqual("192.168.0.0/16", self.stack["nfv"]["pod_cidr"])
+
+    def test_registry(self) -> None:
+        self.assemble("private_registry_v2", "simple")
+        file = "private_registry/instantiate.json"
+        for params, port in (({}, 5000), ({"port_no": "5002"}, 5002)):
+            self.setUp()
+            nfv = self.instantiate(self.request(file, **params), "PrivateRegistryVDU")
+            self.assertEqual(port, nfv["registry_port"])
+
+
+@needs_openstack
+class HeatTest(unittest.TestCase):
+    def test_templates_of_all_packages(self) -> None:
+        """With what tools.csar verify gives them."""
+        for name, overlay in (
+            ("kubernetes", ""), ("kubernetes", "storage"), ("kubernetes_v2", ""),
+            ("kubernetes_v2", "storage_v2"), ("private_registry", ""), ("private_registry_v2", ""),
+        ):
+            with self.subTest(name, overlay=overlay):
+                overlays = [build.OVERLAYS / overlay] if overlay else []
+                package = Package(build.assemble(build.PACKAGES / name, overlays=overlays))
+                self.assertEqual([], list(check_heat.templates(package)))
+
+    def test_the_virtual_ip_is_the_ipv4_address_of_its_port(self) -> None:
+        check_heat.refusal("heat_template_version: 2016-10-14", {}, {})  # sets Heat up
+        from heat.engine.hot import functions
+
+        six, four = {"ip_address": "2001:db8::6"}, {"ip_address": "192.0.2.6"}
+        for name, resource in (("kubernetes", "master_instance"), ("kubernetes_v2", "masterNode")):
+            package = Package(build.assemble(build.PACKAGES / name))
+            (top,) = (
+                document for file, document in package.documents.items()
+                if file.startswith("BaseHOT/complex/") and "vip_CP" in document["resources"]
+            )
+            properties = top["resources"][resource]["properties"]
+            wanted = properties.get("resource", {}).get("properties", properties)["virtual_ip"]
+            for listed, expected in (
+                ([six, four], "192.0.2.6"), ([four, six], "192.0.2.6"), ([six], None), (None, None),
+            ):
+                given = {**wanted["yaql"], "data": listed}
+                self.assertEqual(expected, functions.Yaql(None, "yaql", given).result())
+
+    def test_what_heat_refuses_is_a_fault(self) -> None:
+        contents = build.assemble(build.PACKAGES / "kubernetes")
+        top = "BaseHOT/complex/complex_hot_top.yaml"
+        worker = "BaseHOT/complex/nested/complex_nested_worker.yaml"
+        for name, old, new, words in (
+            (top, "vrrp", "vrrq", 'rules[1].protocol: "vrrq" is not an allowed value'),
+            (top, "flavor:", "flavour:", "Unknown Property flavour"),
+            (top, "{ get_resource: balanced_group }", "{ get_resource: x }", '"x"'),
+            (worker, "allowed_address_pairs", "allowed_pairs", "Unknown Property allowed_pairs"),
+            (worker, "{ get_param: node_group }", "{ get_param: group }", "(group)"),
+        ):
+            with self.subTest(new):
+                text = contents[name].read_bytes().decode()
+                self.assertIn(old, text)
+                broken = build.contents.InMemory(name, text.replace(old, new).encode())
+                found = list(check_heat.templates(Package({**contents, name: broken})))
+                self.assertTrue(any(words in fault.text for fault in found), found)
