@@ -309,6 +309,7 @@ def _qemu_host(virt_type: str) -> Sections:
             # For volumes that are attached while the server runs.
             "num_pcie_ports": "12",
         },
+        "os_vif_ovs": {"ovsdb_connection": OVSDB},
         "oslo_concurrency": _locks(f"nova-{QEMU_HOST}"),
     }
 
@@ -322,7 +323,6 @@ def _cinder(settings: Settings) -> Sections:
             "my_ip": "127.0.0.1",
             "host": "controller",
             "enabled_backends": VOLUME_BACKEND,
-            "default_volume_type": VOLUME_BACKEND,
             "resource_query_filters_file": "/etc/cinder/resource_filters.json",
             "glance_api_servers": f"http://{settings.address}:9292",
         },
