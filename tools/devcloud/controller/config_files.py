@@ -232,7 +232,6 @@ def _ml2() -> Sections:
             # Servers read their config drives.
             "ovn_metadata_enabled": "false",
             "enable_distributed_floating_ip": "false",
-            "ovn_emit_need_to_frag": "false",
         },
     }
 

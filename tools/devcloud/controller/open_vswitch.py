@@ -79,5 +79,16 @@ def _ensure_provider_bridge() -> None:
         _run("ip", "route", "replace", "default", "via", default["gateway"], "dev", "br-ex")
 
 
+def let_segments_through_routers() -> None:
+    """Take from routers the check of packets' lengths, which Neutron asks for at a gateway.
+
+    Inside this machine packets of TCP travel as segments of up to 64 KiB, which are cut where
+    they leave. A router that compares them with the MTU would drop all of them.
+    """
+    shown = _run("ovn-nbctl", "--bare", "--columns=name", "list", "Logical_Router_Port")
+    for port in shown.split():
+        _run("ovn-nbctl", "remove", "Logical_Router_Port", port, "options", "gateway_mtu")
+
+
 def _run(*command: str) -> str:
     return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
