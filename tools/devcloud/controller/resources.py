@@ -14,8 +14,9 @@ from tools.devcloud.settings import Settings
 PRIVATE_NETWORK = "private"
 _PRIVATE_CIDR = "10.191.0.0/24"
 _ZONES = {"compute-5": "az-2"}  # the other hosts are in Nova's default zone
-# vCPUs, memory in MiB and disk in GiB.
-_FLAVORS = {"k8s.master": (2, 2048, 10), "k8s.worker": (1, 1024, 10), "k8s.small": (1, 1024, 10)}
+# vCPUs, memory in MiB and disk in GiB. One vCPU would do for the last two, but a machine that is
+# emulated boots on two in half the time.
+_FLAVORS = {"k8s.master": (2, 2048, 10), "k8s.worker": (2, 1024, 10), "k8s.small": (2, 1024, 10)}
 _UNLIMITED = -1
 _QUOTAS = {
     "compute": ("cores", "instances", "ram", "server_groups", "server_group_members"),
@@ -27,7 +28,7 @@ _QUOTAS = {
 def ensure(settings: Settings) -> None:
     """Make what is missing."""
     cloud = _connect(settings)
-    _ensure_networks(cloud, settings)
+    _ensure_private_network(cloud, settings, _ensure_provider_network(cloud, settings))
     _ensure_flavors(cloud)
     _ensure_zones(cloud)
     _raise_quotas(cloud)
@@ -45,10 +46,10 @@ def _connect(settings: Settings) -> Any:
     return openstack.connection.Connection(session=session, region_name=config_files.REGION)
 
 
-def _ensure_networks(cloud: Any, settings: Settings) -> None:
-    """The provider network, which servers and floating IPs share, and one behind a router."""
+def _ensure_provider_network(cloud: Any, settings: Settings) -> Any:
+    """The network that servers and floating IPs share; this machine is in it."""
     name = config_files.PROVIDER_NETWORK
-    public = cloud.network.find_network(name) or cloud.network.create_network(
+    network = cloud.network.find_network(name) or cloud.network.create_network(
         name=name,
         is_router_external=True,
         is_shared=True,
@@ -56,33 +57,35 @@ def _ensure_networks(cloud: Any, settings: Settings) -> None:
         provider_physical_network=name,
     )
     first, last = networks.server_addresses(settings.network)
-    nameservers = list(settings.nameservers)
     if not cloud.network.find_subnet(name):
         cloud.network.create_subnet(
             name=name,
-            network_id=public.id,
+            network_id=network.id,
             ip_version=4,
             cidr=settings.network.cidr,
             gateway_ip=networks.gateway(settings.network),
             allocation_pools=[{"start": first, "end": last}],
-            dns_nameservers=nameservers,
+            dns_nameservers=list(settings.nameservers),
         )
-    private = cloud.network.find_network(PRIVATE_NETWORK) or cloud.network.create_network(
-        name=PRIVATE_NETWORK
-    )
-    if cloud.network.find_router("router"):
-        return
-    subnet = cloud.network.find_subnet(PRIVATE_NETWORK) or cloud.network.create_subnet(
-        name=PRIVATE_NETWORK,
-        network_id=private.id,
+    return network
+
+
+def _ensure_private_network(cloud: Any, settings: Settings, outside: Any) -> None:
+    """A network of the project's, behind a router."""
+    name = PRIVATE_NETWORK
+    network = cloud.network.find_network(name) or cloud.network.create_network(name=name)
+    subnet = cloud.network.find_subnet(name) or cloud.network.create_subnet(
+        name=name,
+        network_id=network.id,
         ip_version=4,
         cidr=_PRIVATE_CIDR,
-        dns_nameservers=nameservers,
+        dns_nameservers=list(settings.nameservers),
     )
-    router = cloud.network.create_router(
-        name="router", external_gateway_info={"network_id": public.id}
+    router = cloud.network.find_router("router") or cloud.network.create_router(
+        name="router", external_gateway_info={"network_id": outside.id}
     )
-    cloud.network.add_interface_to_router(router, subnet_id=subnet.id)
+    if not list(cloud.network.ports(device_id=router.id, network_id=network.id)):
+        cloud.network.add_interface_to_router(router, subnet_id=subnet.id)
     open_vswitch.let_segments_through_routers()
 
 
