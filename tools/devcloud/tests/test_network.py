@@ -19,14 +19,14 @@ VIF = {"network": {"subnets": [SUBNET]}}
 
 class AddressesTest(unittest.TestCase):
     def test_servers_get_nobody_elses_address(self) -> None:
-        first, last = map(ipaddress.ip_address, networks.server_addresses(NETWORK))
+        first, last = map(ipaddress.IPv4Address, networks.server_addresses(NETWORK))
         for taken in (
             networks.gateway(NETWORK),
             networks.controller_address(NETWORK),
             networks.mirror_address(NETWORK),
         ):
-            self.assertLess(ipaddress.ip_address(taken), first)
-        self.assertLess(last, ipaddress.ip_network(NETWORK.cidr).broadcast_address)
+            self.assertLess(ipaddress.IPv4Address(taken), first)
+        self.assertLess(last, ipaddress.IPv4Network(NETWORK.cidr).broadcast_address)
 
     def test_settings_survive_the_way_to_the_controller(self) -> None:
         settings = Settings("c", "192.0.2.2", "a", "s", NETWORK, ("SYS_RESOURCE",), ("9.9.9.9",))
