@@ -10,7 +10,9 @@ from functional import guide_outputs, kubernetes
 from functional.cluster_scenario import MASTER, WORKER, BalancedClusterScenario
 from functional.packages import CNF_MANIFEST, cnf_csar
 from functional.poll import poll_readiness
+from functional.port_filter import PortFilter
 from tools.client import wait
+from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 
@@ -114,6 +116,7 @@ class LifeOfABalancedCluster(NodesScenario):
     def test_life_of_a_balanced_cluster(self) -> None:
         vnf = self.instantiate_balanced_cluster()
         self.check_guide_output("nodes", vnf, "get nodes")
+        self.check_security_groups(vnf)
         self.scale_out_and_in(vnf)
         self.heal_workers(vnf, 2)
         self.heal_virtual_ip_holder(vnf)
@@ -125,6 +128,38 @@ class LifeOfABalancedCluster(NodesScenario):
         cnf = self.check_cnf(vnf)
         self.check_api_without_master(vnf)
         self.check_terminate(vnf, cnf)
+
+    def check_security_groups(self, vnf: Vnf) -> None:
+        """Nodes reach each other as Kubernetes needs it; the registry's machine does not."""
+        if not CONFIG.ovn_trace:
+            log("FUNCTIONAL_OVN_TRACE is not set: security groups are not checked")
+            return
+        master, second = (m.address for _, m in self.vnfcs(vnf, MASTER)[:2])
+        worker, other = (m.address for _, m in self.vnfcs(vnf, WORKER)[:2])
+        stranger = self.registry.partition(":")[0]
+        pods = {"sender": "192.168.1.5", "receiver": "192.168.2.6"}
+        passing = PortFilter(self.cloud).passes
+        with step("ask OVN what the security groups let through"):
+            for source, target, packet, addresses in (
+                (worker, other, "tcp.dst == 8080", pods),
+                (worker, other, "udp.dst == 53", pods),
+                (worker, master, "tcp.dst == 16443", {"receiver": self.virtual_ip()}),
+                (master, second, "ip.proto == 112", {}),
+                (master, second, "tcp.dst == 2379", {}),
+                (master, worker, "tcp.dst == 10250", {}),
+                (stranger, worker, "tcp.dst == 30080", {}),
+                (stranger, master, "tcp.dst == 22", {}),
+            ):
+                self.assertTrue(passing(source, target, packet, **addresses), packet)
+            for source, target, packet in (
+                (stranger, master, "tcp.dst == 2379"),
+                (stranger, worker, "tcp.dst == 10250"),
+                (stranger, worker, "tcp.dst == 8080"),
+                (stranger, master, "ip.proto == 112"),
+                (worker, master, "tcp.dst == 2379"),
+                (worker, master, "ip.proto == 112"),
+            ):
+                self.assertFalse(passing(source, target, packet), packet)
 
     def check_guide_output_of_vim(self) -> None:
         words = ["vim", "show", f"vim-{self.name}"]

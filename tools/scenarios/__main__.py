@@ -75,8 +75,12 @@ def _collect_logs(identity: Identity) -> None:
 
 def _scenario_variables(identity: Identity) -> dict[str, str]:
     """Variables with commands for this cloud that the scenarios run."""
+    on_controller = f"docker exec {identity.controller}"
     kill = "systemctl kill --signal=KILL tacker-conductor"
-    return {"FUNCTIONAL_KILL_CONDUCTOR": f"docker exec {identity.controller} {kill}"}
+    return {
+        "FUNCTIONAL_KILL_CONDUCTOR": f"{on_controller} {kill}",
+        "FUNCTIONAL_OVN_TRACE": f"{on_controller} ovn-trace",
+    }
 
 
 if __name__ == "__main__":
