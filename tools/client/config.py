@@ -48,6 +48,8 @@ class CloudConfig:
     _version = _Variable("FUNCTIONAL_KUBERNETES_VERSION", "", str)
     # Shell command that kills tacker-conductor, which something starts again.
     kill_conductor = _Variable("FUNCTIONAL_KILL_CONDUCTOR", "", str)
+    # Shell commands, a line each, that kill a service of the cloud which something starts again.
+    kill_services = _Variable("FUNCTIONAL_KILL_SERVICES", "", str)
     # Command that is ovn-trace on this cloud, if it is OVN's.
     ovn_trace = _Variable("FUNCTIONAL_OVN_TRACE", "", str)
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)

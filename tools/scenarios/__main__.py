@@ -76,9 +76,11 @@ def _collect_logs(identity: Identity) -> None:
 def _scenario_variables(identity: Identity) -> dict[str, str]:
     """Variables with commands for this cloud that the scenarios run."""
     on_controller = f"docker exec {identity.controller}"
-    kill = "systemctl kill --signal=KILL tacker-conductor"
+    kill = f"{on_controller} systemctl kill --signal=KILL"
+    services = ("nova", "neutron-api", "heat-engine", "rabbitmq-server")
     return {
-        "FUNCTIONAL_KILL_CONDUCTOR": f"{on_controller} {kill}",
+        "FUNCTIONAL_KILL_CONDUCTOR": f"{kill} tacker-conductor",
+        "FUNCTIONAL_KILL_SERVICES": "\n".join(f"{kill} {service}" for service in services),
         "FUNCTIONAL_OVN_TRACE": f"{on_controller} ovn-trace",
     }
 

@@ -1,0 +1,61 @@
+"""Services of the cloud are killed, and come back, while Tacker works."""
+
+import contextlib
+import subprocess
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from functional.requests import REQUESTS
+from functional.scenario import Scenario
+from tools.client import stacks
+from tools.client.config import CONFIG
+from tools.client.lcm import Vnf
+from tools.client.log import log
+from tools.client.machines import Remote
+from tools.client.packages import private_registry_csar
+from tools.client.requests import load_request
+
+# Seconds from the request to the moment when Heat replaces the machine.
+_DELAY = 5.0
+
+
+class KilledServices(Scenario):
+    """An operation ends well, or fails clearly and is cured by a retry."""
+
+    def test_killed_services(self) -> None:
+        if not CONFIG.kill_services:
+            self.skipTest("FUNCTIONAL_KILL_SERVICES is not set: nothing can be killed")
+        vnf = self.create_vnf(self.onboard_csar(private_registry_csar()))
+        request = load_request(REQUESTS / "private_registry/instantiate.json", self.tacker)
+        self.assert_completed(vnf.instantiate(request))
+        for command in CONFIG.kill_services.splitlines():
+            with killed_meanwhile(command):
+                occurrence = vnf.heal({})
+            self.assert_cured(vnf, occurrence)
+            (address,) = stacks.addresses(self.cloud, vnf.id)
+            seen = Remote(address).run("curl --fail --silent http://localhost:5000/v2/_catalog")
+            self.assertIn("repositories", seen)
+
+    def assert_cured(self, vnf: Vnf, occurrence: dict[str, Any]) -> None:
+        log(f"{occurrence['operationState']}: {occurrence.get('error', {}).get('detail', '')}")
+        if occurrence["operationState"] == "FAILED_TEMP":
+            self.assertTrue(occurrence["error"]["detail"])
+            occurrence = vnf.retry(occurrence)
+        self.assert_completed(occurrence)
+
+
+@contextlib.contextmanager
+def killed_meanwhile(command: str) -> Iterator[None]:
+    """Run a shell command a moment after the block has begun."""
+
+    def kill() -> None:
+        log(command)
+        subprocess.run(command, shell=True, check=True)  # noqa: S602 - the operator's own
+
+    timer = threading.Timer(_DELAY, kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
