@@ -134,6 +134,8 @@ def _keystone() -> Sections:
         "DEFAULT": {"use_stderr": "true"},
         "database": _database("keystone"),
         "token": {"provider": "fernet"},
+        # Every request to any service has its token checked here, by this one process.
+        "cache": {"backend": "dogpile.cache.memory"},
         # Passwords here are random and live as long as the cloud: strong
         # hashing would only cost 0.4 s of CPU for every token.
         "identity": {"password_hash_rounds": "4"},
