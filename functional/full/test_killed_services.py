@@ -11,7 +11,7 @@ from functional.scenario import Scenario
 from tools.client import stacks
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
-from tools.client.log import log
+from tools.client.log import log, step
 from tools.client.machines import Remote
 from tools.client.packages import private_registry_csar
 from tools.client.requests import load_request
@@ -33,9 +33,23 @@ class KilledServices(Scenario):
             with killed_meanwhile(command):
                 occurrence = vnf.heal({})
             self.assert_cured(vnf, occurrence)
-            (address,) = stacks.addresses(self.cloud, vnf.id)
-            seen = Remote(address).run("curl --fail --silent http://localhost:5000/v2/_catalog")
-            self.assertIn("repositories", seen)
+            self.check_registry(vnf)
+        self.heal_deleted_server(vnf)
+
+    def heal_deleted_server(self, vnf: Vnf) -> None:
+        """Somebody deletes the machine behind Tacker's back."""
+        (vnfc,) = vnf.vnfcs()
+        server = vnfc["computeResource"]["resourceId"]
+        with step(f"delete server {server}"):
+            self.cloud.compute.delete_server(server)
+            self.cloud.compute.wait_for_delete(self.cloud.compute.get_server(server))
+        self.assert_completed(vnf.heal({"vnfcInstanceId": [vnfc["id"]]}))
+        self.check_registry(vnf)
+
+    def check_registry(self, vnf: Vnf) -> None:
+        (address,) = stacks.addresses(self.cloud, vnf.id)
+        seen = Remote(address).run("curl --fail --silent http://localhost:5000/v2/_catalog")
+        self.assertIn("repositories", seen)
 
     def assert_cured(self, vnf: Vnf, occurrence: dict[str, Any]) -> None:
         log(f"{occurrence['operationState']}: {occurrence.get('error', {}).get('detail', '')}")
