@@ -39,10 +39,10 @@ class KilledServices(Scenario):
     def heal_deleted_server(self, vnf: Vnf) -> None:
         """Somebody deletes the machine behind Tacker's back."""
         (vnfc,) = vnf.vnfcs()
-        server = vnfc["computeResource"]["resourceId"]
-        with step(f"delete server {server}"):
+        server = self.cloud.compute.get_server(vnfc["computeResource"]["resourceId"])
+        with step(f"delete server {server.name}"):
             self.cloud.compute.delete_server(server)
-            self.cloud.compute.wait_for_delete(self.cloud.compute.get_server(server))
+            self.cloud.compute.wait_for_delete(server)
         self.assert_completed(vnf.heal({"vnfcInstanceId": [vnfc["id"]]}))
         self.check_registry(vnf)
 
