@@ -18,19 +18,16 @@ class PortFilter:
     def __init__(self, connection: Connection) -> None:
         self._cloud = connection
 
-    def passes(
-        self, source: str, target: str, packet: str, sender: str = "", receiver: str = ""
-    ) -> bool:
+    def passes(self, source: str, target: str, packet: str, receiver: str = "") -> bool:
         """Whether the first packet of a connection reaches the target's server.
 
         :param packet: the protocol, as OVN's expressions have it: ``tcp.dst == 22``
-        :param sender: address in the packet, if it is not the source's own
-        :param receiver: the same for the target
+        :param receiver: address in the packet, if it is not the target's own
         """
         one, other = self._port(source), self._port(target)
         flow = (
             f'inport == "{one.id}" && eth.src == {one.mac_address} '
-            f"&& eth.dst == {other.mac_address} && ip4.src == {sender or source} "
+            f"&& eth.dst == {other.mac_address} && ip4.src == {source} "
             f"&& ip4.dst == {receiver or target} && ip.ttl == 64 && {packet}"
         )
         command = [*shlex.split(CONFIG.ovn_trace), *_NEW_CONNECTIONS, "--minimal"]

@@ -130,20 +130,22 @@ class LifeOfABalancedCluster(NodesScenario):
         self.check_terminate(vnf, cnf)
 
     def check_security_groups(self, vnf: Vnf) -> None:
-        """Nodes reach each other as Kubernetes needs it; the registry's machine does not."""
+        """Nodes reach each other as Kubernetes needs it; the registry's machine does not.
+
+        Packets of pods are left out: ovn-trace does not know address pairs that are networks.
+        """
         if not CONFIG.ovn_trace:
             log("FUNCTIONAL_OVN_TRACE is not set: security groups are not checked")
             return
         master, second = (m.address for _, m in self.vnfcs(vnf, MASTER)[:2])
-        worker, other = (m.address for _, m in self.vnfcs(vnf, WORKER)[:2])
+        worker = self.vnfcs(vnf, WORKER)[0][1].address
         stranger = self.registry.partition(":")[0]
-        pods = {"sender": "192.168.1.5", "receiver": "192.168.2.6"}
+        virtual_ip = {"receiver": self.virtual_ip()}
         passing = PortFilter(self.cloud).passes
         with step("ask OVN what the security groups let through"):
             for source, target, packet, addresses in (
-                (worker, other, "tcp.dst == 8080", pods),
-                (worker, other, "udp.dst == 53", pods),
-                (worker, master, "tcp.dst == 16443", {"receiver": self.virtual_ip()}),
+                (worker, master, "tcp.dst == 16443", virtual_ip),
+                (stranger, master, "tcp.dst == 16443", virtual_ip),
                 (master, second, "ip.proto == 112", {}),
                 (master, second, "tcp.dst == 2379", {}),
                 (master, worker, "tcp.dst == 10250", {}),
