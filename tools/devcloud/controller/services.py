@@ -14,16 +14,21 @@ _NO_BYTECODE = "PYTHONDONTWRITEBYTECODE=1"
 
 @dataclass(frozen=True)
 class Service:
-    """One long-running process; ``environment`` as KEY=VALUE words."""
+    """One long-running process; ``environment`` as KEY=VALUE words.
+
+    ``before`` is a command that runs each time before the process starts.
+    """
 
     name: str
     command: str
     environment: tuple[str, ...] = ()
+    before: str = ""
 
     def unit(self) -> str:
         lines = ["[Unit]", f"Description=devcloud {self.name}", "After=network.target"]
         lines += ["StartLimitIntervalSec=0", "", "[Service]"]
         lines += [f"Environment={word}" for word in (_PATH, *self.environment)]
+        lines += [f"ExecStartPre={self.before}"] if self.before else []
         lines += [f"ExecStart={self.command}", "Restart=on-failure", "RestartSec=1"]
         # The conductor takes a minute and a half to stop; nothing here needs that.
         lines += ["LimitNOFILE=65536", "TimeoutStopSec=5", ""]
@@ -33,7 +38,9 @@ class Service:
 _PATH = f"PATH={BIN}:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def _wsgi(name: str, port: int, application: str, *environment: str) -> Service:
+def _wsgi(
+    name: str, port: int, application: str, *environment: str, before: str = ""
+) -> Service:
     """An API under waitress.
 
     Not uWSGI: it resets kept-alive connections in the middle of Tacker's operations. The limits
@@ -43,7 +50,7 @@ def _wsgi(name: str, port: int, application: str, *environment: str) -> Service:
     command = f"{BIN}/waitress-serve --threads=8 --connection-limit=4000 --channel-timeout=20"
     target = f"tools.devcloud.controller.wsgi:{application}"
     return Service(
-        name, f"{command} --listen=0.0.0.0:{port} {target}", (_PYTHONPATH, *environment)
+        name, f"{command} --listen=0.0.0.0:{port} {target}", (_PYTHONPATH, *environment), before
     )
 
 
@@ -57,8 +64,10 @@ APIS = (
         9696,
         "neutron",
         "OS_NEUTRON_CONFIG_FILES=neutron.conf;plugins/ml2/ml2_conf.ini",
-        # How many processes share what OVN reports.
+        # How many processes share what OVN reports. One that was killed would keep its share for
+        # a minute, and the servers whose ports came up meanwhile would never hear of it.
         "ASGI_WORKERS=1",
+        before='/usr/bin/mariadb neutron --execute "DELETE FROM ovn_hash_ring"',
     ),
     _wsgi("nova-api", 8774, "nova"),
     _wsgi("cinder-api", 8776, "cinder"),
