@@ -77,7 +77,7 @@ def _scenario_variables(identity: Identity) -> dict[str, str]:
     """Variables with commands for this cloud that the scenarios run."""
     on_controller = f"docker exec {identity.controller}"
     kill = f"{on_controller} systemctl kill --signal=KILL"
-    services = ("nova", "neutron-api", "heat-engine", "rabbitmq-server")
+    services = ("nova", "neutron-api", "rabbitmq-server")
     return {
         "FUNCTIONAL_KILL_CONDUCTOR": f"{kill} tacker-conductor",
         "FUNCTIONAL_KILL_SERVICES": "\n".join(f"{kill} {service}" for service in services),
