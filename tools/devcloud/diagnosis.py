@@ -12,10 +12,10 @@ from openstack.exceptions import SDKException
 from tools.devcloud import engine, servers
 from tools.devcloud.cloud import find_controller, read_settings
 from tools.devcloud.controller import services
+from tools.devcloud.drivers import CONSOLES
 from tools.devcloud.identity import Identity
 
 _TRACES = "/var/log/tacker/mgmt_drivers"
-_CONSOLES = "/var/log/devcloud/consoles"  # of servers that were deleted
 
 
 def collect(identity: Identity, folder: Path) -> None:
@@ -27,8 +27,8 @@ def collect(identity: Identity, folder: Path) -> None:
     for service in (*(s.name for s in services.ALL), *services.FROM_DEBIAN):
         _journal(controller, folder / f"{service}.log", f"--unit={service}")
     _copy(controller, _TRACES, folder)
-    _copy(controller, _CONSOLES, folder)
-    consoles = folder / Path(_CONSOLES).name
+    _copy(controller, CONSOLES, folder)
+    consoles = folder / Path(CONSOLES).name
     consoles.mkdir(exist_ok=True)
     try:
         for name, text in servers.consoles(read_settings(identity.state / "settings.json")):

@@ -118,7 +118,7 @@ def _device(path: str, major: int, minor: int) -> None:
 def _foundations(settings: Settings) -> None:
     _device("/dev/net/tun", 10, 200)
     services.systemctl("start", "--no-block", *services.FROM_DEBIAN)
-    open_vswitch.ensure()
+    open_vswitch.ensure(settings)
     services.start(services.LIBVIRT)
     services.systemctl("start", *services.FROM_DEBIAN)
 

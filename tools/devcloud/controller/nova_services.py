@@ -4,7 +4,6 @@ So Nova is imported once, and what was imported is shared by all of them.
 """
 
 import os
-import signal
 import sys
 import time
 import traceback
@@ -17,20 +16,10 @@ _PAUSE = 0.5  # seconds
 
 
 def main() -> None:
-    """Run them until SIGTERM; start again what ends before."""
+    """Run them, and start again what ends. To stop, systemd sends SIGTERM to all of them."""
     _prepare()
-    children: dict[int, str] = {}
-
-    def stop(*_: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        for pid in children:
-            os.kill(pid, signal.SIGTERM)
-        raise SystemExit
-
     services = _services()
-    for name in services:
-        children[_fork(services[name])] = name
-    signal.signal(signal.SIGTERM, stop)
+    children = {_fork(run): name for name, run in services.items()}
     while True:
         pid, status = os.wait()
         name = children.pop(pid)
@@ -94,7 +83,6 @@ def _fork(run: Callable[[], None]) -> int:
     pid = os.fork()
     if pid:
         return pid
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         run()
     except SystemExit as leaving:

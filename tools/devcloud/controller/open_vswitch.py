@@ -4,13 +4,14 @@ The provider network is the Docker network that the controller is in: its interf
 port of the bridge br-ex, which takes over its address.
 """
 
-import json
 import subprocess
 from pathlib import Path
 
+from tools.devcloud import networks
 from tools.devcloud.controller import services
 from tools.devcloud.controller.config_files import OVSDB, PROVIDER_NETWORK
 from tools.devcloud.drivers.interfaces import CHASSIS
+from tools.devcloud.settings import Settings
 
 _SCHEMAS = {
     "/etc/openvswitch/conf.db": "/usr/share/openvswitch/vswitch.ovsschema",
@@ -32,7 +33,7 @@ _CHASSIS = {
 }
 
 
-def ensure() -> None:
+def ensure(settings: Settings) -> None:
     """Start the switch, its bridges and OVN's agent."""
     for path, schema in _SCHEMAS.items():
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -56,27 +57,23 @@ def ensure() -> None:
         *("ovs-vsctl", "--may-exist", "add-br", "br-int", "--", "set", "Bridge", "br-int"),
         *("datapath_type=netdev", "fail_mode=secure"),
     )
-    _ensure_provider_bridge()
+    _ensure_provider_bridge(settings)
     services.start(*services.OVN)
 
 
-def _ensure_provider_bridge() -> None:
+def _ensure_provider_bridge(settings: Settings) -> None:
     mac = Path("/sys/class/net", _UPLINK, "address").read_text().strip()
     _run(
         *("ovs-vsctl", "--may-exist", "add-br", "br-ex", "--", "set", "Bridge", "br-ex"),
         *("datapath_type=netdev", f"other-config:hwaddr={mac}"),
     )
-    shown = json.loads(_run("ip", "-json", "-4", "address", "show", "dev", _UPLINK))
-    infos = [info for link in shown for info in link.get("addr_info", ())]
-    addresses = [f"{info['local']}/{info['prefixlen']}" for info in infos]
-    if addresses:  # they have not moved yet
-        (default,) = json.loads(_run("ip", "-json", "-4", "route", "show", "default"))
-        _run("ip", "address", "flush", "dev", _UPLINK)
-        _run("ovs-vsctl", "--may-exist", "add-port", "br-ex", _UPLINK)
-        _run("ip", "link", "set", "br-ex", "up")
-        for address in addresses:
-            _run("ip", "address", "replace", address, "dev", "br-ex")
-        _run("ip", "route", "replace", "default", "via", default["gateway"], "dev", "br-ex")
+    length = settings.network.cidr.partition("/")[2]
+    _run("ip", "address", "flush", "dev", _UPLINK)
+    _run("ovs-vsctl", "--may-exist", "add-port", "br-ex", _UPLINK)
+    _run("ip", "link", "set", "br-ex", "up")
+    _run("ip", "address", "replace", f"{settings.address}/{length}", "dev", "br-ex")
+    gateway = networks.gateway(settings.network)
+    _run("ip", "route", "replace", "default", "via", gateway, "dev", "br-ex")
 
 
 def let_segments_through_routers() -> None:

@@ -106,14 +106,9 @@ def _ensure_zones(cloud: Any) -> None:
 
 def _raise_quotas(cloud: Any) -> None:
     """No limits: what the machine bears is the limit."""
-    everything = {name: _UNLIMITED for names in _QUOTAS.values() for name in names}
-    project = cloud.current_project_id
-    for service, update in (
-        ("compute", cloud.set_compute_quotas),
-        ("network", cloud.set_network_quotas),
-        ("volume", cloud.set_volume_quotas),
-    ):
-        update(project, **{name: everything[name] for name in _QUOTAS[service]})
+    for service, names in _QUOTAS.items():
+        update = getattr(cloud, f"set_{service}_quotas")
+        update(cloud.current_project_id, **dict.fromkeys(names, _UNLIMITED))
 
 
 def _ensure_images(cloud: Any) -> None:

@@ -3,3 +3,6 @@
 Nova, which loads compute drivers from its own package only, finds these modules there: see
 controller/computes.py.
 """
+
+# Folder of the controller for the consoles of containers that were deleted.
+CONSOLES = "/var/log/devcloud/consoles"

@@ -20,14 +20,13 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from tools.devcloud import archives, machine
-from tools.devcloud.drivers import interfaces
+from tools.devcloud.drivers import CONSOLES, interfaces
 from tools.devcloud.identity import HOST_LABEL, LABEL, SERVER_LABEL
 from tools.devcloud.settings import Settings
 
 CONF = cfg.CONF
 LOG = logging.getLogger(__name__)
 
-CONSOLES = Path("/var/log/devcloud/consoles")  # of servers that were deleted
 _CONSOLE_LINES = 5000
 _STOP_LIMIT = 20  # seconds
 # What each host offers. The containers share the machine: these are no limits.
@@ -161,8 +160,8 @@ class ContainerDriver(driver.ComputeDriver):
     ) -> None:
         with contextlib.suppress(exception.InstanceNotFound, docker.errors.NotFound):
             container = self._find(instance)
-            CONSOLES.mkdir(parents=True, exist_ok=True)
-            console = CONSOLES / f"{instance.hostname}-{instance.uuid[:8]}.log"
+            console = Path(CONSOLES, f"{instance.hostname}-{instance.uuid[:8]}.log")
+            console.parent.mkdir(parents=True, exist_ok=True)
             console.write_bytes(container.logs(tail=_CONSOLE_LINES))
             container.remove(force=True, v=True)
         self.unplug_vifs(instance, network_info)
