@@ -104,6 +104,8 @@ def _token_check(settings: Settings) -> dict[str, str]:
         "www_authenticate_uri": keystone_url(settings),
         "service_token_roles": "service",
         "service_token_roles_required": "true",
+        # Otherwise Keystone is asked at every request.
+        "memcached_servers": "localhost:11211",
     }
 
 
@@ -134,7 +136,6 @@ def _keystone() -> Sections:
         "DEFAULT": {"use_stderr": "true"},
         "database": _database("keystone"),
         "token": {"provider": "fernet"},
-        # Every request to any service has its token checked here, by this one process.
         "cache": {"backend": "dogpile.cache.memory"},
         # Passwords here are random and live as long as the cloud: strong
         # hashing would only cost 0.4 s of CPU for every token.
@@ -251,6 +252,8 @@ def _nova_compute(settings: Settings) -> Sections:
             "state_path": "/var/lib/nova",
             "my_ip": "127.0.0.1",
             "vif_plugging_timeout": _PATIENCE,
+            # A server whose host was killed meanwhile does not stay in BUILD for ever.
+            "instance_build_timeout": "120",
             "resume_guests_state_on_host_boot": "true",
         },
         "api": {"auth_strategy": "keystone"},

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the control plane: MariaDB, RabbitMQ, Open vSwitch, OVN, libvirt and QEMU from
-# Debian, the OpenStack services in one virtual environment, at the versions of constraints.txt.
+# Installs the control plane: MariaDB, RabbitMQ, memcached, Open vSwitch, OVN, libvirt and QEMU
+# from Debian, the OpenStack services in one virtual environment, at the versions of
+# constraints.txt.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 # What is installed here is started by the cloud's own units only.
@@ -8,7 +9,7 @@ printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
 chmod 0755 /usr/sbin/policy-rc.d
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends ethtool genisoimage iptables mariadb-server \
-    rabbitmq-server python3 python3-venv >/dev/null
+    memcached rabbitmq-server python3 python3-venv >/dev/null
 echo "devcloud: databases and queues installed"
 apt-get install -y -qq --no-install-recommends openvswitch-switch ovn-central ovn-host \
     libvirt-daemon libvirt-daemon-driver-qemu libvirt-daemon-system python3-libvirt \
@@ -20,13 +21,13 @@ for unit in /lib/systemd/system/libvirt*.socket /lib/systemd/system/libvirt*.ser
     /lib/systemd/system/ov[ns]*.service /lib/systemd/system/openvswitch*.service; do
     systemctl mask --quiet "$(basename "$unit")"
 done
-systemctl disable --quiet rabbitmq-server mariadb
+systemctl disable --quiet rabbitmq-server mariadb memcached
 python3 -m venv /opt/openstack
 /opt/openstack/bin/pip install --quiet --disable-pip-version-check \
     --constraint /provision/constraints.txt \
     tacker keystone barbican glance openstack-heat openstack-placement nova neutron cinder \
     python-tackerclient python-openstackclient \
-    pymysql waitress docker setuptools wheel
+    pymysql python-memcached waitress docker setuptools wheel
 # libvirt's binding is Debian's: its version is that of the library.
 for file in /usr/lib/python3/dist-packages/libvirt*; do
     ln -s "$file" /opt/openstack/lib/python3.11/site-packages/

@@ -112,7 +112,7 @@ OVN = (
 )
 LIBVIRT = Service("libvirt", "/usr/sbin/libvirtd")
 ALL = (KEYSTONE, *APIS, *WORKERS, NOVA, OVSDB_SERVER, OVS_VSWITCHD, *OVN, LIBVIRT)
-FROM_DEBIAN = ("mariadb", "rabbitmq-server")
+FROM_DEBIAN = ("mariadb", "memcached", "rabbitmq-server")
 
 
 def systemctl(*arguments: str) -> None:

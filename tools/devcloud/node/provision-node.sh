@@ -15,7 +15,8 @@ printf 'PasswordAuthentication yes\nUseDNS no\n' >/etc/ssh/sshd_config.d/50-clou
 # cloud-init makes the host keys of each machine at its first boot, before the SSH server starts.
 rm -f /etc/ssh/ssh_host_*
 install -m 0644 /provision/cloud.cfg /etc/cloud/cloud.cfg
-rm -f /etc/cloud/cloud.cfg.d/*
+# 05_logging.cfg stays: without it cloud-init writes all that it does to the console.
+find /etc/cloud/cloud.cfg.d -type f ! -name 05_logging.cfg -delete
 # The addresses of a container are given by who plugs its interfaces.
 printf 'network: {config: disabled}\n' >/etc/cloud/cloud.cfg.d/container.cfg
 
