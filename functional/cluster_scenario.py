@@ -2,16 +2,18 @@
 
 import tempfile
 import urllib.request
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from functional import guide_outputs, kubernetes, shared
+from functional.packages import CNF_MANIFEST, cnf_csar
 from functional.registries import pull_without_login
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
 from tools.client import kubernetes_source, stacks, wait
-from tools.client.api import ClusterVim
+from tools.client.api import KUBERNETES, V1, ClusterVim
 from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
@@ -110,6 +112,39 @@ class ClusterScenario(Scenario):
     ) -> Package:
         """Onboard the package of the cluster for this version of the API."""
         return self.onboard_csar(kubernetes_csar(files, overlays, self.api.variant))
+
+    def check_cnf(self, vnf: Vnf) -> Vnf:
+        """Tacker deploys and removes the pods of a CNF through the VIM."""
+        package = self.onboard_csar(cnf_csar(f"{self.registry}/busybox:1"))
+        # V1 does not translate the request, which is written for either version.
+        cnf = Vnf.create(self.tacker, package, "scenario-cnf", V1())
+        self.addCleanup(cnf.remove)
+        request = {
+            "flavourId": "simple",
+            "additionalParams": {"lcm-kubernetes-def-files": [CNF_MANIFEST]},
+            "vimConnectionInfo": self.vim_connection_info(vnf),
+        }
+        self.assert_completed(cnf.instantiate(request))
+        pods = [pod.metadata.name for pod in self.cluster.pods("app=cnf-web")]
+        log(f"pods of the CNF: {pods}")
+        self.assertEqual(2, len(pods))
+        self.assert_completed(cnf.terminate())
+        wait.until(lambda: self.cluster.pods("app=cnf-web"), lambda p: not p, 60, "no pods left")
+        return cnf
+
+    def vim_connection_info(self, vnf: Vnf) -> Any:
+        """The cluster as the VIM of a CNF: by its id, or in v2, where it has none, as a whole."""
+        if self.api.version == "1":
+            vim_id = self.vim(vnf).id
+            return [{"id": str(uuid.uuid4()), "vimId": vim_id, "vimType": "kubernetes"}]
+        (vim,) = (
+            vim
+            for vim in vnf.show()["vimConnectionInfo"].values()
+            if vim["vimType"] in KUBERNETES
+        )
+        authorization = self.cluster.core.api_client.configuration.api_key["authorization"]
+        token = authorization.removeprefix("Bearer ")
+        return {"vim1": {**vim, "accessInfo": {"bearer_token": token}}}
 
     def check_terminate(self, vnf: Vnf, cnf: Vnf | None = None) -> None:
         """Terminate leaves neither VIM nor stack nor an entry in the instance.

@@ -9,6 +9,8 @@ from typing import Any
 
 from kubernetes import client
 
+from tools.client import wait
+from tools.client.errors import ClientError
 from tools.client.machines import Remote
 
 KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
@@ -151,10 +153,28 @@ _ETCDCTL = (
 
 
 def _etcdctl(master: Remote, node: str, words: str) -> Any:
-    """The output of etcdctl, run in the etcd pod of a master, whose node has that name."""
+    """The output of etcdctl, run in the etcd pod of a master, whose node has that name.
+
+    A kubelet that has just lost its connection to the API refuses for a moment.
+    """
     pod = f"etcd-{node}"
     command = f"{KUBECTL} exec --namespace kube-system {pod} -- {_ETCDCTL} {words}"
-    return json.loads(master.run(command))
+
+    def ask() -> str:
+        try:
+            return master.run(command)
+        except ClientError as error:
+            return str(error)
+
+    return json.loads(wait.until(ask, _is_json, 60, f"etcdctl {words} in {pod}"))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def healthy_etcd_members(master: Remote, node: str) -> set[str]:

@@ -113,3 +113,13 @@ mkdir ~/outside
 sudo docker run --detach --restart always --publish {_PORT}:5000 {options} \\
     --volume images:/var/lib/registry --volume ~/outside:/outside:ro registry:2
 """
+
+
+@contextmanager
+def stopped_registry(machine: Remote) -> Iterator[None]:
+    """Stop the private registry VNF for a while."""
+    machine.run("sudo docker stop private_registry")
+    try:
+        yield
+    finally:
+        machine.run("sudo docker start private_registry")

@@ -30,10 +30,20 @@ class Scenario(testtools.TestCase):
         self.cloud = cloud()
         self.tacker = tacker(self.cloud, self.api.version)
         self.vnfs: list[Vnf] = []
+        self.passed = True
         self.name = self.id().rpartition(".")[2]
+        # The first that is added is the last that runs.
+        self.addCleanup(self.record_pass)
+        self.addOnException(lambda _: setattr(self, "passed", False))
         # Before the cleanup, while the machines are still there.
         self.addOnException(lambda _: self.save_logs_of_machines())
         log(f"=== {self.name}")
+
+    def record_pass(self) -> None:
+        """Note that the scenario passed: a run that resumes another leaves it out."""
+        if self.passed and CONFIG.passed:
+            with Path(CONFIG.passed).open("a") as file:
+                file.write(f"{self.id()}\n")
 
     def save_logs_of_machines(self) -> None:
         """Write consoles and journals of the VNFs' machines into the logs folder.
@@ -97,4 +107,4 @@ class Scenario(testtools.TestCase):
         log(f"FAILED_TEMP as expected, error detail: {detail}")
         for word in words:
             self.assertIn(word, detail)
-        self.assertNotIn("Plänted", detail)  # of a password, see test_private_registry
+        self.assertNotIn("Plänted", detail)  # of a password, see full/test_registry

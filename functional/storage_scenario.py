@@ -11,7 +11,7 @@ from tools.client.log import log, step
 from tools.client.machines import Remote
 
 # A parameter of Tacker: the volume is not replaced together with its server.
-_KEEP_VOLUME = {"tacker_extension_heal_include_block_storage": False}
+KEEP_VOLUME = {"tacker_extension_heal_include_block_storage": False}
 
 
 class StorageScenario(ClusterScenario):
@@ -94,7 +94,7 @@ class StorageScenario(ClusterScenario):
             f"{KUBECTL} apply -f - <<'END'\n{_MANUAL_VOLUME.format(server=server.address)}END"
         )
         wait.until(lambda: self.volume_phases()["by-hand"], "Bound".__eq__, 60, "its claim")
-        failed = vnf.heal({"vnfcInstanceId": [vnfc], "additionalParams": _KEEP_VOLUME})
+        failed = vnf.heal({"vnfcInstanceId": [vnfc], "additionalParams": KEEP_VOLUME})
         users = ", ".join(f"default/{pod}" for pod in pods) or "none"
         words = f"is Bound, claim: default/{claim}, pods: {users}"
         by_hand = "by-hand is Bound, claim: default/by-hand, pods: none"

@@ -57,6 +57,8 @@ class CloudConfig:
     logs = _Variable("FUNCTIONAL_LOGS", CHECKOUT / "build" / "logs", Path)
     # Whether the scenarios record the outputs that the guide shows.
     record = _Variable("FUNCTIONAL_RECORD", False, lambda value: value == "1")
+    # File to which each scenario that passed adds its name, if any.
+    passed = _Variable("FUNCTIONAL_PASSED", "", str)
     build = _Variable("FUNCTIONAL_BUILD", CHECKOUT / "build", Path)
 
     @property

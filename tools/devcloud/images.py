@@ -130,7 +130,7 @@ def ensure(client: docker.DockerClient, identity: Identity, progress: Progress) 
     remove_build_containers(client)
     builder.ensure(BASE)
     # The chains in parallel: some wait for the network while others compile.
-    chains = ((OPENSTACK, CONTROLLER), (NODE, NODE_DOCKER, VM), (KUBERNETES, MIRROR))
+    chains = ((CONTROLLER,), (NODE, NODE_DOCKER, VM), (MIRROR,))
     with ThreadPoolExecutor() as pool:
         try:
             for _ in pool.map(builder.ensure_all, chains):
@@ -177,8 +177,11 @@ class _Builder:
                 self.ensure(recipe)
 
     def ensure(self, recipe: Recipe) -> None:
+        """Build an image that is not there, after those that it is made from."""
         if self._exists(recipe.tag):
             return
+        if recipe.parent:
+            self.ensure(recipe.parent)
         with self.progress.step(f"building image {recipe.tag}"):
             parent = recipe.parent.tag if recipe.parent else self._root_file_system()
             self._derive(recipe, parent)

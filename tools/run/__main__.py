@@ -14,7 +14,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -33,7 +35,8 @@ _PRESERVED = re.compile(
     r"HOME|PATH|DOCKER_HOST|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|XDG_(CACHE|STATE)_HOME"
     r"|(https?|no)_proxy|(OS|FUNCTIONAL|PIP)_[A-Z0-9_]+"
 )
-_TESTS = ("py3", "pep8", "docs", "functional")
+_SCENARIOS = "functional"
+_TESTS = ("py3", "pep8", "docs", _SCENARIOS)
 _COUNT = re.compile(r"^ - (Passed|Failed|Skipped): (\d+)$", re.MULTILINE)
 
 
@@ -116,38 +119,59 @@ def _demo() -> int:
 
 
 def _tests(environments: Sequence[str]) -> int:
-    """Run every environment, even when one fails; ends with the counts."""
-    tox = _environment("tox", ["tox>=4.11"]) / "tox"
-    counts = dict.fromkeys(("Passed", "Failed", "Skipped"), 0)
-    outcomes = []
-    for name in environments:
-        start = time.monotonic()
-        status = _run_and_count([str(tox), "-e", name], counts)
-        outcomes.append((name, status, time.monotonic() - start))
+    """Run every environment, even when one fails; ends with the counts.
+
+    The scenarios wait most of the time. The others run beside them, one after another.
+    """
+    tox = str(_environment("tox", ["tox>=4.11"]) / "tox")
+    scenarios = [name for name in environments if name == _SCENARIOS]
+    others = [name for name in environments if name != _SCENARIOS]
+    with _deferred_interrupts(), ThreadPoolExecutor() as pool:
+        beside = pool.submit(lambda: [_run(tox, name, quiet=bool(scenarios)) for name in others])
+        outcomes = [_run(tox, name) for name in scenarios]
+        outcomes = beside.result() + outcomes
     print("\nenvironment       result    seconds")
-    for name, status, seconds in outcomes:
-        print(f"{name:<16}  {'ok' if status == 0 else 'FAILED':<8}  {seconds:7.1f}")
-    print(
-        f"{counts['Passed']} passed, {counts['Failed']} failed, {counts['Skipped']} skipped",
-        flush=True,
-    )
-    return int(any(status for _, status, _ in outcomes))
+    for outcome in outcomes:
+        result = "FAILED" if outcome.status else "ok"
+        print(f"{outcome.name:<16}  {result:<8}  {outcome.seconds:7.1f}")
+    words = ("Passed", "Failed", "Skipped")
+    counts = {word: sum(outcome.counts.get(word, 0) for outcome in outcomes) for word in words}
+    print(", ".join(f"{number} {word.lower()}" for word, number in counts.items()), flush=True)
+    return int(any(outcome.status for outcome in outcomes))
 
 
-def _run_and_count(command: Sequence[str], counts: dict[str, int]) -> int:
-    """Run a command, print its output, and add stestr's totals in the output to the counts."""
-    with (
-        _deferred_interrupts(),
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
-    ):
+@dataclass(frozen=True)
+class _Outcome:
+    """What became of one of tox's environments; ``counts`` are stestr's totals in its output."""
+
+    name: str
+    status: int
+    seconds: float
+    counts: dict[str, int]
+
+
+def _run(tox: str, name: str, quiet: bool = False) -> _Outcome:
+    """Run an environment, and print its output, or if ``quiet`` only when it has ended.
+
+    A quiet one gives way to others on the CPUs.
+    """
+    start = time.monotonic()
+    command = [*(["nice"] if quiet else []), tox, "-e", name]
+    lines, counts = [], {}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT if quiet else None, text=True
+    ) as process:
         assert process.stdout
         for line in process.stdout:
-            sys.stdout.write(line)
-            sys.stdout.flush()
+            lines.append(line)
+            if not quiet:
+                print(line, end="", flush=True)
             found = _COUNT.match(line.rstrip())
             if found:
-                counts[found[1]] += int(found[2])
-    return process.returncode
+                counts[found[1]] = int(found[2])
+    if quiet:
+        print(f"--- {name}\n{''.join(lines)}---", flush=True)
+    return _Outcome(name, process.returncode, time.monotonic() - start, counts)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CHECKOUT, Identity
 from tools.devcloud.progress import Progress, print_error
 from tools.scenarios.runner import run_preflight, run_scenarios
+from tools.scenarios.selection import Selection, groups, record_of_passes, select
 
 LOGS = CHECKOUT / "functional" / "logs"
 
@@ -27,11 +28,18 @@ def main() -> int:
         "again unless it was up before.",
     )
     parser.add_argument("--keep", action="store_true", help="leave the embedded cloud up")
-    parser.add_argument("--long", action="store_true", help="those that take long instead")
+    parser.add_argument("--full", action="store_true", help="the groups that take long instead")
+    parser.add_argument(
+        "--again", action="store_true", help="with --full: also what passed on this commit"
+    )
     parser.add_argument(
         "--skip-preflight", action="store_true", help="run even if the cloud lacks something"
     )
-    parser.add_argument("filters", nargs="*", metavar="REGEX", help="only matching scenarios")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME",
+        help="only scenarios that match the regular expression; with --full also only the group: "
+        + ", ".join(groups()),
+    )
     options = parser.parse_args()
     shutil.rmtree(LOGS, ignore_errors=True)
     LOGS.mkdir(parents=True)
@@ -42,7 +50,14 @@ def main() -> int:
 
 def _run(options: argparse.Namespace, environment: dict[str, str]) -> int:
     status = 0 if options.skip_preflight else run_preflight(environment)
-    return status or run_scenarios(options.filters, options.long, LOGS, environment)
+    return status or run_scenarios(_selection(options), LOGS, environment)
+
+
+def _selection(options: argparse.Namespace) -> Selection:
+    """Of the long scenarios, a run after one that was interrupted runs what did not pass."""
+    cloud = os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL") or "devcloud"
+    resumed = options.full and not options.again
+    return select(options.full, options.names, record_of_passes(cloud) if resumed else "")
 
 
 def _on_devcloud(options: argparse.Namespace) -> int:

@@ -1,39 +1,48 @@
-"""Runs the scenarios with stestr, after a look at the cloud, and prints their log."""
+"""Runs scenarios with stestr, after a look at the cloud, and prints their log."""
 
+import json
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-_SCENARIOS = r"^functional\.test_"
-_LONG = r"^functional\.full\.test_"
+from tools.scenarios.selection import Selection
+
+_LONG_STEP = 10.0  # seconds
 
 
-def run_scenarios(
-    filters: Sequence[str], long: bool, logs: Path, environment: dict[str, str]
-) -> int:
+def run_scenarios(selection: Selection, logs: Path, environment: dict[str, str]) -> int:
     """Run the scenarios one after another; returns stestr's exit status.
 
-    They write ``logs``/scenario.log, since stestr keeps the output of a test
-    until the test ends.
-
-    :param long: those that take long, instead of the others
+    They write ``logs``/scenario.log, since stestr keeps the output of a test until the test ends.
     """
-    expression = _LONG if long else _SCENARIOS
-    if filters:
-        expression += f".*({'|'.join(filters)})"
-    command = [sys.executable, "-m", "stestr", "run", "--serial", expression]
-    finished = threading.Event()
-    follower = threading.Thread(target=_follow, args=(logs / "scenario.log", finished))
-    follower.start()
-    try:
-        environment = {**environment, "FUNCTIONAL_LOGS": str(logs)}
-        return subprocess.run(command, env=environment, check=False).returncode
-    finally:
-        finished.set()
-        follower.join()
+    stestr = [sys.executable, "-m", "stestr", "--repo-url", str(logs / "stestr")]
+    listed = subprocess.run(
+        [*stestr, "list", *selection.expressions], check=True, capture_output=True, text=True
+    )
+    wanted = listed.stdout.split()
+    if not wanted:
+        print("no scenario matches", file=sys.stderr)
+        return 2
+    scenarios = [name for name in wanted if name not in selection.passed()]
+    for name in wanted:
+        if name not in scenarios:
+            print(f"not run again, since it passed on this commit: {name}", flush=True)
+    if not scenarios:
+        return 0
+    selected = logs / "selected"
+    selected.write_text("\n".join(scenarios))
+    environment = {
+        **environment, "FUNCTIONAL_LOGS": str(logs), "FUNCTIONAL_PASSED": str(selection.record)
+    }
+    with _printed(logs / "scenario.log"):
+        command = [*stestr, "run", "--serial", "--load-list", str(selected)]
+        status = subprocess.run(command, env=environment, check=False).returncode
+    _print_long_steps(logs / "steps.jsonl")
+    return status
 
 
 def run_preflight(environment: dict[str, str]) -> int:
@@ -42,8 +51,20 @@ def run_preflight(environment: dict[str, str]) -> int:
     return subprocess.run(command, env=environment, check=False).returncode
 
 
+@contextmanager
+def _printed(log: Path) -> Iterator[None]:
+    """Print what is appended to a file meanwhile."""
+    finished = threading.Event()
+    follower = threading.Thread(target=_follow, args=(log, finished))
+    follower.start()
+    try:
+        yield
+    finally:
+        finished.set()
+        follower.join()
+
+
 def _follow(path: Path, finished: threading.Event) -> None:
-    """Print what is appended to a file until it is finished."""
     position = 0
     while True:
         last_look = finished.is_set()
@@ -56,3 +77,14 @@ def _follow(path: Path, finished: threading.Event) -> None:
         if last_look:
             return
         time.sleep(0.5)
+
+
+def _print_long_steps(path: Path) -> None:
+    """What took long, and which share of this machine's CPUs was idle meanwhile."""
+    if not path.exists():
+        return
+    print(f"\nseconds  CPUs idle  step of {_LONG_STEP:.0f} s or more")
+    for step in map(json.loads, path.read_text().splitlines()):
+        if step["seconds"] >= _LONG_STEP:
+            print(f"{step['seconds']:7.1f}  {step['idle']:8.0%}   {step['step']}")
+    sys.stdout.flush()

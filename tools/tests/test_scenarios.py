@@ -1,16 +1,24 @@
 """The command that runs the scenarios."""
 
 import argparse
+import json
+import re
+import tempfile
 import unittest
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
 from unittest import mock
 
 from tools.scenarios import __main__ as program
+from tools.scenarios import runner
+from tools.scenarios.selection import Selection, groups, select
 
 
 class RunTest(unittest.TestCase):
     def run_scenarios(self, preflight: int, skip: bool = False) -> tuple[int, bool]:
         """The exit status, and whether the scenarios ran."""
-        options = argparse.Namespace(filters=[], long=False, skip_preflight=skip)
+        options = argparse.Namespace(names=[], full=False, again=False, skip_preflight=skip)
         with (
             mock.patch.object(program, "run_preflight", return_value=preflight),
             mock.patch.object(program, "run_scenarios", return_value=0) as run,
@@ -23,3 +31,47 @@ class RunTest(unittest.TestCase):
 
     def test_the_preflight_can_be_skipped(self) -> None:
         self.assertEqual((0, True), self.run_scenarios(preflight=1, skip=True))
+
+
+class SelectionTest(unittest.TestCase):
+    def selects(self, selection: Selection, name: str) -> bool:
+        return any(re.search(expression, name) for expression in selection.expressions)
+
+    def test_the_gate_has_no_long_scenarios(self) -> None:
+        gate, full = select(False, []), select(True, [])
+        for selection, other, name in (
+            (gate, full, "functional.test_cluster.C.test_c"),
+            (full, gate, "functional.full.test_nodes.C.test_c"),
+        ):
+            self.assertTrue(self.selects(selection, name))
+            self.assertFalse(self.selects(other, name))
+
+    def test_a_group_is_a_module_and_other_names_match_anywhere(self) -> None:
+        self.assertIn("storage", groups())
+        pods = "functional.full.test_other.C.test_pods_with_storage"
+        self.assertFalse(self.selects(select(True, ["storage"]), pods))
+        self.assertTrue(self.selects(select(True, ["storage", "pods"]), pods))
+        self.assertTrue(self.selects(select(True, ["storage"]), "functional.full.test_storage.C.t"))
+        self.assertFalse(self.selects(select(False, ["storage"]), "functional.test_registry.C.t"))
+
+    def test_what_passed_is_recorded_by_name(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            record = Path(folder, "record")
+            self.assertEqual(set(), select(True, [], record).passed())
+            record.write_text("one\ntwo\n")
+            self.assertEqual({"one", "two"}, select(True, [], record).passed())
+        self.assertEqual(set(), select(True, []).passed())
+
+
+class LongStepsTest(unittest.TestCase):
+    def test_only_long_steps_are_in_the_table(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            steps = Path(folder, "steps.jsonl")
+            entries = [("long", 12.0, 0.41), ("short", 1.0, 0.5)]
+            keys = ("step", "seconds", "idle")
+            lines = [json.dumps(dict(zip(keys, entry, strict=True))) for entry in entries]
+            steps.write_text("\n".join(lines))
+            with redirect_stdout(StringIO()) as printed:
+                runner._print_long_steps(steps)
+        self.assertIn("12.0       41%   long", printed.getvalue())
+        self.assertNotIn("short", printed.getvalue())

@@ -1,14 +1,15 @@
 """Operations that fail: the error names the cause, and a retry continues."""
 
-import contextlib
 import subprocess
-from collections.abc import Iterator
 from typing import Any
 
-from functional import shared
+from functional import kubernetes, shared
 from functional.cluster_scenario import MASTER, WORKER, ClusterScenario
+from functional.registries import stopped_registry
 from tools.client import kubernetes_source, stacks, wait
+from tools.client.api import V2
 from tools.client.config import CONFIG
+from tools.client.kubernetes_source import missing_version
 from tools.client.lcm import Vnf
 from tools.client.log import step
 from tools.client.machines import Remote
@@ -103,11 +104,38 @@ class ClusterFailures(ClusterScenario):
         stacks.await_deletion(self.cloud, vnf.id)
 
 
-@contextlib.contextmanager
-def stopped_registry(machine: Remote) -> Iterator[None]:
-    """Stop the private registry VNF for a while."""
-    machine.run("sudo docker stop private_registry")
-    try:
-        yield
-    finally:
-        machine.run("sudo docker start private_registry")
+class RollbacksThroughV2(ClusterScenario):
+    """Failed operations are rolled back, and can be repeated."""
+
+    api = V2()
+
+    def test_rollbacks(self) -> None:
+        self.registry = shared.private_registry()
+        package = self.onboard_package()
+        self.check_instantiate_rollback(self.create_vnf(package))
+
+        vnf = self.create_vnf(package)
+        self.assert_completed(vnf.instantiate(self.request("simple", self.registry)))
+        cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
+        self.check_scale_out_rollback(vnf, cluster)
+        self.assert_completed(vnf.terminate())
+        stacks.await_deletion(self.cloud, vnf.id)
+
+    def check_instantiate_rollback(self, vnf: Vnf) -> None:
+        request = self.request("simple", self.registry, kubernetes_version=missing_version())
+        failed = vnf.instantiate(request)
+        self.assert_failed(failed, "install packages", f"has no kubeadm {missing_version()}")
+        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
+        self.assertEqual([], vnf.cluster_vims())
+        stacks.await_deletion(self.cloud, vnf.id)
+
+    def check_scale_out_rollback(self, vnf: Vnf, cluster: kubernetes.Cluster) -> None:
+        before = cluster.node_names()
+        with stopped_registry(Remote(self.registry.partition(":")[0])):
+            failed = vnf.scale("SCALE_OUT", "worker_instance", 1)
+        self.assert_failed(failed, "configure registries", "it cannot be reached")
+        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
+        self.assertEqual(before, cluster.node_names())
+        self.assertEqual(2, len(self.vnfcs(vnf, "workerNode")))
+        self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
+        self.check_cluster(vnf, self.registry, masters=1, workers=3)

@@ -1,4 +1,7 @@
-"""Pods that mount volumes of a storage server, on nodes that can mount NFS."""
+"""A storage server with two volumes, and pods that mount volumes."""
+
+from pathlib import Path
+from typing import Any
 
 from functional import shared
 from functional.cluster_scenario import MASTER, WORKER
@@ -10,9 +13,64 @@ from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
 
+# One on each volume.
+_EXPORTS = ("/volume/nfs/pv1", "/second/pv5")
+
+
+class StorageServer(StorageScenario):
+    """The nodes of its cluster need not mount NFS."""
+
+    volumes = (*StorageScenario.volumes, "nfs-pv4", "nfs-pv5")
+
+    def storage_request(self, flavour: str, **changes: Any) -> dict[str, Any]:
+        request = super().storage_request(flavour, **changes)
+        if flavour == "simple":  # whose overlay has a second volume
+            params = request["additionalParams"]["k8s_cluster_installation_param"]
+            server, manifests = params["storage_server"], params["pv_registration_params"]
+            server["cinder_volume_setup_params"].append(
+                {"volume_resource_id": "storage_server_second_volume", "mount_to": "/second"}
+            )
+            exports = server["nfs_server_setup_params"]
+            exports += [{**exports[0], "export_dir": f"/second/pv{number}"} for number in (4, 5)]
+            manifests.append(
+                {**manifests[0], "pv_manifest_file_path": "Files/kubernetes/second.yaml"}
+            )
+        return request
+
+    def test_storage_server(self) -> None:
+        self.registry = shared.private_registry()
+        second = Path(__file__).parents[1] / "overlays" / f"second_volume{self.api.variant}"
+        package = self.onboard_package(overlays=[f"storage{self.api.variant}", str(second)])
+        self.check_faults_reported_together(package)
+
+        vnf = self.create_vnf(package)
+        self.assert_completed(vnf.instantiate(self.storage_request("simple")))
+        self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
+        self.check_volumes_available()
+        names = " ".join(StorageScenario.volumes)
+        self.check_guide_output("volumes", vnf, f"get persistentvolumes {names}")
+        self.master = self.machines(vnf)[MASTER][0]
+
+        _, server = self.storage_server(vnf)
+        for export in _EXPORTS:
+            server.run(f"sudo mount -t nfs {server.address}:{export} /mnt")
+            server.run(f"echo {export} | sudo tee /mnt/file && sudo umount /mnt")
+        self.cluster.claim_volume("data")
+        self.check_exports_after_reboot(vnf)
+        self.check_heal_of_storage_server(vnf, pods=[], claim="data")
+        _, server = self.storage_server(vnf)
+        for export in _EXPORTS:
+            self.assertEqual(f"{export}\n", server.run(f"cat {export}/file"))
+        log("the new server has the data of the old one")
+
+        if self.heals_whole_vnf:
+            self.assert_completed(vnf.heal({}))
+            self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
+            self.check_volumes_available()
+
 
 class PodsWithStorage(StorageScenario):
-    """Pods on several nodes share a volume; the server and the cluster are healed."""
+    """Pods on nodes that can mount NFS share a volume; the server and the cluster are healed."""
 
     def test_pods_with_storage(self) -> None:
         self.registry = shared.private_registry()

@@ -5,14 +5,13 @@ from typing import Any
 from functional import kubernetes, shared
 from functional.cluster_scenario import WORKER, ClusterScenario
 from tools.client import stacks, wait
+from tools.client.api import V2
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 
 _HOST = "CIS-node"
 _ZONES = ("kubernetes.io/zone", "topology.kubernetes.io/zone")
-ASPECT = "worker_instance"
-
-
+_ASPECT = "worker_instance"
 # Workers that are scaled out to. A cloud with more compute hosts is not filled.
 _MOST_WORKERS = 5
 
@@ -82,13 +81,13 @@ class HardwareAwareAffinity(AffinityScenario):
         self.check_guide_output("placement", vnf, f"get nodes --label-columns {columns}")
         self.check_labels_after_kubelet_restart(vnf)
 
-        self.assert_completed(vnf.scale("SCALE_OUT", ASPECT, self.workers - 2))
+        self.assert_completed(vnf.scale("SCALE_OUT", _ASPECT, self.workers - 2))
         self.check_anti_affinity(vnf, self.workers)
         self.check_pod_anti_affinity()
         if self.fills_cloud:
             self.check_scale_out_without_free_host(vnf)
 
-        self.assert_completed(vnf.scale("SCALE_IN", ASPECT, self.workers - 2))
+        self.assert_completed(vnf.scale("SCALE_IN", _ASPECT, self.workers - 2))
         self.check_anti_affinity(vnf, workers=2)
         vnfc, _ = self.vnfcs(vnf, WORKER)[0]
         before = self.group_members(vnf)
@@ -131,7 +130,7 @@ class HardwareAwareAffinity(AffinityScenario):
         return {self.node_labels(node)[_HOST] for node in nodes if node}
 
     def check_scale_out_without_free_host(self, vnf: Vnf) -> None:
-        failed: dict[str, Any] = vnf.scale("SCALE_OUT", ASPECT, 1)
+        failed: dict[str, Any] = vnf.scale("SCALE_OUT", _ASPECT, 1)
         self.assert_failed(failed, "failed")
         # In the v1 API only Heat has the reason.
         reasons = stacks.failure_reasons(self.cloud, vnf.id)
@@ -139,3 +138,32 @@ class HardwareAwareAffinity(AffinityScenario):
         self.assertIn("No valid host was found", str(reasons))
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
         self.check_anti_affinity(vnf, self.workers)
+
+
+class AffinityThroughV2(HardwareAwareAffinity):
+    api = V2()
+    heals_whole_vnf = True
+
+
+class HealInAFullCloud(AffinityScenario):
+    """Every attempt fails with the reason; the VNF can be terminated."""
+
+    def test_heal_in_a_full_cloud(self) -> None:
+        self.count_hosts()
+        if not self.fills_cloud:
+            self.skipTest(f"the cloud has more than {self.workers} compute hosts")
+        self.registry = shared.private_registry()
+        vnf = self.create_vnf(self.onboard_package())
+        self.assert_completed(vnf.instantiate(self.request("podaffinity", self.registry)))
+        self.assert_completed(vnf.scale("SCALE_OUT", _ASPECT, self.workers - 2))
+        self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=self.workers)
+        vnfc, _ = self.vnfcs(vnf, WORKER)[0]
+
+        failed = vnf.heal({"vnfcInstanceId": [vnfc]})
+        self.assert_failed(failed, "Heat could not create workerNode", "stack failures list")
+        self.assert_failed(vnf.retry(failed), "Heat could not create workerNode")
+        reasons = stacks.failure_reasons(self.cloud, vnf.id)
+        self.assertIn("No valid host was found", str(reasons))
+        self.tacker.fail_vnf_instance(failed["id"])
+        self.assert_completed(vnf.terminate())
+        stacks.await_deletion(self.cloud, vnf.id)

@@ -1,104 +1,33 @@
-"""The private registry VNF: its life, its options and its failures."""
+"""Registries with other parameters, and instantiations that fail."""
 
-import io
-import json
-import os
-import tarfile
 import tempfile
-import time
-import urllib.request
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import docker
 
 from functional import credentials, proxies
 from functional.proxies import proxy_log, start_proxy
-from functional.requests import REQUESTS
-from functional.scenario import Scenario
-from tools.client import stacks, wait
-from tools.client.lcm import Package, Vnf
+from functional.registry_scenario import (
+    PORT,
+    REQUEST,
+    RegistryLife,
+    RegistryScenario,
+    get,
+    raise_on_error,
+    tiny_image,
+)
+from tools.client import stacks
 from tools.client.log import step
 from tools.client.machines import Remote
-from tools.client.packages import private_registry_csar, registry_image
+from tools.client.packages import registry_image
 from tools.client.requests import load_request
 
-_REQUEST = REQUESTS / "private_registry/instantiate.json"
-_PORT = 5000
-IMAGE_PORT = 8000
 
-
-class RegistryScenario(Scenario):
-    """The base of scenarios with registries."""
-
-    def address(self, vnf: Vnf) -> str:
-        (address,) = stacks.addresses(self.cloud, vnf.id)
-        return address
-
-    def onboard_package(self, files: Mapping[str, Path] | None = None) -> Package:
-        """Onboard the package of the registry for this version of the API."""
-        return self.onboard_csar(private_registry_csar(files, self.api.variant))
-
-
-class RegistryLife(RegistryScenario):
-    """Instantiate, push and pull, heal one VNFC, heal the whole VNF, terminate."""
-
-    def image_params(self, server: Remote) -> dict[str, Any]:
-        """Parameters that name the source of the image; without any it is the package."""
-        return {}
+class RegistryThroughV1(RegistryLife):
+    """The image is in the package."""
 
     def test_life_of_a_registry(self) -> None:
-        # The puller may serve the image, see image_params.
-        machines = stacks.machines(self.cloud, ["pusher", "puller"], [IMAGE_PORT])
-        pusher, puller = self.enter(machines)
-        vnf = self.create_vnf(self.onboard_package())
-        request = load_request(_REQUEST, self.tacker, **self.image_params(puller))
-        self.assert_completed(vnf.instantiate(request))
-        self.push_and_pull(pusher, puller, self.address(vnf))
-
-        (vnfc,) = vnf.vnfcs()
-        self.assert_completed(vnf.heal({"vnfcInstanceId": [vnfc["id"]], "cause": "scenario"}))
-        self.assert_replaced(vnfc, vnf)
-        self.push_and_pull(pusher, puller, self.address(vnf))
-
-        (vnfc,) = vnf.vnfcs()
-        self.assert_completed(vnf.heal({"cause": "scenario"}))
-        self.assert_replaced(vnfc, vnf)
-        self.push_and_pull(pusher, puller, self.address(vnf))
-
-        self.check_registry_after_docker_restart(Remote(self.address(vnf)))
-        self.assert_completed(vnf.terminate())
-        self.assertEqual("NOT_INSTANTIATED", vnf.show()["instantiationState"])
-
-    def assert_replaced(self, old: dict[str, Any], vnf: Vnf) -> None:
-        (new,) = vnf.vnfcs()
-        self.assertNotEqual(
-            old["computeResource"]["resourceId"], new["computeResource"]["resourceId"]
-        )
-        answer = _get(f"http://{self.address(vnf)}:{_PORT}/v2/")
-        self.assertEqual(200, answer.status)
-
-    def push_and_pull(self, pusher: Remote, puller: Remote, registry: str) -> None:
-        """An image pushed by one machine is pulled, the same, by another."""
-        name = f"{registry}:{_PORT}/scenario"
-        with step(f"push an image to {registry} and pull it on another machine"):
-            for machine in (pusher, puller):
-                machine.allow_plain_http(f"{registry}:{_PORT}")
-            with pusher.docker() as engine:
-                engine.api.import_image_from_data(_tiny_image(), repository=name, tag="1")
-                pushed = engine.images.get(f"{name}:1").id
-                _raise_on_error(engine.api.push(name, tag="1", stream=True, decode=True))
-            with puller.docker() as engine:
-                self.assertEqual(pushed, engine.images.pull(name, tag="1").id)
-
-    def check_registry_after_docker_restart(self, machine: Remote) -> None:
-        """--restart always: the container comes back with the engine, with its data."""
-        with step("restart the machine's Docker engine"):
-            machine.run("sudo systemctl restart docker")
-            url = f"http://{machine.address}:{_PORT}/v2/_catalog"
-            seen = wait.until(lambda: _body(url), bool, 60, "the registry after a restart")
-        self.assertEqual({"repositories": ["scenario"]}, json.loads(seen))
+        self.check_life()
 
 
 class RegistryOptions(RegistryScenario):
@@ -119,7 +48,7 @@ class RegistryOptions(RegistryScenario):
         proxy = start_proxy(client)
         vnf = self.create_vnf(self.onboard_package(files))
         request = load_request(
-            _REQUEST,
+            REQUEST,
             self.tacker,
             port_no=_TLS_PORT,
             tls_certificate_path="Files/registry.crt",
@@ -135,14 +64,14 @@ class RegistryOptions(RegistryScenario):
         client.run(_trust_certificate(self.address(vnf), ca))
         with client.docker() as engine, step("push with and without the login"):
             name = f"{_TLS_HOST}:{_TLS_PORT}/scenario"
-            engine.api.import_image_from_data(_tiny_image(), repository=name, tag="1")
+            engine.api.import_image_from_data(tiny_image(), repository=name, tag="1")
             refused = "no basic auth credentials"
             with self.assertRaisesRegex(docker.errors.APIError, refused):
-                _raise_on_error(engine.api.push(name, tag="1", stream=True, decode=True))
+                raise_on_error(engine.api.push(name, tag="1", stream=True, decode=True))
             events = engine.api.push(
                 name, tag="1", stream=True, decode=True, auth_config=_LOGIN_AUTH
             )
-            _raise_on_error(events)
+            raise_on_error(events)
 
     def test_causes_of_failure_are_named_and_mended(self) -> None:
         """One instantiation fails four times, each time for another reason.
@@ -150,7 +79,7 @@ class RegistryOptions(RegistryScenario):
         Each cause is removed as an operator would remove it, and the operation retried.
         """
         vnf = self.create_vnf(self.onboard_package())
-        request = load_request(_REQUEST, self.tacker, ssh_password=_PLANTED, image_path=None)
+        request = load_request(REQUEST, self.tacker, ssh_password=_PLANTED, image_path=None)
         failed = vnf.instantiate(request)
         self.assert_failed(failed, "PrivateRegistryVDU", "refuses the login of user ubuntu")
         machine = Remote(self.address(vnf))
@@ -173,14 +102,14 @@ class RegistryOptions(RegistryScenario):
 
         machine.run("sudo pkill --full 'http.server 5000'")
         self.assert_completed(vnf.retry(failed))
-        self.assertEqual(200, _get(f"http://{machine.address}:{_PORT}/v2/").status)
+        self.assertEqual(200, get(f"http://{machine.address}:{PORT}/v2/").status)
         self.assertNotIn("Plänted", machine.run(_PRINT_JOURNAL_AND_PROCESSES))
 
     def test_bad_parameters_are_refused_before_anything_exists(self) -> None:
         vnf = self.create_vnf(self.onboard_package())
         before = {stack.id for stack in self.cloud.orchestration.stacks()}
         request = load_request(
-            _REQUEST,
+            REQUEST,
             self.tacker,
             ssh_cp_name="CP9",
             image_path="Files/images/nothing.tar",
@@ -199,9 +128,9 @@ class RegistryOptions(RegistryScenario):
         self.assertEqual(before, {stack.id for stack in self.cloud.orchestration.stacks()})
 
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
-        request = load_request(_REQUEST, self.tacker, port_no=5001)
+        request = load_request(REQUEST, self.tacker, port_no=5001)
         self.assert_completed(vnf.instantiate(request))
-        self.assertEqual(200, _get(f"http://{self.address(vnf)}:5001/v2/").status)
+        self.assertEqual(200, get(f"http://{self.address(vnf)}:5001/v2/").status)
 
 
 _TLS_HOST, _TLS_PORT = "registry.example", 5443
@@ -229,34 +158,6 @@ _PRINT_JOURNAL_AND_PROCESSES = (
     "sudo journalctl --no-pager; sudo sh -c 'cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ "
     "2>/dev/null' | tr '\\0' '\\n'"
 )
-
-
-def _get(url: str) -> Any:
-    return urllib.request.urlopen(url, timeout=10)
-
-
-def _body(url: str) -> str:
-    try:
-        return str(_get(url).read().decode())
-    except OSError:
-        return ""
-
-
-def _tiny_image() -> bytes:
-    """A root file system of one file with unique content."""
-    content = f"scenario {time.time_ns()} {os.urandom(8).hex()}\n".encode()
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        entry = tarfile.TarInfo("content")
-        entry.size = len(content)
-        tar.addfile(entry, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def _raise_on_error(events: Any) -> None:
-    for event in events:
-        if "error" in event:
-            raise docker.errors.APIError(event["error"])
 
 
 def _load_image(machine: Remote) -> None:

@@ -1,39 +1,31 @@
-"""The Kubernetes cluster VNF with one master, from its instantiation to its termination."""
+"""What is special to the v1 API, and to clusters with one master."""
 
 from typing import Any
 
 from functional import shared
 from functional.cluster_scenario import MASTER, ClusterScenario
 from functional.packages import floating_ip_templates
-from tools.client import kubernetes_source, stacks
+from tools.client import stacks
 from tools.client.config import CONFIG
 from tools.client.lcm import Package, Vnf
 from tools.client.log import log
 
 
 class LifeOfASimpleCluster(ClusterScenario):
-    """A cluster on a tenant network, reached by floating IPs: instantiate, use, terminate.
-
-    Its nodes run Docker where their Kubernetes can.
-    """
+    """A cluster on a tenant network, reached by floating IPs, is a VIM that Tacker lists."""
 
     def test_life_of_a_simple_cluster(self) -> None:
-        registry = shared.private_registry()
-        files = {**floating_ip_templates("simple"), **shared.outside_registry().files}
-        package = self.onboard_package(files)
+        self.registry = shared.private_registry()
+        package = self.onboard_package(floating_ip_templates("simple"))
         vnf = self.create_vnf(package)
-        runtime = "docker" if kubernetes_source.has_dockershim() else "containerd"
-        params = {"container_runtime": runtime, **self.registry_params(registry)}
         # A floating IP needs a router between the machine's network and the external one.
-        request = self.request("simple", registry, CONFIG.tenant_network, **params)
+        request = self.request("simple", self.registry, CONFIG.tenant_network)
         use_floating_ips(request)
         self.assert_completed(vnf.instantiate(request))
-        cluster = self.check_cluster(vnf, registry, masters=1, workers=2)
-        master = self.machines(vnf)[MASTER][0]
-        self.check_pulls_from_registries(cluster, registry, master, runtime)
+        self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
         self.check_vim_floating_ip(vnf)
         self.check_vim_name_conflict(package, request)
-        self.check_terminate(vnf)
+        self.check_terminate(vnf, self.check_cnf(vnf))
 
     def check_vim_floating_ip(self, vnf: Vnf) -> None:
         floating = self.machines(vnf)[MASTER][0].address

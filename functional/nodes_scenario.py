@@ -1,18 +1,12 @@
-"""Nodes of a balanced cluster are added, removed and replaced while the cluster works."""
+"""The base of scenarios in which nodes are added, removed and replaced while the cluster works."""
 
 import re
-import subprocess
-import sys
 import textwrap
-import uuid
 
 from functional import guide_outputs, kubernetes
 from functional.cluster_scenario import MASTER, WORKER, BalancedClusterScenario
-from functional.packages import CNF_MANIFEST, cnf_csar
 from functional.poll import poll_readiness
-from functional.port_filter import PortFilter
 from tools.client import wait
-from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 
@@ -22,6 +16,19 @@ _REFUSAL = r"the control-plane node cannot be healed .* vnfcInstanceId\)"
 
 class NodesScenario(BalancedClusterScenario):
     """Operations on the nodes of one balanced cluster with a workload."""
+
+    def scale_and_heal_nodes(self) -> Vnf:
+        """Make a cluster, and do each operation on its own; returns the cluster's VNF."""
+        vnf = self.instantiate_balanced_cluster()
+        self.scale_out_and_in(vnf)
+        self.heal_workers(vnf, 1)
+        self.heal_first_master(vnf)
+        self.heal_virtual_ip_holder(vnf)
+        self.heal_dead_leader(vnf)
+        self.heal_workers(vnf, 2)
+        self.check_heal_without_quorum(vnf)
+        self.heal_vnf(vnf)
+        return vnf
 
     def scale_out_and_in(self, vnf: Vnf) -> None:
         self.assert_completed(vnf.scale("SCALE_OUT", _ASPECT, 2))
@@ -108,86 +115,6 @@ class NodesScenario(BalancedClusterScenario):
         self.create_workload(vnf, workers=3)
         self.assertNotEqual(before.id, self.vim_before.id)
         self.assertEqual(before.name, self.vim_before.name)
-
-
-class LifeOfABalancedCluster(NodesScenario):
-    """Scale and heal a cluster, use it as a VIM, shut a master down, terminate."""
-
-    def test_life_of_a_balanced_cluster(self) -> None:
-        vnf = self.instantiate_balanced_cluster()
-        self.check_guide_output("nodes", vnf, "get nodes")
-        self.check_security_groups(vnf)
-        self.scale_out_and_in(vnf)
-        self.heal_workers(vnf, 2)
-        self.heal_virtual_ip_holder(vnf)
-        self.heal_dead_leader(vnf)
-        self.check_heal_without_quorum(vnf)
-        self.heal_vnf(vnf)
-
-        self.check_guide_output_of_vim()
-        cnf = self.check_cnf(vnf)
-        self.check_api_without_master(vnf)
-        self.check_terminate(vnf, cnf)
-
-    def check_security_groups(self, vnf: Vnf) -> None:
-        """Nodes reach each other as Kubernetes needs it; the registry's machine does not.
-
-        Packets of pods are left out: ovn-trace does not know address pairs that are networks.
-        """
-        if not CONFIG.ovn_trace:
-            log("FUNCTIONAL_OVN_TRACE is not set: security groups are not checked")
-            return
-        master, second = (m.address for _, m in self.vnfcs(vnf, MASTER)[:2])
-        worker = self.vnfcs(vnf, WORKER)[0][1].address
-        stranger = self.registry.partition(":")[0]
-        virtual_ip = {"receiver": self.virtual_ip()}
-        passing = PortFilter(self.cloud).passes
-        with step("ask OVN what the security groups let through"):
-            for source, target, packet, addresses in (
-                (worker, master, "tcp.dst == 16443", virtual_ip),
-                (stranger, master, "tcp.dst == 16443", virtual_ip),
-                (master, second, "ip.proto == 112", {}),
-                (master, second, "tcp.dst == 2379", {}),
-                (master, worker, "tcp.dst == 10250", {}),
-                (stranger, worker, "tcp.dst == 30080", {}),
-                (stranger, master, "tcp.dst == 22", {}),
-            ):
-                self.assertTrue(passing(source, target, packet, **addresses), packet)
-            for source, target, packet in (
-                (stranger, master, "tcp.dst == 2379"),
-                (stranger, worker, "tcp.dst == 10250"),
-                (stranger, worker, "tcp.dst == 8080"),
-                (stranger, master, "ip.proto == 112"),
-                (worker, master, "tcp.dst == 2379"),
-                (worker, master, "ip.proto == 112"),
-            ):
-                self.assertFalse(passing(source, target, packet), packet)
-
-    def check_guide_output_of_vim(self) -> None:
-        words = ["vim", "show", f"vim-{self.name}"]
-        for column in ("name", "type", "status", "auth_url"):
-            words += ["-c", column]
-        command = [sys.executable, "-m", "openstackclient.shell", *words]
-        seen = subprocess.run(command, check=True, capture_output=True, text=True)
-        guide_outputs.compare("vim", f"openstack {' '.join(words)}", seen.stdout)
-
-    def check_cnf(self, vnf: Vnf) -> Vnf:
-        """Tacker deploys and removes the pods of a CNF through the VIM."""
-        cnf = self.create_vnf(self.onboard_csar(cnf_csar(f"{self.registry}/busybox:1")))
-        request = {
-            "flavourId": "simple",
-            "additionalParams": {"lcm-kubernetes-def-files": [CNF_MANIFEST]},
-            "vimConnectionInfo": [
-                {"id": str(uuid.uuid4()), "vimId": self.vim(vnf).id, "vimType": "kubernetes"}
-            ],
-        }
-        self.assert_completed(cnf.instantiate(request))
-        pods = [pod.metadata.name for pod in self.cluster.pods("app=cnf-web")]
-        log(f"pods of the CNF: {pods}")
-        self.assertEqual(2, len(pods))
-        self.assert_completed(cnf.terminate())
-        wait.until(lambda: not self.cluster.pods("app=cnf-web"), bool, 60, "no pods left")
-        return cnf
 
     def check_api_without_master(self, vnf: Vnf) -> None:
         """The master that holds the virtual IP is shut down."""
