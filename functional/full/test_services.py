@@ -3,13 +3,18 @@
 import contextlib
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
+
+from keystoneauth1.exceptions import ClientException
+from openstack.connection import Connection
+from openstack.exceptions import SDKException
 
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
 from tools.client import stacks
-from tools.client.config import CONFIG
+from tools.client.config import CONFIG, cloud
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
@@ -18,6 +23,8 @@ from tools.client.requests import load_request
 
 # Seconds from the request to the moment when Heat replaces the machine.
 _DELAY = 5.0
+# Seconds after which a server without a host is not going to get one.
+_FORGOTTEN = 60.0
 
 
 class KilledServices(Scenario):
@@ -30,11 +37,34 @@ class KilledServices(Scenario):
         request = load_request(REQUESTS / "private_registry/instantiate.json", self.tacker)
         self.assert_completed(vnf.instantiate(request))
         for command in CONFIG.kill_services.splitlines():
-            with killed_meanwhile(command):
+            with killed_meanwhile(command), self.forgotten_servers_deleted(vnf):
                 occurrence = vnf.heal({})
             self.assert_cured(vnf, occurrence)
             self.check_registry(vnf)
         self.heal_deleted_server(vnf)
+
+    @contextlib.contextmanager
+    def forgotten_servers_deleted(self, vnf: Vnf) -> Iterator[None]:
+        """Delete, as an operator would, the servers that Nova forgot when it was killed.
+
+        Those stay in BUILD without a host: nothing but Heat's stack timeout would end that.
+        """
+        finished = threading.Event()
+
+        def watch() -> None:
+            connection, since = cloud(), dict[str, float]()
+            while not finished.wait(5):
+                # The service that was killed may be away yet.
+                with contextlib.suppress(SDKException, ClientException):
+                    delete_forgotten_servers(connection, vnf, since)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            yield
+        finally:
+            finished.set()
+            watcher.join()
 
     def heal_deleted_server(self, vnf: Vnf) -> None:
         """Somebody deletes the machine behind Tacker's back."""
@@ -57,6 +87,16 @@ class KilledServices(Scenario):
             self.assertTrue(occurrence["error"]["detail"])
             occurrence = vnf.retry(occurrence)
         self.assert_completed(occurrence)
+
+
+def delete_forgotten_servers(connection: Connection, vnf: Vnf, since: dict[str, float]) -> None:
+    """Delete the servers that have no host for long; ``since`` keeps when each was first seen."""
+    for server in stacks.servers(connection, vnf.id):
+        if server.status == "BUILD" and not server.compute_host:
+            waited = time.monotonic() - since.setdefault(server.id, time.monotonic())
+            if waited > _FORGOTTEN:
+                log(f"server {server.name} has had no host for {waited:.0f} s: delete it")
+                connection.compute.delete_server(server)
 
 
 @contextlib.contextmanager

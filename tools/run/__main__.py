@@ -53,6 +53,10 @@ def main() -> int:
         "environments", nargs="*", metavar="ENVIRONMENT", default=_TESTS,
         help=f"only these of tox.ini; default: {' '.join(_TESTS)}",
     )
+    groups = commands.add_parser("groups", help="scenarios that take long, by groups")
+    groups.add_argument(
+        "names", nargs="*", metavar="GROUP", help="only these of functional/full; default: all"
+    )
     options = parser.parse_args()
     # An ordinary user's search path lacks what root's programs are found by.
     os.environ["PATH"] += ":/usr/sbin:/sbin"
@@ -60,7 +64,12 @@ def main() -> int:
         _become_root()
         os.chdir(CHECKOUT)
         _install_packages()
-        return _demo() if options.command == "demo" else _tests(options.environments)
+        if options.command == "demo":
+            return _demo()
+        if options.command == "groups":
+            with _deferred_interrupts():
+                return _report([_run(_tox(), "functional-full", options.names)])
+        return _tests(options.environments)
     except (subprocess.CalledProcessError, FileNotFoundError) as error:
         print(f"error: {error}; remove the cause, then repeat the command", file=sys.stderr)
         return 1
@@ -119,17 +128,25 @@ def _demo() -> int:
 
 
 def _tests(environments: Sequence[str]) -> int:
-    """Run every environment, even when one fails; ends with the counts.
+    """Run every environment, even when one fails.
 
     The scenarios wait most of the time. The others run beside them, one after another.
     """
-    tox = str(_environment("tox", ["tox>=4.11"]) / "tox")
+    tox = _tox()
     scenarios = [name for name in environments if name == _SCENARIOS]
     others = [name for name in environments if name != _SCENARIOS]
     with _deferred_interrupts(), ThreadPoolExecutor() as pool:
         beside = pool.submit(lambda: [_run(tox, name, quiet=bool(scenarios)) for name in others])
         outcomes = [_run(tox, name) for name in scenarios]
-        outcomes = beside.result() + outcomes
+        return _report(beside.result() + outcomes)
+
+
+def _tox() -> str:
+    return str(_environment("tox", ["tox>=4.11"]) / "tox")
+
+
+def _report(outcomes: "Sequence[_Outcome]") -> int:
+    """Print what became of the environments, and the counts of tests; returns an exit status."""
     print("\nenvironment       result    seconds")
     for outcome in outcomes:
         result = "FAILED" if outcome.status else "ok"
@@ -150,13 +167,15 @@ class _Outcome:
     counts: dict[str, int]
 
 
-def _run(tox: str, name: str, quiet: bool = False) -> _Outcome:
+def _run(
+    tox: str, name: str, arguments: Sequence[str] = (), quiet: bool = False
+) -> _Outcome:
     """Run an environment, and print its output, or if ``quiet`` only when it has ended.
 
     A quiet one gives way to others on the CPUs.
     """
     start = time.monotonic()
-    command = [*(["nice"] if quiet else []), tox, "-e", name]
+    command = [*(["nice"] if quiet else []), tox, "-e", name, "--", *arguments]
     lines, counts = [], {}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT if quiet else None, text=True

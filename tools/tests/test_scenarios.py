@@ -10,6 +10,9 @@ from io import StringIO
 from pathlib import Path
 from unittest import mock
 
+import yaml
+
+from tools.devcloud.identity import CHECKOUT
 from tools.scenarios import __main__ as program
 from tools.scenarios import runner
 from tools.scenarios.selection import Selection, groups, select
@@ -75,3 +78,12 @@ class LongStepsTest(unittest.TestCase):
                 runner._print_long_steps(steps)
         self.assertIn("12.0       41%   long", printed.getvalue())
         self.assertNotIn("short", printed.getvalue())
+
+
+class ZuulTest(unittest.TestCase):
+    def test_every_group_has_a_periodic_job(self) -> None:
+        jobs = yaml.safe_load((CHECKOUT / "zuul.d/jobs.yaml").read_text())
+        commands = {j["job"]["name"]: j["job"].get("vars", {}).get("what") for j in jobs}
+        (entry,) = yaml.safe_load((CHECKOUT / "zuul.d/project.yaml").read_text())
+        periodic = [commands[name] for name in entry["project"]["periodic"]["jobs"]]
+        self.assertEqual([f"groups {name}" for name in groups()], periodic)
