@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tools.devcloud.identity import CHECKOUT, Identity
 
-_GATE = r"^functional\.test_"
-_FULL = r"^functional\.full\.test_"
+_GATE = r"^functional\.(?=test_)"
+_FULL = r"^functional\.full\.(?=test_)"
 
 
 def groups() -> list[str]:
@@ -41,7 +41,7 @@ def select(full: bool, names: Sequence[str], record: Path | str = "") -> Selecti
     start = _FULL if full else _GATE
     known = groups() if full else []
     expressions = [
-        rf"{start[:-1]}_{name}\." if name in known else f"{start}.*{name}" for name in names
+        rf"{start}test_{name}\." if name in known else f"{start}.*{name}" for name in names
     ]
     return Selection(tuple(expressions or [start]), record)
 

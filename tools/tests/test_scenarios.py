@@ -56,6 +56,7 @@ class SelectionTest(unittest.TestCase):
         self.assertTrue(self.selects(select(True, ["storage", "pods"]), pods))
         self.assertTrue(self.selects(select(True, ["storage"]), "functional.full.test_storage.C.t"))
         self.assertFalse(self.selects(select(False, ["storage"]), "functional.test_registry.C.t"))
+        self.assertTrue(self.selects(select(False, ["test_reg"]), "functional.test_registry.C.t"))
 
     def test_what_passed_is_recorded_by_name(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
