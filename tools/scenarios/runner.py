@@ -19,7 +19,8 @@ def run_scenarios(selection: Selection, logs: Path, environment: dict[str, str])
 
     They write ``logs``/scenario.log, since stestr keeps the output of a test until the test ends.
     """
-    stestr = [sys.executable, "-m", "stestr", "--repo-url", str(logs / "stestr")]
+    # Not the repository of the unit tests, which run at the same time.
+    stestr = [sys.executable, "-m", "stestr", "--repo-url", str(logs)]
     subprocess.run([*stestr, "init"], check=True)
     listed = subprocess.run(
         [*stestr, "list", *selection.expressions], check=True, capture_output=True, text=True
