@@ -12,6 +12,8 @@ apt-get install -y -qq --no-install-recommends linux-image-cloud-amd64 initramfs
 # What a storage server and a node install first. Emulated, it would take minutes.
 apt-get install -y -qq --no-install-recommends nfs-kernel-server nfs-common containerd \
     conntrack containernetworking-plugins ebtables ethtool socat >/dev/null
+# Nodes enable it when they are installed; a storage server would only boot slower by it.
+systemctl disable --quiet containerd
 printf '/dev/vda / ext4 defaults 0 1\n' >/etc/fstab
 # cloud-init writes the interfaces that ifupdown reads; dhclient writes the name servers.
 rm /etc/cloud/cloud.cfg.d/container.cfg
