@@ -388,9 +388,9 @@ def _tacker(settings: Settings) -> Sections:
         "openstack_vim": {"stack_retries": "300", "stack_retry_wait": "3"},
         "tacker": {"vnflcm_mgmt_driver": ",".join(["vnflcm_noop", *MGMT_DRIVERS])},
         "key_manager": {"api_class": "tacker.keymgr.barbican_key_manager.BarbicanKeyManager"},
-        # Both shorter than by default, for scenarios wait for them; but several emulated
-        # machines that boot at once take nearly as long as the first.
-        "mgmt_drivers": {"ssh_timeout": "180"},
+        # Both shorter than by default, for scenarios wait for them; but three emulated
+        # machines that boot at once take minutes.
+        "mgmt_drivers": {"ssh_timeout": "240"},
         "vnf_lcm": {"operation_timeout": "5"},
         "vim_keys": {"use_barbican": "false", "openstack": "/etc/tacker/vim/fernet_keys"},
         "vnf_package": {"vnf_package_csar_path": "/var/lib/tacker/vnfpackages"},
