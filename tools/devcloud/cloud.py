@@ -187,6 +187,8 @@ class Cloud:
                 f"{_engine_socket()}:/var/run/docker.sock",
             ),
             disks=("/var/lib/cinder", "/var/lib/glance", f"/var/lib/nova-{QEMU_HOST}"),
+            # All services, and all emulated machines, for which others wait when they boot.
+            cpu_shares=4096,
             drop_capabilities=settings.drop_capabilities,
             archive=archives.tar({str(CONTAINER_PATH): settings.to_json().encode()}),
         )

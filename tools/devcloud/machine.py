@@ -23,7 +23,8 @@ class Machine:
     """A machine to be made.
 
     ``disks`` are folders that need a real file system. Without ``attachment`` the machine has no
-    network until somebody gives it interfaces.
+    network until somebody gives it interfaces. ``cpu_shares`` is its weight among the machines
+    that want the CPUs at the same time; 1024 is that of others.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Machine:
     binds: tuple[str, ...] = ()
     nameservers: tuple[str, ...] = ()
     drop_capabilities: tuple[str, ...] = ()
+    cpu_shares: int = 1024
     archive: bytes = b""  # a tar archive, laid over the image before the machine starts
 
 
@@ -76,6 +78,7 @@ def _host_config(api: Any, machine: Machine, network: str) -> Any:
         network_mode=network,
         binds=list(machine.binds),
         dns=list(machine.nameservers) or None,
+        cpu_shares=machine.cpu_shares,
         cap_add=["ALL"],
         cap_drop=list(machine.drop_capabilities),
         cgroupns="private",
