@@ -152,10 +152,14 @@ _ETCDCTL = (
 )
 
 
+_REFUSAL = "unable to upgrade connection: Authorization error"
+
+
 def _etcdctl(master: Remote, node: str, words: str) -> Any:
     """The output of etcdctl, run in the etcd pod of a master, whose node has that name.
 
-    A kubelet that has just lost its connection to the API refuses for a moment.
+    A kubelet that has just lost its connection to the API refuses for a moment; nothing else is
+    tried again.
     """
     pod = f"etcd-{node}"
     command = f"{KUBECTL} exec --namespace kube-system {pod} -- {_ETCDCTL} {words}"
@@ -164,17 +168,11 @@ def _etcdctl(master: Remote, node: str, words: str) -> Any:
         try:
             return master.run(command)
         except ClientError as error:
+            if _REFUSAL not in str(error):
+                raise
             return str(error)
 
-    return json.loads(wait.until(ask, _is_json, 60, f"etcdctl {words} in {pod}"))
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
+    return json.loads(wait.until(ask, lambda seen: _REFUSAL not in seen, 60, "the kubelet"))
 
 
 def healthy_etcd_members(master: Remote, node: str) -> set[str]:

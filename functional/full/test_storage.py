@@ -9,6 +9,7 @@ from functional.kubernetes import KUBECTL
 from functional.packages import vm_workers_overlay
 from functional.storage_scenario import StorageScenario
 from tools.client import wait
+from tools.client.api import V2
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
@@ -67,6 +68,11 @@ class StorageServer(StorageScenario):
             self.assert_completed(vnf.heal({}))
             self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
             self.check_volumes_available()
+
+
+class StorageThroughV2(StorageServer):
+    api = V2()
+    heals_whole_vnf = True
 
 
 class PodsWithStorage(StorageScenario):

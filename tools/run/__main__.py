@@ -47,7 +47,7 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("demo", help="deploy a registry and a cluster on the embedded cloud")
     tests = commands.add_parser(
-        "tests", help="unit tests, style, documentation and all scenarios"
+        "tests", help="what the gate runs: unit tests, style, documentation, scenarios"
     )
     tests.add_argument(
         "environments", nargs="*", metavar="ENVIRONMENT", default=_TESTS,

@@ -57,7 +57,7 @@ def _selection(options: argparse.Namespace) -> Selection:
     """Of the long scenarios, a run after one that was interrupted runs what did not pass."""
     cloud = os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL") or "devcloud"
     resumed = options.full and not options.again
-    return select(options.full, options.names, record_of_passes(cloud) if resumed else "")
+    return select(options.full, options.names, record_of_passes(cloud) if resumed else None)
 
 
 def _on_devcloud(options: argparse.Namespace) -> int:

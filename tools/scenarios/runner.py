@@ -37,9 +37,8 @@ def run_scenarios(selection: Selection, logs: Path, environment: dict[str, str])
         return 0
     selected = logs / "selected"
     selected.write_text("\n".join(scenarios))
-    environment = {
-        **environment, "FUNCTIONAL_LOGS": str(logs), "FUNCTIONAL_PASSED": str(selection.record)
-    }
+    record = str(selection.record or "")
+    environment = {**environment, "FUNCTIONAL_LOGS": str(logs), "FUNCTIONAL_PASSED": record}
     with _printed(logs / "scenario.log"):
         command = [*stestr, "run", "--serial", "--load-list", str(selected)]
         status = subprocess.run(command, env=environment, check=False).returncode

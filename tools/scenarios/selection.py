@@ -25,14 +25,14 @@ class Selection:
     """Scenarios by regular expressions, without those that ``record``, a file, says passed."""
 
     expressions: tuple[str, ...]
-    record: Path | str = ""
+    record: Path | None = None
 
     def passed(self) -> set[str]:
-        path = Path(self.record)
-        return set(path.read_text().split()) if self.record and path.exists() else set()
+        record = self.record
+        return set(record.read_text().split()) if record and record.exists() else set()
 
 
-def select(full: bool, names: Sequence[str], record: Path | str = "") -> Selection:
+def select(full: bool, names: Sequence[str], record: Path | None = None) -> Selection:
     """Select scenarios.
 
     :param full: the long ones, by groups, instead of the gate's
@@ -46,16 +46,16 @@ def select(full: bool, names: Sequence[str], record: Path | str = "") -> Selecti
     return Selection(tuple(expressions or [start]), record)
 
 
-def record_of_passes(cloud: str) -> Path | str:
+def record_of_passes(cloud: str) -> Path | None:
     """The file that keeps what passed on this commit on a cloud; none for changed files."""
     status = ["git", "-C", str(CHECKOUT), "status", "--porcelain"]
     head = ["git", "-C", str(CHECKOUT), "rev-parse", "HEAD"]
     try:
         if subprocess.run(status, check=True, capture_output=True, text=True).stdout:
-            return ""
+            return None
         commit = subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
     except (subprocess.CalledProcessError, FileNotFoundError):
-        return ""
+        return None
     name = hashlib.sha256(cloud.encode()).hexdigest()[:8]
     folder = Identity().cache / "passed"
     folder.mkdir(parents=True, exist_ok=True)
