@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host import blocks, files
+from mgmt_drivers.host import blocks, files, syntax
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
 
@@ -109,7 +109,8 @@ def mount_permanently(host: Host, mounts: list[Mount], before: str) -> None:
     One that is missing at boot holds nothing up.
     """
     options = f"defaults,nofail,x-systemd.before={before}"
-    lines = "".join(f"UUID={m.uuid} {m.point} ext4 {options} 0 2\n" for m in mounts)
+    places = (f"UUID={syntax.words(mount.uuid, mount.point)}" for mount in mounts)
+    lines = "".join(f"{place} ext4 {options} 0 2\n" for place in places)
     files.write(host, _FSTAB, blocks.replaced(files.read(host, _FSTAB), lines))
     host.sudo("systemctl", "daemon-reload")
     for mount in mounts:

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Protocol
 
-from mgmt_drivers.host import blocks, docker, files, units
+from mgmt_drivers.host import blocks, docker, files, syntax, units
 from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.proxied import through_proxy
@@ -128,12 +128,12 @@ def _hosts_toml(before: str, registry: Registry, certificate: str) -> str:
     "Registry Configuration").
     """
     rest = blocks.without(before)
-    table = f'[host."{registry.url}"]\n'
+    table = f"[host.{syntax.toml(registry.url)}]\n"
     if table in rest:
         return rest
-    table += f'ca = "{certificate}"\n' if certificate else ""
+    table += f"ca = {syntax.toml(certificate)}\n" if certificate else ""
     # A key of the whole file's cannot come after another table.
-    top = "" if rest.strip() else f'server = "{registry.url}"\n\n'
+    top = "" if rest.strip() else f"server = {syntax.toml(registry.url)}\n\n"
     return blocks.replaced(rest, top + table)
 
 

@@ -4,8 +4,8 @@ import ipaddress
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
+from mgmt_drivers import grammar
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.secret import Secret
 
@@ -126,14 +126,10 @@ class Reader:
     def network(self, key: str, default: str = "") -> ipaddress.IPv4Network:
         """An IPv4 network in CIDR notation; bits beyond its prefix are dropped."""
         value = self.text(key) if self.has(key) or not default else default
-        try:
-            if "/" in value:  # an address alone would be a network of one
-                return ipaddress.IPv4Network(value, strict=False)
-        except ValueError:
-            pass
-        if value:
+        found = grammar.ipv4_network(value)
+        if value and found is None:
             self.error(key, "must be an IPv4 network such as 192.168.0.0/16")
-        return _NEUTRAL_NETWORK
+        return found or _NEUTRAL_NETWORK
 
     def port(self, key: str, default: int) -> int:
         """A TCP port number, also as a string of digits."""
@@ -179,14 +175,15 @@ class Reader:
         if not self.has(key):
             return None
         value = self.text(key)
-        try:
-            parts = urlsplit(value)
-            good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        except ValueError:
-            good = False
-        if value and (not good or any(c.isspace() or c in "\"'\\" for c in value)):
-            self.error(key, "must be a URL such as http://proxy.example.com:3128")
-        return Secret(value)
+        if grammar.url(value):
+            return Secret(value)
+        if value:
+            self.error(
+                key,
+                "must be a URL such as http://proxy.example.com:3128, with other characters "
+                "than RFC 3986 has percent-encoded",
+            )
+        return Secret("")
 
     def end(self) -> None:
         """Note every key that nobody asked for."""
@@ -210,15 +207,6 @@ def read_object(
     params = read(Reader(values[name], name, errors))
     errors.raise_if_any()
     return params
-
-
-def network_or_name(text: str) -> bool:
-    """Whether ``text`` can stand in a no_proxy list: a host, a domain or a network."""
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return bool(text) and all(c.isalnum() or c in ".-*_:" for c in text)
-    return True
 
 
 def _kind(value: Any) -> str:
