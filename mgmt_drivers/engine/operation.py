@@ -8,7 +8,7 @@ from typing import TypeVar
 from mgmt_drivers.engine.phase import Plan, at_once
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.engine.trace import CHECKED, FAILED, Outcome, Record, Trace
-from mgmt_drivers.errors import HostKeyChanged, NodeError, OperationError
+from mgmt_drivers.errors import HostKeyChanged, NodeError, OperationError, told
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.request import LcmRequest
@@ -191,7 +191,7 @@ class Operation:
                     start=start,
                     end=clock.time(),
                     outcome=outcome,
-                    error=str(failure.cause) if failure else "",
+                    error=told(str(failure.cause)) if failure else "",
                 )
             )
             if failure:

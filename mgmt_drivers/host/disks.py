@@ -52,7 +52,7 @@ def uuid_of(host: Host, device: str) -> str | None:
         return None
     pairs = dict(line.split("=", 1) for line in seen.stdout.splitlines() if "=" in line)
     if pairs.get("TYPE") != "ext4" or "UUID" not in pairs:
-        what = pairs.get("TYPE") or pairs.get("PTTYPE") or seen.stderr.strip() or "something"
+        what = pairs.get("TYPE") or pairs.get("PTTYPE") or seen.tail or "something"
         raise MgmtDriverError(
             f"{device} holds {what}, not ext4: only a blank volume is formatted. Attach another, "
             "or empty it (wipefs)"
@@ -71,7 +71,7 @@ def _check_blank(host: Host, device: str) -> None:
     words = (f"if={device}", "of=/dev/null", "bs=1M", "count=4", "status=none")
     seen = host.ask("dd", *words)
     if not seen.ok or not host.ask("test", "-b", device).ok:
-        raise MgmtDriverError(f"{device} cannot be read, it may hold data: {seen.stderr.strip()}")
+        raise MgmtDriverError(f"{device} cannot be read, it may hold data: {seen.tail}")
     left = host.sudo("wipefs", "--noheadings", "--output", "TYPE", device).split()
     if left:
         raise MgmtDriverError(

@@ -26,7 +26,7 @@ def wait_for_engine(host: Host) -> None:
     def answers() -> None:
         seen = host.ask("docker", "version", "--format", "{{.Server.Version}}")
         if not seen.ok:
-            raise NotYet(seen.stderr.strip())
+            raise NotYet(seen.tail)
 
     host.clock.until(answers, _START_LIMIT, "the Docker engine")
 

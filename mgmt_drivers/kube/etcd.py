@@ -83,7 +83,7 @@ def members(host: Host, cluster: Cluster) -> list[Member]:
     """
     seen = _run(host, cluster, _LOCAL, "member", "list", "--write-out=json")
     if not seen.ok:
-        raise EtcdUnreadable(f"etcd's member list cannot be read: {seen.stderr.strip()}")
+        raise EtcdUnreadable(f"etcd's member list cannot be read: {seen.tail}")
     return [_member(entry) for entry in json.loads(seen.stdout)["members"]]
 
 
@@ -197,7 +197,7 @@ def move_leader(host: Host, cluster: Cluster, found: Census, leaving: Collection
     successor = next(m for m in found.members if m not in leaving and m.id in found.healthy)
     seen = _run(host, cluster, leader.client_urls[0], "move-leader", f"{successor.id:x}")
     if not seen.ok:  # without it, they elect one
-        LOG.warning("etcd's leader %s does not step down: %s", leader, seen.stderr.strip())
+        LOG.warning("etcd's leader %s does not step down: %s", leader, seen.tail)
 
 
 def remove(host: Host, cluster: Cluster, member: Member) -> None:
@@ -239,7 +239,7 @@ def _run(
         seen = Result(status=1, stderr="no container etcd runs on the machine")
     is_tolerated = tolerated is None or (tolerated and tolerated in seen.stderr)
     if not seen.ok and not is_tolerated:
-        raise MgmtDriverError(f"etcdctl: {seen.stderr.strip() or seen.stdout.strip()}")
+        raise MgmtDriverError(f"etcdctl: {seen.tail}")
     return seen
 
 

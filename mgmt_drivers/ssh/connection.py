@@ -16,7 +16,14 @@ from typing import BinaryIO
 import paramiko
 
 from mgmt_drivers.clock import SYSTEM_CLOCK, NotYet
-from mgmt_drivers.errors import CommandFailed, CommandTimeout, ConnectionFailed, WaitTimeout
+from mgmt_drivers.errors import (
+    CommandFailed,
+    CommandTimeout,
+    ConnectionFailed,
+    OutputTooLong,
+    WaitTimeout,
+    told,
+)
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh import keys
 from mgmt_drivers.ssh.hostkeys import HostKeys
@@ -40,7 +47,9 @@ _NO_INPUT = " </dev/null"
 # one that has ended counts a little longer.
 _SESSIONS = 4
 _SESSION_LIMIT = 30.0  # seconds for an sshd that allows fewer to have one again
-_TAIL = 2000  # characters of a failed command's output that an error quotes
+# Bytes that one command may write: kubectl does, of some thousands of pods.
+_OUTPUT_LIMIT = 32 << 20
+_SHOWN = 1000  # characters of a command that logs and errors quote
 
 
 @dataclass(frozen=True)
@@ -161,7 +170,7 @@ class Connection:
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> Result:
-        shown = self._masker(_shown(["sudo", *argv] if sudo else argv))
+        shown = told(self._masker(_shown(["sudo", *argv] if sudo else argv)), _SHOWN)
         started = time.monotonic()
         with closing(_source(stdin)) as source:
             words, prefix = self._as_root(argv) if sudo else (list(argv), b"")
@@ -172,9 +181,7 @@ class Connection:
             self._endpoint.address, shown, result.status, time.monotonic() - started,
         )
         if check and not result.ok:
-            # Masked as a whole: what is cut off may be half of a secret.
-            output = self._masker(result.stderr.strip() or result.stdout.strip())
-            raise CommandFailed(shown, result.status, output[-_TAIL:])
+            raise CommandFailed(shown, result.status, result.tail)
         return result
 
     def _as_root(self, argv: Sequence[str]) -> tuple[list[str], bytes]:
@@ -199,13 +206,18 @@ class Connection:
                 # What waited for a session has its whole time yet.
                 deadline = time.monotonic() + timeout
                 _begin(channel, line)
-                return _converse(channel, prefix, source, deadline)
+                status, output = _converse(channel, prefix, source, deadline)
+        except _Overflow:
+            raise OutputTooLong(
+                f"`{shown}` wrote more than {_OUTPUT_LIMIT >> 20} MiB and was given up"
+            ) from None
         except TimeoutError:
             raise CommandTimeout(f"`{shown}` did not end within {timeout:g} s") from None
         except (OSError, EOFError, paramiko.SSHException) as error:
             raise ConnectionFailed(
                 f"the connection to {self._endpoint.address} broke during `{shown}`: {error}"
             ) from error
+        return Result(status, *output.texts(), self._masker)
 
     def _session(self) -> paramiko.Channel:
         def attempt() -> paramiko.Channel:
@@ -251,12 +263,44 @@ def _begin(channel: paramiko.Channel, line: str) -> None:
         timer.cancel()
 
 
+class _Overflow(Exception):
+    """A command wrote more than is read."""
+
+
+class _Output:
+    """What a command writes on both of its streams, as far as it is read."""
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+        self._stdout, self._stderr = bytearray(), bytearray()
+
+    @property
+    def is_ready(self) -> bool:
+        return self._channel.recv_ready() or self._channel.recv_stderr_ready()
+
+    def read(self) -> None:
+        """Take a piece of each stream, no more: whoever waits for the end has a deadline."""
+        if self._channel.recv_ready():
+            self._stdout += self._channel.recv(_CHUNK)
+        if self._channel.recv_stderr_ready():
+            self._stderr += self._channel.recv_stderr(_CHUNK)
+        if len(self._stdout) + len(self._stderr) > _OUTPUT_LIMIT:
+            raise _Overflow
+
+    def texts(self) -> tuple[str, str]:
+        """Standard output and standard error."""
+        return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
+
+
 def _converse(
     channel: paramiko.Channel, prefix: bytes, source: BinaryIO | None, deadline: float
-) -> Result:
-    """Feed the command and read both of its streams until it has ended."""
+) -> tuple[int, _Output]:
+    """Feed the command and read its output until it has ended; its status, and the output.
+
+    :raises TimeoutError: at the deadline, however busy the machine keeps us
+    """
     channel.setblocking(False)
-    stdout, stderr = bytearray(), bytearray()
+    output = _Output(channel)
     to_send = prefix
     while True:
         # Before anything is looked at: another thread receives, and the end comes right
@@ -269,25 +313,17 @@ def _converse(
             else:
                 channel.shutdown_write()
                 source = None
-        while channel.recv_ready():
-            stdout += channel.recv(_CHUNK)
-        while channel.recv_stderr_ready():
-            stderr += channel.recv_stderr(_CHUNK)
-        if channel.exit_status_ready() and channel.eof_received and not _readable(channel):
-            status = channel.recv_exit_status()
-            return Result(status, stdout.decode(errors="replace"), stderr.decode(errors="replace"))
+        output.read()
+        if channel.exit_status_ready() and channel.eof_received and not output.is_ready:
+            return channel.recv_exit_status(), output
         left = deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
-        if closed and not _readable(channel):
+        if closed and not output.is_ready:
             raise EOFError("the machine closed the channel")
         if not (source and channel.send_ready()):
             # Wakes at once on data; a full send window is looked at again soon.
             select.select([channel], [], [], min(left, 0.05 if source else 1.0))
-
-
-def _readable(channel: paramiko.Channel) -> bool:
-    return channel.recv_ready() or channel.recv_stderr_ready()
 
 
 def _send(channel: paramiko.Channel, data: bytes) -> int:

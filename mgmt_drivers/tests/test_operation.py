@@ -141,6 +141,16 @@ class OperationTest(unittest.TestCase):
         self.assertIn(("touch", "vnfc-1", "failed"), self.trace())
         self.assertEqual([1, 1, 1], [session.closed for session in self.sessions])
 
+    def test_whatever_fails_says_it_in_one_line_of_some_thousand_characters(self) -> None:
+        for cause in (CommandFailed("x", 1, "a\nb\x1b" * 5_000_000), ValueError("\r\n" * 10_000_000)):
+            self.errors["server-1"] = cause
+            with self.assertLogs("mgmt_drivers") as logs, self.assertRaises(OperationError) as found:
+                self.run_plan()
+            texts = [str(found.exception), *logs.output, (self.folder / "vnf-1.jsonl").read_text()]
+            for text in texts:
+                self.assertLess(len(text), 50_000)
+            self.assertTrue(all(text.isprintable() for text in texts[:-1]))
+
     def test_a_lane_ends_with_its_first_host_that_fails(self) -> None:
         phase = Touch(fail_on=["vnfc-2"], one_by_one=True)
         with self.assertRaisesRegex(OperationError, "vnfc-2.*not tried after that: .*vnfc-3"):
