@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mgmt_drivers import grammar
+from mgmt_drivers import grammar, package_yaml
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.secret import Secret
 
@@ -169,6 +169,20 @@ class Reader:
             self.error(key, f"is not text in UTF-8: {error}")
             return None
         return path
+
+    def yaml_file(self, key: str, package: Path, what: str) -> tuple[Path | None, list[Any]]:
+        """Like :meth:`file`, and the file's documents; none where it is not ``what``."""
+        path = self.file(key, package)
+        if path is None:
+            return None, []
+        try:
+            found = package_yaml.read_all(path)
+        except package_yaml.BadYaml as error:
+            self.error(key, f"is not {what}: {error}")
+            return None, []
+        if not found:
+            self.error(key, f"is not {what}: it is empty")
+        return path, found
 
     def url(self, key: str) -> Secret | None:
         """An http or https URL; secret, because it may carry a password."""

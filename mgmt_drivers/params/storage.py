@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.package import documents
 from mgmt_drivers.params.login import SshLogin, read_login
 from mgmt_drivers.params.reader import Reader
 
@@ -157,12 +156,10 @@ def _read_path(reader: Reader, key: str) -> str:
 def _read_manifest(
     reader: Reader, package: Path, cps: Collection[str], exports: Collection[Export]
 ) -> Manifest:
-    path = reader.file("pv_manifest_file_path", package)
-    if path is None and not reader.has("pv_manifest_file_path"):
+    if not reader.has("pv_manifest_file_path"):
         reader.error("pv_manifest_file_path", "missing")
-    volumes = documents(path) if path else []
-    if path and not volumes:
-        reader.error("pv_manifest_file_path", "is not a file of PersistentVolumes in YAML")
+    what = "a file of PersistentVolumes in YAML"
+    _, volumes = reader.yaml_file("pv_manifest_file_path", package, what)
     errors = [error for volume in volumes if (error := _error_in(volume, exports))]
     for error in errors:
         reader.error("pv_manifest_file_path", error)
