@@ -7,8 +7,8 @@ import shlex
 import socket
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -38,6 +38,9 @@ _QUIET.setLevel(logging.CRITICAL)
 BOOT_LIMIT = 600.0  # seconds for a new machine to answer on its SSH port
 LOGIN_LIMIT = 30.0  # seconds for cloud-init to have set the password
 _CONNECT_TIMEOUT = 10.0
+_HANDSHAKE_LIMIT = 60.0  # seconds to log in, once the port answers
+# Seconds that paramiko may need beyond a deadline to let go of a command by itself.
+_GRACE = 2.0
 _KEEPALIVE = 15
 _CHUNK = 32768
 # Of paramiko's threads one may send the end of a command's input behind the channel's own
@@ -114,17 +117,8 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
     transport = paramiko.Transport(sock)
     transport.set_log_channel(_QUIET.name)
     try:
-        pinned = host_keys.type_of(endpoint.server_id)
-        if pinned:
-            options = transport.get_security_options()
-            # Those that this paramiko has: old ones lack SHA-2, new ones "ssh-rsa".
-            proofs = tuple(p for p in _signature_algorithms(pinned) if p in options.key_types)
-            # First, so that a server with several keys shows the one we know.
-            options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
-        transport.start_client(timeout=_CONNECT_TIMEOUT)
-        host_keys.check(endpoint.server_id, endpoint.address, transport.get_remote_server_key())
-        _authenticate(transport, endpoint)
-        transport.set_keepalive(_KEEPALIVE)
+        with _closed_after(transport, _HANDSHAKE_LIMIT):
+            _shake_hands(transport, endpoint, host_keys)
     except paramiko.AuthenticationException as error:
         transport.close()
         raise _Refused(str(error).rstrip(".")) from None
@@ -132,6 +126,51 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
         transport.close()
         raise
     return Connection(endpoint, transport, masker)
+
+
+@contextmanager
+def _closed_after(transport: paramiko.Transport, seconds: float) -> Iterator[None]:
+    """Close a transport when the block takes longer.
+
+    paramiko sends without a limit: a machine that takes no more data would hold the thread, and
+    every other that sends, for ever. A close wakes them all.
+
+    :raises TimeoutError: for what the close broke off
+    """
+    is_late = threading.Event()
+
+    def close() -> None:
+        is_late.set()
+        transport.close()
+
+    watchdog = threading.Timer(seconds, close)
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        yield
+    except (OSError, EOFError, paramiko.SSHException) as error:
+        if is_late.is_set():
+            raise TimeoutError("the machine takes no more data") from error
+        raise
+    finally:
+        watchdog.cancel()
+
+
+def _shake_hands(
+    transport: paramiko.Transport, endpoint: Endpoint, host_keys: HostKeys
+) -> None:
+    """Check the machine's host key, and log in."""
+    pinned = host_keys.type_of(endpoint.server_id)
+    if pinned:
+        options = transport.get_security_options()
+        # Those that this paramiko has: old ones lack SHA-2, new ones "ssh-rsa".
+        proofs = tuple(p for p in _signature_algorithms(pinned) if p in options.key_types)
+        # First, so that a server with several keys shows the one we know.
+        options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
+    transport.start_client(timeout=_CONNECT_TIMEOUT)
+    host_keys.check(endpoint.server_id, endpoint.address, transport.get_remote_server_key())
+    _authenticate(transport, endpoint)
+    transport.set_keepalive(_KEEPALIVE)
 
 
 def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
@@ -202,11 +241,7 @@ class Connection:
         if source is None:
             line += _NO_INPUT
         try:
-            with self._sessions, closing(self._session()) as channel:
-                # What waited for a session has its whole time yet.
-                deadline = time.monotonic() + timeout
-                _begin(channel, line)
-                status, output = _converse(channel, prefix, source, deadline)
+            status, output = self._run_line(line, prefix, source, timeout)
         except _Overflow:
             raise OutputTooLong(
                 f"`{shown}` wrote more than {_OUTPUT_LIMIT >> 20} MiB and was given up"
@@ -218,6 +253,21 @@ class Connection:
                 f"the connection to {self._endpoint.address} broke during `{shown}`: {error}"
             ) from error
         return Result(status, *output.texts(), self._masker)
+
+    def _run_line(
+        self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float
+    ) -> "tuple[int, _Output]":
+        """Run a line in a session of its own.
+
+        :raises TimeoutError: when it has not ended in time, the wait for the session not counted
+        """
+        with self._sessions:
+            with _closed_after(self._transport, _SESSION_LIMIT + _CONNECT_TIMEOUT + _GRACE):
+                channel = self._session()
+            with _closed_after(self._transport, timeout + _GRACE), closing(channel):
+                deadline = time.monotonic() + timeout
+                _begin(channel, line)
+                return _converse(channel, prefix, source, deadline)
 
     def _session(self) -> paramiko.Channel:
         def attempt() -> paramiko.Channel:

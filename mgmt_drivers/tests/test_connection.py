@@ -2,6 +2,7 @@
 
 import io
 import os
+import socket
 import tempfile
 import threading
 import time
@@ -153,6 +154,20 @@ class ConnectionTest(ServerTest):
         with mock.patch("select.select"), self.assertRaises(TimeoutError):
             _converse(channel, b"", None, started + 0.2)
         self.assertLess(time.monotonic() - started, 5)
+
+    def test_a_machine_that_takes_no_more_data_holds_nobody(self) -> None:
+        """The threads that send end at the deadline, and the connection with them."""
+        self.sshd.server.goes_deaf = True
+        connection = self.log_in()
+        # Less than the machine's end of the channel would take without reading it.
+        sock = cast(socket.socket, connection._transport.sock)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+        started = time.monotonic()
+        with self.assertRaisesRegex(CommandTimeout, "`cat` did not end within 0.5 s"):
+            connection.run(["cat"], stdin=b"x" * 20_000_000, timeout=0.5)
+        self.assertLess(time.monotonic() - started, 10)
+        with self.assertRaises(ConnectionFailed):
+            connection.run(["true"])
 
     def test_connection_that_breaks(self) -> None:
         connection = self.log_in()
