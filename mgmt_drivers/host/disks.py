@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host import blocks, files, syntax
+from mgmt_drivers.host import blocks, facts, files, syntax
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
 
@@ -28,7 +28,9 @@ class Mount:
 def find(host: Host, volume_id: str) -> str | None:
     """The device of a volume; None while the machine does not see it."""
     found = host.ask(*_FIND.command(volume_id[:_SHOWN]))
-    return found.stdout.strip() if found.ok else None
+    if not found.ok:
+        return None
+    return facts.checked(found.stdout.strip(), facts.DISK, "a disk by its id")
 
 
 def wait_for(host: Host, volume_id: str) -> None:

@@ -9,9 +9,11 @@ import json
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
 
+from mgmt_drivers import grammar
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
@@ -244,10 +246,14 @@ def _run(
 
 
 def _member(entry: dict[str, Any]) -> Member:
+    urls = {kind: tuple(entry.get(kind) or ()) for kind in ("peerURLs", "clientURLs")}
+    # Not to be mistaken for other words of a command, or for several URLs.
+    if not isinstance(entry["ID"], int) or not all(map(grammar.url, chain(*urls.values()))):
+        raise EtcdUnreadable("etcd lists a member with an odd id or URL")
     return Member(
         id=entry["ID"],
-        name=entry.get("name", ""),
-        peer_urls=tuple(entry.get("peerURLs", ())),
-        client_urls=tuple(entry.get("clientURLs", ())),
+        name=str(entry.get("name", "")),
+        peer_urls=urls["peerURLs"],
+        client_urls=urls["clientURLs"],
         is_learner=entry.get("isLearner", False),
     )
