@@ -168,8 +168,10 @@ def _shake_hands(
         # First, so that a server with several keys shows the one we know.
         options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
     transport.start_client(timeout=_CONNECT_TIMEOUT)
-    host_keys.check(endpoint.server_id, endpoint.address, transport.get_remote_server_key())
+    shown = transport.get_remote_server_key()
+    host_keys.check(endpoint.server_id, endpoint.address, shown)
     _authenticate(transport, endpoint)
+    host_keys.pin(endpoint.server_id, shown)
     transport.set_keepalive(_KEEPALIVE)
 
 

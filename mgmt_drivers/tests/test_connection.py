@@ -197,6 +197,15 @@ class ConnectionTest(ServerTest):
         with self.assertRaisesRegex(HostKeyChanged, "SHA256:.* server-1 was not replaced"):
             self.log_in()
 
+    def test_a_key_is_pinned_only_by_a_login_that_works(self) -> None:
+        """cloud-init replaces the keys of the image, and not before a machine answers."""
+        with self.assertRaises(ConnectionFailed):
+            self.log_in("wrong")
+        self.assertEqual({}, self.keys.as_dict())
+        self.sshd.key = paramiko.ECDSAKey.generate()
+        self.log_in()
+        self.assertEqual({"server-1"}, set(self.keys.as_dict()))
+
     def test_an_rsa_host_key_is_known_again(self) -> None:
         self.sshd.key = paramiko.RSAKey.generate(2048)
         for _ in range(2):
