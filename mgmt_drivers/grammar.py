@@ -12,6 +12,10 @@ from urllib.parse import SplitResult, urlsplit
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+# This network, loopback, link-local (where clouds have their metadata), multicast and reserved.
+_SPECIAL = tuple(map(ipaddress.IPv4Network, (
+    "0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4",
+)))
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _LONGEST_NAME = 253
@@ -53,6 +57,14 @@ def ipv4_network(text: str) -> ipaddress.IPv4Network | None:
     """As :func:`network`, of IPv4."""
     found = network(text)
     return found if isinstance(found, ipaddress.IPv4Network) else None
+
+
+def special_part(found: ipaddress.IPv4Network) -> ipaddress.IPv4Network | None:
+    """The block that a network overlaps with and no machine's addresses are of (RFC 6890).
+
+    Whoever names the whole internet is told of the first of them.
+    """
+    return next((block for block in _SPECIAL if block.overlaps(found)), None)
 
 
 def is_name(text: str) -> bool:

@@ -124,11 +124,14 @@ class Reader:
         return value
 
     def network(self, key: str, default: str = "") -> ipaddress.IPv4Network:
-        """An IPv4 network in CIDR notation; bits beyond its prefix are dropped."""
+        """An IPv4 network of machines in CIDR notation; bits beyond its prefix are dropped."""
         value = self.text(key) if self.has(key) or not default else default
         found = grammar.ipv4_network(value)
         if value and found is None:
             self.error(key, "must be an IPv4 network such as 192.168.0.0/16")
+        special = grammar.special_part(found) if found else None
+        if special:
+            self.error(key, f"overlaps with {special}, where machines have no addresses")
         return found or _NEUTRAL_NETWORK
 
     def port(self, key: str, default: int) -> int:

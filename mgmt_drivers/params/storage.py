@@ -19,11 +19,11 @@ _CP = "storage server's CP"
 _PATH = re.compile(r"(/[A-Za-z0-9._-]+)+")
 _LABEL = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?"
 _NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
-# Folders of the system's own, which a volume would hide.
+# Folders of the system's own: a volume would hide what is there, or be emptied with it.
 _SYSTEM = {
     f"/{name}"
-    for name in ("bin", "boot", "dev", "etc", "home", "lib", "lib64", "proc", "root", "run",
-                 "sbin", "sys", "tmp", "usr", "var")
+    for name in ("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "proc",
+                 "root", "run", "sbin", "sys", "tmp", "usr", "var")
 }
 
 
@@ -110,8 +110,12 @@ def _read_volumes(reader: Reader, known: Collection[str]) -> Iterator[Volume]:
             section.one_of("volume_resource_id", known, "Cinder volume"),
             _read_path(section, "mount_to"),
         )
-        if volume.mount_point in ("/", *_SYSTEM):
-            section.error("mount_to", f"{volume.mount_point} belongs to the system")
+        if volume.mount_point == "/" or any(_inside(volume.mount_point, own) for own in _SYSTEM):
+            section.error(
+                "mount_to",
+                f"{volume.mount_point} belongs to the system; use a folder such as /volume or "
+                "/srv/volume",
+            )
         for other in before:
             if volume.resource and volume.resource == other.resource:
                 section.error("volume_resource_id", f"{volume.resource} is listed before")

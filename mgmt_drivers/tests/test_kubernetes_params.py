@@ -155,6 +155,14 @@ class ParamsTest(unittest.TestCase):
             set(paths),
         )
 
+    def test_networks_that_are_nobodys(self) -> None:
+        for key in ("pod_cidr", "cluster_cidr"):
+            for network in ("127.0.0.0/16", "224.0.0.0/16", "0.0.0.0/0", "169.254.0.0/16"):
+                values = self.values()
+                values["master_node"][key] = network
+                words = f"master_node.{key}: overlaps with "
+                self.assertTrue(self.errors(values)[0].startswith(words), network)
+
     def test_one_error_each(self) -> None:
         cases: list[tuple[dict[str, Any], str]] = [
             ({"master_node": None}, "master_node: missing"),
