@@ -20,6 +20,11 @@ _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _LONGEST_NAME = 253
 _ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
+_COMPONENT = r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*"
+_PATH = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_LONGEST_REFERENCE = 512
 _PREFIX = re.compile(r"[0-9]{1,3}")
 _PORT = re.compile(r"[0-9]{1,5}")
 _LAST_PORT = 65535
@@ -78,6 +83,31 @@ def is_host(text: str) -> bool:
     return is_name(text) or address(text) is not None
 
 
+def is_repository(text: str) -> bool:
+    """Whether a text is a server, and perhaps a path on it, where images lie.
+
+    As in references of images (the project distribution, "reference"), without tag and digest.
+    """
+    server, _, path = text.partition("/")
+    host, separator, number = server.partition(":")
+    good = is_host(host) and (not separator or port(number) is not None)
+    good = good and (server == text or bool(_PATH.fullmatch(path)))
+    return good and len(text) <= _LONGEST_REFERENCE
+
+
+def is_image(text: str) -> bool:
+    """Whether a text is a reference of an image: a repository with a tag, a digest, or neither."""
+    name, _, digest = text.partition("@")
+    path, separator, tag = name.rpartition(":")
+    has_tag = bool(separator) and "/" not in tag
+    path = path if has_tag else name
+    good = not has_tag or bool(_TAG.fullmatch(tag))
+    good = good and ("@" not in text or bool(_DIGEST.fullmatch(digest)))
+    return good and len(text) <= _LONGEST_REFERENCE and (
+        bool(_PATH.fullmatch(path)) or is_repository(path)
+    )
+
+
 def port(text: str) -> int | None:
     """The TCP port that digits are; None for anything else."""
     number = int(text) if _PORT.fullmatch(text) else 0
@@ -100,7 +130,8 @@ def is_direct(text: str) -> bool:
 
     That is a network, an address, or a host or domain, perhaps with a port; or ``*`` for all.
     """
-    if text == "*" or address(text) or network(text):
+    found = network(text)
+    if text == "*" or address(text) or (found and found.prefixlen):
         return True
     name, separator, number = text.rpartition(":")
     if separator and port(number) is None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from mgmt_drivers import grammar
 from mgmt_drivers.package import address_names, volume_names
 from mgmt_drivers.params.login import SshLogin, read_login
 from mgmt_drivers.params.proxy import Proxy, read_proxy
@@ -261,8 +262,8 @@ def _read_image_repository(reader: Reader) -> ImageRepository | None:
         return None
     scheme, separator, rest = value.rpartition("://")
     reference = rest.rstrip("/")
-    allowed = all(c.isalnum() or c in ".-_:/" for c in reference)
-    if not reference or not allowed or (separator and scheme not in ("http", "https")):
+    is_known = not separator or scheme in ("http", "https")
+    if not is_known or not grammar.is_repository(reference):
         reader.error(
             "image_repository",
             "must be like registry.example.com:5000/kubernetes, with http:// before it when the "

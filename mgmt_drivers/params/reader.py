@@ -11,6 +11,8 @@ from mgmt_drivers.secret import Secret
 
 # Stands for one that cannot be read; overlaps with nothing in use (RFC 2544).
 _NEUTRAL_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
+_LONGEST_TEXT = 16384  # characters; an RSA key of 16384 bits has some twelve thousand
+_LARGEST = 2**31  # of numbers that are taken as their digits
 
 _Params = TypeVar("_Params")
 
@@ -81,20 +83,27 @@ class Reader:
         path = f"{self.path}.{key}"
         return [Reader(value, f"{path}[{n}]", self.errors) for n, value in enumerate(values)]
 
-    def text(self, key: str, digits: bool = False) -> str:
-        """A string that is not empty and must be there.
+    def text(self, key: str, digits: bool = False, lines: bool = False) -> str:
+        """A string that is not empty and must be there, of characters that print.
 
         :param digits: a number will do as well, which is then taken as its digits
+        :param lines: line feeds may be in it, too
         """
         if not self.has(key):
             if self.usable:
                 self.error(key, "missing")
             return ""
         value = self._values[key]
-        if digits and isinstance(value, int) and not isinstance(value, bool):
+        if digits and isinstance(value, int) and 0 <= value <= _LARGEST and value is not True:
             value = str(value)
         if not isinstance(value, str) or not value:
             self.error(key, f"must be a string that is not empty, not {_kind(value)}")
+            return ""
+        if len(value) > _LONGEST_TEXT:
+            self.error(key, f"must not be longer than {_LONGEST_TEXT} characters")
+            return ""
+        if not (value.replace("\n", "") if lines else value).isprintable():
+            self.error(key, "must not hold line breaks, NUL or other characters that do not print")
             return ""
         return value
 
@@ -102,10 +111,7 @@ class Reader:
         return self.text(key) if self.has(key) else None
 
     def secret(self, key: str) -> Secret:
-        value = self.text(key)
-        if "\n" in value or "\0" in value:
-            self.error(key, "must not hold line breaks or NUL characters")
-        return Secret(value)
+        return Secret(self.text(key))
 
     def one_of(self, key: str, known: Collection[str], kind: str) -> str:
         """The name of something of a ``kind`` that the VNF package has."""
@@ -139,8 +145,8 @@ class Reader:
         if not self.has(key):
             return default
         value = self._values[key]
-        if isinstance(value, str) and value.isdecimal():
-            value = int(value)
+        if isinstance(value, str):
+            value = grammar.port(value)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 65536:
             self.error(key, "must be a TCP port number from 1 to 65535")
             return default
@@ -151,13 +157,19 @@ class Reader:
         if not self.has(key):
             return None
         name = self.text(key)
-        path = (package / name).resolve()
         if not name:
+            return None
+        try:
+            path = (package / name).resolve()
+            is_file = path.is_file()
+        except (OSError, RuntimeError, ValueError) as error:  # too long, or links in a circle
+            reason = getattr(error, "strerror", None) or error
+            self.error(key, f"cannot be the name of a file in the VNF package: {reason}")
             return None
         if not path.is_relative_to(package.resolve()):
             self.error(key, f"{name} lies outside the VNF package")
             return None
-        if not path.is_file():
+        if not is_file:
             self.error(key, f"the VNF package has no file {name}")
             return None
         return path

@@ -141,6 +141,9 @@ def _read_host_entry(reader: Reader) -> HostEntry | None:
     words = text.split()
     address = grammar.address(words[0]) if words else None
     if address and len(words) == 2 and grammar.is_name(words[1]):
+        name = words[1].lower()
+        if name == "localhost" or name.endswith((".localhost", ".localdomain")):
+            reader.error("hosts_string", f"{words[1]} is the machine itself")
         return HostEntry(str(address), words[1])
     if text:
         reader.error(

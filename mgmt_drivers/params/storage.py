@@ -208,7 +208,7 @@ def _error_in_spec(spec: Mapping[str, Any], exports: Collection[Export]) -> str:
 
 def _error_in_form(document: Any, name: str) -> str:
     try:
-        json.dumps(document)
+        json.dumps(document, allow_nan=False)
     except (TypeError, ValueError) as error:  # YAML has dates, JSON has none
         return f"PersistentVolume {name} cannot be given to the API ({error}): put it in quotes"
     return ""

@@ -138,6 +138,8 @@ class GrammarTest(unittest.TestCase):
             (grammar.address, ("fe80::1%eth0", "١.1.1.1", "10.0.0.256", "", "1.1.1.1\n")),
             (grammar.network, ("10.0.0.0", "10.0.0.0/255.0.0.0", "fe80::%x/64", "10.0.0.0/٨")),
             (grammar.is_name, ("a..b", "-a", "a.", "10.0.0.256", "é", "a" * 64, "a." * 126 + "ab")),
+            (grammar.is_direct, ("0.0.0.0/0", "::/0", "a b", "")),
+            (grammar.is_image, ("-x", "a:b:c", "a/B", "a@sha256:1", "a b", "a:", "", "x" * 600)),
             (grammar.port, ("0", "65536", "٨٠", "5" * 5000, "+1")),
         ):
             for text in texts:
