@@ -13,7 +13,7 @@ shift 7
 kept=${member%/*}/${logins##*/}
 begun=${member%/*}/init-begun
 mkdir -p "${member%/*}"
-exec 9>/run/lock/tacker-mgmt-drivers.kubeadm
+exec 9>"${member%/*}/kubeadm.lock"
 flock 9
 [ ! -e "$member" ] || exit 0
 if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/bootstrap-kubelet.conf ] ||

@@ -101,7 +101,7 @@ class InstallTest(PhaseTest):
         session.expect_new_file(f"{_STATE}/install_k8s_cluster.sh")
         if number == 0:
             session.expect("sudo", "dpkg-query", stdout="installed unattended-upgrades\n")
-        session.expect("sudo", "flock", "/run/lock/tacker-mgmt-drivers.install", "env")
+        session.expect("sudo", "flock", f"{_STATE}/install.lock", "env")
 
     def test_the_script_runs_with_its_settings_and_is_remembered(self) -> None:
         self.make(image_repository=ImageRepository("registry:5000"))
