@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host import files
+from mgmt_drivers.host import facts, files
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
@@ -100,7 +100,8 @@ def is_partly_joined(host: Host) -> bool:
 
 def version(host: Host) -> str:
     """The installed release, such as v1.33.2."""
-    return host.sudo("kubeadm", "version", "--output", "short").strip()
+    shown = host.sudo("kubeadm", "version", "--output", "short").strip()
+    return facts.checked(shown, facts.RELEASE, "a release of kubeadm")
 
 
 def images(host: Host, cluster: Cluster) -> list[str]:
@@ -108,7 +109,8 @@ def images(host: Host, cluster: Cluster) -> list[str]:
     words = ["kubeadm", "config", "images", "list", "--kubernetes-version", version(host)]
     if cluster.params.image_repository:
         words += ["--image-repository", cluster.params.image_repository.reference]
-    return host.sudo(*words).split()
+    listed = host.sudo(*words).split()
+    return [facts.checked(image, facts.IMAGE, "the name of an image") for image in listed]
 
 
 def init(host: Host, cluster: Cluster, *, with_dns: bool, sets_conntrack: bool) -> None:
