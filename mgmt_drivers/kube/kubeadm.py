@@ -174,15 +174,20 @@ def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
 def revoke(host: Host, credentials: JoinCredentials) -> None:
     """Make join credentials worthless: delete the token and the uploaded certificates.
 
-    A failure is only logged: the token expires within the hour, and a failure to join must not
-    be hidden.
+    Each whatever becomes of the other. A failure is only logged: both expire within two hours,
+    and a failure to join must not be hidden.
     """
     token_id = credentials.token.reveal().partition(".")[0]  # the part that is no secret
-    try:
-        host.sudo("kubeadm", "token", "delete", token_id)
-        kubectl.delete(host, "secret", "kubeadm-certs", namespace="kube-system")
-    except MgmtDriverError as error:
-        LOG.warning("the join token is not revoked: %s", error)
+    certificates = ("secret", "kubeadm-certs")
+    for what, delete in (
+        ("join token is", lambda: host.sudo("kubeadm", "token", "delete", token_id)),
+        ("uploaded certificates are",
+         lambda: kubectl.delete(host, *certificates, namespace="kube-system")),
+    ):
+        try:
+            delete()
+        except MgmtDriverError as error:
+            LOG.warning("the %s not revoked: %s", what, error)
 
 
 def _needs_patches(cluster: Cluster) -> bool:

@@ -266,8 +266,7 @@ class JoinTest(PhaseTest):
 
     def expect_revocation(self, leader: FakeSession, status: int = 0) -> None:
         leader.expect("sudo", "kubeadm", "token", "delete", status=status)
-        if not status:
-            leader.expect("sudo", "kubectl")
+        leader.expect("sudo", "kubectl")
 
     def expect_join(self, number: int, status: int = 0, stderr: str = "") -> None:
         host, session = self.hosts[number], self.sessions[number]
@@ -355,6 +354,7 @@ class JoinTest(PhaseTest):
         self.expect_revocation(leader, status=1)
         with self.assertLogs("mgmt_drivers", "WARNING"):
             self.run_everywhere(JoinNodes())
+        self.assertIn("kubeadm-certs", leader.ran[-1])  # all the same
 
 
 class ReadinessTest(PhaseTest):

@@ -239,6 +239,10 @@ class OperationTest(unittest.TestCase):
         with self.assertLogs("mgmt_drivers", "WARNING"), self.assertRaises(OSError):
             self.run_plan(Touch())
 
+    def test_a_trace_is_not_everybodys(self) -> None:
+        self.run_plan(Agree())
+        self.assertEqual(0, (self.folder / "vnf-1.jsonl").stat().st_mode & 0o027)
+
     def test_a_trace_that_cannot_be_written_fails_nothing(self) -> None:
         blocked = self.folder / "file"
         blocked.touch()
