@@ -58,7 +58,7 @@ def ensure(settings: Settings) -> None:
         *("datapath_type=netdev", "fail_mode=secure"),
     )
     _ensure_provider_bridge(settings)
-    services.start(*services.OVN)
+    services.start(*services.OVN, services.ROUTER_SEGMENTS)
 
 
 def _ensure_provider_bridge(settings: Settings) -> None:
@@ -74,17 +74,6 @@ def _ensure_provider_bridge(settings: Settings) -> None:
     _run("ip", "address", "replace", f"{settings.address}/{length}", "dev", "br-ex")
     gateway = networks.gateway(settings.network)
     _run("ip", "route", "replace", "default", "via", gateway, "dev", "br-ex")
-
-
-def let_segments_through_routers() -> None:
-    """Take from routers the check of packets' lengths, which Neutron asks for at a gateway.
-
-    Inside this machine packets of TCP travel as segments of up to 64 KiB, which are cut where
-    they leave. A router that compares them with the MTU would drop all of them.
-    """
-    shown = _run("ovn-nbctl", "--bare", "--columns=name", "list", "Logical_Router_Port")
-    for port in shown.split():
-        _run("ovn-nbctl", "remove", "Logical_Router_Port", port, "options", "gateway_mtu")
 
 
 def _run(*command: str) -> str:

@@ -7,7 +7,7 @@ import docker
 import openstack
 
 from tools.devcloud import images, networks
-from tools.devcloud.controller import catalog, config_files, open_vswitch
+from tools.devcloud.controller import catalog, config_files
 from tools.devcloud.controller.image_files import file_of_image
 from tools.devcloud.settings import Settings
 
@@ -86,7 +86,6 @@ def _ensure_private_network(cloud: Any, settings: Settings, outside: Any) -> Non
     )
     if not list(cloud.network.ports(device_id=router.id, network_id=network.id)):
         cloud.network.add_interface_to_router(router, subnet_id=subnet.id)
-    open_vswitch.let_segments_through_routers()
 
 
 def _ensure_flavors(cloud: Any) -> None:

@@ -110,8 +110,15 @@ OVN = (
     Service("northd", f"/usr/bin/ovn-northd --ovnnb-db={OVSDB} --ovnsb-db={OVSDB}"),
     Service("ovn-agent", f"/usr/bin/ovn-controller {OVSDB}"),
 )
+ROUTER_SEGMENTS = Service(
+    "router-segments",
+    f"/bin/sh /opt/devcloud/tools/devcloud/controller/router-segments.sh {OVSDB}",
+)
 LIBVIRT = Service("libvirt", "/usr/sbin/libvirtd")
-ALL = (KEYSTONE, *APIS, *WORKERS, NOVA, OVSDB_SERVER, OVS_VSWITCHD, *OVN, LIBVIRT)
+ALL = (
+    *(KEYSTONE, *APIS, *WORKERS, NOVA),
+    *(OVSDB_SERVER, OVS_VSWITCHD, *OVN, ROUTER_SEGMENTS, LIBVIRT),
+)
 FROM_DEBIAN = ("mariadb", "memcached", "rabbitmq-server")
 
 
