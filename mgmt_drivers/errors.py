@@ -2,16 +2,40 @@
 
 from collections.abc import Sequence
 
+_LONGEST = 4000  # characters
+
+
+def told(text: str, longest: int = _LONGEST) -> str:
+    """A text as errors and logs tell it, whoever wrote it: in one line, a long one without middle.
+
+    What does not print, line feeds included, is escaped: it could forge lines of a log, or
+    command a terminal.
+
+    :param longest: characters that are kept
+    """
+    left_out = len(text) - longest
+    if left_out > 0:
+        half = longest // 2
+        text = f"{text[:half]} [... {left_out} characters ...] {text[-half:]}"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
 
 class MgmtDriverError(Exception):
-    """Base of everything the drivers raise on purpose."""
+    """Base of everything the drivers raise on purpose; its text is as :func:`told` leaves it."""
+
+    longest = _LONGEST  # characters
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(told(text, self.longest))
 
 
 class ParameterError(MgmtDriverError):
     """The request cannot be carried out as it is; lists every error with its path."""
 
+    longest = 16 * _LONGEST
+
     def __init__(self, errors: Sequence[str]) -> None:
-        self.errors = tuple(errors)
+        self.errors = tuple(map(told, errors))
         super().__init__("invalid parameters: " + "; ".join(self.errors))
 
 
@@ -38,6 +62,10 @@ class CommandFailed(MgmtDriverError):
         super().__init__(f"`{command}` ended with status {status}: {tail or '(no output)'}")
 
 
+class OutputTooLong(MgmtDriverError):
+    """A command wrote more than is read of any."""
+
+
 class CommandTimeout(MgmtDriverError):
     """A command did not end before its deadline."""
 
@@ -49,6 +77,8 @@ class WaitTimeout(MgmtDriverError):
 class NodeError(MgmtDriverError):
     """What went wrong on one node in one phase."""
 
+    longest = 2 * _LONGEST
+
     def __init__(
         self, node: object, phase: str, cause: Exception, untried: Sequence[object] = ()
     ) -> None:
@@ -59,6 +89,8 @@ class NodeError(MgmtDriverError):
 
 class OperationError(MgmtDriverError):
     """An operation that failed, with the errors of all nodes together."""
+
+    longest = 16 * _LONGEST
 
     def __init__(self, operation: str, errors: Sequence[NodeError]) -> None:
         self.errors = tuple(errors)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
+from mgmt_drivers import package_yaml
 
 # Resources that carry an address a parameter may name.
 _ADDRESSES = ("OS::Neutron::Port", "OS::Neutron::FloatingIP")
@@ -27,14 +27,6 @@ def has_server_group(package: Path, flavour: str) -> bool:
     return bool(_names((package / "BaseHOT" / flavour).glob("*.yaml"), _SERVER_GROUPS))
 
 
-def documents(path: Path) -> list[Any]:
-    """The documents of a YAML file; none where it is no YAML."""
-    try:
-        return [found for found in yaml.safe_load_all(path.read_text()) if found is not None]
-    except (yaml.YAMLError, UnicodeDecodeError):
-        return []
-
-
 def _names(templates: Iterable[Path], types: Collection[str]) -> frozenset[str]:
     return frozenset(
         name
@@ -49,6 +41,6 @@ def _resources(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _section(path: Path, name: str) -> dict[str, Any]:
-    template = yaml.safe_load(path.read_text())
+    template = package_yaml.read(path)
     section = template.get(name) if isinstance(template, dict) else None
-    return section or {}
+    return section if isinstance(section, dict) else {}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mgmt_drivers.adapters.tacker_v2 import Call
 from mgmt_drivers.engine.services import Services, Store
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import MgmtDriverError, told
 from mgmt_drivers.inventory import Heat, VimAccess
 
 LOG = logging.getLogger(__name__)
@@ -84,4 +84,4 @@ def _log_to_file() -> tuple[Path | None, str]:
 
 
 def _last_line(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+    return told("".join(traceback.format_exception_only(error)).strip().splitlines()[-1])

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from mgmt_drivers import package_yaml
 from mgmt_drivers.errors import InventoryError
 
 _CP, _ASPECTS = "tosca.nodes.nfv.VduCp", "tosca.policies.nfv.ScalingAspects"
@@ -17,9 +16,10 @@ def of_flavour(package: Path, flavour: str) -> Vnfd:
     """The VNFD file of a flavour.
 
     :raises InventoryError: when the package has none
+    :raises BadYaml: when one of its files cannot be read
     """
     for path in sorted((package / "Definitions").glob("*.y*ml")):
-        document = yaml.safe_load(path.read_text())
+        document = package_yaml.read(path) or {}
         mappings = document.get("topology_template", {}).get("substitution_mappings", {})
         if mappings.get("properties", {}).get("flavour_id") == flavour:
             found: Vnfd = document

@@ -1,6 +1,7 @@
 """One LCM operation: it opens connections, and carries out plans on them."""
 
 import functools
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -8,13 +9,15 @@ from typing import TypeVar
 from mgmt_drivers.engine.phase import Plan, at_once
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.engine.trace import CHECKED, FAILED, Outcome, Record, Trace
-from mgmt_drivers.errors import HostKeyChanged, NodeError, OperationError
+from mgmt_drivers.errors import HostKeyChanged, NodeError, OperationError, told
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import HostKeys
+
+LOG = logging.getLogger(__name__)
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -46,7 +49,8 @@ class Operation:
     ) -> None:
         self.request, self.services = request, services
         self._endpoint, self._masker = endpoint, Masker(secrets)
-        self._host_keys = HostKeys(services.store.load(_HOST_KEYS, {}))
+        self._saved_keys: dict[str, str] = services.store.load(_HOST_KEYS, {})
+        self._host_keys = HostKeys(self._saved_keys)
         known = {vnfc.server_id for vnfc in request.vnfcs}
         self._host_keys.keep_only(known | {node.server_id for node in machines})
         self._hosts: dict[Node, Host] = {}
@@ -57,11 +61,13 @@ class Operation:
     def __enter__(self) -> "Operation":
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         for host in self._hosts.values():
             host.session.close()
         self._pool.shutdown()
-        self.services.store.save(_HOST_KEYS, self._host_keys.as_dict())
+        failure = self._save_host_keys()
+        if failure and error is None:
+            raise failure
 
     def connect(self, nodes: Sequence[Node]) -> list[Host]:
         """Log in to machines that the operation cannot do without; they may still be booting.
@@ -161,7 +167,21 @@ class Operation:
         lane = functools.partial(self._run_lane, CONNECT, log_in, None)
         for failure in filter(None, self._pool.map(lane, [[node] for node in new])):
             self._unreachable[failure.node] = failure
+        self._save_host_keys()  # now: the process may not come to the operation's end
         return [self._unreachable[node] for node in nodes if node in self._unreachable]
+
+    def _save_host_keys(self) -> Exception | None:
+        """Keep what is new; a failure is logged, for it must not hide why the operation fails."""
+        keys = self._host_keys.as_dict()
+        if keys == self._saved_keys:
+            return None
+        try:
+            self.services.store.save(_HOST_KEYS, keys)
+        except Exception as error:  # noqa: BLE001 - whatever Tacker's database has to say
+            LOG.warning("SSH host keys are not saved: %s", told(str(error)))
+            return error
+        self._saved_keys = keys
+        return None
 
     def _raise_any(self, failures: Sequence[NodeError | None]) -> None:
         found = [failure for failure in failures if failure]
@@ -191,7 +211,7 @@ class Operation:
                     start=start,
                     end=clock.time(),
                     outcome=outcome,
-                    error=str(failure.cause) if failure else "",
+                    error=told(str(failure.cause)) if failure else "",
                 )
             )
             if failure:

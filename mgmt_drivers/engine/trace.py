@@ -20,6 +20,7 @@ CHANGED: Final = "changed"
 UNCHANGED: Final = "unchanged"
 CHECKED: Final = "checked"
 FAILED: Final = "failed"
+_MODE = 0o640  # errors quote machines, and what they say is not for everybody
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,9 @@ class Trace:
                 return
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                with (self._folder / f"{record.vnf}.jsonl").open("a", encoding="utf-8") as file:
+                path = self._folder / f"{record.vnf}.jsonl"
+                path.touch(_MODE)
+                with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(fields) + "\n")
             except OSError as error:
                 LOG.warning("no trace is written: %s", error)

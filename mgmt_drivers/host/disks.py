@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host import blocks, files
+from mgmt_drivers.host import blocks, facts, files, syntax
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
 
@@ -28,7 +28,9 @@ class Mount:
 def find(host: Host, volume_id: str) -> str | None:
     """The device of a volume; None while the machine does not see it."""
     found = host.ask(*_FIND.command(volume_id[:_SHOWN]))
-    return found.stdout.strip() if found.ok else None
+    if not found.ok:
+        return None
+    return facts.checked(found.stdout.strip(), facts.DISK, "a disk by its id")
 
 
 def wait_for(host: Host, volume_id: str) -> None:
@@ -52,7 +54,7 @@ def uuid_of(host: Host, device: str) -> str | None:
         return None
     pairs = dict(line.split("=", 1) for line in seen.stdout.splitlines() if "=" in line)
     if pairs.get("TYPE") != "ext4" or "UUID" not in pairs:
-        what = pairs.get("TYPE") or pairs.get("PTTYPE") or seen.stderr.strip() or "something"
+        what = pairs.get("TYPE") or pairs.get("PTTYPE") or seen.tail or "something"
         raise MgmtDriverError(
             f"{device} holds {what}, not ext4: only a blank volume is formatted. Attach another, "
             "or empty it (wipefs)"
@@ -71,7 +73,7 @@ def _check_blank(host: Host, device: str) -> None:
     words = (f"if={device}", "of=/dev/null", "bs=1M", "count=4", "status=none")
     seen = host.ask("dd", *words)
     if not seen.ok or not host.ask("test", "-b", device).ok:
-        raise MgmtDriverError(f"{device} cannot be read, it may hold data: {seen.stderr.strip()}")
+        raise MgmtDriverError(f"{device} cannot be read, it may hold data: {seen.tail}")
     left = host.sudo("wipefs", "--noheadings", "--output", "TYPE", device).split()
     if left:
         raise MgmtDriverError(
@@ -109,7 +111,8 @@ def mount_permanently(host: Host, mounts: list[Mount], before: str) -> None:
     One that is missing at boot holds nothing up.
     """
     options = f"defaults,nofail,x-systemd.before={before}"
-    lines = "".join(f"UUID={m.uuid} {m.point} ext4 {options} 0 2\n" for m in mounts)
+    places = (f"UUID={syntax.words(mount.uuid, mount.point)}" for mount in mounts)
+    lines = "".join(f"{place} ext4 {options} 0 2\n" for place in places)
     files.write(host, _FSTAB, blocks.replaced(files.read(host, _FSTAB), lines))
     host.sudo("systemctl", "daemon-reload")
     for mount in mounts:

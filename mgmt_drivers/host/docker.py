@@ -8,6 +8,7 @@ from typing import Any
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.errors import WaitTimeout
+from mgmt_drivers.host import facts
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
 from mgmt_drivers.payloads import image_fetch
@@ -26,7 +27,7 @@ def wait_for_engine(host: Host) -> None:
     def answers() -> None:
         seen = host.ask("docker", "version", "--format", "{{.Server.Version}}")
         if not seen.ok:
-            raise NotYet(seen.stderr.strip())
+            raise NotYet(seen.tail)
 
     host.clock.until(answers, _START_LIMIT, "the Docker engine")
 
@@ -84,8 +85,8 @@ def fetch(host: Host, url: str, sha256: str | None, proxy: Secret | None, tag: s
     question = {"url": url, "sha256": sha256, "proxy": proxy.reveal() if proxy else None}
     given = Secret(json.dumps({key: value for key, value in question.items() if value}))
     said = host.sudo("python3", "-c", _FETCH, stdin=given, timeout=_TRANSFER_LIMIT)
-    name = said.strip().splitlines()[-1].partition(": ")[2]  # Loaded image: NAME
-    host.sudo("docker", "tag", name, tag)
+    name = said.rstrip().rpartition("\n")[2].partition(": ")[2]  # Loaded image: NAME
+    host.sudo("docker", "tag", facts.checked(name, facts.IMAGE, "the name of an image"), tag)
 
 
 def pull(host: Host, reference: str) -> None:

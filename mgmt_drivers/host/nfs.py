@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host import units
+from mgmt_drivers.host import syntax, units
 from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
 
@@ -29,11 +29,13 @@ class Export:
 
         The fsid stays the same when the server is replaced, so that handles of clients do.
         """
+        place = syntax.words(self.folder, self.network)
         options = [
             "rw", "sync", "no_subtree_check", "no_root_squash",
-            f"mountpoint={self.mount_point}", f"fsid={uuid.uuid5(_NAMESPACE, self.folder)}",
+            f"mountpoint={syntax.words(self.mount_point)}",
+            f"fsid={uuid.uuid5(_NAMESPACE, self.folder)}",
         ]
-        return f"{self.folder} {self.network}({','.join(options)})"
+        return f"{place}({','.join(options)})"
 
 
 def is_serving(host: Host, exports: Sequence[Export]) -> bool:

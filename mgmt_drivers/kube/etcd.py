@@ -9,9 +9,11 @@ import json
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
 
+from mgmt_drivers import grammar
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
@@ -83,7 +85,7 @@ def members(host: Host, cluster: Cluster) -> list[Member]:
     """
     seen = _run(host, cluster, _LOCAL, "member", "list", "--write-out=json")
     if not seen.ok:
-        raise EtcdUnreadable(f"etcd's member list cannot be read: {seen.stderr.strip()}")
+        raise EtcdUnreadable(f"etcd's member list cannot be read: {seen.tail}")
     return [_member(entry) for entry in json.loads(seen.stdout)["members"]]
 
 
@@ -197,7 +199,7 @@ def move_leader(host: Host, cluster: Cluster, found: Census, leaving: Collection
     successor = next(m for m in found.members if m not in leaving and m.id in found.healthy)
     seen = _run(host, cluster, leader.client_urls[0], "move-leader", f"{successor.id:x}")
     if not seen.ok:  # without it, they elect one
-        LOG.warning("etcd's leader %s does not step down: %s", leader, seen.stderr.strip())
+        LOG.warning("etcd's leader %s does not step down: %s", leader, seen.tail)
 
 
 def remove(host: Host, cluster: Cluster, member: Member) -> None:
@@ -239,15 +241,19 @@ def _run(
         seen = Result(status=1, stderr="no container etcd runs on the machine")
     is_tolerated = tolerated is None or (tolerated and tolerated in seen.stderr)
     if not seen.ok and not is_tolerated:
-        raise MgmtDriverError(f"etcdctl: {seen.stderr.strip() or seen.stdout.strip()}")
+        raise MgmtDriverError(f"etcdctl: {seen.tail}")
     return seen
 
 
 def _member(entry: dict[str, Any]) -> Member:
+    urls = {kind: tuple(entry.get(kind) or ()) for kind in ("peerURLs", "clientURLs")}
+    # Not to be mistaken for other words of a command, or for several URLs.
+    if not isinstance(entry["ID"], int) or not all(map(grammar.url, chain(*urls.values()))):
+        raise EtcdUnreadable("etcd lists a member with an odd id or URL")
     return Member(
         id=entry["ID"],
-        name=entry.get("name", ""),
-        peer_urls=tuple(entry.get("peerURLs", ())),
-        client_urls=tuple(entry.get("clientURLs", ())),
+        name=str(entry.get("name", "")),
+        peer_urls=urls["peerURLs"],
+        client_urls=urls["clientURLs"],
         is_learner=entry.get("isLearner", False),
     )

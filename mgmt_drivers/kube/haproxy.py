@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mgmt_drivers.host import files, units
+from mgmt_drivers.host import files, syntax, units
 from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube.topology import API_PORT, BALANCED_PORT
@@ -49,7 +49,8 @@ backend apiservers
 
 def render(nodes: Sequence[tuple[str, str]]) -> str:
     """The configuration for control-plane nodes, given by node name and address."""
-    return _HEAD + "".join(f"    server {name} {ip}:{API_PORT}\n" for name, ip in nodes)
+    servers = (syntax.words("server", name, f"{ip}:{API_PORT}") for name, ip in nodes)
+    return _HEAD + "".join(f"    {server}\n" for server in servers)
 
 
 def is_configured(host: Host, config: str) -> bool:

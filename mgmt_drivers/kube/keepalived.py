@@ -3,7 +3,7 @@
 import ipaddress
 from collections.abc import Sequence
 
-from mgmt_drivers.host import units
+from mgmt_drivers.host import syntax, units
 from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube.haproxy import HEALTH_PORT
@@ -32,7 +32,7 @@ def render(
     :param others: addresses of the other control-plane nodes
     :param rank: from 0, the lower the sooner the node takes the virtual IP
     """
-    peers = "".join(f"        {peer}\n" for peer in others)
+    peers = "".join(f"        {syntax.words(peer)}\n" for peer in others)
     return f"""\
 # Written by tacker-mgmt-drivers.
 global_defs {{
@@ -51,15 +51,15 @@ vrrp_script haproxy {{
 vrrp_instance kubernetes {{
     state BACKUP
     nopreempt
-    interface {interface}
+    {syntax.words("interface", interface)}
     virtual_router_id {_router_id(virtual_ip)}
     priority {_HIGHEST_PRIORITY - rank}
     advert_int 1
-    unicast_src_ip {address}
+    {syntax.words("unicast_src_ip", address)}
     unicast_peer {{
 {peers}    }}
     virtual_ipaddress {{
-        {virtual_ip}/32
+        {syntax.words(f"{virtual_ip}/32")}
     }}
     track_script {{
         haproxy

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host import files
+from mgmt_drivers.host import facts, files
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
@@ -100,7 +100,8 @@ def is_partly_joined(host: Host) -> bool:
 
 def version(host: Host) -> str:
     """The installed release, such as v1.33.2."""
-    return host.sudo("kubeadm", "version", "--output", "short").strip()
+    shown = host.sudo("kubeadm", "version", "--output", "short").strip()
+    return facts.checked(shown, facts.RELEASE, "a release of kubeadm")
 
 
 def images(host: Host, cluster: Cluster) -> list[str]:
@@ -108,7 +109,8 @@ def images(host: Host, cluster: Cluster) -> list[str]:
     words = ["kubeadm", "config", "images", "list", "--kubernetes-version", version(host)]
     if cluster.params.image_repository:
         words += ["--image-repository", cluster.params.image_repository.reference]
-    return host.sudo(*words).split()
+    listed = host.sudo(*words).split()
+    return [facts.checked(image, facts.IMAGE, "the name of an image") for image in listed]
 
 
 def init(host: Host, cluster: Cluster, *, with_dns: bool, sets_conntrack: bool) -> None:
@@ -172,15 +174,20 @@ def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
 def revoke(host: Host, credentials: JoinCredentials) -> None:
     """Make join credentials worthless: delete the token and the uploaded certificates.
 
-    A failure is only logged: the token expires within the hour, and a failure to join must not
-    be hidden.
+    Each whatever becomes of the other. A failure is only logged: both expire within two hours,
+    and a failure to join must not be hidden.
     """
     token_id = credentials.token.reveal().partition(".")[0]  # the part that is no secret
-    try:
-        host.sudo("kubeadm", "token", "delete", token_id)
-        kubectl.delete(host, "secret", "kubeadm-certs", namespace="kube-system")
-    except MgmtDriverError as error:
-        LOG.warning("the join token is not revoked: %s", error)
+    certificates = ("secret", "kubeadm-certs")
+    for what, delete in (
+        ("join token is", lambda: host.sudo("kubeadm", "token", "delete", token_id)),
+        ("uploaded certificates are",
+         lambda: kubectl.delete(host, *certificates, namespace="kube-system")),
+    ):
+        try:
+            delete()
+        except MgmtDriverError as error:
+            LOG.warning("the %s not revoked: %s", what, error)
 
 
 def _needs_patches(cluster: Cluster) -> bool:

@@ -93,7 +93,7 @@ def unreadiness(host: Host, url: str = _OWN) -> str:
     seen = host.ask(*_AT, *words)
     if seen.ok and seen.stdout.strip() == "ok":
         return ""
-    return seen.stderr.strip() or seen.stdout.strip() or "no answer"
+    return seen.tail or "no answer"
 
 
 def wait_for_api(host: Host, address: str, port: int, limit: float) -> None:

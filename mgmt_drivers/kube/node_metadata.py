@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mgmt_drivers.engine.services import Store
+from mgmt_drivers.host import facts
 from mgmt_drivers.inventory import Placement
 
 _HOST = "CIS-node"
@@ -57,17 +58,36 @@ def placement_labels(placement: Placement) -> dict[str, str]:
 
 
 def of(node: Mapping[str, Any]) -> NodeMetadata:
-    """The metadata of a Node object."""
+    """The metadata of a Node object.
+
+    :raises MgmtDriverError: when it has what no cluster would accept
+    """
     labels = node["metadata"].get("labels", {})
     return NodeMetadata(
         node=node["metadata"]["name"],
-        labels={k: v for k, v in labels.items() if k not in (_HOST, *_ZONES)},
+        labels={_key(k): _value(v) for k, v in labels.items() if k not in (_HOST, *_ZONES)},
         taints=[
-            {key: taint[key] for key in ("key", "value", "effect") if key in taint}
+            _taint(taint)
             for taint in node["spec"].get("taints", ())
             if not taint["key"].startswith(_OWN_TAINTS)
         ],
     )
+
+
+def _taint(taint: Mapping[str, Any]) -> Mapping[str, str]:
+    found = {"key": _key(taint["key"])}
+    if "value" in taint:
+        found["value"] = _value(taint["value"])
+    effect = facts.checked(taint["effect"], facts.TAINT_EFFECT, "the effect of a taint")
+    return {**found, "effect": effect}
+
+
+def _key(text: object) -> str:
+    return facts.checked(text, facts.LABEL_KEY, "the key of a label or taint")
+
+
+def _value(text: object) -> str:
+    return facts.checked(text, facts.LABEL_VALUE, "the value of a label or taint")
 
 
 def load(store: Store) -> dict[str, NodeMetadata]:

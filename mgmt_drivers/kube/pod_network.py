@@ -69,7 +69,7 @@ class PodNetwork:
     """
 
     pod_cidr: ipaddress.IPv4Network
-    node_cidr: str
+    node_cidr: ipaddress.IPv4Network
     mtu: int
     server: str
     credentials: Credentials
@@ -90,7 +90,7 @@ class PodNetwork:
             "isDefaultGateway": True,
             "hairpinMode": True,
             "mtu": self.mtu,
-            "ipam": {"type": "host-local", "ranges": [[{"subnet": self.node_cidr}]]},
+            "ipam": {"type": "host-local", "ranges": [[{"subnet": str(self.node_cidr)}]]},
         }
         ports = {"type": "portmap", "capabilities": {"portMappings": True}}
         document = {
@@ -124,21 +124,35 @@ class PodNetwork:
             lines.append(
                 f"{words} -C {chain} {rule} 2>/dev/null ||\n    {words} -A {chain} {rule}"
             )
-        return "\n".join([*lines, f"own={self.node_cidr}"]) + _FOLLOW_NODES
+        lines += [
+            f"own={self.node_cidr} length={self.node_cidr.prefixlen}",
+            f"network={int(self.pod_cidr.network_address)} mask={int(self.pod_cidr.netmask)}",
+        ]
+        return "\n".join(lines) + _FOLLOW_NODES
 
 
+# A node says itself what address it has, and one that somebody else runs may say anything: routes
+# to what is no node's part of the pod CIDR would draw other traffic to it, and what is no address
+# must not end this. A route that the kernel refuses is tried again with the next watch.
 # A watch that is silent may be a dead one: it is begun anew every few minutes.
 _EVENT = (
     '{.type} {.object.spec.podCIDR} '
     '{.object.status.addresses[?(@.type=="InternalIP")].address}{"\\n"}'
 )
 _FOLLOW_NODES = f"""
+is_part() {{  # whether $1 is a node's part of the pod CIDR
+    local byte='(0|[1-9][0-9]{{0,2}})'
+    [[ $1 =~ ^$byte\\.$byte\\.$byte\\.$byte/$length$ ]] || return 1
+    local b=("${{BASH_REMATCH[@]:1}}")
+    (( ((b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3]) & mask) == network ))
+}}
 kubectl --kubeconfig {_KUBECONFIG} --request-timeout=180s get nodes --watch \\
     --output-watch-events --output 'jsonpath={_EVENT}' |
-    while read -r event cidr address; do
+    while read -r event cidr address _; do
         if [ -z "$address" ] || [ "$cidr" = "$own" ]; then continue; fi
+        if ! is_part "$cidr" || [[ ! $address =~ ^[0-9.]+$ ]]; then continue; fi
         case "$event" in
-        ADDED | MODIFIED) ip route replace "$cidr" via "$address" ;;
+        ADDED | MODIFIED) ip route replace "$cidr" via "$address" || true ;;
         DELETED) ip route delete "$cidr" via "$address" || true ;;
         esac
     done

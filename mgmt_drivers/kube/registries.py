@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from mgmt_drivers.host import blocks, files
+from mgmt_drivers.host import blocks, files, syntax
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.params.registries import Registry
@@ -25,8 +25,8 @@ _PROBE_LIMIT = 120.0  # seconds
 
 def write_host_entries(host: Host, registries: Sequence[Registry]) -> None:
     """Give the machine the addresses that no name server knows."""
-    entries = dict.fromkeys(str(r.host_entry) for r in registries if r.host_entry)
-    lines = "".join(f"{entry}\n" for entry in entries)
+    entries = dict.fromkeys(r.host_entry for r in registries if r.host_entry)
+    lines = "".join(f"{syntax.words(entry.address, entry.name)}\n" for entry in entries)
     for path in (_HOSTS, _HOSTS_TEMPLATE):
         if path == _HOSTS or host.ask("test", "-e", path).ok:
             files.write(host, path, blocks.replaced(files.read(host, path), lines))

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Protocol
 
-from mgmt_drivers.host import blocks, docker, files, units
+from mgmt_drivers.host import blocks, docker, facts, files, syntax, units
 from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.proxied import through_proxy
@@ -72,7 +72,7 @@ class Docker:
     def exec_prefix(self, host: Host, container: str) -> tuple[str, ...]:
         label = f"label={_CONTAINER_LABEL}={container}"
         found = host.ask("docker", "ps", "--quiet", "--filter", label).stdout.split()
-        return ("docker", "exec", found[0]) if found else ()
+        return ("docker", "exec", _container(found[0])) if found else ()
 
 
 class Containerd:
@@ -109,7 +109,11 @@ class Containerd:
         found = [id_ for id_ in made if id_ in ids]
         if not found:
             return ()
-        return (*_CTR, "tasks", "exec", "--exec-id", secrets.token_hex(8), found[0])
+        return (*_CTR, "tasks", "exec", "--exec-id", secrets.token_hex(8), _container(found[0]))
+
+
+def _container(id_: str) -> str:
+    return facts.checked(id_, facts.CONTAINER, "the id of a container")
 
 
 def _write_certificate(host: Host, folder: str, registry: Registry) -> str:
@@ -128,12 +132,12 @@ def _hosts_toml(before: str, registry: Registry, certificate: str) -> str:
     "Registry Configuration").
     """
     rest = blocks.without(before)
-    table = f'[host."{registry.url}"]\n'
+    table = f"[host.{syntax.toml(registry.url)}]\n"
     if table in rest:
         return rest
-    table += f'ca = "{certificate}"\n' if certificate else ""
+    table += f"ca = {syntax.toml(certificate)}\n" if certificate else ""
     # A key of the whole file's cannot come after another table.
-    top = "" if rest.strip() else f'server = "{registry.url}"\n\n'
+    top = "" if rest.strip() else f"server = {syntax.toml(registry.url)}\n\n"
     return blocks.replaced(rest, top + table)
 
 

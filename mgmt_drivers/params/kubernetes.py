@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mgmt_drivers.package import address_names, documents, volume_names
+from mgmt_drivers import grammar
+from mgmt_drivers.package import address_names, volume_names
 from mgmt_drivers.params.login import SshLogin, read_login
 from mgmt_drivers.params.proxy import Proxy, read_proxy
 from mgmt_drivers.params.reader import Reader, read_object
@@ -261,8 +262,8 @@ def _read_image_repository(reader: Reader) -> ImageRepository | None:
         return None
     scheme, separator, rest = value.rpartition("://")
     reference = rest.rstrip("/")
-    allowed = all(c.isalnum() or c in ".-_:/" for c in reference)
-    if not reference or not allowed or (separator and scheme not in ("http", "https")):
+    is_known = not separator or scheme in ("http", "https")
+    if not is_known or not grammar.is_repository(reference):
         reader.error(
             "image_repository",
             "must be like registry.example.com:5000/kubernetes, with http:// before it when the "
@@ -309,12 +310,10 @@ def _read_runtime(reader: Reader, series: Series) -> str:
 
 
 def _read_manifest(reader: Reader, key: str, package: Path) -> Path | None:
-    path = reader.file(key, package)
-    if path is None:
-        return None
-    objects = documents(path)
-    if not objects or not all(isinstance(o, dict) and "kind" in o for o in objects):
-        reader.error(key, "is not a file of Kubernetes objects in YAML")
+    what = "a file of Kubernetes objects in YAML"
+    path, objects = reader.yaml_file(key, package, what)
+    if not all(isinstance(o, dict) and "kind" in o for o in objects):
+        reader.error(key, f"is not {what}")
     return path
 
 

@@ -34,7 +34,9 @@ def read_login(reader: Reader) -> SshLogin:
 def _read_private_key(reader: Reader) -> Secret | None:
     if not reader.has("private_key"):
         return None
-    key = Secret(reader.text("private_key"))
+    key = Secret(reader.text("private_key", lines=True))
+    if not key.reveal():
+        return key
     try:
         keys.load(key)
     except ValueError as error:

@@ -2,16 +2,20 @@
 
 import hashlib
 import json
+import lzma
 import re
 import tarfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
+from mgmt_drivers import grammar
 from mgmt_drivers.params.proxy import Proxy, read_proxy
 from mgmt_drivers.params.reader import Reader, read_object
 from mgmt_drivers.request import LcmRequest
@@ -19,11 +23,12 @@ from mgmt_drivers.secret import Secret
 
 NAME = "private_registry_installation_param"
 DEFAULT_PORT = 5000
+_LARGEST_MANIFEST = 1 << 20  # bytes
 _OWN_NAME = "private-registry"  # of an image that was given, on the machine
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 # The registry checks passwords by bcrypt only.
-_HTPASSWD_LINE = re.compile(r"[^:\s]+:\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}")
+_HTPASSWD_LINE = re.compile(r"[^:\s]+:\$2[abxy]?\$[0-9]{2}\$[./A-Za-z0-9]{53}")
 
 
 @dataclass(frozen=True)
@@ -128,13 +133,20 @@ def _read_image(reader: Reader, package: Path) -> ImageArchive | None:
     try:
         with tarfile.open(path) as archive:
             manifest = archive.extractfile("manifest.json")
-            images: list[dict[str, Any]] = json.load(manifest) if manifest else []
+            text = manifest.read(_LARGEST_MANIFEST) if manifest else b"[]"
+        images: list[dict[str, Any]] = json.loads(text)
         references = [tag for image in images for tag in image["RepoTags"] or ()]
-    except (tarfile.TarError, KeyError, TypeError, ValueError, EOFError):
+    except (
+        tarfile.TarError, KeyError, TypeError, ValueError, EOFError, OSError, RecursionError,
+        zlib.error, lzma.LZMAError,
+    ):
         reader.error("image_path", "is not a file made by `docker save`")
         return None
     if len(images) != 1 or not references:
         reader.error("image_path", "must hold one image with a name, as `docker save NAME` does")
+        return None
+    if not all(isinstance(name, str) and grammar.is_image(name) for name in references):
+        reader.error("image_path", "has an image whose name (RepoTags) is none of an image")
         return None
     return ImageArchive(path, references[0], _sha256(path))
 
@@ -160,12 +172,12 @@ def _read_tls(reader: Reader, package: Path) -> Tls | None:
         return None
     try:
         public = x509.load_pem_x509_certificates(certificate.read_bytes())[0].public_key()
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, UnsupportedAlgorithm):
         reader.error("tls_certificate_path", "is not a PEM certificate")
         return None
     try:
         private = serialization.load_pem_private_key(key.read_bytes(), password=None)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         reader.error("tls_key_path", "is not a PEM private key without a passphrase")
         return None
     if private.public_key() != public:

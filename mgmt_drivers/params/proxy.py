@@ -3,7 +3,8 @@
 import ipaddress
 from dataclasses import dataclass
 
-from mgmt_drivers.params.reader import Reader, network_or_name
+from mgmt_drivers import grammar
+from mgmt_drivers.params.reader import Reader
 from mgmt_drivers.secret import Secret
 
 
@@ -36,7 +37,7 @@ def read_proxy(reader: Reader | None, of_cluster: bool = False) -> Proxy | None:
     listed = (reader.optional_text("no_proxy") or "").split(",")
     no_proxy = tuple(word.strip() for word in listed if word.strip())
     for word in no_proxy:
-        if not network_or_name(word):
+        if not grammar.is_direct(word):
             reader.error("no_proxy", f"{word!r} is neither a host, a domain nor a network")
     node_cidr = _read_node_cidr(reader) if of_cluster else None
     if node_cidr:

@@ -4,13 +4,15 @@ import ipaddress
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
+from mgmt_drivers import grammar, package_yaml
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.secret import Secret
 
 # Stands for one that cannot be read; overlaps with nothing in use (RFC 2544).
 _NEUTRAL_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
+_LONGEST_TEXT = 16384  # characters; an RSA key of 16384 bits has some twelve thousand
+_LARGEST = 2**31  # of numbers that are taken as their digits
 
 _Params = TypeVar("_Params")
 
@@ -81,20 +83,27 @@ class Reader:
         path = f"{self.path}.{key}"
         return [Reader(value, f"{path}[{n}]", self.errors) for n, value in enumerate(values)]
 
-    def text(self, key: str, digits: bool = False) -> str:
-        """A string that is not empty and must be there.
+    def text(self, key: str, digits: bool = False, lines: bool = False) -> str:
+        """A string that is not empty and must be there, of characters that print.
 
         :param digits: a number will do as well, which is then taken as its digits
+        :param lines: line feeds may be in it, too
         """
         if not self.has(key):
             if self.usable:
                 self.error(key, "missing")
             return ""
         value = self._values[key]
-        if digits and isinstance(value, int) and not isinstance(value, bool):
+        if digits and isinstance(value, int) and 0 <= value <= _LARGEST and value is not True:
             value = str(value)
         if not isinstance(value, str) or not value:
             self.error(key, f"must be a string that is not empty, not {_kind(value)}")
+            return ""
+        if len(value) > _LONGEST_TEXT:
+            self.error(key, f"must not be longer than {_LONGEST_TEXT} characters")
+            return ""
+        if not (value.replace("\n", "") if lines else value).isprintable():
+            self.error(key, "must not hold line breaks, NUL or other characters that do not print")
             return ""
         return value
 
@@ -102,10 +111,7 @@ class Reader:
         return self.text(key) if self.has(key) else None
 
     def secret(self, key: str) -> Secret:
-        value = self.text(key)
-        if "\n" in value or "\0" in value:
-            self.error(key, "must not hold line breaks or NUL characters")
-        return Secret(value)
+        return Secret(self.text(key))
 
     def one_of(self, key: str, known: Collection[str], kind: str) -> str:
         """The name of something of a ``kind`` that the VNF package has."""
@@ -124,24 +130,23 @@ class Reader:
         return value
 
     def network(self, key: str, default: str = "") -> ipaddress.IPv4Network:
-        """An IPv4 network in CIDR notation; bits beyond its prefix are dropped."""
+        """An IPv4 network of machines in CIDR notation; bits beyond its prefix are dropped."""
         value = self.text(key) if self.has(key) or not default else default
-        try:
-            if "/" in value:  # an address alone would be a network of one
-                return ipaddress.IPv4Network(value, strict=False)
-        except ValueError:
-            pass
-        if value:
+        found = grammar.ipv4_network(value)
+        if value and found is None:
             self.error(key, "must be an IPv4 network such as 192.168.0.0/16")
-        return _NEUTRAL_NETWORK
+        special = grammar.special_part(found) if found else None
+        if special:
+            self.error(key, f"overlaps with {special}, where machines have no addresses")
+        return found or _NEUTRAL_NETWORK
 
     def port(self, key: str, default: int) -> int:
         """A TCP port number, also as a string of digits."""
         if not self.has(key):
             return default
         value = self._values[key]
-        if isinstance(value, str) and value.isdecimal():
-            value = int(value)
+        if isinstance(value, str):
+            value = grammar.port(value)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 65536:
             self.error(key, "must be a TCP port number from 1 to 65535")
             return default
@@ -152,13 +157,19 @@ class Reader:
         if not self.has(key):
             return None
         name = self.text(key)
-        path = (package / name).resolve()
         if not name:
+            return None
+        try:
+            path = (package / name).resolve()
+            is_file = path.is_file()
+        except (OSError, RuntimeError, ValueError) as error:  # too long, or links in a circle
+            reason = getattr(error, "strerror", None) or error
+            self.error(key, f"cannot be the name of a file in the VNF package: {reason}")
             return None
         if not path.is_relative_to(package.resolve()):
             self.error(key, f"{name} lies outside the VNF package")
             return None
-        if not path.is_file():
+        if not is_file:
             self.error(key, f"the VNF package has no file {name}")
             return None
         return path
@@ -174,19 +185,34 @@ class Reader:
             return None
         return path
 
+    def yaml_file(self, key: str, package: Path, what: str) -> tuple[Path | None, list[Any]]:
+        """Like :meth:`file`, and the file's documents; none where it is not ``what``."""
+        path = self.file(key, package)
+        if path is None:
+            return None, []
+        try:
+            found = package_yaml.read_all(path)
+        except package_yaml.BadYaml as error:
+            self.error(key, f"is not {what}: {error}")
+            return None, []
+        if not found:
+            self.error(key, f"is not {what}: it is empty")
+        return path, found
+
     def url(self, key: str) -> Secret | None:
         """An http or https URL; secret, because it may carry a password."""
         if not self.has(key):
             return None
         value = self.text(key)
-        try:
-            parts = urlsplit(value)
-            good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        except ValueError:
-            good = False
-        if value and (not good or any(c.isspace() or c in "\"'\\" for c in value)):
-            self.error(key, "must be a URL such as http://proxy.example.com:3128")
-        return Secret(value)
+        if grammar.url(value):
+            return Secret(value)
+        if value:
+            self.error(
+                key,
+                "must be a URL such as http://proxy.example.com:3128, with other characters "
+                "than RFC 3986 has percent-encoded",
+            )
+        return Secret("")
 
     def end(self) -> None:
         """Note every key that nobody asked for."""
@@ -210,15 +236,6 @@ def read_object(
     params = read(Reader(values[name], name, errors))
     errors.raise_if_any()
     return params
-
-
-def network_or_name(text: str) -> bool:
-    """Whether ``text`` can stand in a no_proxy list: a host, a domain or a network."""
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return bool(text) and all(c.isalnum() or c in ".-*_:" for c in text)
-    return True
 
 
 def _kind(value: Any) -> str:

@@ -1,23 +1,18 @@
 """The parameter ``private_registry_connection_info``: registries that nodes pull from."""
 
 import base64
-import ipaddress
-import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
 
+from mgmt_drivers import grammar
 from mgmt_drivers.params.reader import Reader
 from mgmt_drivers.secret import Secret
 
 NAME = "private_registry_connection_info"
 _HTTP, _HTTPS = "0", "1"
-_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
-_HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
-_SERVER = re.compile(rf"(?P<host>{_HOST.pattern})(:(?P<port>[0-9]{{1,5}}))?")
-_LAST_PORT = 65535
 
 
 @dataclass(frozen=True)
@@ -109,8 +104,9 @@ def _read_kind(reader: Reader) -> str:
 
 def _read_server(reader: Reader) -> str:
     server = reader.text("server")
-    match = _SERVER.fullmatch(server)
-    if server and (not match or not 0 < int(match["port"] or 1) <= _LAST_PORT):
+    host, separator, port = server.partition(":")
+    good = grammar.is_host(host) and (not separator or grammar.port(port))
+    if server and not good:
         reader.error("server", "must be a host, or a host and a port: registry.example.com:5000")
         return ""
     if server and not set(server) & set(".:") and server != "localhost":
@@ -143,11 +139,12 @@ def _read_host_entry(reader: Reader) -> HostEntry | None:
     if text is None:
         return None
     words = text.split()
-    try:
-        if len(words) == 2 and _HOST.fullmatch(words[1]):
-            return HostEntry(str(ipaddress.ip_address(words[0])), words[1])
-    except ValueError:
-        pass
+    address = grammar.address(words[0]) if words else None
+    if address and len(words) == 2 and grammar.is_name(words[1]):
+        name = words[1].lower()
+        if name == "localhost" or name.endswith((".localhost", ".localdomain")):
+            reader.error("hosts_string", f"{words[1]} is the machine itself")
+        return HostEntry(str(address), words[1])
     if text:
         reader.error(
             "hosts_string", "must be an address and a name: 192.168.0.20 registry.example.com"

@@ -49,7 +49,7 @@ class Version:
         return self.text
 
 
-_VERSION = re.compile(r"v?(?P<release>(?P<series>\d+\.\d+)(\.\d+)?)")
+_VERSION = re.compile(r"v?(?P<release>(?P<series>[0-9]+\.[0-9]+)(\.[0-9]{1,3})?)")
 
 
 def read_version(text: str) -> Version | None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.package import documents
 from mgmt_drivers.params.login import SshLogin, read_login
 from mgmt_drivers.params.reader import Reader
 
@@ -20,11 +19,11 @@ _CP = "storage server's CP"
 _PATH = re.compile(r"(/[A-Za-z0-9._-]+)+")
 _LABEL = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?"
 _NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
-# Folders of the system's own, which a volume would hide.
+# Folders of the system's own: a volume would hide what is there, or be emptied with it.
 _SYSTEM = {
     f"/{name}"
-    for name in ("bin", "boot", "dev", "etc", "home", "lib", "lib64", "proc", "root", "run",
-                 "sbin", "sys", "tmp", "usr", "var")
+    for name in ("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "proc",
+                 "root", "run", "sbin", "sys", "tmp", "usr", "var")
 }
 
 
@@ -111,8 +110,12 @@ def _read_volumes(reader: Reader, known: Collection[str]) -> Iterator[Volume]:
             section.one_of("volume_resource_id", known, "Cinder volume"),
             _read_path(section, "mount_to"),
         )
-        if volume.mount_point in ("/", *_SYSTEM):
-            section.error("mount_to", f"{volume.mount_point} belongs to the system")
+        if volume.mount_point == "/" or any(_inside(volume.mount_point, own) for own in _SYSTEM):
+            section.error(
+                "mount_to",
+                f"{volume.mount_point} belongs to the system; use a folder such as /volume or "
+                "/srv/volume",
+            )
         for other in before:
             if volume.resource and volume.resource == other.resource:
                 section.error("volume_resource_id", f"{volume.resource} is listed before")
@@ -157,12 +160,10 @@ def _read_path(reader: Reader, key: str) -> str:
 def _read_manifest(
     reader: Reader, package: Path, cps: Collection[str], exports: Collection[Export]
 ) -> Manifest:
-    path = reader.file("pv_manifest_file_path", package)
-    if path is None and not reader.has("pv_manifest_file_path"):
+    if not reader.has("pv_manifest_file_path"):
         reader.error("pv_manifest_file_path", "missing")
-    volumes = documents(path) if path else []
-    if path and not volumes:
-        reader.error("pv_manifest_file_path", "is not a file of PersistentVolumes in YAML")
+    what = "a file of PersistentVolumes in YAML"
+    _, volumes = reader.yaml_file("pv_manifest_file_path", package, what)
     errors = [error for volume in volumes if (error := _error_in(volume, exports))]
     for error in errors:
         reader.error("pv_manifest_file_path", error)
@@ -207,7 +208,7 @@ def _error_in_spec(spec: Mapping[str, Any], exports: Collection[Export]) -> str:
 
 def _error_in_form(document: Any, name: str) -> str:
     try:
-        json.dumps(document)
+        json.dumps(document, allow_nan=False)
     except (TypeError, ValueError) as error:  # YAML has dates, JSON has none
         return f"PersistentVolume {name} cannot be given to the API ({error}): put it in quotes"
     return ""

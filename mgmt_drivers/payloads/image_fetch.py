@@ -17,18 +17,21 @@ import urllib.request
 
 _LIMIT = 60  # seconds without a byte
 _CHUNK = 1 << 20
+_MOST = 16 << 30  # bytes; more would rather fill the disk than be an image of a registry
 
 
 def main() -> None:
     wanted: dict[str, str] = json.load(sys.stdin)
     proxy = wanted.get("proxy")
     proxies = {"http": proxy, "https": proxy} if proxy else {}
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies))
+    opener = _opener(proxies)
     sha = hashlib.sha256()
     with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:  # noqa: S108 - a disk, not memory
         try:
             with opener.open(wanted["url"], timeout=_LIMIT) as answer:
                 while chunk := answer.read(_CHUNK):
+                    if file.tell() > _MOST:
+                        sys.exit(f"the image is larger than {_MOST >> 30} GiB")
                     sha.update(chunk)
                     file.write(chunk)
         except (OSError, ValueError, http.client.HTTPException) as error:
@@ -37,6 +40,22 @@ def main() -> None:
         if wanted.get("sha256") not in (None, sha.hexdigest()):
             sys.exit(f"the image that was fetched has another SHA-256: {sha.hexdigest()}")
         subprocess.run(["docker", "load", "--quiet", "--input", file.name], check=True)
+
+
+def _opener(proxies: dict[str, str]) -> urllib.request.OpenerDirector:
+    """One for http and https only, also where it is redirected: this runs as root."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(proxies),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPRedirectHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.UnknownHandler(),
+    ):
+        opener.add_handler(handler)
+    return opener
 
 
 if __name__ == "__main__":

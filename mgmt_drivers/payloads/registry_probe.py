@@ -5,6 +5,9 @@ a JSON list of registries and prints one of what is wrong with each, in their
 order, null where all is well. A registry is an object with ``url``, and perhaps
 ``username``, ``password``, ``ca`` (PEM, trusted besides the machine's own) and
 ``proxy`` (URL).
+
+It runs as root and talks to whoever answers: it opens http and https only, and no answer
+holds it up or fills its memory.
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ import concurrent.futures
 import http.client
 import json
 import re
+import signal
 import socket
 import ssl
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -24,7 +29,10 @@ from email.message import Message
 
 Opener = urllib.request.OpenerDirector
 
-_LIMIT = 10  # seconds for one answer
+_LIMIT = 10  # seconds for one answer, and to wait for any of its bytes
+_WHOLE_LIMIT = 110  # seconds for all registries; a server may send a byte now and then
+_MOST = 1 << 20  # bytes of an answer; a token has a few thousand
+_CHALLENGE = 4096  # characters of a challenge that are looked at
 _OK, _UNAUTHORIZED, _FORBIDDEN = 200, 401, 403
 _MANY = 16  # asked at once
 _STRICT, _PARTIAL_CHAIN = 0x20, 0x80000  # of OpenSSL; Python 3.8 has no names for them
@@ -35,6 +43,7 @@ class Unusable(Exception):
 
 
 def main() -> None:
+    signal.alarm(_WHOLE_LIMIT)
     registries = json.load(sys.stdin)
     with concurrent.futures.ThreadPoolExecutor(_MANY) as pool:
         json.dump(list(pool.map(error_of, registries)), sys.stdout)
@@ -66,7 +75,7 @@ def _check(registry: dict[str, str]) -> None:
 
 def _authorization(opener: Opener, registry: dict[str, str], challenge: str) -> str:
     """What answers the registry's challenge (RFC 7235, and Docker's token authentication)."""
-    scheme, _, rest = challenge.partition(" ")
+    scheme, _, rest = challenge[:_CHALLENGE].partition(" ")
     basic = _basic(registry)
     if scheme.lower() != "bearer":
         if basic is None:
@@ -75,6 +84,8 @@ def _authorization(opener: Opener, registry: dict[str, str], challenge: str) -> 
     fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
     query = urllib.parse.urlencode({"service": fields.get("service", "")})
     realm = fields.get("realm", "")
+    if not realm.lower().startswith(("http://", "https://")):
+        raise Unusable(f"it wants a token from {realm!r}, which is no URL of http or https")
     status, _, answer = _get(opener, f"{realm}?{query}", basic)
     if status != _OK:
         who = f"the login of user {registry['username']}" if basic else "those who give no login"
@@ -82,7 +93,7 @@ def _authorization(opener: Opener, registry: dict[str, str], challenge: str) -> 
     try:
         token = json.loads(answer)
         return f"Bearer {token.get('token') or token['access_token']}"
-    except (ValueError, AttributeError, KeyError):
+    except (ValueError, AttributeError, KeyError, RecursionError):
         raise Unusable(f"{realm} gives no token") from None
 
 
@@ -104,23 +115,42 @@ def _opener(registry: dict[str, str]) -> Opener:
         context.load_verify_locations(cadata=registry["ca"])
     proxy = registry.get("proxy")
     proxies = {"http": proxy, "https": proxy} if proxy else {}
-    return urllib.request.build_opener(
-        urllib.request.ProxyHandler(proxies), urllib.request.HTTPSHandler(context=context)
-    )
+    # No more than these: urllib's own choice would also open files, and whatever it learns.
+    opener = Opener()
+    for handler in (
+        urllib.request.ProxyHandler(proxies),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(context=context),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPRedirectHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.UnknownHandler(),
+    ):
+        opener.add_handler(handler)
+    return opener
 
 
 def _get(opener: Opener, url: str, authorization: str | None = None) -> tuple[int, Message, bytes]:
     """Status, headers and body."""
-    request = urllib.request.Request(url)  # noqa: S310 - the opener knows http and https only
-    if authorization:
-        request.add_unredirected_header("Authorization", authorization)
     try:
+        request = urllib.request.Request(url)  # noqa: S310 - the opener knows http and https only
+        if authorization:
+            request.add_unredirected_header("Authorization", authorization)
         with opener.open(request, timeout=_LIMIT) as answer:
-            return answer.status, answer.headers, answer.read()
+            return answer.status, answer.headers, _body(answer)
     except urllib.error.HTTPError as error:
         return error.code, error.headers, b""
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise Unusable(_told(error)) from error
+
+
+def _body(answer: http.client.HTTPResponse) -> bytes:
+    body, deadline = b"", time.monotonic() + _LIMIT
+    while piece := answer.read1(_MOST):
+        body += piece
+        if len(body) > _MOST or time.monotonic() > deadline:
+            raise Unusable(f"its answer is longer than {_MOST} bytes or {_LIMIT} seconds")
+    return body
 
 
 def _told(error: Exception) -> str:

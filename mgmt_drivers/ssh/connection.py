@@ -7,8 +7,8 @@ import shlex
 import socket
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -16,7 +16,14 @@ from typing import BinaryIO
 import paramiko
 
 from mgmt_drivers.clock import SYSTEM_CLOCK, NotYet
-from mgmt_drivers.errors import CommandFailed, CommandTimeout, ConnectionFailed, WaitTimeout
+from mgmt_drivers.errors import (
+    CommandFailed,
+    CommandTimeout,
+    ConnectionFailed,
+    OutputTooLong,
+    WaitTimeout,
+    told,
+)
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh import keys
 from mgmt_drivers.ssh.hostkeys import HostKeys
@@ -31,6 +38,9 @@ _QUIET.setLevel(logging.CRITICAL)
 BOOT_LIMIT = 600.0  # seconds for a new machine to answer on its SSH port
 LOGIN_LIMIT = 30.0  # seconds for cloud-init to have set the password
 _CONNECT_TIMEOUT = 10.0
+_HANDSHAKE_LIMIT = 60.0  # seconds to log in, once the port answers
+# Seconds that paramiko may need beyond a deadline to let go of a command by itself.
+_GRACE = 2.0
 _KEEPALIVE = 15
 _CHUNK = 32768
 # Of paramiko's threads one may send the end of a command's input behind the channel's own
@@ -40,7 +50,9 @@ _NO_INPUT = " </dev/null"
 # one that has ended counts a little longer.
 _SESSIONS = 4
 _SESSION_LIMIT = 30.0  # seconds for an sshd that allows fewer to have one again
-_TAIL = 2000  # characters of a failed command's output that an error quotes
+# Bytes that one command may write: kubectl does, of some thousands of pods.
+_OUTPUT_LIMIT = 32 << 20
+_SHOWN = 1000  # characters of a command that logs and errors quote
 
 
 @dataclass(frozen=True)
@@ -105,17 +117,8 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
     transport = paramiko.Transport(sock)
     transport.set_log_channel(_QUIET.name)
     try:
-        pinned = host_keys.type_of(endpoint.server_id)
-        if pinned:
-            options = transport.get_security_options()
-            # Those that this paramiko has: old ones lack SHA-2, new ones "ssh-rsa".
-            proofs = tuple(p for p in _signature_algorithms(pinned) if p in options.key_types)
-            # First, so that a server with several keys shows the one we know.
-            options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
-        transport.start_client(timeout=_CONNECT_TIMEOUT)
-        host_keys.check(endpoint.server_id, endpoint.address, transport.get_remote_server_key())
-        _authenticate(transport, endpoint)
-        transport.set_keepalive(_KEEPALIVE)
+        with _closed_after(transport, _HANDSHAKE_LIMIT):
+            _shake_hands(transport, endpoint, host_keys)
     except paramiko.AuthenticationException as error:
         transport.close()
         raise _Refused(str(error).rstrip(".")) from None
@@ -123,6 +126,53 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
         transport.close()
         raise
     return Connection(endpoint, transport, masker)
+
+
+@contextmanager
+def _closed_after(transport: paramiko.Transport, seconds: float) -> Iterator[None]:
+    """Close a transport when the block takes longer.
+
+    paramiko sends without a limit: a machine that takes no more data would hold the thread, and
+    every other that sends, for ever. A close wakes them all.
+
+    :raises TimeoutError: for what the close broke off
+    """
+    is_late = threading.Event()
+
+    def close() -> None:
+        is_late.set()
+        transport.close()
+
+    watchdog = threading.Timer(seconds, close)
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        yield
+    except (OSError, EOFError, paramiko.SSHException) as error:
+        if is_late.is_set():
+            raise TimeoutError("the machine takes no more data") from error
+        raise
+    finally:
+        watchdog.cancel()
+
+
+def _shake_hands(
+    transport: paramiko.Transport, endpoint: Endpoint, host_keys: HostKeys
+) -> None:
+    """Check the machine's host key, and log in."""
+    pinned = host_keys.type_of(endpoint.server_id)
+    if pinned:
+        options = transport.get_security_options()
+        # Those that this paramiko has: old ones lack SHA-2, new ones "ssh-rsa".
+        proofs = tuple(p for p in _signature_algorithms(pinned) if p in options.key_types)
+        # First, so that a server with several keys shows the one we know.
+        options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
+    transport.start_client(timeout=_CONNECT_TIMEOUT)
+    shown = transport.get_remote_server_key()
+    host_keys.check(endpoint.server_id, endpoint.address, shown)
+    _authenticate(transport, endpoint)
+    host_keys.pin(endpoint.server_id, shown)
+    transport.set_keepalive(_KEEPALIVE)
 
 
 def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
@@ -161,7 +211,7 @@ class Connection:
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> Result:
-        shown = self._masker(_shown(["sudo", *argv] if sudo else argv))
+        shown = told(self._masker(_shown(["sudo", *argv] if sudo else argv)), _SHOWN)
         started = time.monotonic()
         with closing(_source(stdin)) as source:
             words, prefix = self._as_root(argv) if sudo else (list(argv), b"")
@@ -172,9 +222,7 @@ class Connection:
             self._endpoint.address, shown, result.status, time.monotonic() - started,
         )
         if check and not result.ok:
-            # Masked as a whole: what is cut off may be half of a secret.
-            output = self._masker(result.stderr.strip() or result.stdout.strip())
-            raise CommandFailed(shown, result.status, output[-_TAIL:])
+            raise CommandFailed(shown, result.status, result.tail)
         return result
 
     def _as_root(self, argv: Sequence[str]) -> tuple[list[str], bytes]:
@@ -195,17 +243,33 @@ class Connection:
         if source is None:
             line += _NO_INPUT
         try:
-            with self._sessions, closing(self._session()) as channel:
-                # What waited for a session has its whole time yet.
-                deadline = time.monotonic() + timeout
-                _begin(channel, line)
-                return _converse(channel, prefix, source, deadline)
+            status, output = self._run_line(line, prefix, source, timeout)
+        except _Overflow:
+            raise OutputTooLong(
+                f"`{shown}` wrote more than {_OUTPUT_LIMIT >> 20} MiB and was given up"
+            ) from None
         except TimeoutError:
             raise CommandTimeout(f"`{shown}` did not end within {timeout:g} s") from None
         except (OSError, EOFError, paramiko.SSHException) as error:
             raise ConnectionFailed(
                 f"the connection to {self._endpoint.address} broke during `{shown}`: {error}"
             ) from error
+        return Result(status, *output.texts(), self._masker)
+
+    def _run_line(
+        self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float
+    ) -> "tuple[int, _Output]":
+        """Run a line in a session of its own.
+
+        :raises TimeoutError: when it has not ended in time, the wait for the session not counted
+        """
+        with self._sessions:
+            with _closed_after(self._transport, _SESSION_LIMIT + _CONNECT_TIMEOUT + _GRACE):
+                channel = self._session()
+            with _closed_after(self._transport, timeout + _GRACE), closing(channel):
+                deadline = time.monotonic() + timeout
+                _begin(channel, line)
+                return _converse(channel, prefix, source, deadline)
 
     def _session(self) -> paramiko.Channel:
         def attempt() -> paramiko.Channel:
@@ -251,12 +315,44 @@ def _begin(channel: paramiko.Channel, line: str) -> None:
         timer.cancel()
 
 
+class _Overflow(Exception):
+    """A command wrote more than is read."""
+
+
+class _Output:
+    """What a command writes on both of its streams, as far as it is read."""
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+        self._stdout, self._stderr = bytearray(), bytearray()
+
+    @property
+    def is_ready(self) -> bool:
+        return self._channel.recv_ready() or self._channel.recv_stderr_ready()
+
+    def read(self) -> None:
+        """Take a piece of each stream, no more: whoever waits for the end has a deadline."""
+        if self._channel.recv_ready():
+            self._stdout += self._channel.recv(_CHUNK)
+        if self._channel.recv_stderr_ready():
+            self._stderr += self._channel.recv_stderr(_CHUNK)
+        if len(self._stdout) + len(self._stderr) > _OUTPUT_LIMIT:
+            raise _Overflow
+
+    def texts(self) -> tuple[str, str]:
+        """Standard output and standard error."""
+        return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
+
+
 def _converse(
     channel: paramiko.Channel, prefix: bytes, source: BinaryIO | None, deadline: float
-) -> Result:
-    """Feed the command and read both of its streams until it has ended."""
+) -> tuple[int, _Output]:
+    """Feed the command and read its output until it has ended; its status, and the output.
+
+    :raises TimeoutError: at the deadline, however busy the machine keeps us
+    """
     channel.setblocking(False)
-    stdout, stderr = bytearray(), bytearray()
+    output = _Output(channel)
     to_send = prefix
     while True:
         # Before anything is looked at: another thread receives, and the end comes right
@@ -269,25 +365,17 @@ def _converse(
             else:
                 channel.shutdown_write()
                 source = None
-        while channel.recv_ready():
-            stdout += channel.recv(_CHUNK)
-        while channel.recv_stderr_ready():
-            stderr += channel.recv_stderr(_CHUNK)
-        if channel.exit_status_ready() and channel.eof_received and not _readable(channel):
-            status = channel.recv_exit_status()
-            return Result(status, stdout.decode(errors="replace"), stderr.decode(errors="replace"))
+        output.read()
+        if channel.exit_status_ready() and channel.eof_received and not output.is_ready:
+            return channel.recv_exit_status(), output
         left = deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
-        if closed and not _readable(channel):
+        if closed and not output.is_ready:
             raise EOFError("the machine closed the channel")
         if not (source and channel.send_ready()):
             # Wakes at once on data; a full send window is looked at again soon.
             select.select([channel], [], [], min(left, 0.05 if source else 1.0))
-
-
-def _readable(channel: paramiko.Channel) -> bool:
-    return channel.recv_ready() or channel.recv_stderr_ready()
 
 
 def _send(channel: paramiko.Channel, data: bytes) -> int:

@@ -1,5 +1,7 @@
-"""Host keys, pinned: taken at the first contact with a machine, checked ever after.
+"""Host keys, pinned: taken at the first login to a machine, checked ever after.
 
+Not before the login: a machine that still boots may show a key that cloud-init replaces, and
+whoever answers in its place but does not take the login must not become it.
 Keys are kept by the id of the server, not by address: a replaced machine has
 another id and so is met for the first time, while the address may be the same.
 """
@@ -36,19 +38,26 @@ class HostKeys:
         return pinned.split()[0] if pinned else None
 
     def check(self, server_id: str, address: str, shown: paramiko.PKey) -> None:
-        """Compare the key a server shows with the pinned one, or pin it.
+        """Compare the key a server shows with the pinned one, if there is one.
 
         :raises HostKeyChanged: when it is another one
         """
-        text = f"{shown.get_name()} {shown.get_base64()}"
-        with self._lock:
-            pinned = self._keys.setdefault(server_id, text)
-        if pinned != text:
+        if self.as_dict().get(server_id, _text(shown)) != _text(shown):
             raise HostKeyChanged(
                 f"{address} shows an SSH host key ({_fingerprint(shown)}) other than the one seen "
                 f"before, though server {server_id} was not replaced. If its key was changed on "
                 "purpose, heal the VNFC; otherwise something answers in its place"
             )
+
+
+    def pin(self, server_id: str, shown: paramiko.PKey) -> None:
+        """Keep the key of a server that has taken the login, unless one is pinned."""
+        with self._lock:
+            self._keys.setdefault(server_id, _text(shown))
+
+
+def _text(key: paramiko.PKey) -> str:
+    return f"{key.get_name()} {key.get_base64()}"
 
 
 def _fingerprint(key: paramiko.PKey) -> str:

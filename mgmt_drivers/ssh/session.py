@@ -1,29 +1,46 @@
 """What phases need of a connection to one machine, whatever it is made of."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from mgmt_drivers.errors import told
 from mgmt_drivers.secret import Secret
 
 # What a command may be given on its standard input; a Path is streamed.
 Stdin = bytes | str | Secret | Path | None
 
 DEFAULT_TIMEOUT = 60.0  # seconds
+_TAIL = 2000  # characters of a command's output that an error quotes
+
+
+def _as_it_is(text: str) -> str:
+    return text
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a command ended: exit status, and what it wrote, decoded as UTF-8."""
+    """How a command ended: exit status, and what it wrote, decoded as UTF-8.
+
+    ``mask`` takes secrets out of a text.
+    """
 
     status: int
     stdout: str = ""
     stderr: str = ""
+    mask: Callable[[str], str] = field(default=_as_it_is, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
         return self.status == 0
+
+    @property
+    def tail(self) -> str:
+        """The end of what it wrote, on standard error if there, fit for an error or a log."""
+        # Masked as a whole: what is cut off may be half of a secret.
+        output = self.mask(self.stderr.strip() or self.stdout.strip())
+        return told(output[-_TAIL:])
 
 
 class Session(Protocol):
@@ -44,7 +61,7 @@ class Session(Protocol):
         :param sudo: run it as root
         :param check: raise CommandFailed when the exit status is not 0
         :param timeout: seconds until the command times out
-        :raises CommandFailed, CommandTimeout, ConnectionFailed:
+        :raises CommandFailed, CommandTimeout, ConnectionFailed, OutputTooLong:
         """
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from typing import NoReturn
 
 import paramiko
 import paramiko.common
@@ -17,6 +18,8 @@ class Server(paramiko.ServerInterface):
         self.password = password
         self.logins = 0
         self.refusals = 0  # so many sessions are still to be refused
+        self.goes_deaf = False  # once a command runs
+        self.ended = threading.Event()
 
     def check_auth_password(self, username: str, password: str) -> int:
         if (username, password) != ("ubuntu", self.password):
@@ -38,9 +41,15 @@ class Server(paramiko.ServerInterface):
         transport = channel.get_transport()
         assert isinstance(transport, _Transport)
         transport.to_tell = told
+        if self.goes_deaf:
+            transport.packetizer.read_message = self._hear_nothing  # type: ignore[method-assign]
         arguments = (channel, command.decode(), told)
         threading.Thread(target=_execute, args=arguments, daemon=True).start()
         return True
+
+    def _hear_nothing(self) -> NoReturn:
+        self.ended.wait()
+        raise EOFError
 
 
 class _Transport(paramiko.Transport):
@@ -71,7 +80,7 @@ def _execute(channel: paramiko.Channel, command: str, told: threading.Event) -> 
 
         def feed() -> None:
             assert process.stdin
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError):  # it may have ended meanwhile
                 while data := channel.recv(32768):
                     process.stdin.write(data)
             with contextlib.suppress(OSError):
@@ -105,6 +114,7 @@ class Sshd:
         self.key: paramiko.PKey = paramiko.ECDSAKey.generate()
         self.server = Server(password)
         self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         self.port: int = self._socket.getsockname()[1]
         self.transports: list[paramiko.Transport] = []
         threading.Thread(target=self._accept, daemon=True).start()
@@ -129,6 +139,7 @@ class Sshd:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+        self.server.ended.set()
         self.cut()
 
 

@@ -23,7 +23,8 @@ ADAPTERS = {
 
 # The rooms, each of which imports of the drivers only what stands before it, or itself.
 ROOMS = (
-    "errors", "secret", "request", "clock", "package", "payloads", "ssh", "params",
+    "errors", "grammar", "secret", "request", "clock", "package_yaml", "package",
+    "payloads", "ssh", "params",
     "inventory", "host", "engine", "kube", "phases", "plans", "private_registry", "kubernetes",
     "adapters",
 )

@@ -2,6 +2,7 @@
 
 import io
 import os
+import socket
 import tempfile
 import threading
 import time
@@ -18,6 +19,7 @@ from mgmt_drivers.errors import (
     CommandTimeout,
     ConnectionFailed,
     HostKeyChanged,
+    OutputTooLong,
 )
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Connection, Endpoint, _converse, connect
@@ -127,6 +129,46 @@ class ConnectionTest(ServerTest):
         with self.assertRaisesRegex(CommandTimeout, "`sleep 60` did not end within 0.3 s"):
             self.log_in().run(["sleep", "60"], timeout=0.3)
 
+    def test_output_without_end_is_given_up(self) -> None:
+        """On either stream; and the connection can be used on."""
+        connection = self.log_in()
+        for script in ("cat /dev/zero", "cat /dev/zero >&2"):
+            with self.assertRaisesRegex(OutputTooLong, "wrote more than 32 MiB"):
+                connection.run(["sh", "-c", script])
+        self.assertTrue(connection.run(["true"]).ok)
+
+    def test_an_error_quotes_the_end_of_what_was_written_in_one_line(self) -> None:
+        script = r"head -c 5000000 /dev/zero; printf 'why\033[2J\n2026 INFO forged' >&2; exit 1"
+        with self.assertRaises(CommandFailed) as caught:
+            self.log_in().run(["sh", "-c", script, "x" * 100_000])
+        self.assertLess(len(str(caught.exception)), 5000)
+        self.assertIn(r"why\x1b[2J\n2026 INFO forged", str(caught.exception))
+
+    def test_secrets_are_masked_in_what_is_told_of_a_status_that_is_an_answer(self) -> None:
+        result = self.log_in().run(["cat"], stdin=Secret(PASSWORD), check=False)
+        self.assertEqual((PASSWORD, "***"), (result.stdout, result.tail))
+
+    def test_a_machine_that_never_stops_talking_does_not_hold_up_the_deadline(self) -> None:
+        started = time.monotonic()
+        channel = cast(paramiko.Channel, Talks())
+        with mock.patch("select.select"), self.assertRaises(TimeoutError):
+            _converse(channel, b"", None, started + 0.2)
+        self.assertLess(time.monotonic() - started, 5)
+
+    def test_a_machine_that_takes_no_more_data_holds_nobody(self) -> None:
+        """The threads that send end at the deadline, and the connection with them."""
+        self.sshd.server.goes_deaf = True
+        connection = self.log_in()
+        # Less than the machine's end of the channel would take without reading it.
+        sock = cast(socket.socket, connection._transport.sock)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+        started = time.monotonic()
+        with self.assertRaisesRegex(CommandTimeout, "`cat` did not end within 0.5 s"):
+            connection.run(["cat"], stdin=b"x" * 20_000_000, timeout=0.5)
+        self.assertLess(time.monotonic() - started, 10)
+        with self.assertRaises(ConnectionFailed):
+            connection.run(["true"])
+
     def test_connection_that_breaks(self) -> None:
         connection = self.log_in()
         threading.Timer(0.3, self.sshd.cut).start()
@@ -154,6 +196,15 @@ class ConnectionTest(ServerTest):
         self.sshd.key = paramiko.ECDSAKey.generate()
         with self.assertRaisesRegex(HostKeyChanged, "SHA256:.* server-1 was not replaced"):
             self.log_in()
+
+    def test_a_key_is_pinned_only_by_a_login_that_works(self) -> None:
+        """cloud-init replaces the keys of the image, and not before a machine answers."""
+        with self.assertRaises(ConnectionFailed):
+            self.log_in("wrong")
+        self.assertEqual({}, self.keys.as_dict())
+        self.sshd.key = paramiko.ECDSAKey.generate()
+        self.log_in()
+        self.assertEqual({"server-1"}, set(self.keys.as_dict()))
 
     def test_an_rsa_host_key_is_known_again(self) -> None:
         self.sshd.key = paramiko.RSAKey.generate(2048)
@@ -209,6 +260,24 @@ class EndsAfter:
         return 0
 
 
+class Talks(EndsAfter):
+    """A channel that always has another byte."""
+
+    closed = eof_received = property(lambda self: False)
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def recv_ready(self) -> bool:
+        return True
+
+    def recv(self, _: int) -> bytes:
+        return b"x"
+
+    def exit_status_ready(self) -> bool:
+        return False
+
+
 class EndTest(unittest.TestCase):
     def test_whatever_comes_last_is_seen(self) -> None:
         """Whether the end falls before or after any of the questions."""
@@ -216,8 +285,8 @@ class EndTest(unittest.TestCase):
             with self.subTest(questions):
                 channel = cast(paramiko.Channel, EndsAfter(questions))
                 with mock.patch("select.select"):
-                    ended = _converse(channel, b"", io.BytesIO(), time.monotonic() + 5)
-                self.assertEqual((0, "done"), (ended.status, ended.stdout))
+                    status, output = _converse(channel, b"", io.BytesIO(), time.monotonic() + 5)
+                self.assertEqual((0, ("done", "")), (status, output.texts()))
 
 
 class SudoTest(ServerTest):

@@ -75,8 +75,9 @@ class MembersTest(unittest.TestCase):
 
     def test_a_census_counts_who_answers(self) -> None:
         listed = [
-            {"ID": 10, "name": "a", "peerURLs": ["https://1:2380"], "clientURLs": ["https://1:2379"]},
-            {"ID": 11, "peerURLs": ["https://2:2380"]},
+            {"ID": 10, "name": "a", "peerURLs": ["https://10.0.0.1:2380"],
+             "clientURLs": ["https://10.0.0.1:2379"]},
+            {"ID": 11, "peerURLs": ["https://10.0.0.2:2380"]},
         ]
         self.expect(self.session, {"members": listed})
         status = {"header": {"member_id": 10}, "leader": 10}
@@ -88,7 +89,7 @@ class MembersTest(unittest.TestCase):
 
     def test_nobody_is_unhealthy_for_want_of_a_leader_that_nobody_has(self) -> None:
         listed = [
-            {"ID": n, "name": f"m{n}", "peerURLs": ["https://1:2380"], "clientURLs": ["https://c"]}
+            {"ID": n, "name": f"m{n}", "peerURLs": ["https://a:2380"], "clientURLs": ["https://c"]}
             for n in (1, 2)
         ]
         alone = {"header": {"member_id": 1}, "errors": ["etcdserver: no leader"]}

@@ -54,6 +54,11 @@ class ImageFetchTest(unittest.TestCase):
         self.assertEqual((1, ""), (ran.returncode, ran.stdout))
         self.assertIn("has another SHA-256", ran.stderr)
 
+    def test_only_http_is_opened(self) -> None:
+        ran = self.fetch(url=f"file://{self.folder}/r.tar")
+        self.assertEqual((1, ""), (ran.returncode, ran.stdout))
+        self.assertIn("cannot fetch the image: unknown url type: file", ran.stderr)
+
     def test_no_file(self) -> None:
         ran = self.fetch("none.tar")
         self.assertEqual(1, ran.returncode)

@@ -1,5 +1,6 @@
 """The vocabulary of clusters: topology, kubeadm's files, load balancer, pod network."""
 
+import ipaddress
 import subprocess
 import tempfile
 import unittest
@@ -263,7 +264,7 @@ class PodNetworkTest(unittest.TestCase):
     def test_files(self) -> None:
         network = PodNetwork(
             pod_cidr=params().pod_cidr,
-            node_cidr="192.168.0.0/24",
+            node_cidr=ipaddress.IPv4Network("192.168.0.0/24"),
             mtu=1442,
             server="https://192.0.2.100:16443",
             credentials=Credentials(Secret("t0ken"), "the CA"),
@@ -280,7 +281,7 @@ class PodNetworkTest(unittest.TestCase):
         self.assertEqual({"token": "t0ken"}, user["user"])
         script, _ = files["mgmt-driver-pod-network"]
         self.assertIn("-s 192.168.0.0/24 ! -d 192.168.0.0/16 -j MASQUERADE", str(script))
-        self.assertIn("own=192.168.0.0/24\n", str(script))
+        self.assertIn("own=192.168.0.0/24 ", str(script))
         with tempfile.NamedTemporaryFile("w") as file:
             file.write(str(script))
             file.flush()

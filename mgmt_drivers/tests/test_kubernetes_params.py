@@ -1,5 +1,6 @@
 """k8s_cluster_installation_param: defaults, what is taken over, and every error with its path."""
 
+import base64
 import io
 import tempfile
 import unittest
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import paramiko
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.params.kubernetes import KubernetesParams, read_params
@@ -108,6 +111,36 @@ class ParamsTest(unittest.TestCase):
         values["worker_node"]["private_key"] = "no key"
         self.assertIn("worker_node.private_key: not an SSH", self.errors(values)[0])
 
+    def test_a_key_with_a_flipped_byte_is_an_error_with_its_path(self) -> None:
+        text = ed25519.Ed25519PrivateKey.generate().private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH,
+            serialization.NoEncryption(),
+        ).decode()
+        head, *lines, foot = text.strip().split("\n")
+        whole = base64.b64decode("".join(lines))
+        for number in range(len(whole)):
+            flipped = bytearray(whole)
+            flipped[number] ^= 0x41
+            values = self.values()
+            broken = base64.b64encode(flipped).decode()
+            values["worker_node"]["private_key"] = f"{head}\n{broken}\n{foot}\n"
+            try:
+                self.read(values)
+            except ParameterError as error:
+                self.assertIn("worker_node.private_key: not an SSH", error.errors[0])
+
+    def test_nonsense_is_refused(self) -> None:
+        for key, values in (
+            ("image_repository", ("-", "é:5000/x", "http://..", "r:1/A", "r:99999", "r//x")),
+            ("kubernetes_version", ("1.٣٣", "1.33." + "9" * 5000)),
+            ("vim_name", ("a\nb", "\u202e", "\x7f")),
+            ("script_path", ("x" * 300, "a\0b", "\ud800")),
+        ):
+            for value in values:
+                with self.subTest(key=key, value=value[:20]):
+                    (error,) = self.errors({**self.values(), key: value})
+                    self.assertTrue(error.startswith(f"{key}: "), error)
+
     def test_apt_goes_direct_where_a_network_of_no_proxy_has_the_repository(self) -> None:
         values = self.values()
         values["proxy"] = {"http_proxy": "http://p", "no_proxy": "10.1.0.0/16"}
@@ -154,6 +187,14 @@ class ParamsTest(unittest.TestCase):
             },
             set(paths),
         )
+
+    def test_networks_that_are_nobodys(self) -> None:
+        for key in ("pod_cidr", "cluster_cidr"):
+            for network in ("127.0.0.0/16", "224.0.0.0/16", "0.0.0.0/0", "169.254.0.0/16"):
+                values = self.values()
+                values["master_node"][key] = network
+                words = f"master_node.{key}: overlaps with "
+                self.assertTrue(self.errors(values)[0].startswith(words), network)
 
     def test_one_error_each(self) -> None:
         cases: list[tuple[dict[str, Any], str]] = [

@@ -101,7 +101,7 @@ class InstallTest(PhaseTest):
         session.expect_new_file(f"{_STATE}/install_k8s_cluster.sh")
         if number == 0:
             session.expect("sudo", "dpkg-query", stdout="installed unattended-upgrades\n")
-        session.expect("sudo", "flock", "/run/lock/tacker-mgmt-drivers.install", "env")
+        session.expect("sudo", "flock", f"{_STATE}/install.lock", "env")
 
     def test_the_script_runs_with_its_settings_and_is_remembered(self) -> None:
         self.make(image_repository=ImageRepository("registry:5000"))
@@ -266,8 +266,7 @@ class JoinTest(PhaseTest):
 
     def expect_revocation(self, leader: FakeSession, status: int = 0) -> None:
         leader.expect("sudo", "kubeadm", "token", "delete", status=status)
-        if not status:
-            leader.expect("sudo", "kubectl")
+        leader.expect("sudo", "kubectl")
 
     def expect_join(self, number: int, status: int = 0, stderr: str = "") -> None:
         host, session = self.hosts[number], self.sessions[number]
@@ -316,6 +315,24 @@ class JoinTest(PhaseTest):
         with self.assertRaisesRegex(CommandFailed, "etcd timeout"):
             self.run_everywhere(JoinNodes())
 
+    def test_a_machine_that_etcd_needs_stays_the_member_that_it_is(self) -> None:
+        """Its mark would be gone, and a retry might take its data for what an init left half done.
+
+        Nor does the node join again from which the operation works.
+        """
+        self.make(masters=3)
+        leader, session = self.sessions[:2]
+        listed = [{"ID": n, "name": f"m{n}", "peerURLs": [f"https://192.0.2.1{n}:2380"],
+                   "clientURLs": ["https://c"]} for n in (1, 2)]
+        self.expect_credentials(leader)
+        for _ in range(2):
+            self.expect_etcd(leader, json.dumps({"members": listed}))
+        self.expect_etcd(leader, json.dumps([{"Status": {"header": {"member_id": 2}}}]))
+        self.expect_revocation(leader)
+        with self.assertRaisesRegex(MgmtDriverError, "m2 .* must stay: .* 1 must be healthy"):
+            self.run_everywhere(JoinNodes())
+        self.assertEqual([], session.ran)
+
     def test_a_node_that_joined_partly_is_removed_first(self) -> None:
         self.make()
         leader, session = self.sessions
@@ -337,6 +354,7 @@ class JoinTest(PhaseTest):
         self.expect_revocation(leader, status=1)
         with self.assertLogs("mgmt_drivers", "WARNING"):
             self.run_everywhere(JoinNodes())
+        self.assertIn("kubeadm-certs", leader.ran[-1])  # all the same
 
 
 class ReadinessTest(PhaseTest):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import paramiko
+
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import Change, Check, Lanes, Phase, at_once
 from mgmt_drivers.errors import (
@@ -21,9 +23,17 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.tests.fakes import FakeSession, MemoryStore, services
 
 NODES = [Node(f"vnfc-{n}", "VDU", f"server-{n}", {"CP1": f"192.0.2.{n}"}) for n in (1, 2, 3)]
+
+_KEY = paramiko.ECDSAKey.generate()
+
+
+class _FullStore(MemoryStore):
+    def save(self, key: str, value: Any) -> None:
+        raise OSError("the database is full")
 
 
 @dataclass(frozen=True)
@@ -79,9 +89,10 @@ class OperationTest(unittest.TestCase):
         self.errors: dict[str, Exception] = {}
         self.store = MemoryStore()
 
-    def connect(self, endpoint: Endpoint, *rest: Any) -> FakeSession:
+    def connect(self, endpoint: Endpoint, keys: HostKeys, *rest: Any) -> FakeSession:
         if endpoint.server_id in self.errors:
             raise self.errors[endpoint.server_id]
+        keys.pin(endpoint.server_id, _KEY)
         self.sessions.append(FakeSession())
         return self.sessions[-1]
 
@@ -140,6 +151,17 @@ class OperationTest(unittest.TestCase):
         self.assertNotIn("vnfc-2", text)
         self.assertIn(("touch", "vnfc-1", "failed"), self.trace())
         self.assertEqual([1, 1, 1], [session.closed for session in self.sessions])
+
+    def test_whatever_fails_says_it_in_one_line_of_some_thousand_characters(self) -> None:
+        long = "a\nb\x1b" * 5_000_000
+        for cause in (CommandFailed("x", 1, long), ValueError(long)):
+            self.errors["server-1"] = cause
+            with self.assertLogs("mgmt_drivers") as logs, self.assertRaises(OperationError) as seen:
+                self.run_plan()
+            texts = [str(seen.exception), *logs.output, (self.folder / "vnf-1.jsonl").read_text()]
+            for text in texts:
+                self.assertLess(len(text), 50_000)
+            self.assertTrue(all(text.isprintable() for text in texts[:-1]))
 
     def test_a_lane_ends_with_its_first_host_that_fails(self) -> None:
         phase = Touch(fail_on=["vnfc-2"], one_by_one=True)
@@ -204,6 +226,22 @@ class OperationTest(unittest.TestCase):
 
     def failing(self, host: Host) -> None:
         raise ConnectionFailed("1 is not 2")
+
+    def test_host_keys_are_saved_at_once(self) -> None:
+        with self.operation() as operation:
+            operation.connect(NODES)
+            self.assertEqual(3, len(self.store.load("ssh_host_keys", {})))
+
+    def test_keys_that_cannot_be_saved_hide_no_other_error(self) -> None:
+        self.store = _FullStore()
+        with self.assertLogs("mgmt_drivers", "WARNING"), self.assertRaises(OperationError):
+            self.run_plan(Touch(fail_on=("vnfc-1",)))
+        with self.assertLogs("mgmt_drivers", "WARNING"), self.assertRaises(OSError):
+            self.run_plan(Touch())
+
+    def test_a_trace_is_not_everybodys(self) -> None:
+        self.run_plan(Agree())
+        self.assertEqual(0, (self.folder / "vnf-1.jsonl").stat().st_mode & 0o027)
 
     def test_a_trace_that_cannot_be_written_fails_nothing(self) -> None:
         blocked = self.folder / "file"

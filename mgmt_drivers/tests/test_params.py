@@ -1,5 +1,7 @@
 """Parameters: every error is found, together, with its path."""
 
+import contextlib
+import gzip
 import io
 import json
 import tarfile
@@ -79,6 +81,11 @@ class ParamsTest(unittest.TestCase):
         self.write("plain.txt", "no archive")
         docker_save(self.package / "two.tar", ["a:1"], images=2)
         docker_save(self.package / "nameless.tar", None)
+        docker_save(self.package / "odd.tar", ["--privileged"])
+        with tarfile.open(self.package / "deep.tar", "w") as archive:
+            entry = tarfile.TarInfo("manifest.json")
+            entry.size = 500_000
+            archive.addfile(entry, io.BytesIO(b"[" * entry.size))
         self.write("bad.htpasswd", "user:{SHA}abc\n")
         cases: list[tuple[dict[str, Any], str, str]] = [
             ({"ssh_cp_name": ...}, "ssh_cp_name", "missing"),
@@ -86,6 +93,16 @@ class ParamsTest(unittest.TestCase):
             ({"ssh_username": 7}, "ssh_username", "not a number"),
             ({"ssh_username": ""}, "ssh_username", "not an empty string"),
             ({"ssh_password": "a\nb"}, "ssh_password", "line breaks"),
+            ({"ssh_username": "a\x1b[2J"}, "ssh_username", "do not print"),
+            ({"ssh_username": "\ud800"}, "ssh_username", "do not print"),
+            ({"port_no": "9" * 5000}, "port_no", "1 to 65535"),
+            ({"port_no": "٥٠٠٠"}, "port_no", "1 to 65535"),
+            ({"image_path": "a\0"}, "image_path", "do not print"),
+            ({"image_path": "x" * 256}, "image_path", "File name too long"),
+            ({"image_path": "odd.tar"}, "image_path", "RepoTags"),
+            ({"image_path": "deep.tar"}, "image_path", "not a file made by `docker save`"),
+            ({"image_url": "http://h]"}, "image_url", "must be a URL"),
+            ({"image_url": "http://.."}, "image_url", "must be a URL"),
             ({"port_no": 0}, "port_no", "1 to 65535"),
             ({"port_no": "x"}, "port_no", "1 to 65535"),
             ({"port_no": True}, "port_no", "1 to 65535"),
@@ -127,6 +144,17 @@ class ParamsTest(unittest.TestCase):
         assert isinstance(image, ImageArchive)
         self.assertEqual("registry:2", image.reference)
         self.assertRegex(image.sha256, r"^[0-9a-f]{64}$")
+
+    def test_a_broken_archive_is_an_error_with_its_path(self) -> None:
+        docker_save(self.package / "whole.tar", ["a:1"])
+        packed = gzip.compress((self.package / "whole.tar").read_bytes())
+        for number in range(len(packed)):
+            flipped = bytearray(packed)
+            flipped[number] ^= 0x41
+            for content in (packed[:number], bytes(flipped)):
+                self.write("broken.tgz", content)
+                with contextlib.suppress(ParameterError):
+                    self.read(image_path="broken.tgz")
 
     def test_image_of_a_server(self) -> None:
         params = self.read(image_url="https://server/r.tar", image_sha256="AB" * 32)

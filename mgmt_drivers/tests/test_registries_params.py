@@ -74,6 +74,7 @@ class RegistriesTest(unittest.TestCase):
             ({**_PLAIN, "password": "me"}, "[0].username: missing"),
             ({**_SECURE, "username": "a:b"}, "[0].username: must not hold a colon"),
             ({**_SECURE, "hosts_string": "x.example.com"}, "[0].hosts_string: must be an address"),
+            ({**_SECURE, "hosts_string": "10.0.0.2 localhost"}, "[0].hosts_string: localhost is"),
             ({**_SECURE, "hosts_string": "10.0.0.256 x"}, "[0].hosts_string: must be an address"),
             ({**_SECURE, "hosts_string": "10.0.0.25 x y"}, "[0].hosts_string: must be an address"),
             ({**_PLAIN, "colour": "blue"}, "[0].colour: unknown parameter"),

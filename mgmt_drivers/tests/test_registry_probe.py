@@ -1,6 +1,7 @@
 """Asking registries, on real sockets: what is wrong with each is told."""
 
 import base64
+import contextlib
 import io
 import json
 import ssl
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -28,6 +30,8 @@ class Registry(BaseHTTPRequestHandler):
         if self.path.startswith("/token"):
             allowed = self.given == _GOOD or (server.anonymous and self.given is None)
             self.answer(200 if allowed else 401, body=b'{"token": "t0ken"}')
+        elif self.path.startswith("/hostile") or server.wants.startswith("hostile"):
+            self.be_hostile(server.wants)
         elif not self.path.endswith("/v2/") or "elsewhere" in self.path:
             self.answer(404)
         elif server.wants == "basic" and self.given != _GOOD:
@@ -37,6 +41,24 @@ class Registry(BaseHTTPRequestHandler):
             self.answer(401, f'Bearer realm="http://{host}/token",service="{host}"')
         else:
             self.answer(200)
+
+    def be_hostile(self, how: str) -> None:
+        host = self.headers["Host"]
+        if how.startswith("hostile realm "):
+            self.answer(401, f'Bearer realm="{how.rpartition(" ")[2]}"')
+        elif how == "hostile challenge":
+            self.answer(401, "Bearer " + "x" * 60_000)
+        elif how == "hostile token" and self.path.endswith("/v2/"):
+            self.answer(401, f'Bearer realm="http://{host}/hostile"')
+        elif how == "hostile token":
+            self.answer(200, body=b"[" * 500_000)
+        elif how == "hostile redirect":
+            self.send_response(302)
+            self.send_header("Location", "ftp://127.0.0.1:1/")
+            self.end_headers()
+        else:
+            with contextlib.suppress(OSError):
+                self.answer(200, body=b"x" * 10_000_000)
 
     def answer(self, status: int, challenge: str = "", body: bytes = b"{}") -> None:
         self.send_response(status)
@@ -106,6 +128,22 @@ class RegistryProbeTest(unittest.TestCase):
         self.assert_fault("it does not speak HTTPS", f"https://{self.serve()}")
         secure = self.serve(certificate=signed("localhost"))
         self.assert_fault("it cannot be reached", f"http://{secure}")
+
+    def test_only_http_is_opened(self) -> None:
+        with tempfile.NamedTemporaryFile() as secret:
+            for realm in (f"file://{secret.name}", "file:///dev/zero", "data:,x", "ftp://a/b", ""):
+                url = f"http://{self.serve(f'hostile realm {realm}')}"
+                self.assert_fault("which is no URL of http", url, username="u", password="p")
+            self.assert_fault("unknown url type", f"file://{secret.name}?")
+        self.assert_fault("it cannot be reached", f"http://{self.serve('hostile redirect')}")
+        self.assert_fault("it cannot be", f"http://{self.serve('hostile realm http://h]')}")
+
+    def test_an_answer_without_end(self) -> None:
+        started = time.monotonic()
+        self.assert_fault("its answer is longer than", f"http://{self.serve('hostile')}")
+        self.assert_fault("gives no token", f"http://{self.serve('hostile token')}")
+        self.assert_fault("which is no URL", f"http://{self.serve('hostile challenge')}")
+        self.assertLess(time.monotonic() - started, 10)
 
     def test_nobody_there(self) -> None:
         self.assert_fault("its name is not known", "http://registry.invalid:5000")

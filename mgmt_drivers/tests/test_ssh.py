@@ -55,9 +55,12 @@ class HostKeysTest(unittest.TestCase):
     def setUp(self) -> None:
         self.key, self.other = paramiko.ECDSAKey.generate(), paramiko.ECDSAKey.generate()
 
-    def test_first_contact_pins(self) -> None:
+    def test_the_first_login_pins(self) -> None:
         keys = HostKeys()
-        keys.check("server-1", "192.0.2.1", self.key)
+        keys.check("server-1", "192.0.2.1", self.other)
+        self.assertIsNone(keys.type_of("server-1"))  # no login yet
+        keys.pin("server-1", self.key)
+        keys.pin("server-1", self.other)
         keys.check("server-1", "192.0.2.1", self.key)
         self.assertEqual("ecdsa-sha2-nistp256", keys.type_of("server-1"))
         again = HostKeys(keys.as_dict())
@@ -66,7 +69,8 @@ class HostKeysTest(unittest.TestCase):
 
     def test_a_replaced_server_has_another_key(self) -> None:
         keys = HostKeys()
-        keys.check("server-1", "192.0.2.1", self.key)
+        keys.pin("server-1", self.key)
         keys.check("server-2", "192.0.2.1", self.other)
+        keys.pin("server-2", self.other)
         keys.keep_only({"server-2"})
         self.assertEqual({"server-2"}, set(keys.as_dict()))

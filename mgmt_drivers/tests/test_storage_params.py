@@ -110,6 +110,8 @@ class StorageParamsTest(unittest.TestCase):
             (f"{export}.0.export_to", "everybody", "must be an IPv4 network"),
             (f"{export}.0.export_to", "10.10.0.0", "must be an IPv4 network such as"),
             (f"{export}.0.export_to", None, "missing"),
+            (f"{export}.0.export_to", "0.0.0.0/0", "overlaps with 0.0.0.0/8, where machines have"),
+            (f"{export}.0.export_to", "128.0.0.0/1", "overlaps with 169.254.0.0/16"),
             (f"{manifest}.0.pv_manifest_file_path", "none", "the VNF package has no file none"),
             (f"{manifest}.0.pv_manifest_file_path", None, "missing"),
             (f"{manifest}.0.pv_manifest_file_path", "text.yaml", "is not a file of PersistentV"),
@@ -150,7 +152,9 @@ class StorageParamsTest(unittest.TestCase):
         path = "storage_server.cinder_volume_setup_params.1.mount_to"
         for value, words in (
             ("/", "belongs to the system"),
-            ("/var", "/var belongs to the system"),
+            ("/var", "/var belongs to the system; use a folder such as /volume"),
+            ("/etc/cron.d", "/etc/cron.d belongs to the system"),
+            ("/var/lib/kubelet", "/var/lib/kubelet belongs to the system"),
             ("/volume", "overlaps with /volume"),
             ("/volume/inner", "overlaps with /volume"),
         ):

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import yaml
 
+from mgmt_drivers import package_yaml
 from tools.csar.errors import CsarError
 
 _CHUNK = 1 << 20
@@ -90,9 +91,9 @@ def parse(source: Source) -> Any:
     :raises CsarError: it is no YAML
     """
     try:
-        return yaml.safe_load(source.read_bytes())
-    except yaml.YAMLError as error:
-        raise CsarError(f"{source}: no YAML: {error}") from error
+        return package_yaml.load(source.read_bytes())
+    except package_yaml.BadYaml as error:
+        raise CsarError(f"{source}: {error}") from error
 
 
 def render(name: str, value: Any) -> InMemory:

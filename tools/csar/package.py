@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-import yaml
-
+from mgmt_drivers import package_yaml
 from tools.csar import toscameta
 from tools.csar.contents import Contents
 
@@ -78,8 +77,8 @@ class Package:
 
     def _parse(self, name: str) -> None:
         try:
-            document = yaml.safe_load(self.contents[name].read_bytes())
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            document = package_yaml.load(self.contents[name].read_bytes())
+        except package_yaml.BadYaml as error:
             self.faults.append(Fault(name, "", f"no single YAML document ({_brief(error)})"))
             return
         if isinstance(document, dict):

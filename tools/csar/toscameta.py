@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-import yaml
+from mgmt_drivers import package_yaml
 
 NAME = "TOSCA-Metadata/TOSCA.meta"
 ENTRY = "Entry-Definitions"
@@ -56,8 +56,8 @@ def _block(name: str, digest: str) -> str:
 
 def _mapping(part: str) -> dict[str, Any]:
     try:
-        value = yaml.safe_load(part)
-    except yaml.YAMLError as error:
+        value = package_yaml.load(part)
+    except package_yaml.BadYaml as error:
         raise ValueError(str(error)) from error
     if not isinstance(value, dict):
         raise ValueError(f"not a mapping: {part.strip()[:60]!r}")

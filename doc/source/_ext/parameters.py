@@ -59,7 +59,7 @@ class Recorder(Reader):
         self._note(key, "list of objects")
         return [Recorder(f"{self.path}.{key}", self.found)]
 
-    def text(self, key: str, digits: bool = False) -> str:
+    def text(self, key: str, digits: bool = False, lines: bool = False) -> str:
         self._note(key, "string or number" if digits else "string")
         return ""
 

@@ -47,7 +47,7 @@ def _wait_for_virtual_ip(host: Host, cluster: Cluster) -> None:
     def answers() -> None:
         seen = host.ask("timeout", "3", *_REACH.command(*target))
         if not seen.ok:
-            raise NotYet(seen.stderr.strip() or "no answer")
+            raise NotYet(seen.tail or "no answer")
 
     host.clock.until(
         answers,

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from mgmt_drivers import grammar
 from mgmt_drivers.engine.phase import Change, Lanes
-from mgmt_drivers.host import files
+from mgmt_drivers.host import files, syntax
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.proxied import ENVIRONMENT_FILE
 from mgmt_drivers.params.proxy import Proxy
@@ -15,7 +16,6 @@ _DROP_IN = "/etc/systemd/system/{}.service.d/mgmt-driver-proxy.conf"
 # Tells that services have not read the files yet: an attempt was broken off.
 _PENDING = f"{files.STATE_FOLDER}/proxy.pending"
 _UNIT = Secret(f"[Service]\nEnvironmentFile={ENVIRONMENT_FILE}\n")
-_ESCAPED = str.maketrans({character: f"\\{character}" for character in '"\\`$'})
 _MODE = "0600"  # a proxy's URL may carry a password
 
 
@@ -60,19 +60,20 @@ class ConfigureProxy(OnNewMachines, Change[NewMachines, Proxy]):
 
 
 def _apt(proxy: Proxy) -> Secret:
-    # apt knows no networks here, only hosts.
-    direct = [word for word in proxy.no_proxy if "/" not in word and "*" not in word]
-    lines = []
+    # apt knows no networks or domains here, only hosts; colons separate the parts of its names.
+    direct = [word for word in proxy.no_proxy if ":" not in word and grammar.is_host(word)]
+    text = ""
     for scheme, url in (("http", proxy.http), ("https", proxy.https)):
         if url:
-            lines.append(f'Acquire::{scheme}::Proxy "{url.reveal()}";')
-            lines += [f'Acquire::{scheme}::Proxy::{host} "DIRECT";' for host in direct]
-    return Secret("\n".join(lines) + "\n")
+            option = f"Acquire::{scheme}::Proxy"
+            text += syntax.apt_option(option, url.reveal())
+            text += "".join(syntax.apt_option(f"{option}::{host}", "DIRECT") for host in direct)
+    return Secret(text)
 
 
 def _environment(proxy: Proxy) -> Secret:
     pairs = [("HTTP_PROXY", proxy.http), ("HTTPS_PROXY", proxy.https)]
-    lines = [f'{name}="{url.reveal().translate(_ESCAPED)}"' for name, url in pairs if url]
+    text = "".join(syntax.variable(name, url.reveal()) for name, url in pairs if url)
     if proxy.no_proxy:
-        lines.append(f'NO_PROXY="{",".join(proxy.no_proxy)}"')
-    return Secret("\n".join(lines) + "\n")
+        text += syntax.variable("NO_PROXY", ",".join(proxy.no_proxy))
+    return Secret(text)

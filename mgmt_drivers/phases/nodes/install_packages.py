@@ -15,8 +15,9 @@ from mgmt_drivers.kube.cluster import Cluster
 _LIMIT = 1800.0  # seconds
 _SCRIPT = f"{STATE_FOLDER}/install_k8s_cluster.sh"
 _KEY = f"{STATE_FOLDER}/kubernetes.asc"
-# One at a time on a machine: a script whose connection broke may still run.
-_LOCK = "/run/lock/tacker-mgmt-drivers.install"
+# One at a time on a machine: a script whose connection broke may still run. In a folder of root's:
+# in /run/lock anybody may put a file of that name, and hold the lock.
+_LOCK = f"{STATE_FOLDER}/install.lock"
 _DONE = f"{STATE_FOLDER}/installed"  # names the script and settings that ended well
 
 

@@ -5,6 +5,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from mgmt_drivers import grammar
 from mgmt_drivers.engine.phase import Ask, Check, HostPhase, Lanes, Phase, Step
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
@@ -78,8 +79,11 @@ class ConfigurePodNetwork(OnJoiningNodes, Phase[Cluster]):
         yield functools.partial(_configure, cidrs=cidrs, credentials=credentials)
 
 
-def _pod_cidrs(host: Host, cluster: Cluster) -> Mapping[str, str]:
-    """The pod CIDR of each joining node, by name, once the controller manager has given it."""
+def _pod_cidrs(host: Host, cluster: Cluster) -> Mapping[str, ipaddress.IPv4Network]:
+    """The pod CIDR of each joining node, by name, once the controller manager has given it.
+
+    :raises MgmtDriverError: when one of them is no node's part of the cluster's
+    """
     wanted = {cluster.name(node) for node in cluster.joining}
     lacking = wanted
     for _ in host.clock.attempts(_LIMIT):
@@ -87,15 +91,28 @@ def _pod_cidrs(host: Host, cluster: Cluster) -> Mapping[str, str]:
         cidrs = {name: nodes[name]["spec"].get("podCIDR") for name in wanted & set(nodes)}
         lacking = wanted - {name for name, cidr in cidrs.items() if cidr}
         if not lacking:
-            return cidrs
+            return {name: _part(cluster, name, cidr) for name, cidr in cidrs.items()}
     raise WaitTimeout(
         f"no part of the pod CIDR {cluster.params.pod_cidr} (master_node.pod_cidr) was given to "
         f"{', '.join(sorted(lacking))} within {_LIMIT:g} s"
     )
 
 
+def _part(cluster: Cluster, name: str, reported: object) -> ipaddress.IPv4Network:
+    cidr, whole = grammar.ipv4_network(str(reported)), cluster.params.pod_cidr
+    if cidr and cidr.subnet_of(whole) and cidr.prefixlen == cluster.params.node_cidr_prefix:
+        return cidr
+    raise MgmtDriverError(
+        f"the cluster reports {str(reported)!a} as pod CIDR of node {name}, which is no "
+        f"/{cluster.params.node_cidr_prefix} of {whole}"
+    )
+
+
 def _configure(
-    host: Host, cluster: Cluster, cidrs: Mapping[str, str], credentials: Credentials
+    host: Host,
+    cluster: Cluster,
+    cidrs: Mapping[str, ipaddress.IPv4Network],
+    credentials: Credentials,
 ) -> Outcome:
     network = PodNetwork(
         pod_cidr=cluster.params.pod_cidr,

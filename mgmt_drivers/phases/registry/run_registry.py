@@ -78,7 +78,7 @@ class WaitForRegistry(OnNewMachines, Check[RegistryVnf]):
             host.clock.until(answers, _LIMIT, f"the registry on port {vnf.params.port}")
         except WaitTimeout as error:
             logs = host.ask("docker", "logs", "--tail", "20", settings.CONTAINER)
-            raise WaitTimeout(f"{error}; its log ends: {logs.stderr or logs.stdout}") from None
+            raise WaitTimeout(f"{error}; its log ends: {logs.tail}") from None
 
 
 def _answers(host: Host, params: PrivateRegistryParams) -> tuple[bool, str]:
@@ -87,4 +87,4 @@ def _answers(host: Host, params: PrivateRegistryParams) -> tuple[bool, str]:
     seen = host.ask(*_ASK.command(str(params.port), scheme))
     line = seen.stdout.strip()
     wanted = "401" if params.htpasswd else "200"
-    return wanted in line.split()[1:2], line or seen.stderr.strip() or "no answer"
+    return wanted in line.split()[1:2], line or seen.tail or "no answer"

@@ -1,0 +1,29 @@
+"""What machines report, checked before it stands in a command or a file.
+
+Whoever has taken a machine over has it say anything, an option for another program among it.
+"""
+
+import re
+
+from mgmt_drivers.errors import MgmtDriverError
+
+RELEASE = re.compile(r"v[0-9]+(?:\.[0-9]+){2}(?:[-+][A-Za-z0-9.+-]+)?")
+IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}")
+CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+DISK = re.compile(r"/dev/disk/by-id/[A-Za-z0-9._:+-]+")
+INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,14}")  # Linux' IFNAMSIZ
+# Kubernetes' documentation, "Labels and Selectors".
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+LABEL_KEY = re.compile(rf"(?:[a-z0-9][a-z0-9.-]{{0,252}}/)?{_LABEL}")
+LABEL_VALUE = re.compile(rf"(?:{_LABEL})?")
+TAINT_EFFECT = re.compile("NoSchedule|PreferNoSchedule|NoExecute")
+
+
+def checked(text: object, form: re.Pattern[str], what: str) -> str:
+    """A word that a machine reports, when it is of a form.
+
+    :raises MgmtDriverError: when it is not
+    """
+    if not isinstance(text, str) or not form.fullmatch(text):
+        raise MgmtDriverError(f"the machine reports {str(text)[:200]!a}, which is not {what}")
+    return text

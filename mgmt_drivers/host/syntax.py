@@ -1,0 +1,64 @@
+"""Values in the syntax of the files that they are written to: escaped, or refused.
+
+Whatever readers promise of a value, what is made here cannot become another line, option or
+command of its file.
+"""
+
+import re
+
+from mgmt_drivers.errors import MgmtDriverError
+
+_PRINTABLE = re.compile(r"[ -~]*")  # ASCII
+_WORD = re.compile(r"[A-Za-z0-9/._:-]+")
+# What is special to a shell between double quotes, and no more: systemd leaves a backslash
+# before any other character where it is (systemd.exec, "EnvironmentFile").
+_IN_QUOTES = str.maketrans({character: f"\\{character}" for character in '"\\`$'})
+
+
+def words(*texts: str) -> str:
+    """Words of a line, with a space between them, in files where nothing needs quotes.
+
+    :raises MgmtDriverError: when one has other characters than letters, digits, and ``/._:-``
+    """
+    for text in texts:
+        if not _WORD.fullmatch(text):
+            raise MgmtDriverError(f"{text!a} cannot stand in a configuration file")
+    return " ".join(texts)
+
+
+def variable(name: str, value: str) -> str:
+    """A line that shells and systemd (EnvironmentFile) read alike.
+
+    :raises MgmtDriverError: when the value is not of printable ASCII; it is not quoted
+    """
+    _check_printable(name, value)
+    return f'{name}="{value.translate(_IN_QUOTES)}"\n'
+
+
+def apt_option(name: str, value: str) -> str:
+    """A line of apt.conf(5), which has no way to escape a quote.
+
+    :raises MgmtDriverError: when name or value cannot be written; the value is not quoted
+    """
+    _check_printable(name, value)
+    if '"' in value or "\\" in value:
+        raise MgmtDriverError(f"the value of {name} cannot stand in apt.conf: it has a quote")
+    return f'{words(name)} "{value}";\n'
+
+
+def toml(text: str) -> str:
+    """A basic string of TOML 1.0, with its quotes.
+
+    :raises MgmtDriverError: when it is not of printable ASCII
+    """
+    _check_printable("a string", text)
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _check_printable(name: str, value: str) -> None:
+    if not _PRINTABLE.fullmatch(value):
+        raise MgmtDriverError(
+            f"the value of {name} cannot be written to a file: it has characters other than "
+            "printable ASCII"
+        )

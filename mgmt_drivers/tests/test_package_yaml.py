@@ -1,0 +1,90 @@
+"""YAML of packages: what cannot be borne is refused, and whatever is refused says why."""
+
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mgmt_drivers import package, package_yaml
+from mgmt_drivers.adapters import vnfd
+from mgmt_drivers.package_yaml import BadYaml
+from mgmt_drivers.params.reader import Reader, ValidationErrors
+from mgmt_drivers.params.storage import read_storage
+
+_LEVELS = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
+BOMB = "\n".join(["a0: &a0 [lol, lol]", *_LEVELS])
+
+
+class PackageYamlTest(unittest.TestCase):
+    def test_what_is_refused(self) -> None:
+        for text, words in (
+            (BOMB, "line 2: aliases are not read"),
+            ("a: &x 1\nb:\n  <<: *x", "line 3: aliases"),
+            ("a: [" * 5000, "deeper than 100 levels"),
+            ("[" * 1_000_000, "deeper than 100 levels"),
+            ("- " * 500 + "x", "deeper than 100 levels"),
+            ("#" * (5 << 20), "larger than 4 MiB"),
+            ("a: " + "9" * 5000, "a value cannot be read: Exceeds the limit"),
+            ("a: 2024-13-45", "a value cannot be read: month"),
+            ("a: !!timestamp x", "a value cannot be read"),
+            ("a: !!int ''", "a value cannot be read"),
+            ("a: !!binary é", "no YAML"),
+            ("a: !!python/object/apply:os.system [id]", "no YAML: could not determine a constr"),
+            ("? {a: b}\n: c", "no YAML"),
+            ("a: \x00", "no YAML"),
+            (b"a: \xff", "no text in UTF-8"),
+            ("a:\n  b: [", "line 2: no YAML: expected"),
+            ("a: b: c", "no YAML"),
+            ("a\n---\nb", "2 documents where one is expected"),
+        ):
+            started = time.monotonic()
+            with self.subTest(text[:20]), self.assertRaises(BadYaml) as caught:
+                package_yaml.load(text)
+            self.assertIn(words, str(caught.exception))
+            self.assertLess(len(str(caught.exception)), 1000)
+            self.assertLess(time.monotonic() - started, 5)
+
+    @settings(max_examples=200)
+    @given(st.text("[]{}:,-?!&*#|>'\"%@`~ \n\tab019.ex_=<", max_size=60) | st.binary(max_size=40))
+    @example("!!float ''")
+    @example("!!bool x")
+    @example("1:" * 2000 + "1")
+    def test_nothing_else_is_raised(self, text: str | bytes) -> None:
+        try:
+            package_yaml.load_all(text)
+        except BadYaml as error:
+            self.assertTrue(str(error).isprintable())
+
+    def test_what_is_read(self) -> None:
+        self.assertEqual({"a": [1, "b"]}, package_yaml.load("a: [1, b]\n---\n"))
+        self.assertEqual([1, {"x": None}], package_yaml.load_all("1\n---\n---\nx:\n"))
+        self.assertIsNone(package_yaml.load(""))
+
+
+class ReadersTest(unittest.TestCase):
+    """All that read YAML of a package."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.package = Path(folder.name)
+        for name in ("BaseHOT/simple/top.yaml", "Definitions/top.yaml", "pv.yaml"):
+            (self.package / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.package / name).write_text(BOMB)
+
+    def test_templates_and_definitions(self) -> None:
+        with self.assertRaisesRegex(BadYaml, "top.yaml: line 2: aliases"):
+            package.address_names(self.package, "simple")
+        with self.assertRaisesRegex(BadYaml, "top.yaml: line 2: aliases"):
+            vnfd.of_flavour(self.package, "simple")
+
+    def test_manifests(self) -> None:
+        errors = ValidationErrors()
+        manifest = {"pv_manifest_file_path": "pv.yaml", "nfs_server_cp": "CP"}
+        values = {"storage_server": {}, "pv_registration_params": [manifest]}
+        read_storage(Reader(values, "p", errors), self.package, {"CP"}, set())
+        words = "p.pv_registration_params[0].pv_manifest_file_path: is not a file of Persist"
+        self.assertTrue(any(e.startswith(words) and "aliases" in e for e in errors.found))

@@ -1,0 +1,92 @@
+"""Shell payloads, run for real, in a folder that plays the machine's root."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import mgmt_drivers
+from mgmt_drivers import payloads
+
+_SCRIPT = (Path(payloads.__file__).parent / "run-kubeadm.sh").read_text()
+# Notes how it was called; an init that breaks off leaves what a real one does.
+_KUBEADM = """#!/bin/sh
+echo "$1" >>"$ROOT/ran"
+case $1 in
+reset) rm -rf "$ROOT/etc/kubernetes" "$ROOT/var/lib/etcd" ;;
+*)
+    mkdir -p "$ROOT/etc/kubernetes" "$ROOT/var/lib/etcd/member"
+    touch "$ROOT/etc/kubernetes/kubelet.conf"
+    [ ! -e "$ROOT/breaks" ]
+    ;;
+esac
+"""
+
+
+class RunKubeadmTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for path in ("bin", "etc", "var/lib/etcd", "state"):
+            (self.root / path).mkdir(parents=True)
+        for name, text in (("kubeadm", _KUBEADM), ("systemctl", ""), ("ip", "")):
+            (self.root / "bin" / name).write_text(text or "#!/bin/sh\n")
+            (self.root / "bin" / name).chmod(0o755)
+
+    def run_kubeadm(self, verb: str) -> subprocess.CompletedProcess[str]:
+        text = _SCRIPT
+        for path in ("/etc/kubernetes", "/var/lib/etcd"):
+            text = text.replace(path, f"{self.root}{path}")
+        state = self.root / "state"
+        words = [str(state / "member"), "socket", str(self.root / "logins"), "unit", "bridge"]
+        words += [str(self.root / "cni"), str(self.root / "leases"), "kubeadm", verb]
+        environment = {"PATH": f"{self.root}/bin:{os.environ['PATH']}", "ROOT": str(self.root)}
+        return subprocess.run(
+            ["bash", "-c", text, "run-kubeadm", *words],
+            env=environment, text=True, stderr=subprocess.PIPE, timeout=60,
+        )
+
+    def ran(self) -> list[str]:
+        return (self.root / "ran").read_text().split()
+
+    def test_a_member_is_left_alone(self) -> None:
+        for _ in range(2):
+            self.assertEqual(0, self.run_kubeadm("init").returncode)
+        self.assertEqual(["init"], self.ran())
+
+    def test_no_lock_lies_where_everybody_may_write(self) -> None:
+        for path in Path(mgmt_drivers.__file__).parent.rglob("*"):
+            if path.suffix in (".py", ".sh") and "tests" not in path.parts:
+                self.assertNotIn('"/run/lock', path.read_text(), path)
+                self.assertNotIn(">/run/lock", path.read_text(), path)
+
+    def test_an_init_that_was_broken_off_is_begun_anew(self) -> None:
+        (self.root / "breaks").touch()
+        self.assertNotEqual(0, self.run_kubeadm("init").returncode)
+        (self.root / "breaks").unlink()
+        self.assertEqual(0, self.run_kubeadm("init").returncode)
+        self.assertEqual(["init", "reset", "init"], self.ran())
+
+    def test_a_cluster_whose_mark_is_lost_is_not_reset_for_an_init(self) -> None:
+        self.run_kubeadm("init")
+        (self.root / "state/member").unlink()
+        refused = self.run_kubeadm("init")
+        self.assertEqual(1, refused.returncode)
+        self.assertIn("nothing was reset", refused.stderr)
+        self.assertEqual(["init"], self.ran())
+        self.assertTrue((self.root / "var/lib/etcd/member").exists())
+
+    def test_what_a_join_left_is_not_reset_for_an_init(self) -> None:
+        (self.root / "breaks").touch()
+        self.run_kubeadm("join")
+        self.assertEqual(1, self.run_kubeadm("init").returncode)
+        self.assertEqual(["join"], self.ran())
+
+    def test_a_machine_that_joins_is_reset(self) -> None:
+        """The others have a quorum without it, as was seen before."""
+        self.run_kubeadm("join")
+        (self.root / "state/member").unlink()
+        self.assertEqual(0, self.run_kubeadm("join").returncode)
+        self.assertEqual(["join", "reset", "join"], self.ran())
