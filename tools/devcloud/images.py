@@ -43,10 +43,18 @@ _BASE_PACKAGES = (
 # Of the containers that builds run in. Not a label: an image would inherit it.
 _BUILD_PREFIX = "devcloud-build-"
 _CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+# What a build has of the host's, as mounts.
+_HOST = "/provision-host"
+_HOST_CA_BUNDLE = f"{_HOST}/ca.crt"
 # A file, and gone before the script: a container's command stays in the image's history.
 _ENVIRONMENT = Path("/provision/environment")
 _RUN = f". {_ENVIRONMENT}; rm {_ENVIRONMENT}; exec sh /provision/script"
-_PROXY_VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL")
+_PROXY_VARIABLES = (
+    *("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL"),
+    *("GOPROXY", "GONOPROXY", "GOSUMDB", "GONOSUMDB"),
+)
+# What builds keep for each other: a folder of the cache by the variable that names it to them.
+_CACHES = {"GOCACHE": "go-build", "GOMODCACHE": "go-modules", "PIP_CACHE_DIR": "pip"}
 
 
 @dataclass(frozen=True)
@@ -252,18 +260,20 @@ class _Builder:
 
     def _mounts(self) -> list[Mount]:
         """Mounts, not volumes: the latter would be written into the image."""
-        pip = self.identity.cache / "pip"
-        pip.mkdir(parents=True, exist_ok=True)
-        return [
-            Mount("/provision-host/ca.crt", _CA_BUNDLE, type="bind", read_only=True),
-            Mount("/root/.cache/pip", str(pip), type="bind"),
-        ]
+        mounts = [Mount(_HOST_CA_BUNDLE, _CA_BUNDLE, type="bind", read_only=True)]
+        for name in _CACHES.values():
+            folder = self.identity.cache / name
+            folder.mkdir(parents=True, exist_ok=True)
+            mounts.append(Mount(f"{_HOST}/{name}", str(folder), type="bind"))
+        return mounts
 
 
 def _environment() -> str:
-    """Proxies of the host and its CA bundle, for the build only: not in the image."""
+    """Proxies of the host, its CA bundle and caches, for the build only: not in the image."""
     values = {name: os.environ[name] for name in _PROXY_VARIABLES if name in os.environ}
-    values |= {"PIP_CERT": "/provision-host/ca.crt", "PIP_ROOT_USER_ACTION": "ignore"}
+    values |= {name: f"{_HOST}/{folder}" for name, folder in _CACHES.items()}
+    values |= {name: _HOST_CA_BUNDLE for name in ("PIP_CERT", "SSL_CERT_FILE")}
+    values["PIP_ROOT_USER_ACTION"] = "ignore"
     return "".join(f"export {name}={shlex.quote(text)}\n" for name, text in values.items())
 
 
