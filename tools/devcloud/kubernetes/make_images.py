@@ -1,14 +1,16 @@
-"""Packs the programs of Kubernetes into the images that kubeadm asks for.
+"""Packs the programs of Kubernetes into the images that kubeadm and flannel ask for.
 
-Run inside the mirror's build: PROGRAMS VERSION TARGET. CoreDNS is in no package
-of Debian's, so its image is not among them.
+Run inside the mirror's build: PROGRAMS VERSION TARGET. What is not among the
+programs comes from Debian's packages; CoreDNS and flannel are in none of them,
+so there are no images of them then.
 """
 
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools import docker_archive
@@ -24,27 +26,33 @@ _IPTABLES = [
 
 @dataclass(frozen=True)
 class Image:
-    """Files by their path in the image; ``command`` becomes the entry point."""
+    """Files and links by their path in the image; ``command`` becomes the entry point."""
 
     files: dict[str, Path]
     command: tuple[str, ...] = ()
+    links: dict[str, str] = field(default_factory=dict)
 
 
 def main(programs: Path, version: str, target: Path) -> None:
-    names = _names(programs / "kubeadm", version)
+    asked_for = [*_of_kubeadm(programs / "kubeadm", version), *_of_flannel(programs)]
+    names = {reference.rpartition("/")[2].partition(":")[0]: reference for reference in asked_for}
     for short, image in _images(programs).items():
         reference = names.get(short, f"{short}:1")
         with (target / f"{short}.tar").open("wb") as file:
             settings = {"Env": [_PATH], "Entrypoint": list(image.command)}
             files = {path: source.read_bytes() for path, source in image.files.items()}
-            docker_archive.write(file, reference, docker_archive.layer(files), settings)
+            content = docker_archive.layer(files, image.links)
+            docker_archive.write(file, reference, content, settings)
 
 
-def _names(kubeadm: Path, version: str) -> dict[str, str]:
-    """The reference under which kubeadm asks for an image, by its short name."""
+def _of_kubeadm(kubeadm: Path, version: str) -> list[str]:
     command = [str(kubeadm), "config", "images", "list", "--kubernetes-version", version]
-    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    return {reference.rpartition("/")[2].partition(":")[0]: reference for reference in listed}
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+
+def _of_flannel(programs: Path) -> list[str]:
+    manifest = programs.parent / "kube-flannel.yml"
+    return re.findall(r"image: (\S+)", manifest.read_text()) if manifest.exists() else []
 
 
 def _images(programs: Path) -> dict[str, Image]:
@@ -52,17 +60,51 @@ def _images(programs: Path) -> dict[str, Image]:
         name: Image({f"usr/local/bin/{name}": programs / name}) for name in _CONTROL_PLANE
     }
     images["kube-proxy"] = Image(
-        {
-            "usr/local/bin/kube-proxy": programs / "kube-proxy",
-            **_with_libraries(["/usr/sbin/conntrack", *_IPTABLES], _extensions()),
-        }
+        {"usr/local/bin/kube-proxy": programs / "kube-proxy", **_packet_filters()}
     )
-    etcd = {f"usr/local/bin/{name}": Path(_which(name)) for name in ("etcd", "etcdctl")}
-    images["etcd"] = Image({**etcd, **_libraries(etcd.values())})
+    images["etcd"] = Image(_etcd(programs))
     images["pause"] = Image({"pause": programs / "pause"}, ("/pause",))
+    if (programs / "coredns").exists():
+        images["coredns"] = Image({"coredns": programs / "coredns"}, ("/coredns",))
+    if (programs / "flanneld").exists():
+        images |= _flannel(programs)
     # For those who try the cluster out.
-    images["busybox"] = Image({"bin/busybox": Path(_which("busybox"))}, ("/bin/busybox",))
+    images["busybox"] = Image(_busybox(), ("/bin/busybox",))
     return images
+
+
+def _etcd(programs: Path) -> dict[str, Path]:
+    if (programs / "etcd").exists():
+        names = ("etcd", "etcdctl", "etcdutl")
+        return {f"usr/local/bin/{name}": programs / name for name in names}
+    etcd = {f"usr/local/bin/{name}": Path(_which(name)) for name in ("etcd", "etcdctl")}
+    return {**etcd, **_libraries(etcd.values())}
+
+
+def _flannel(programs: Path) -> dict[str, Image]:
+    daemon = {
+        "opt/bin/flanneld": programs / "flanneld",
+        "opt/bin/install-conf": programs / "install_conf",
+        **_packet_filters(),
+    }
+    # The manifest has the plugin copied with the image's own cp.
+    plugin = {"flannel": programs / "flannel", **_busybox()}
+    return {
+        "flannel": Image(daemon, ("/opt/bin/flanneld",)),
+        "flannel-cni-plugin": Image(plugin, links={"bin/cp": "busybox"}),
+    }
+
+
+def _busybox() -> dict[str, Path]:
+    return {"bin/busybox": Path(_which("busybox"))}
+
+
+def _packet_filters() -> dict[str, Path]:
+    """conntrack, iptables and, where it is installed, nft, with what they load."""
+    nft = shutil.which("nft")
+    return _with_libraries(
+        ["/usr/sbin/conntrack", *_IPTABLES, *([nft] if nft else [])], _extensions()
+    )
 
 
 def _extensions() -> list[str]:
