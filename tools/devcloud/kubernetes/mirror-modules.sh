@@ -1,0 +1,101 @@
+#!/bin/sh
+# Makes what machines install Kubernetes from, out of the programs of build-modules.sh,
+# for each series:
+#   /srv/mirror/SERIES/apt     a signed repository laid out as the Kubernetes project's own,
+#                              with containerd besides
+#   /srv/mirror/SERIES/images  archives of `docker save`, their digests in SHA256SUMS
+#   /srv/mirror/SERIES/kube-flannel.yml  flannel's manifest, as it was released
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends apt-utils busybox-static conntrack gnupg \
+    iptables nftables python3 >/dev/null
+architecture=$(dpkg --print-architecture)
+cni_plugins="bandwidth bridge firewall host-local loopback portmap ptp tuning"
+
+# The key signs each series once: its private half is gone with /build.
+mkdir /build
+export GNUPGHOME=/build/gnupg
+mkdir -m 0700 "$GNUPGHOME"
+gpg --batch --quiet --passphrase '' --quick-generate-key devcloud-kubernetes ed25519 sign never
+
+# A package of the files below $root: its name, version, description and what it depends on.
+root=/build/package
+package() {
+    mkdir -p "$root/DEBIAN"
+    cat >"$root/DEBIAN/control" <<CONTROL
+Package: $1
+Version: $2-1
+Architecture: $architecture
+Maintainer: tools.devcloud <root@localhost>
+Description: $3
+CONTROL
+    if [ -n "${4-}" ]; then
+        echo "Depends: $4" >>"$root/DEBIAN/control"
+    fi
+    dpkg-deb --root-owner-group -Zgzip -z1 --build "$root" "$apt" >/dev/null
+    rm -r "$root"
+}
+# Programs of the series into a folder of the package.
+programs() {
+    folder=$root$1
+    shift
+    for program; do
+        install -D -m 0755 "$bin/$program" "$folder/$program"
+    done
+}
+unit() {
+    install -D -m 0644 "$1" "$root/lib/systemd/system/$2"
+}
+
+# What is of no series comes from the newest one and from the sets of no series.
+newest=$(printf '%s\n' /opt/series/[0-9]* | sort -V | tail -1)
+cp /opt/series/flannel-cni-plugin/bin/flannel "$newest/bin/"
+containerd=$("$newest/bin/containerd" --version | cut -d' ' -f3)
+cni=$("$newest/bin/bridge" 2>&1 | sed -n '1s/.*plugin v//p')
+
+for series in /opt/series/[0-9]*; do
+    version=$(cat "$series/version")
+    echo "devcloud: packages and images of Kubernetes $version"
+    [ "$series" = "$newest" ] || cp --no-clobber --recursive "$newest/." "$series"
+    bin=$series/bin
+    apt=/srv/mirror/${series##*/}/apt
+    images=/srv/mirror/${series##*/}/images
+    mkdir -p "$apt" "$images"
+    install -m 0644 "$series/kube-flannel.yml" "$apt/.."
+
+    programs /usr/bin containerd containerd-shim-runc-v2 ctr
+    unit "$series/containerd.service" containerd.service
+    package containerd "${containerd#v}" "Container runtime" runc
+    programs /usr/bin crictl
+    package cri-tools "$version" "Command line of container runtimes"
+    # shellcheck disable=SC2086  # words are what is wanted
+    programs /opt/cni/bin $cni_plugins
+    package kubernetes-cni "$cni" "Plugins of container networks" iptables
+    programs /usr/bin kubectl
+    package kubectl "$version" "Command line of Kubernetes"
+    programs /usr/bin kubelet
+    unit /provision/kubelet.service kubelet.service
+    package kubelet "$version" "Node agent of Kubernetes" \
+        "conntrack, ethtool, iproute2, iptables, kubernetes-cni, mount, socat, util-linux"
+    programs /usr/bin kubeadm
+    unit /provision/10-kubeadm.conf kubelet.service.d/10-kubeadm.conf
+    package kubeadm "$version" "Cluster set-up of Kubernetes" \
+        "cri-tools, kubectl (>= $version), kubelet (>= $version)"
+
+    cd "$apt"
+    apt-ftparchive packages . >Packages
+    apt-ftparchive -o APT::FTPArchive::Release::Label=kubernetes release . >/build/Release
+    gpg --batch --quiet --clearsign --output InRelease /build/Release
+    gpg --batch --quiet --armor --export >Release.key
+
+    PYTHONPATH=/provision python3 /provision/make_images.py "$bin" "v$version" "$images"
+    cd "$images"
+    sha256sum -- *.tar >SHA256SUMS
+done
+gpgconf --kill all
+
+chmod 0755 /devcloud-mirror
+rm -rf /build /opt/series
+apt-get clean
+rm -rf /var/lib/apt/lists/*
