@@ -128,6 +128,37 @@ MIRROR = Recipe(
     ),
     entrypoint="/devcloud-mirror",
 )
+
+def _modules(*sets: str) -> tuple[tuple[str, str], ...]:
+    """Sets of Go modules that kubernetes/build-modules.sh is to build, with what they share."""
+    folder = Path("kubernetes/modules")
+    shared = ["flanneld.sh", "programs"]
+    found = [path for name in (*sets, *shared) for path in _files(_HERE / folder / name)]
+    names = [path.relative_to(_HERE / folder) for path in found]
+    return tuple((f"/provision/modules/{name}", str(folder / name)) for name in names)
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+
+
+# The newest series of Kubernetes and the one before, each on what is built less often.
+PREVIOUS = Recipe(
+    name="kubernetes-1.36", script="kubernetes/build-modules.sh", files=_modules("1.36")
+)
+CURRENT = Recipe(
+    name="kubernetes-1.37",
+    script="kubernetes/build-modules.sh",
+    parent=PREVIOUS,
+    files=_modules("1.37", "flannel-cni-plugin"),
+)
+MODULES_MIRROR = Recipe(
+    name="mirror-modules",
+    script="kubernetes/mirror-modules.sh",
+    parent=CURRENT,
+    files=MIRROR.files,
+    entrypoint="/devcloud-mirror",
+)
 # Kernel, initial RAM disk and root file system of a QEMU machine, as files in /vm.
 VM = Recipe(name="vm-debian-12", script="vm/provision.sh", parent=NODE)
 
