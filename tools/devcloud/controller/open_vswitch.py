@@ -57,8 +57,24 @@ def ensure(settings: Settings) -> None:
         *("ovs-vsctl", "--may-exist", "add-br", "br-int", "--", "set", "Bridge", "br-int"),
         *("datapath_type=netdev", "fail_mode=secure"),
     )
+    _forgo_collisions()
     _ensure_provider_bridge(settings)
     services.start(*services.OVN, services.ROUTER_SEGMENTS)
+
+
+def _forgo_collisions() -> None:
+    """Have OVN not ask the switch to look for collisions whenever it commits a connection.
+
+    Version 3.1.0 now and then ends by an assertion then (conn_update_state), and all connections
+    hang for seconds.
+    """
+    known = "datapaths:netdev"
+    if not _run("ovs-vsctl", "--if-exists", "get", "Open_vSwitch", ".", known).strip():
+        # Else OVN makes it. The switch writes into it what it can do, and ovs-vsctl waits for that.
+        create = ("--", "--id=@datapath", "create", "Datapath", "capabilities={}")
+        _run("ovs-vsctl", *create, "--", "set", "Open_vSwitch", ".", f"{known}=@datapath")
+    datapath = _run("ovs-vsctl", "get", "Open_vSwitch", ".", known).strip()
+    _run("ovs-vsctl", "set", "Datapath", datapath, "capabilities:ct_zero_snat=false")
 
 
 def _ensure_provider_bridge(settings: Settings) -> None:
