@@ -7,7 +7,7 @@ from tools.client.config import CHECKOUT, CONFIG
 from tools.client.log import log
 
 _OUTPUTS = CHECKOUT / "doc" / "source" / "outputs"
-_RECORDED_WITH = "1.20.2"
+_RECORDED_WITH = "1.37"
 # What differs from run to run, and what stands for it in the comparison.
 _PLACEHOLDERS = {
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}": "ID",

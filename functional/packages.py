@@ -1,6 +1,7 @@
 """Files and overlays that scenarios add to the VNF packages, and the package of a CNF."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -13,15 +14,15 @@ HERE = Path(__file__).parent
 CNF_MANIFEST = "Files/kubernetes/deployment.yaml"
 
 
-def vm_workers_overlay() -> str:
-    """An overlay whose workers are machines that can mount NFS, whatever the host's kernel is."""
-    folder = CONFIG.build / "workers-with-volumes"
+def image_overlay(image: str, vdus: Sequence[str]) -> str:
+    """An overlay whose VDUs have another image."""
+    folder = CONFIG.build / f"{'-'.join(vdus)}-{image}"
     (folder / "Definitions").mkdir(parents=True, exist_ok=True)
-    properties = {"sw_image_data": {"name": CONFIG.vm_image}}
-    worker = {"node_templates": {"workerNode": {"properties": properties}}}
+    properties = {"sw_image_data": {"name": image}}
+    nodes = {vdu: {"properties": properties} for vdu in vdus}
     for flavour in ("simple", "complex"):
         path = folder / f"Definitions/kubernetes_df_{flavour}.yaml"
-        path.write_text(yaml.safe_dump({"topology_template": worker}))
+        path.write_text(yaml.safe_dump({"topology_template": {"node_templates": nodes}}))
     return str(folder)
 
 

@@ -7,7 +7,7 @@ import functools
 from functional.registries import OutsideRegistry, run_outside_registry
 from functional.requests import REQUESTS
 from tools.client import kubernetes_source, stacks
-from tools.client.config import cloud, tacker
+from tools.client.config import CONFIG, cloud, tacker
 from tools.client.lcm import Package, Vnf
 from tools.client.packages import private_registry_csar
 from tools.client.requests import load_request
@@ -17,9 +17,22 @@ _cleanup = contextlib.ExitStack()
 atexit.register(_cleanup.close)
 
 
-@functools.cache
 def private_registry() -> str:
     """Host and port of a private registry VNF that holds the images of Kubernetes."""
+    registry = _private_registry()
+    _push_images(registry, CONFIG.kubernetes_version)
+    return registry
+
+
+@functools.cache
+def _push_images(registry: str, version: str) -> None:
+    """Push the images of the configured version, once."""
+    with stacks.machines(cloud(), ["pusher"]) as (pusher,):
+        kubernetes_source.push_images(pusher, registry)
+
+
+@functools.cache
+def _private_registry() -> str:
     client, connection = tacker(cloud()), cloud()
     package = Package(client, private_registry_csar())
     _cleanup.callback(package.delete)
@@ -29,8 +42,6 @@ def private_registry() -> str:
     if outcome["operationState"] != "COMPLETED":
         raise AssertionError(outcome["error"]["detail"])
     (address,) = stacks.addresses(connection, vnf.id)
-    with stacks.machines(connection, ["pusher"]) as (pusher,):
-        kubernetes_source.push_images(pusher, f"{address}:5000")
     return f"{address}:5000"
 
 

@@ -6,10 +6,11 @@ from typing import Any
 from functional import shared
 from functional.cluster_scenario import MASTER, WORKER
 from functional.kubernetes import KUBECTL
-from functional.packages import vm_workers_overlay
+from functional.packages import image_overlay
 from functional.storage_scenario import StorageScenario
 from tools.client import wait
 from tools.client.api import V2
+from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
@@ -80,7 +81,9 @@ class PodsWithStorage(StorageScenario):
 
     def test_pods_with_storage(self) -> None:
         self.registry = shared.private_registry()
-        overlays = [f"storage{self.api.variant}", vm_workers_overlay()]
+        # Containers mount NFS only where the host's kernel does.
+        workers = image_overlay(CONFIG.vm_image, [WORKER])
+        overlays = [f"storage{self.api.variant}", workers]
         vnf = self.create_vnf(self.onboard_package(overlays=overlays))
         self.assert_completed(vnf.instantiate(self.storage_request("complex")))
         self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)

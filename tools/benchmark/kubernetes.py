@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mgmt_drivers.engine.operation import Operation
-from mgmt_drivers.engine.phase import Step
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.engine.trace import CHECKED, Outcome
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.kube import images, kubeadm
@@ -27,6 +25,8 @@ from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.kubeadm import JoinCredentials
 from mgmt_drivers.kube.topology import Topology, topology
 from mgmt_drivers.params.kubernetes import (
+    DEFAULT_CNI_MANIFEST,
+    CniManifest,
     ImageRepository,
     KubernetesParams,
     NodeGroup,
@@ -35,10 +35,10 @@ from mgmt_drivers.params.kubernetes import (
 from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.params.series import DEFAULT_VERSION, read_version
 from mgmt_drivers.phases.control_plane.control_plane import InitializeControlPlane
-from mgmt_drivers.phases.control_plane.grant_access import GrantNodesAccess, GrantVimAccess
+from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
 from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer
 from mgmt_drivers.phases.nodes.install_packages import InstallPackages
-from mgmt_drivers.phases.nodes.pod_network import ConfigurePodNetwork
+from mgmt_drivers.phases.nodes.pod_network import ApplyCniManifest
 from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.plans import kubernetes as plans
 from mgmt_drivers.request import LcmRequest
@@ -54,9 +54,10 @@ from tools.client.packages import registry_image
 
 T = TypeVar("T")
 
-_NODE_IMAGE = "node-debian-12"
+_NODE_IMAGE = "node-debian-13"
 _MASTER_CP, _WORKER_CP, _VIP_CP = "masterNode_CP1", "workerNode_CP2", "vip_CP"
-_SCRIPT = CHECKOUT / "vnf_packages/kubernetes/Scripts/install_k8s_cluster.sh"
+_PACKAGE = CHECKOUT / "vnf_packages/kubernetes"
+_SCRIPT = _PACKAGE / "Scripts/install_k8s_cluster.sh"
 _LIMIT, _GROWTH_LIMIT = 1.25, 0.35
 
 
@@ -102,9 +103,10 @@ def _params(registry: str) -> KubernetesParams:
         master=NodeGroup(_MASTER_CP, _MASTER_CP, login),
         worker=NodeGroup(_WORKER_CP, _WORKER_CP, login),
         cluster_cp_name=_VIP_CP,
-        package_repository=PackageRepository(f"{CONFIG.kubernetes_mirror}/apt/", key),
+        package_repository=PackageRepository(f"{source.mirror_url()}/apt/", key),
         version=read_version(CONFIG.kubernetes_version) or DEFAULT_VERSION,
         image_repository=ImageRepository(registry, plain_http=True),
+        cni_manifest=CniManifest(_PACKAGE / DEFAULT_CNI_MANIFEST, is_default=True),
     )
 
 
@@ -148,7 +150,7 @@ class Bench:
         resources: dict[str, Any] = {}
         for name in names:
             resources |= stacks.server(name, _NODE_IMAGE, [6443, 16443], flavor="k8s.master")
-            # Pods and the virtual IP have addresses that Neutron did not give.
+            # The virtual IP is not the port's own.
             port = resources[f"{name}_port"]["properties"]
             port["allowed_address_pairs"] = [{"ip_address": "0.0.0.0/0"}]
         vip = {"network": CONFIG.network, "security_groups": [{"get_resource": "access"}]}
@@ -190,7 +192,6 @@ class _Operators:
         self.credentials: list[JoinCredentials] = []
         self.control_plane = threading.Lock()
         self.joined = threading.Barrier(len(cluster.hosts))
-        self.step: list[Step[Cluster]] = []
 
     def work(self, host: Host) -> None:
         try:
@@ -215,24 +216,14 @@ class _Operators:
         self._become_member(host)
         self.joined.wait()
         if host is cluster.leader:
-            self._configure_pods()
             WaitForNodes().check(host, cluster)
             GrantVimAccess().step(host, cluster)
-        else:
-            self.joined.wait()
-            self.step[0](host, cluster)
-
-    def _configure_pods(self) -> None:
-        GrantNodesAccess().step(self.cluster.leader, self.cluster)
-        with ConfigurePodNetwork().around(self.cluster, _ask) as step:
-            self.step.append(step)
-            self.joined.wait()
-            step(self.cluster.leader, self.cluster)
 
     def _become_member(self, host: Host) -> None:
         cluster = self.cluster
         if host is cluster.leader:
             InitializeControlPlane().step(host, cluster)
+            ApplyCniManifest().step(host, cluster)
             self.credentials.append(kubeadm.create_join_credentials(host, cluster))
             self.created.set()
             return
@@ -242,10 +233,6 @@ class _Operators:
                 kubeadm.join(host, cluster, self.credentials[0])
         else:
             kubeadm.join(host, cluster, self.credentials[0])
-
-
-def _ask(host: Host, question: Callable[[Host], T], outcome: Outcome = CHECKED) -> T:
-    return question(host)
 
 
 def _by_hand(params: KubernetesParams, found: Topology) -> None:

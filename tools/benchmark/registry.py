@@ -31,7 +31,7 @@ from tools.client import stacks
 from tools.client.config import CONFIG, cloud
 from tools.client.packages import registry_image
 
-_NODE_IMAGE = "node-debian-12"
+_NODE_IMAGE = "node-debian-13"
 
 
 class Driver:

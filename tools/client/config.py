@@ -13,7 +13,6 @@ from mgmt_drivers.params.series import DEFAULT_VERSION
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
-_VERSION_OF_MIRROR = "1.20.2"
 
 
 class _Variable(Generic[T]):
@@ -38,14 +37,17 @@ class CloudConfig:
     # Flavor of test machines.
     flavor = _Variable("FUNCTIONAL_FLAVOR", "k8s.small", str)
     # The image of the packages, and one with Docker preinstalled.
-    node_image = "node-debian-12"
-    docker_image = _Variable("FUNCTIONAL_DOCKER_IMAGE", "node-debian-12-docker", str)
+    node_image = "node-debian-13"
+    docker_image = _Variable("FUNCTIONAL_DOCKER_IMAGE", "node-debian-13-docker", str)
+    # An image with the Debian before.
+    older_image = "node-debian-12"
     # An image whose servers can have volumes.
     vm_image = _Variable("FUNCTIONAL_VM_IMAGE", "vm-debian-12", str)
     # URL of packages and images of Kubernetes (its layout: tools/devcloud/kubernetes/mirror.sh);
     # empty where machines reach the Kubernetes project's own.
     kubernetes_mirror = _Variable("FUNCTIONAL_KUBERNETES_MIRROR", "", str)
-    _version = _Variable("FUNCTIONAL_KUBERNETES_VERSION", "", str)
+    # A series, of which the newest release is meant, or a release.
+    kubernetes_version = _Variable("FUNCTIONAL_KUBERNETES_VERSION", str(DEFAULT_VERSION), str)
     # Shell command that kills tacker-conductor, which something starts again.
     kill_conductor = _Variable("FUNCTIONAL_KILL_CONDUCTOR", "", str)
     # Shell commands, a line each, that kill a service of the cloud which something starts again.
@@ -60,13 +62,6 @@ class CloudConfig:
     # File to which each scenario that passed adds its name, if any.
     passed = _Variable("FUNCTIONAL_PASSED", "", str)
     build = _Variable("FUNCTIONAL_BUILD", CHECKOUT / "build", Path)
-
-    @property
-    def kubernetes_version(self) -> str:
-        """A release or a series; by default what the mirror has, or what the drivers install."""
-        return self._version or (
-            _VERSION_OF_MIRROR if self.kubernetes_mirror else str(DEFAULT_VERSION)
-        )
 
 
 CONFIG = CloudConfig()

@@ -4,8 +4,11 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.params.series import read_version
-from tools.client.config import CONFIG
+from mgmt_drivers.kube import pod_network
+from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
+from mgmt_drivers.params.series import Series, read_version
+from tools.client.config import CHECKOUT, CONFIG
+from tools.client.errors import ClientError
 from tools.client.log import step
 from tools.client.machines import Remote
 
@@ -18,7 +21,7 @@ def repository_key() -> dict[str, Path]:
         return {}
     CONFIG.build.mkdir(parents=True, exist_ok=True)
     path = CONFIG.build / "kubernetes.asc"
-    url = f"{CONFIG.kubernetes_mirror}/apt/Release.key"
+    url = f"{mirror_url()}/apt/Release.key"
     urllib.request.urlretrieve(url, path)  # noqa: S310 - the mirror is the configuration's
     return {_KEY: path}
 
@@ -30,19 +33,29 @@ def source_params(image_repository: str | None) -> dict[str, Any]:
         "image_repository": image_repository,
     }
     if CONFIG.kubernetes_mirror:
-        params["package_repository"] = {"url": f"{CONFIG.kubernetes_mirror}/apt", "key_path": _KEY}
+        params["package_repository"] = {"url": f"{mirror_url()}/apt", "key_path": _KEY}
     return params
 
 
-def has_dockershim() -> bool:
-    """Whether nodes of this version can run Docker."""
+def series() -> Series:
+    """The series of the configured version.
+
+    :raises ClientError: when the drivers do not support it
+    """
     version = read_version(CONFIG.kubernetes_version)
-    return bool(version and version.series.dockershim)
+    if version is None:
+        raise ClientError(f"FUNCTIONAL_KUBERNETES_VERSION is {CONFIG.kubernetes_version}")
+    return version.series
+
+
+def mirror_url() -> str:
+    """URL of what the mirror has of the configured series."""
+    return f"{CONFIG.kubernetes_mirror}/{series().name}"
 
 
 def missing_version() -> str:
     """A release of the same series that no repository has."""
-    return ".".join([*CONFIG.kubernetes_version.split(".")[:2], "99"])
+    return f"{series().name}.99"
 
 
 def push_images(machine: Remote, registry: str) -> None:
@@ -58,8 +71,11 @@ def push_images(machine: Remote, registry: str) -> None:
 def push_command(registry: str) -> str:
     """The shell commands of push_images."""
     if CONFIG.kubernetes_mirror:
-        return _PUSH_MIRRORED.format(mirror=CONFIG.kubernetes_mirror, registry=registry)
-    return _PUSH_PUBLISHED.format(version=CONFIG.kubernetes_version, registry=registry)
+        return _PUSH_MIRRORED.format(mirror=mirror_url(), registry=registry)
+    manifest = CHECKOUT / "vnf_packages" / "kubernetes" / DEFAULT_CNI_MANIFEST
+    others = [*pod_network.images_in(manifest.read_text()), "docker.io/library/busybox:1"]
+    version = CONFIG.kubernetes_version
+    return _PUSH_PUBLISHED.format(version=version, others=" ".join(others), registry=registry)
 
 
 def load_busybox_command() -> str:
@@ -67,7 +83,7 @@ def load_busybox_command() -> str:
     if not CONFIG.kubernetes_mirror:
         return "sudo docker pull --quiet busybox:1"
     return (
-        f"curl --silent --fail --output image.tar {CONFIG.kubernetes_mirror}/images/busybox.tar\n"
+        f"curl --silent --fail --output image.tar {mirror_url()}/images/busybox.tar\n"
         "image=$(sudo docker load --quiet --input image.tar | sed 's/^Loaded image: //')\n"
         'sudo docker tag "$image" busybox:1'
     )
@@ -100,7 +116,7 @@ fetch --output kubeadm "$kubeadm"
 echo "$(fetch "$kubeadm.sha256")  kubeadm" | sha256sum --check --quiet
 chmod +x kubeadm
 images=$(./kubeadm config images list --kubernetes-version "$release")
-for image in $images docker.io/library/busybox:1; do
+for image in $images {others}; do
     sudo docker pull --quiet "$image"
     sudo docker tag "$image" "{registry}/${{image##*/}}"
     sudo docker push --quiet "{registry}/${{image##*/}}"

@@ -41,7 +41,11 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(run=run)
         return added
 
-    command("up", _up, "Bring the cloud up, or what is missing of it.")
+    up = command("up", _up, "Bring the cloud up, or what is missing of it.")
+    up.add_argument(
+        "--older", action="store_true",
+        help="with older series of Kubernetes, too",
+    )
     down = command("down", _down, "Remove all of the cloud but the caches.")
     down.add_argument("--all", action="store_true", help="remove the caches and images too")
     command("status", _status, "Show services and nodes.")
@@ -61,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _up(identity: Identity, options: argparse.Namespace) -> int:
     progress = Progress()
-    settings = Cloud(identity, progress).up()
+    settings = Cloud(identity, progress).up(options.older)
     progress.say(f"the cloud is up: {openrc.variables(settings)['OS_AUTH_URL']}")
     progress.say('credentials: eval "$(python3 -m tools.devcloud openrc)"')
     return 0

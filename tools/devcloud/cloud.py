@@ -36,9 +36,10 @@ class Cloud:
         self.identity = identity
         self.progress = progress
 
-    def up(self) -> Settings:
+    def up(self, older: bool = False) -> Settings:
         """Bring the cloud up, or what is missing of it; safe to run again.
 
+        With ``older`` the mirror has older series of Kubernetes, too.
         Raises CloudError with what to do next. Only one `up` or `down` of a
         checkout runs at a time.
         """
@@ -46,11 +47,11 @@ class Cloud:
             with engine.machine_lock(self.progress):
                 limits.raise_inotify_limit(self.progress)
                 client = engine.ensure_running(self.progress)
-                images.ensure(client, self.identity, self.progress)
-                found = networks.ensure(client, self.identity)
+                images.ensure(client, self.identity, self.progress, older)
+                found = networks.ensure(client, self.identity, images.CONTROLLER.tag)
             settings = self._settings(client, found)
             self._ensure_controller(client, settings)
-            self._ensure_mirror(client, settings.network)
+            self._ensure_mirror(client, settings.network, images.mirror(older))
             self._install_drivers(client)
             self._bootstrap(client)
             return settings
@@ -152,16 +153,19 @@ class Cloud:
                 (self.identity.state / marker).unlink(missing_ok=True)
             client.api.start(machine.create(client, self._controller(settings)))
 
-    def _ensure_mirror(self, client: docker.DockerClient, network: Network) -> None:
+    def _ensure_mirror(
+        self, client: docker.DockerClient, network: Network, recipe: images.Recipe
+    ) -> None:
+        suitable = {recipe.tag, images.MIRROR_OF_ALL.tag}
         found = client.containers.list(all=True, filters={"name": f"^{self.identity.mirror}$"})
         for container in found:
-            if container.status == "running" and images.MIRROR.tag in container.image.tags:
+            if container.status == "running" and suitable & set(container.image.tags):
                 return
             container.remove(force=True)
         address = networks.mirror_address(network)
         endpoint = client.api.create_endpoint_config(ipv4_address=address)
         client.containers.run(
-            images.MIRROR.tag,
+            recipe.tag,
             name=self.identity.mirror,
             labels=self.identity.labels,
             network=network.docker_name,
@@ -196,7 +200,7 @@ class Cloud:
     def _bootstrap(self, client: docker.DockerClient) -> None:
         marker = self.identity.state / _BOOTSTRAPPED
         # Glance names the images of servers: `up` may have built them anew.
-        tags = f"{images.NODE.tag} {images.NODE_DOCKER.tag}"
+        tags = " ".join(recipe.tag for recipe in images.OF_SERVERS)
         if marker.exists() and marker.read_text() == tags:
             return
         with self.progress.step("starting the control plane"):

@@ -34,7 +34,6 @@ _HERE = Path(__file__).parent
 _PROGRESS_PREFIX = "devcloud: "
 # Raised when this module changes what its images hold for the same recipes.
 _FORMAT = "3"
-_SUITE = "bookworm"
 _MIRROR = "http://deb.debian.org/debian"
 _BASE_PACKAGES = (
     *("ca-certificates", "dbus", "iproute2", "iputils-ping", "procps"),
@@ -63,18 +62,20 @@ class Recipe:
 
     ``files`` maps a path in the image to a path below this package. The script
     is a path below this package too, run as root with the network at hand.
+    Without a parent it is made from the root file system of one of Debian's suites.
     """
 
     name: str
     script: str
     parent: "Recipe | None" = None
+    suite: str = "bookworm"
     files: tuple[tuple[str, str], ...] = ()
     entrypoint: str = "/devcloud-entrypoint"
 
     @property
     def digest(self) -> str:
         sha = hashlib.sha256()
-        sha.update(self.parent.digest.encode() if self.parent else _rootfs_inputs())
+        sha.update(self.parent.digest.encode() if self.parent else _rootfs_inputs(self.suite))
         for target, source in self.files:
             sha.update(target.encode() + b"\0" + (_HERE / source).read_bytes())
         sha.update((_HERE / self.script).read_bytes())
@@ -85,15 +86,33 @@ class Recipe:
         return f"devcloud/{self.name}:{self.digest}"
 
 
-def _rootfs_inputs() -> bytes:
-    return "\0".join([_FORMAT, _SUITE, _MIRROR, *_BASE_PACKAGES]).encode()
+def _rootfs_inputs(suite: str) -> bytes:
+    return "\0".join([_FORMAT, suite, _MIRROR, *_BASE_PACKAGES]).encode()
 
 
-BASE = Recipe(
-    name="base",
-    script="node/provision-base.sh",
-    files=(("/devcloud-entrypoint", "node/entrypoint.sh"),),
-)
+def _base(name: str, suite: str) -> Recipe:
+    return Recipe(
+        name=name,
+        script="node/provision-base.sh",
+        files=(("/devcloud-entrypoint", "node/entrypoint.sh"),),
+        suite=suite,
+    )
+
+
+def _node(name: str, base: Recipe) -> Recipe:
+    return Recipe(
+        name=name,
+        script="node/provision-node.sh",
+        parent=base,
+        files=(
+            ("/provision/cloud.cfg", "node/cloud.cfg"),
+            ("/provision/runc.py", "node/runc.py"),
+            ("/provision/tunnel-checksums.sh", "node/tunnel-checksums.sh"),
+        ),
+    )
+
+
+BASE = _base("base", "bookworm")
 OPENSTACK = Recipe(
     name="openstack",
     script="controller/provision.sh",
@@ -101,33 +120,11 @@ OPENSTACK = Recipe(
     files=(("/provision/constraints.txt", "controller/constraints.txt"),),
 )
 CONTROLLER = Recipe(name="controller", script="controller/databases.sh", parent=OPENSTACK)
-NODE = Recipe(
-    name="node-debian-12",
-    script="node/provision-node.sh",
-    parent=BASE,
-    files=(("/provision/runc.py", "node/runc.py"), ("/provision/cloud.cfg", "node/cloud.cfg")),
-)
-NODE_DOCKER = Recipe(name="node-debian-12-docker", script="node/provision-docker.sh", parent=NODE)
+NODE = _node("node-debian-13", _base("base-debian-13", "trixie"))
+NODE_DOCKER = Recipe(name="node-debian-13-docker", script="node/provision-docker.sh", parent=NODE)
+NODE_BEFORE = _node("node-debian-12", BASE)
+OF_SERVERS = (NODE, NODE_DOCKER, NODE_BEFORE)
 
-# Built on the root file system itself: a change of BASE does not repeat the long build.
-KUBERNETES = Recipe(
-    name="kubernetes",
-    script="kubernetes/build.sh",
-    files=(("/provision/crictl.go", "kubernetes/crictl.go"),),
-)
-MIRROR = Recipe(
-    name="mirror",
-    script="kubernetes/mirror.sh",
-    parent=KUBERNETES,
-    files=(
-        ("/devcloud-mirror", "kubernetes/serve.sh"),
-        ("/provision/10-kubeadm.conf", "kubernetes/10-kubeadm.conf"),
-        ("/provision/tools/docker_archive.py", "../docker_archive.py"),
-        ("/provision/kubelet.service", "kubernetes/kubelet.service"),
-        ("/provision/make_images.py", "kubernetes/make_images.py"),
-    ),
-    entrypoint="/devcloud-mirror",
-)
 
 def _modules(*sets: str) -> tuple[tuple[str, str], ...]:
     """Sets of Go modules that kubernetes/build-modules.sh is to build, with what they share."""
@@ -142,34 +139,67 @@ def _files(path: Path) -> list[Path]:
     return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
 
 
-# The newest series of Kubernetes and the one before, each on what is built less often.
-PREVIOUS = Recipe(
-    name="kubernetes-1.36", script="kubernetes/build-modules.sh", files=_modules("1.36")
-)
-CURRENT = Recipe(
+def _mirror(name: str, programs: Recipe) -> Recipe:
+    """What machines install a series of Kubernetes from, beside what the image has already."""
+    return Recipe(
+        name=name,
+        script="kubernetes/mirror.sh",
+        parent=programs,
+        files=(
+            ("/devcloud-mirror", "kubernetes/serve.sh"),
+            ("/provision/10-kubeadm.conf", "kubernetes/10-kubeadm.conf"),
+            ("/provision/tools/docker_archive.py", "../docker_archive.py"),
+            ("/provision/kubelet.service", "kubernetes/kubelet.service"),
+            ("/provision/make_images.py", "kubernetes/make_images.py"),
+        ),
+        entrypoint="/devcloud-mirror",
+    )
+
+
+# Built on the root file system itself: a change of BASE does not repeat the long build.
+_NEWEST = Recipe(
     name="kubernetes-1.37",
     script="kubernetes/build-modules.sh",
-    parent=PREVIOUS,
     files=_modules("1.37", "flannel-cni-plugin"),
 )
-MODULES_MIRROR = Recipe(
-    name="mirror-modules",
-    script="kubernetes/mirror-modules.sh",
-    parent=CURRENT,
-    files=MIRROR.files,
-    entrypoint="/devcloud-mirror",
+MIRROR = _mirror("mirror", _NEWEST)
+_BEFORE = Recipe(
+    name="kubernetes-1.36",
+    script="kubernetes/build-modules.sh",
+    parent=MIRROR,
+    files=_modules("1.36"),
 )
-# Kernel, initial RAM disk and root file system of a QEMU machine, as files in /vm.
-VM = Recipe(name="vm-debian-12", script="vm/provision.sh", parent=NODE)
+_DNS_WITH_DOCKER = Recipe(
+    name="coredns-1.20",
+    script="kubernetes/build-modules.sh",
+    parent=_mirror("mirror-1.36", _BEFORE),
+    files=_modules("1.20"),
+)
+_WITH_DOCKER = Recipe(
+    name="kubernetes-1.20",
+    script="kubernetes/build-debian.sh",
+    parent=_DNS_WITH_DOCKER,
+    files=(("/provision/crictl.go", "kubernetes/crictl.go"),),
+)
+# The newest series, the one before, and the one of the specifications.
+MIRROR_OF_ALL = _mirror("mirror-of-all", _WITH_DOCKER)
+# Kernel, initial RAM disk and root file system of a QEMU machine, as files in /vm. The emulator
+# of Debian 12, on which the controller runs, lets the kernel of Debian 13 panic.
+VM = Recipe(name="vm-debian-12", script="vm/provision.sh", parent=NODE_BEFORE)
 
 
-def ensure(client: docker.DockerClient, identity: Identity, progress: Progress) -> None:
-    """Build every image that is not there yet."""
+def ensure(
+    client: docker.DockerClient, identity: Identity, progress: Progress, older: bool = False
+) -> None:
+    """Build every image that is not there yet.
+
+    :param older: also those of older series of Kubernetes
+    """
     builder = _Builder(client, identity, progress)
     remove_build_containers(client)
     builder.ensure(BASE)
     # The chains in parallel: some wait for the network while others compile.
-    chains = ((CONTROLLER,), (NODE, NODE_DOCKER, VM), (MIRROR,))
+    chains = ((CONTROLLER,), (NODE, NODE_DOCKER), (NODE_BEFORE, VM), (mirror(older),))
     with ThreadPoolExecutor() as pool:
         try:
             for _ in pool.map(builder.ensure_all, chains):
@@ -179,6 +209,11 @@ def ensure(client: docker.DockerClient, identity: Identity, progress: Progress) 
             builder.cancelled = True
             remove_build_containers(client)
             raise
+
+
+def mirror(older: bool) -> Recipe:
+    """The mirror: of the newest series of Kubernetes only, or of older ones too."""
+    return MIRROR_OF_ALL if older else MIRROR
 
 
 def remove_build_containers(client: docker.DockerClient) -> None:
@@ -203,6 +238,14 @@ def remove(client: docker.DockerClient, progress: Progress) -> None:
                 progress.say(f"image {tag} stays: {error.explanation}")
 
 
+def _exists(client: docker.DockerClient, tag: str) -> bool:
+    try:
+        client.images.get(tag)
+    except docker.errors.ImageNotFound:
+        return False
+    return True
+
+
 @dataclass
 class _Builder:
     client: docker.DockerClient
@@ -217,31 +260,24 @@ class _Builder:
 
     def ensure(self, recipe: Recipe) -> None:
         """Build an image that is not there, after those that it is made from."""
-        if self._exists(recipe.tag):
+        if _exists(self.client, recipe.tag):
             return
         if recipe.parent:
             self.ensure(recipe.parent)
         with self.progress.step(f"building image {recipe.tag}"):
-            parent = recipe.parent.tag if recipe.parent else self._root_file_system()
+            parent = recipe.parent.tag if recipe.parent else self._root_file_system(recipe.suite)
             self._derive(recipe, parent)
 
-    def _exists(self, tag: str) -> bool:
-        try:
-            self.client.images.get(tag)
-        except docker.errors.ImageNotFound:
-            return False
-        return True
-
-    def _root_file_system(self) -> str:
-        tag = f"devcloud/rootfs:{hashlib.sha256(_rootfs_inputs()).hexdigest()[:12]}"
-        if self._exists(tag):
+    def _root_file_system(self, suite: str) -> str:
+        tag = f"devcloud/rootfs:{hashlib.sha256(_rootfs_inputs(suite)).hexdigest()[:12]}"
+        if _exists(self.client, tag):
             return tag
         if not shutil.which("mmdebstrap"):
             raise CloudError("mmdebstrap is missing: apt-get install mmdebstrap, then try again")
         self.identity.cache.mkdir(parents=True, exist_ok=True)
-        archive = self.identity.cache / "rootfs.tar"
+        archive = self.identity.cache / f"{suite}.tar"
         command = ["mmdebstrap", "--quiet", "--variant=minbase"]
-        command += [f"--include={','.join(_BASE_PACKAGES)}", _SUITE, str(archive), _MIRROR]
+        command += [f"--include={','.join(_BASE_PACKAGES)}", suite, str(archive), _MIRROR]
         made = subprocess.run(command, capture_output=True, text=True)
         if made.returncode:
             raise CloudError(f"mmdebstrap failed ({made.returncode}): {made.stderr[-2000:]}")

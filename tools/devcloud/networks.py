@@ -18,9 +18,24 @@ _FIRST_SERVER, _LAST_SERVER = 10, 250
 _POOL = ipaddress.ip_network("10.192.0.0/14")
 
 
-def ensure(client: docker.DockerClient, identity: Identity) -> Network:
-    """The network, which is made if it is missing."""
-    return _find(client, identity) or _create(client, identity)
+def ensure(client: docker.DockerClient, identity: Identity, with_ethtool: str) -> Network:
+    """The network, which is made if it is missing.
+
+    :param with_ethtool: an image that has ethtool, which the host may not have
+    """
+    network = _find(client, identity) or _create(client, identity)
+    # Open vSwitch spoils the checksums of packets whose address it translates, to floating IPs and
+    # back, if it gets them half computed as the host's interfaces would do it. Only who forwards
+    # such a packet notices: a NodePort for a pod on another node.
+    client.containers.run(
+        with_ethtool,
+        ["--offload", f"br-{client.networks.get(network.docker_name).id[:12]}", "tx", "off"],
+        entrypoint=["ethtool"],
+        network_mode="host",
+        cap_add=["NET_ADMIN"],
+        remove=True,
+    )
+    return network
 
 
 def _find(client: docker.DockerClient, identity: Identity) -> Network | None:

@@ -8,7 +8,8 @@ from tools.client.config import CONFIG
 from tools.preflight.missing import Command, Missing, openstack
 from tools.preflight.requirements import Image, images
 
-_BASE = "https://cloud.debian.org/images/cloud/bookworm/latest/debian-12-genericcloud-amd64.qcow2"
+_BASES = "https://cloud.debian.org/images/cloud"
+_SUITES = {12: "bookworm", 13: "trixie"}
 
 
 def missing(connection: Connection) -> list[Missing]:
@@ -23,9 +24,11 @@ def missing(connection: Connection) -> list[Missing]:
 def commands(image: Image) -> tuple[Command, ...]:
     """Fetch the base image once, give the copy a login, upload the copy."""
     folder = CONFIG.build / "images"
-    names = ("base.qcow2", f"{image.name}.qcow2", "password")
+    source = f"debian-{image.debian}-genericcloud-amd64.qcow2"
+    names = (source, f"{image.name}.qcow2", "password")
     base, made, password = (folder / name for name in names)
-    fetch = f"test -e {base} || {{ curl -fL -o {base}.part {_BASE} && mv {base}.part {base}; }}"
+    url = f"{_BASES}/{_SUITES[image.debian]}/latest/{source}"
+    fetch = f"test -e {base} || {{ curl -fL -o {base}.part {url} && mv {base}.part {base}; }}"
     return (
         ("mkdir", "-p", str(folder)),
         ("sh", "-c", fetch),

@@ -24,9 +24,10 @@ class Flavor:
 
 @dataclass(frozen=True)
 class Image:
-    """An image, and the packages that tools.cloud_image preinstalls in it."""
+    """An image of a release of Debian, with packages that tools.cloud_image preinstalls."""
 
     name: str
+    debian: int
     packages: tuple[str, ...] = ()
 
 
@@ -67,8 +68,8 @@ def flavors() -> tuple[Flavor, ...]:
 def images() -> tuple[Image, ...]:
     """The images of the packages and of test machines."""
     found = {
-        CONFIG.node_image: Image(CONFIG.node_image),
-        CONFIG.docker_image: Image(CONFIG.docker_image, ("docker.io",)),
-        CONFIG.vm_image: Image(CONFIG.vm_image),
+        CONFIG.node_image: Image(CONFIG.node_image, 13),
+        CONFIG.docker_image: Image(CONFIG.docker_image, 13, ("docker.io", "docker-cli")),
+        CONFIG.vm_image: Image(CONFIG.vm_image, 12),
     }
     return tuple(found.values())

@@ -15,7 +15,7 @@ from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CHECKOUT, Identity
 from tools.devcloud.progress import Progress, print_error
 from tools.scenarios.runner import run_preflight, run_scenarios
-from tools.scenarios.selection import Selection, groups, record_of_passes, select
+from tools.scenarios.selection import Selection, expressions, groups, record_of_passes, select
 
 LOGS = CHECKOUT / "functional" / "logs"
 
@@ -43,31 +43,35 @@ def main() -> int:
     options = parser.parse_args()
     shutil.rmtree(LOGS, ignore_errors=True)
     LOGS.mkdir(parents=True)
-    if os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL"):
-        return _run(options, dict(os.environ))
-    return report_errors(lambda: _on_devcloud(options))
-
-
-def _run(options: argparse.Namespace, environment: dict[str, str]) -> int:
-    status = 0 if options.skip_preflight else run_preflight(environment)
-    return status or run_scenarios(_selection(options), LOGS, environment)
-
-
-def _selection(options: argparse.Namespace) -> Selection:
-    """Of the long scenarios, a run after one that was interrupted runs what did not pass."""
-    cloud = os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL") or "devcloud"
+    cloud = os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")
+    # Of the long scenarios, a run after one that was interrupted runs what did not pass.
     resumed = options.full and not options.again
-    return select(options.full, options.names, record_of_passes(cloud) if resumed else None)
+    record = record_of_passes(cloud or "devcloud") if resumed else None
+    selection = select(LOGS, expressions(options.full, options.names), record)
+    for name in selection.passed:
+        print(f"not run again, since it passed on this commit: {name}", flush=True)
+    if not selection.scenarios:
+        if not selection.passed:
+            print_error("no scenario matches")
+        return 0 if selection.passed else 2
+    if cloud:
+        return _run(selection, options.skip_preflight, dict(os.environ))
+    return report_errors(lambda: _on_devcloud(selection, options))
 
 
-def _on_devcloud(options: argparse.Namespace) -> int:
+def _run(selection: Selection, skip_preflight: bool, environment: dict[str, str]) -> int:
+    status = 0 if skip_preflight else run_preflight(environment)
+    return status or run_scenarios(selection, LOGS, environment)
+
+
+def _on_devcloud(selection: Selection, options: argparse.Namespace) -> int:
     identity = Identity()
     was_up = (identity.state / "settings.json").exists()
     cloud = Cloud(identity, Progress())
     try:
-        settings = cloud.up()
+        settings = cloud.up(selection.wants_older)
         environment = {**os.environ, **openrc.variables(settings), **_scenario_variables(identity)}
-        status = _run(options, environment)
+        status = _run(selection, options.skip_preflight, environment)
         if status:
             _collect_logs(identity)
     except CloudError:

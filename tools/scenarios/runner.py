@@ -18,28 +18,15 @@ def run_scenarios(selection: Selection, logs: Path, environment: dict[str, str])
     """Run the scenarios one after another; returns stestr's exit status.
 
     They write ``logs``/scenario.log, since stestr keeps the output of a test until the test ends.
+
+    :param logs: also stestr's repository
     """
-    # Not the repository of the unit tests, which run at the same time.
-    stestr = [sys.executable, "-m", "stestr", "--repo-url", str(logs)]
-    subprocess.run([*stestr, "init"], check=True)
-    listed = subprocess.run(
-        [*stestr, "list", *selection.expressions], check=True, capture_output=True, text=True
-    )
-    wanted = listed.stdout.split()
-    if not wanted:
-        print("no scenario matches", file=sys.stderr)
-        return 2
-    scenarios = [name for name in wanted if name not in selection.passed()]
-    for name in wanted:
-        if name not in scenarios:
-            print(f"not run again, since it passed on this commit: {name}", flush=True)
-    if not scenarios:
-        return 0
     selected = logs / "selected"
-    selected.write_text("\n".join(scenarios))
+    selected.write_text("\n".join(selection.scenarios))
     record = str(selection.record or "")
     environment = {**environment, "FUNCTIONAL_LOGS": str(logs), "FUNCTIONAL_PASSED": record}
     with _printed(logs / "scenario.log"):
+        stestr = [sys.executable, "-m", "stestr", "--repo-url", str(logs)]
         command = [*stestr, "run", "--serial", "--load-list", str(selected)]
         status = subprocess.run(command, env=environment, check=False).returncode
     _print_long_steps(logs / "steps.jsonl")

@@ -2,6 +2,7 @@
 
 import hashlib
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ from tools.devcloud.identity import CHECKOUT, Identity
 
 _GATE = r"^functional\.(?=test_)"
 _FULL = r"^functional\.full\.(?=test_)"
+# Modules of scenarios on older series of Kubernetes.
+_OLDER = ("functional.full.test_docker.", "functional.full.test_series.")
 
 
 def groups() -> list[str]:
@@ -22,28 +25,47 @@ def groups() -> list[str]:
 
 @dataclass(frozen=True)
 class Selection:
-    """Scenarios by regular expressions, without those that ``record``, a file, says passed."""
+    """Scenarios: what is to run, what is left out, and the file that keeps what passed, if any."""
 
-    expressions: tuple[str, ...]
+    scenarios: tuple[str, ...]
+    passed: tuple[str, ...] = ()
     record: Path | None = None
 
-    def passed(self) -> set[str]:
-        record = self.record
-        return set(record.read_text().split()) if record and record.exists() else set()
+    @property
+    def wants_older(self) -> bool:
+        """Whether older series of Kubernetes are needed."""
+        return any(name.startswith(_OLDER) for name in self.scenarios)
 
 
-def select(full: bool, names: Sequence[str], record: Path | None = None) -> Selection:
-    """Select scenarios.
+def select(repository: Path, expressions: Sequence[str], record: Path | None = None) -> Selection:
+    """The scenarios that match an expression, less those that a record says passed.
+
+    :param repository: stestr's, which is made if it is not there
+    """
+    # Not the repository of the unit tests, which run at the same time.
+    stestr = [sys.executable, "-m", "stestr", "--repo-url", str(repository)]
+    if not (repository / ".stestr").exists():
+        subprocess.run([*stestr, "init"], check=True)
+    command = [*stestr, "list", *expressions]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    passed = set(record.read_text().split()) if record and record.exists() else set()
+    return Selection(
+        tuple(name for name in listed if name not in passed),
+        tuple(name for name in listed if name in passed),
+        record,
+    )
+
+
+def expressions(full: bool, names: Sequence[str]) -> list[str]:
+    """Regular expressions of scenarios.
 
     :param full: the long ones, by groups, instead of the gate's
     :param names: groups, or regular expressions for names of scenarios; all without any
     """
     start = _FULL if full else _GATE
     known = groups() if full else []
-    expressions = [
-        rf"{start}test_{name}\." if name in known else f"{start}.*{name}" for name in names
-    ]
-    return Selection(tuple(expressions or [start]), record)
+    wanted = [rf"{start}test_{name}\." if name in known else f"{start}.*{name}" for name in names]
+    return wanted or [start]
 
 
 def record_of_passes(cloud: str) -> Path | None:

@@ -1,6 +1,5 @@
 """The command that runs the scenarios."""
 
-import argparse
 import json
 import re
 import tempfile
@@ -15,18 +14,17 @@ import yaml
 from tools.devcloud.identity import CHECKOUT
 from tools.scenarios import __main__ as program
 from tools.scenarios import runner
-from tools.scenarios.selection import Selection, groups, select
+from tools.scenarios.selection import Selection, expressions, groups, select
 
 
 class RunTest(unittest.TestCase):
     def run_scenarios(self, preflight: int, skip: bool = False) -> tuple[int, bool]:
         """The exit status, and whether the scenarios ran."""
-        options = argparse.Namespace(names=[], full=False, again=False, skip_preflight=skip)
         with (
             mock.patch.object(program, "run_preflight", return_value=preflight),
             mock.patch.object(program, "run_scenarios", return_value=0) as run,
         ):
-            return program._run(options, {}), run.called
+            return program._run(Selection(("one",)), skip, {}), run.called
 
     def test_a_cloud_that_lacks_something_runs_no_scenario(self) -> None:
         self.assertEqual((1, False), self.run_scenarios(preflight=1))
@@ -37,34 +35,40 @@ class RunTest(unittest.TestCase):
 
 
 class SelectionTest(unittest.TestCase):
-    def selects(self, selection: Selection, name: str) -> bool:
-        return any(re.search(expression, name) for expression in selection.expressions)
+    def selects(self, full: bool, names: list[str], scenario: str) -> bool:
+        return any(re.search(found, scenario) for found in expressions(full, names))
 
     def test_the_gate_has_no_long_scenarios(self) -> None:
-        gate, full = select(False, []), select(True, [])
-        for selection, other, name in (
-            (gate, full, "functional.test_cluster.C.test_c"),
-            (full, gate, "functional.full.test_nodes.C.test_c"),
+        for full, name in (
+            (False, "functional.test_cluster.C.test_c"),
+            (True, "functional.full.test_nodes.C.test_c"),
         ):
-            self.assertTrue(self.selects(selection, name))
-            self.assertFalse(self.selects(other, name))
+            self.assertTrue(self.selects(full, [], name))
+            self.assertFalse(self.selects(not full, [], name))
 
     def test_a_group_is_a_module_and_other_names_match_anywhere(self) -> None:
         self.assertIn("storage", groups())
         pods = "functional.full.test_other.C.test_pods_with_storage"
-        self.assertFalse(self.selects(select(True, ["storage"]), pods))
-        self.assertTrue(self.selects(select(True, ["storage", "pods"]), pods))
-        self.assertTrue(self.selects(select(True, ["storage"]), "functional.full.test_storage.C.t"))
-        self.assertFalse(self.selects(select(False, ["storage"]), "functional.test_registry.C.t"))
-        self.assertTrue(self.selects(select(False, ["test_reg"]), "functional.test_registry.C.t"))
+        self.assertFalse(self.selects(True, ["storage"], pods))
+        self.assertTrue(self.selects(True, ["storage", "pods"], pods))
+        self.assertTrue(self.selects(True, ["storage"], "functional.full.test_storage.C.t"))
+        self.assertFalse(self.selects(False, ["storage"], "functional.test_registry.C.t"))
+        self.assertTrue(self.selects(False, ["test_reg"], "functional.test_registry.C.t"))
 
-    def test_what_passed_is_recorded_by_name(self) -> None:
+    def test_what_passed_is_left_out(self) -> None:
+        registry = "functional.test_registry.LifeOfARegistry.test_life_of_a_registry"
         with tempfile.TemporaryDirectory() as folder:
             record = Path(folder, "record")
-            self.assertEqual(set(), select(True, [], record).passed())
-            record.write_text("one\ntwo\n")
-            self.assertEqual({"one", "two"}, select(True, [], record).passed())
-        self.assertEqual(set(), select(True, []).passed())
+            before = select(Path(folder), expressions(False, ["test_registry"]), record)
+            record.write_text(f"another\n{registry}\n")
+            after = select(Path(folder), expressions(False, ["test_registry"]), record)
+        self.assertEqual(((registry,), ()), (before.scenarios, before.passed))
+        self.assertEqual(((), (registry,)), (after.scenarios, after.passed))
+
+    def test_what_is_older_is_wanted_by_its_scenarios_only(self) -> None:
+        for name, wanted in (("docker", True), ("series", True), ("cloud", False)):
+            selection = Selection((f"functional.full.test_{name}.C.t", "functional.test_c.C.t"))
+            self.assertEqual(wanted, selection.wants_older)
 
 
 class LongStepsTest(unittest.TestCase):

@@ -18,16 +18,14 @@ def environment(**variables: str) -> mock._patch_dict:
 
 class SourceTest(unittest.TestCase):
     def test_a_mirror_has_packages_of_its_release(self) -> None:
-        with environment(**_MIRROR):
+        with environment(**_MIRROR, FUNCTIONAL_KUBERNETES_VERSION="1.20.2"):
             params = kubernetes_source.source_params("http://r:5000")
-            self.assertTrue(kubernetes_source.has_dockershim())
         self.assertEqual("1.20.2", params["kubernetes_version"])
-        self.assertEqual("http://mirror/apt", params["package_repository"]["url"])
+        self.assertEqual("http://mirror/1.20/apt", params["package_repository"]["url"])
 
     def test_without_a_mirror_the_drivers_default_is_installed(self) -> None:
         with environment():
             params = kubernetes_source.source_params("http://r:5000")
-            self.assertFalse(kubernetes_source.has_dockershim())
         expected = {"kubernetes_version": str(DEFAULT_VERSION), "image_repository": "http://r:5000"}
         self.assertEqual(expected, params)
 

@@ -112,7 +112,7 @@ def _raise_quotas(cloud: Any) -> None:
 
 def _ensure_images(cloud: Any) -> None:
     engine = docker.from_env(timeout=300)
-    for recipe in (images.NODE, images.NODE_DOCKER):
+    for recipe in images.OF_SERVERS:
         _ensure_container_image(cloud, recipe)
     _ensure_qemu_image(cloud, engine)
 
@@ -130,7 +130,9 @@ def _ensure_container_image(cloud: Any, recipe: images.Recipe) -> None:
         docker_image=recipe.tag,
     )
     if image.properties.get("docker_image") != recipe.tag:  # `up` has built it anew
-        cloud.image.update_image(image, docker_image=recipe.tag)
+        # With all of them: the SDK would remove the others, of which Glance made one by itself.
+        properties = {**image.properties, "docker_image": recipe.tag}
+        cloud.image.update_image(image, properties=properties)
 
 
 def _ensure_qemu_image(cloud: Any, engine: docker.DockerClient) -> None:

@@ -1,63 +1,113 @@
 #!/bin/sh
-# Makes what machines install Kubernetes from, out of the programs of build.sh:
-#   /srv/mirror/apt     a signed repository laid out as the Kubernetes project's own
-#   /srv/mirror/images  archives of `docker save`, their digests in SHA256SUMS
+# Makes what machines install Kubernetes from, out of the programs of build-modules.sh or
+# build-debian.sh, for each series that they left in /opt/series:
+#   /srv/mirror/SERIES/apt     a signed repository laid out as the Kubernetes project's own,
+#                              with containerd besides
+#   /srv/mirror/SERIES/images  archives of `docker save`, their digests in SHA256SUMS
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-apt-get install -y -qq --no-install-recommends apt-utils busybox-static conntrack \
-    etcd-client etcd-server gnupg iptables python3 >/dev/null
-
-version=$(cat /opt/kubernetes/version)
+apt-get install -y -qq --no-install-recommends apt-utils busybox-static conntrack gnupg \
+    iptables nftables python3 >/dev/null
 architecture=$(dpkg --print-architecture)
-programs=/opt/kubernetes/bin
+cni_plugins="bandwidth bridge firewall host-local loopback portmap ptp tuning"
 
-# A package: its name, its program, what it depends on, and its description.
-# Other files are put below $root before.
-root=/build/package
-package() {
-    mkdir -p "$root/DEBIAN"
-    install -D -m 0755 "$programs/$2" "$root/usr/bin/$2"
-    cat >"$root/DEBIAN/control" <<CONTROL
-Package: $1
-Version: $version-1
-Architecture: $architecture
-Maintainer: tools.devcloud <root@localhost>
-Depends: $3
-Description: $4
-CONTROL
-    dpkg-deb --root-owner-group -Zgzip -z1 --build "$root" /srv/mirror/apt >/dev/null
-    rm -r "$root"
-}
-
-echo "devcloud: packages of Kubernetes $version"
-mkdir -p /srv/mirror/apt /srv/mirror/images /build
-package cri-tools crictl "libc6" "What kubeadm needs of crictl"
-package kubectl kubectl "libc6" "Command line of Kubernetes"
-install -D -m 0644 /provision/kubelet.service "$root/lib/systemd/system/kubelet.service"
-package kubelet kubelet "conntrack, containernetworking-plugins, ebtables, ethtool, iproute2, \
-iptables, mount, socat, util-linux" "Node agent of Kubernetes"
-install -D -m 0644 /provision/10-kubeadm.conf \
-    "$root/lib/systemd/system/kubelet.service.d/10-kubeadm.conf"
-package kubeadm kubeadm "cri-tools, kubectl (>= $version), kubelet (>= $version)" "Cluster set-up of Kubernetes"
-
-cd /srv/mirror/apt
-apt-ftparchive packages . >Packages
-apt-ftparchive -o APT::FTPArchive::Release::Label=kubernetes release . >/build/Release
-# The key signs this once: its private half is gone with /build.
+# The key signs each series once: its private half is gone with /build.
+mkdir /build
 export GNUPGHOME=/build/gnupg
 mkdir -m 0700 "$GNUPGHOME"
 gpg --batch --quiet --passphrase '' --quick-generate-key devcloud-kubernetes ed25519 sign never
-gpg --batch --quiet --clearsign --output InRelease /build/Release
-gpg --batch --quiet --armor --export >Release.key
+
+# A package of the files below $root: its name, version, description and what it depends on.
+root=/build/package
+package() {
+    mkdir -p "$root/DEBIAN"
+    cat >"$root/DEBIAN/control" <<CONTROL
+Package: $1
+Version: $2-1
+Architecture: $architecture
+Maintainer: tools.devcloud <root@localhost>
+Description: $3
+CONTROL
+    if [ -n "${4-}" ]; then
+        echo "Depends: $4" >>"$root/DEBIAN/control"
+    fi
+    dpkg-deb --root-owner-group -Zgzip -z1 --build "$root" "$apt" >/dev/null
+    rm -r "$root"
+}
+# Programs of the series into a folder of the package.
+programs() {
+    folder=$root$1
+    shift
+    for program; do
+        install -D -m 0755 "$bin/$program" "$folder/$program"
+    done
+}
+unit() {
+    install -D -m 0644 "$1" "$root/lib/systemd/system/$2"
+}
+
+newest=$(printf '%s\n' /srv/mirror/[0-9]* | sort -V | tail -1)
+# What is of no series is built with the newest one only.
+from_newest() {
+    for pattern; do
+        cp "$newest"/$pattern "/srv/mirror/${series##*/}/${pattern%/*}/"
+    done
+}
+
+for series in /opt/series/[0-9]*; do
+    version=$(cat "$series/version")
+    echo "devcloud: packages and images of Kubernetes $version"
+    bin=$series/bin
+    apt=/srv/mirror/${series##*/}/apt
+    images=/srv/mirror/${series##*/}/images
+    mkdir -p "$apt" "$images"
+
+    programs /usr/bin kubectl
+    package kubectl "$version" "Command line of Kubernetes"
+    programs /usr/bin kubelet
+    unit /provision/kubelet.service kubelet.service
+    package kubelet "$version" "Node agent of Kubernetes" \
+        "conntrack, ethtool, iproute2, iptables, kubernetes-cni, mount, socat, util-linux"
+    programs /usr/bin kubeadm
+    unit /provision/10-kubeadm.conf kubelet.service.d/10-kubeadm.conf
+    package kubeadm "$version" "Cluster set-up of Kubernetes" \
+        "cri-tools, kubectl (>= $version), kubelet (>= $version)"
+    if [ -e "$bin/crictl" ]; then
+        programs /usr/bin crictl
+        package cri-tools "$version" "Command line of container runtimes"
+    else
+        from_newest 'apt/cri-tools_*'
+    fi
+    if [ -e "$bin/containerd" ]; then
+        cp /opt/series/flannel-cni-plugin/bin/flannel "$bin/"
+        programs /usr/bin containerd containerd-shim-runc-v2 ctr
+        unit "$series/containerd.service" containerd.service
+        containerd=$("$bin/containerd" --version | cut -d' ' -f3)
+        package containerd "${containerd#v}" "Container runtime" runc
+        # shellcheck disable=SC2086  # words are what is wanted
+        programs /opt/cni/bin $cni_plugins
+        cni=$("$bin/bridge" 2>&1 | sed -n '1s/.*plugin v//p')
+        package kubernetes-cni "$cni" "Plugins of container networks" iptables
+    else
+        from_newest 'apt/kubernetes-cni_*' 'images/flannel*'
+        # Older kubelets speak to containerd 1 only, which is Debian's.
+        [ "${series##*.}" -lt 26 ] || from_newest 'apt/containerd_*'
+    fi
+
+    cd "$apt"
+    apt-ftparchive packages . >Packages
+    apt-ftparchive -o APT::FTPArchive::Release::Label=kubernetes release . >/build/Release
+    gpg --batch --quiet --clearsign --output InRelease /build/Release
+    gpg --batch --quiet --armor --export >Release.key
+
+    PYTHONPATH=/provision python3 /provision/make_images.py "$bin" "v$version" "$images"
+    cd "$images"
+    sha256sum -- *.tar >SHA256SUMS
+done
 gpgconf --kill all
 
-echo "devcloud: container images"
-PYTHONPATH=/provision python3 /provision/make_images.py "$programs" "v$version" /srv/mirror/images
-cd /srv/mirror/images
-sha256sum -- *.tar >SHA256SUMS
-
 chmod 0755 /devcloud-mirror
-rm -rf /build /opt/kubernetes
+rm -rf /build /opt/series
 apt-get clean
 rm -rf /var/lib/apt/lists/*

@@ -5,7 +5,7 @@ set -eu
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends cloud-init openssh-server sudo python3 curl \
-    gnupg kmod iptables netbase lsof vim-tiny >/dev/null
+    ethtool gnupg kmod iptables netbase lsof vim-tiny >/dev/null
 useradd --create-home --shell /bin/bash --groups sudo ubuntu
 printf 'ubuntu:ubuntu\n' | chpasswd
 printf 'ubuntu ALL=(ALL) NOPASSWD:ALL\n' >/etc/sudoers.d/90-cloud-init-users
@@ -19,6 +19,16 @@ install -m 0644 /provision/cloud.cfg /etc/cloud/cloud.cfg
 find /etc/cloud/cloud.cfg.d -type f ! -name 05_logging.cfg -delete
 # The addresses of a container are given by who plugs its interfaces.
 printf 'network: {config: disabled}\n' >/etc/cloud/cloud.cfg.d/container.cfg
+
+cat >/etc/systemd/system/tunnel-checksums.service <<'UNIT'
+[Service]
+ExecStart=/bin/sh /usr/local/lib/tunnel-checksums.sh
+Restart=always
+[Install]
+WantedBy=multi-user.target
+UNIT
+install -m 0644 /provision/tunnel-checksums.sh /usr/local/lib/
+systemctl enable --quiet tunnel-checksums
 
 # kubelet sees the host's disk, on which other things may leave less than the 15 %
 # free that it wants by default.

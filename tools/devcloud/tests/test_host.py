@@ -34,12 +34,11 @@ class IdentityTest(unittest.TestCase):
 
 class RecipeTest(unittest.TestCase):
     def test_a_change_is_passed_on_to_what_is_derived(self) -> None:
-        child = images.Recipe(
-            "child", "node/provision-node.sh", images.BASE, files=images.NODE.files
-        )
+        files = images.NODE_BEFORE.files
+        child = images.Recipe("child", "node/provision-node.sh", images.BASE, files=files)
         changed = images.Recipe("base", "node/provision-docker.sh")
-        other = images.Recipe("child", "node/provision-node.sh", changed, files=images.NODE.files)
-        self.assertEqual(child.digest, images.NODE.digest)
+        other = images.Recipe("child", "node/provision-node.sh", changed, files=files)
+        self.assertEqual(child.digest, images.NODE_BEFORE.digest)
         self.assertNotEqual(child.digest, other.digest)
 
 

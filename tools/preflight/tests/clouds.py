@@ -25,7 +25,7 @@ class FakeCloud:
             "identity", "image", "compute", "network", "block-storage", "orchestration",
             "nfv-orchestration",
         }
-        names = ("node-debian-12", "node-debian-12-docker", "vm-debian-12")
+        names = ("node-debian-13", "node-debian-13-docker", "vm-debian-12")
         self.images = {name: thing(status="active", properties={}) for name in names}
         self.flavors = {flavor.name: flavor for flavor in FLAVORS}
         self.hypervisors = [thing(hypervisor_type="QEMU", state="up", status="enabled")]

@@ -60,7 +60,7 @@ class ChecksTest(unittest.TestCase):
         self.assert_missing("ram 512 instead of 1024", "$ openstack flavor delete k8s.worker")
 
     def test_an_image_is_made_of_a_cloud_image(self) -> None:
-        self.cloud.images["node-debian-12-docker"].status = "queued"
+        self.cloud.images["node-debian-13-docker"].status = "queued"
         self.assert_missing("tools.cloud_image", "--install docker.io", "--public")
 
     def test_a_quota_is_too_small(self) -> None:

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Builds the programs of Kubernetes from Debian's source package, which holds all
-# of it with its vendor tree, though Debian's binary package is the client only.
-# Leaves /opt/kubernetes: bin/ with static programs (pause too) and a file `version`.
+# Builds Kubernetes 1.20, which still drove Docker itself, from Debian's source package: it
+# holds all of it with its vendor tree, though Debian's binary package is the client only.
+# Leaves /opt/series/1.20: bin/ with static programs (pause too) and a file `version`.
+# etcd of that time stays installed.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 . /etc/os-release
@@ -25,11 +26,12 @@ cd kubernetes-*/
 rm -r vendor/github.com/modern-go/reflect2
 cp -r /usr/share/gocode/src/github.com/modern-go/reflect2 vendor/github.com/modern-go/
 
-mkdir -p /opt/kubernetes/bin
-gcc -static -Os -s -o /opt/kubernetes/bin/pause build/pause/linux/pause.c
+bin=/opt/series/${version%.*}/bin
+mkdir -p "$bin"
+gcc -static -Os -s -o "$bin/pause" build/pause/linux/pause.c
 install -D -m 0644 /provision/crictl.go cmd/crictl/crictl.go
 programs="crictl kubeadm kubectl kubelet kube-apiserver kube-controller-manager kube-proxy kube-scheduler"
-export CGO_ENABLED=0 GO111MODULE=off GOFLAGS=-trimpath GOCACHE=/build/cache
+export CGO_ENABLED=0 GO111MODULE=off GOFLAGS=-trimpath
 export KUBE_GIT_VERSION="v$version" KUBE_GIT_TREE_STATE=archive KUBE_GIT_COMMIT=debian
 KUBE_GIT_MAJOR=${version%%.*}
 KUBE_GIT_MINOR=$(printf '%s' "$version" | cut -d. -f2)
@@ -39,14 +41,15 @@ echo "devcloud: compiling Kubernetes $version, 4 to 8 minutes on 2 cores"
 make --no-print-directory GOLDFLAGS="-s -w" WHAT="$(printf 'cmd/%s ' $programs)"
 
 for program in $programs; do
-    install -m 0755 "_output/bin/$program" /opt/kubernetes/bin/
+    install -m 0755 "_output/bin/$program" "$bin/"
 done
-printf '%s\n' "$version" >/opt/kubernetes/version
+printf '%s\n' "$version" >"$bin/../version"
 
 cd /
-rm -rf /build /root/.cache/go-build /etc/apt/sources.list.d/source.list
+rm -rf /build /etc/apt/sources.list.d/source.list
 # shellcheck disable=SC2086
 apt-mark auto '.*' >/dev/null && apt-mark manual $before >/dev/null
 apt-get autoremove -y -qq --purge >/dev/null
+apt-get install -y -qq --no-install-recommends etcd-client etcd-server >/dev/null
 apt-get clean
 rm -rf /var/lib/apt/lists/*
