@@ -1,0 +1,75 @@
+"""The images that machines pull: listed, and pushed into a registry."""
+
+import tempfile
+import unittest
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from tools.images import __main__ as program
+
+_KUBEADM = """#!/bin/sh
+[ "$*" = "config images list --kubernetes-version v1.37.2" ] || exit 1
+echo registry.k8s.io/kube-proxy:v1.37.2
+echo registry.k8s.io/coredns/coredns:v1.14.6
+"""
+
+
+class Image:
+    def __init__(self, *tags: str) -> None:
+        self.tags = list(tags)
+        self.tagged: list[tuple[str, str]] = []
+
+    def tag(self, repository: str, tag: str) -> None:
+        self.tagged.append((repository, tag))
+
+
+class ImagesTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.kubeadm = Path(folder.name, "kubeadm")
+        self.kubeadm.write_text(_KUBEADM)
+        self.kubeadm.chmod(0o755)
+        self.archive = Path(folder.name, "images.tar")
+        self.archive.touch()
+        self.engine: Any = mock.Mock()
+        self.engine.api.push.return_value = [{"status": "ok"}]
+
+    def run_program(self, *words: str) -> tuple[int, str, str]:
+        """Exit status, and what was printed on each stream."""
+        with (
+            redirect_stdout(StringIO()) as shown,
+            redirect_stderr(StringIO()) as errors,
+            mock.patch.object(program.docker, "from_env", return_value=self.engine),
+        ):
+            status = program.main(words)
+        return status, shown.getvalue(), errors.getvalue()
+
+    def test_images_of_kubernetes_and_of_the_pod_network(self) -> None:
+        words = ("--kubernetes-version", "1.37.2", "--kubeadm", str(self.kubeadm))
+        status, shown, _ = self.run_program("list", *words)
+        self.assertEqual(0, status)
+        self.assertIn("registry.k8s.io/coredns/coredns:v1.14.6\n", shown)
+        self.assertRegex(shown, r"(?m)^ghcr\.io/flannel-io/flannel:v[\d.]+$")
+
+    def test_a_version_that_is_none_is_refused(self) -> None:
+        for version in ("1.19", "1.37.x", "newest"):
+            status, _, errors = self.run_program("list", "--kubernetes-version", version)
+            self.assertEqual(1, status)
+            self.assertRegex(errors, rf"{version} is no version from 1\.20 to ")
+
+    def test_archives_are_pushed_under_short_names(self) -> None:
+        image = Image("registry.k8s.io/coredns/coredns:v1.14.6")
+        self.engine.images.load.return_value = [image]
+        status, shown, _ = self.run_program("push", "r:5000/k8s", str(self.archive))
+        self.assertEqual((0, "pushed r:5000/k8s/coredns:v1.14.6\n"), (status, shown))
+        self.assertEqual([("r:5000/k8s/coredns", "v1.14.6")], image.tagged)
+
+    def test_what_a_registry_refuses_is_an_error(self) -> None:
+        self.engine.images.load.return_value = [Image("a:1")]
+        self.engine.api.push.return_value = [{"error": "denied"}]
+        status, _, errors = self.run_program("push", "r:5000", str(self.archive))
+        self.assertEqual((1, "error: r:5000/a:1: denied\n"), (status, errors))
