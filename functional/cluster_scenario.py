@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fixtures import EnvironmentVariable
+
 from functional import guide_outputs, kubernetes, shared
-from functional.packages import CNF_MANIFEST, cnf_csar
+from functional.dns import Resolver
+from functional.packages import CNF_MANIFEST, cnf_csar, image_overlay
 from functional.registries import pull_without_login
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
@@ -28,12 +31,19 @@ class ClusterScenario(Scenario):
 
     ``cluster`` is the one that a scenario is about, ``registry`` the host and port of the private
     registry. ``heals_whole_vnf``: the scenario ends with a heal of the whole VNF, which takes
-    minutes.
+    minutes. ``kubernetes_version``: in place of the configuration's.
     """
 
     cluster: kubernetes.Cluster
     registry: str
     heals_whole_vnf = False
+    kubernetes_version: str | None = None
+
+    def setUp(self) -> None:
+        super().setUp()
+        if self.kubernetes_version:
+            name = "FUNCTIONAL_KUBERNETES_VERSION"
+            self.useFixture(EnvironmentVariable(name, self.kubernetes_version))
 
     def request(
         self, flavour: str, registry: str, network: str | None = None, **params: Any
@@ -77,7 +87,8 @@ class ClusterScenario(Scenario):
         folder = Path(self.enter(tempfile.TemporaryDirectory()))
         cluster = kubernetes.Cluster.from_vim(vim.auth_url, nodes[MASTER][0], folder)
         ready = cluster.ready_nodes()
-        log(nodes[MASTER][0].run(f"{kubernetes.KUBECTL} get nodes --output wide"))
+        for words in ("get nodes", "get pods --all-namespaces"):
+            log(nodes[MASTER][0].run(f"{kubernetes.KUBECTL} {words} --output wide"))
         self.assertEqual(masters + workers, len(ready))
         self.assertEqual(masters, sum("control-plane" in roles for roles in ready.values()))
         with (
@@ -87,7 +98,29 @@ class ClusterScenario(Scenario):
             for machine in [*nodes[MASTER], *nodes[WORKER]]:
                 seen = self.await_answers(f"http://{machine.address}:{port}/", workers)
                 self.assertTrue(seen <= {n for n, roles in ready.items() if not roles})
+            self.check_dns(cluster, nodes[MASTER][0], f"{registry}/busybox:1")
         return cluster
+
+    def check_dns(self, cluster: kubernetes.Cluster, master: Remote, image: str) -> None:
+        """A pod on each node resolves names over UDP and TCP, and reaches pods on other nodes."""
+        with step("resolve names in a pod on each node"), cluster.daemon_set("resolver", image):
+            wanted = {"resolver": len(cluster.ready_nodes())}
+            ready = cluster.ready_pods_by_daemon_set
+            wait.until(ready, lambda seen: seen.items() >= wanted.items(), 120, "the resolvers")
+            for pod in cluster.pods("app=resolver"):
+                self.check_resolver(Resolver(master, pod.metadata.name), pod.spec.node_name)
+
+    def check_resolver(self, resolver: Resolver, own_node: str) -> None:
+        for name in ("kubernetes.default", "web.default"):
+            address = resolver.ask_by_udp(name)
+            self.assertEqual(address, resolver.ask_by_tcp(name))
+        seen = wait.until(
+            lambda: resolver.fetch(address, 8080),
+            lambda node: node != own_node,
+            30,
+            f"an answer to {own_node} from another node",
+        )
+        log(f"in a pod on {own_node} web.default is {address}; {seen} answers")
 
     def check_guide_output(self, name: str, vnf: Vnf, words: str) -> None:
         """Compare what kubectl prints on a master with the guide."""
@@ -196,14 +229,20 @@ class ClusterScenario(Scenario):
 
 
 class BalancedClusterScenario(ClusterScenario):
-    """One cluster of three masters and some workers, with a workload that outlasts operations."""
+    """One cluster of three masters and some workers, with a workload that outlasts operations.
+
+    ``image``: of its machines, in place of the package's.
+    """
 
     runtime = "containerd"
+    image: str | None = None
 
     def instantiate_balanced_cluster(self) -> Vnf:
         """Instantiate three masters and two workers, and run pods on them."""
         self.registry = shared.private_registry()
-        vnf = self.create_vnf(self.onboard_package(shared.outside_registry().files))
+        overlays = [image_overlay(self.image, [MASTER, WORKER])] if self.image else []
+        package = self.onboard_package(shared.outside_registry().files, overlays)
+        vnf = self.create_vnf(package)
         params = {"container_runtime": self.runtime, **self.registry_params(self.registry)}
         self.assert_completed(vnf.instantiate(self.request("complex", self.registry, **params)))
         self.create_workload(vnf, workers=2)

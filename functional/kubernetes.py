@@ -90,6 +90,15 @@ class Cluster:
         del daemon_set["spec"]["replicas"]
         self.apps.create_namespaced_daemon_set("default", {**daemon_set, "kind": "DaemonSet"})
 
+    @contextmanager
+    def daemon_set(self, name: str, image: str) -> Iterator[None]:
+        """Run a DaemonSet on all nodes for a while."""
+        self.run_on_every_node(name, image)
+        try:
+            yield
+        finally:
+            self.apps.delete_namespaced_daemon_set(name, "default", _preload_content=False)
+
     def ready_pods_by_daemon_set(self) -> dict[str, int]:
         """How many pods of each DaemonSet are ready."""
         found = self.apps.list_namespaced_daemon_set("default").items

@@ -27,8 +27,6 @@ _END = (
     ("pull images", "cut", "images pull"),
     ("join nodes", "cut", "kubeadm init phase upload-certs"),
     ("join nodes", "cut", "kubeadm join"),
-    ("configure the pod network", "cut", "kubectl .* get secret"),
-    ("configure the pod network", "fails", "systemctl reload-or-restart mgmt-driver-pod"),
     ("restore labels and taints", "cut", "kubectl .* label"),
     # At the machine's own address: the loopback one is asked whenever anybody connects.
     ("verify the control plane", "cut", "https://([^1]|1[^2]|12[^7]).*:6443 .*--raw /readyz"),

@@ -1,22 +1,26 @@
 """A cluster with rare options: login by key, a proxy, and a CNI manifest of the package."""
 
 import io
-import json
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import paramiko
 
 from functional import proxies, shared
-from functional.cluster_scenario import ClusterScenario
+from functional.cluster_scenario import WORKER, ClusterScenario
 from functional.proxies import proxy_log, start_proxy
+from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
 from tools.client import stacks, wait
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
+from tools.client.packages import SOURCES
 
-_MANIFEST = "Files/cni.json"
+_MANIFEST = "Files/cni.yaml"
+_VNI = 77
 _MACHINES = 3
 
 
@@ -27,8 +31,8 @@ class Options(ClusterScenario):
         registry = shared.private_registry()
         (client,) = self.enter(stacks.machines(self.cloud, ["proxy"], [proxies.PORT]))
         proxy = start_proxy(client)
-        manifest = CONFIG.build / "cni.json"
-        manifest.write_text(json.dumps(_pod_network(f"{registry}/busybox:1")))
+        manifest = CONFIG.build / "cni.yaml"
+        write_manifest(manifest, registry)
         key = paramiko.RSAKey.generate(3072)
         request = self.request(
             "simple",
@@ -45,6 +49,8 @@ class Options(ClusterScenario):
             self.authorize_key(vnf, key)
         self.assert_completed(operation.result())
         self.check_cluster(vnf, registry, masters=1, workers=2)
+        (_, worker), *_ = self.vnfcs(vnf, WORKER)
+        worker.run(f"ip link show flannel.{_VNI}")
         seen = proxy_log(client)
         log(
             f"the proxy saw {seen.count('Packages')} indices of packages, "
@@ -82,49 +88,11 @@ def use_private_key(request: dict[str, Any], key: paramiko.RSAKey) -> None:
         installation[group]["private_key"] = text.getvalue()
 
 
-# The third octet of a node's pod CIDR is the last octet of the node's address.
-_SCRIPT = """
-prefix=${NODE_IP%.*} own=${NODE_IP##*.}
-cat >/net.d/10-scenario.conflist <<END
-{"cniVersion": "0.3.1", "name": "scenario", "plugins": [
-  {"type": "bridge", "bridge": "cni7", "isDefaultGateway": true, "hairpinMode": true,
-   "ipam": {"type": "host-local", "ranges": [[{"subnet": "192.168.$own.0/24"}]]}},
-  {"type": "portmap", "capabilities": {"portMappings": true}}]}
-END
-number=2
-while [ $number -lt 255 ]; do
-  [ $number = $own ] || busybox ip route replace 192.168.$number.0/24 via $prefix.$number
-  number=$((number + 1))
-done
-exec busybox sleep 1000000
-"""
+def write_manifest(path: Path, registry: str) -> None:
+    """The package's own pod network as one that another CNI's project might publish.
 
-
-def _pod_network(image: str) -> dict[str, Any]:
-    """A DaemonSet that configures the bridge plugin, and routes, on each node."""
-    labels = {"app": "scenario-cni"}
-    container = {
-        "name": "cni",
-        "image": image,
-        "command": ["/bin/busybox", "sh", "-c", _SCRIPT],
-        "env": [{"name": "NODE_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}],
-        "securityContext": {"privileged": True},
-        "volumeMounts": [{"name": "net-d", "mountPath": "/net.d"}],
-    }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": "scenario-cni", "namespace": "kube-system"},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    "hostNetwork": True,
-                    "tolerations": [{"operator": "Exists"}],
-                    "containers": [container],
-                    "volumes": [{"name": "net-d", "hostPath": {"path": "/etc/cni/net.d"}}],
-                },
-            },
-        },
-    }
+    It has another VXLAN, and names the images in the registry itself.
+    """
+    text = (SOURCES / "kubernetes" / DEFAULT_CNI_MANIFEST).read_text()
+    text = text.replace('"Type": "vxlan"', f'"Type": "vxlan", "VNI": {_VNI}')
+    path.write_text(re.sub(r"image: \S*/", f"image: {registry}/", text))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from mgmt_drivers.errors import CommandFailed
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import kubeadm
+from mgmt_drivers.kube import kubeadm, pod_network
 from mgmt_drivers.kube.cluster import Cluster
 
 _ON_EVERY_NODE = ("kube-proxy", "pause")
@@ -15,6 +15,7 @@ _ABSENT = ("not found", "manifest unknown", "repository name not known")
 def missing(host: Host, cluster: Cluster) -> list[str]:
     """References of what this machine runs and does not have yet."""
     wanted = of_role(kubeadm.images(host, cluster), cluster.is_control_plane(host))
+    wanted += pod_network.images(cluster.params)
     return [image for image in wanted if not cluster.runtime.has(host, image)]
 
 

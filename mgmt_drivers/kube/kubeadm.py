@@ -21,7 +21,7 @@ from mgmt_drivers.host import facts, files
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
-from mgmt_drivers.kube import kubectl, pod_network, transient
+from mgmt_drivers.kube import kubectl, transient
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.registries import KUBELET_LOGINS
 from mgmt_drivers.kube.topology import API_PORT
@@ -38,8 +38,13 @@ _MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
 # and every watch on the cluster breaks off. Some controllers of Kubernetes 1.20 then
 # miss events for minutes.
 _ETCD_TIMING = {"heartbeat-interval": "500", "election-timeout": "5000"}
-# The images were pulled before, and only that of an add-on may be missing.
-_IGNORED = ("--ignore-preflight-errors", "ImagePull")
+# For masters on slow or busy machines: a member of etcd that joins halts writing for a while.
+# (kubeadm's API reference, v1beta4, Timeouts; the defaults are one and two minutes.)
+_TIMEOUTS = {"kubernetesAPICall": "3m0s", "etcdAPICall": "4m0s"}
+# Errors of kubeadm's preflight that are none. The images were pulled before, and only that of an
+# add-on may be missing.
+_IMAGES_ARE_THERE = "ImagePull"
+_CGROUP_V1_IS_MEANT = "SystemVerification"
 # Up to 1.21 kubeadm asks for ephemeral storage for etcd. A kubelet that starts does not
 # know yet how much it has, and then now and then refuses etcd for good
 # (kubernetes/kubernetes#99305).
@@ -116,10 +121,12 @@ def images(host: Host, cluster: Cluster) -> list[str]:
 def init(host: Host, cluster: Cluster, *, with_dns: bool, sets_conntrack: bool) -> None:
     """Make this machine the first control-plane node."""
     _write_patches(host, cluster)
-    words = ["kubeadm", "init", "--config", "/dev/stdin", *_IGNORED, *_patch_options(cluster)]
+    keeps_cgroup_v1 = _keeps_cgroup_v1(host, cluster)
+    words = ["kubeadm", "init", "--config", "/dev/stdin", *_patch_options(cluster)]
+    words += _ignored(keeps_cgroup_v1)
     if not with_dns:
         words += ["--skip-phases", "addon/coredns"]
-    config = _init_config(host, cluster, version(host), sets_conntrack)
+    config = _init_config(host, cluster, version(host), sets_conntrack, keeps_cgroup_v1)
     _run(host, cluster, words, config)
 
 
@@ -128,6 +135,7 @@ def create_join_credentials(host: Host, cluster: Cluster) -> JoinCredentials:
     token, certificate_key = _new_token(), Secret(secrets.token_hex(32))
     init_part = {
         **_header(cluster, "InitConfiguration"),
+        **_timeouts(cluster),
         "bootstrapTokens": [{"token": token.reveal(), "ttl": _TOKEN_LIFETIME}],
         "certificateKey": certificate_key.reveal(),
         "nodeRegistration": _registration(host, cluster),
@@ -149,9 +157,11 @@ def create_join_credentials(host: Host, cluster: Cluster) -> JoinCredentials:
 
 def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
     """Join a machine to the cluster, a control-plane node as part of the control plane."""
-    words = ["kubeadm", "join", "--config", "/dev/stdin", *_IGNORED]
+    words = ["kubeadm", "join", "--config", "/dev/stdin"]
+    words += _ignored(_keeps_cgroup_v1(host, cluster))
     config: dict[str, Any] = {
         **_header(cluster, "JoinConfiguration"),
+        **_timeouts(cluster),
         "nodeRegistration": _registration(host, cluster),
         "discovery": {
             "bootstrapToken": {
@@ -205,7 +215,7 @@ def _patch_options(cluster: Cluster) -> list[str]:
 
 
 def _run(host: Host, cluster: Cluster, words: Sequence[str], config: Secret) -> None:
-    arguments = (_MEMBER, _socket(cluster), KUBELET_LOGINS, *pod_network.STATE, *words)
+    arguments = (_MEMBER, _socket(cluster), KUBELET_LOGINS, *words)
     host.sudo(*_RUN.command(*arguments), stdin=config, timeout=_LIMIT)
 
 
@@ -215,21 +225,42 @@ def _new_token() -> Secret:
     return Secret(f"{letters[:6]}.{letters[6:]}")
 
 
-def _init_config(host: Host, cluster: Cluster, release: str, sets_conntrack: bool) -> Secret:
+def _keeps_cgroup_v1(host: Host, cluster: Cluster) -> bool:
+    """Whether kubelet has to be told that it may run on this machine's cgroup v1."""
+    if not cluster.params.series.refuses_cgroup_v1:
+        return False
+    seen = host.run("stat", "--file-system", "--format=%T", "/sys/fs/cgroup").strip()
+    if seen == "cgroup2fs":
+        return False
+    LOG.warning("%s has cgroup v1, which Kubernetes will cease to support", host.node)
+    return True
+
+
+def _ignored(keeps_cgroup_v1: bool) -> list[str]:
+    errors = [_IMAGES_ARE_THERE, *([_CGROUP_V1_IS_MEANT] if keeps_cgroup_v1 else [])]
+    return ["--ignore-preflight-errors", ",".join(errors)]
+
+
+def _init_config(
+    host: Host, cluster: Cluster, release: str, sets_conntrack: bool, keeps_cgroup_v1: bool
+) -> Secret:
     first = {
         **_header(cluster, "InitConfiguration"),
+        **_timeouts(cluster),
         # kubeadm would create a token that is valid for a day; machines that join
         # get one of their own.
         "bootstrapTokens": [{"token": _new_token().reveal(), "ttl": "1s"}],
         "nodeRegistration": _registration(host, cluster),
         "localAPIEndpoint": _local_endpoint(host, cluster),
     }
-    kubelet = {
+    kubelet: dict[str, Any] = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "cgroupDriver": "systemd",
         "maxPods": _most_pods(cluster),
     }
+    if keeps_cgroup_v1:
+        kubelet["failCgroupV1"] = False
     proxy: dict[str, Any] = {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
@@ -269,6 +300,11 @@ def _cluster_config(cluster: Cluster, release: str) -> dict[str, Any]:
 
 def _header(cluster: Cluster, kind: str) -> dict[str, str]:
     return {"apiVersion": f"kubeadm.k8s.io/{cluster.params.series.kubeadm_api}", "kind": kind}
+
+
+def _timeouts(cluster: Cluster) -> dict[str, Any]:
+    is_older = cluster.params.series.kubeadm_api < "v1beta4"
+    return {} if is_older else {"timeouts": _TIMEOUTS}
 
 
 def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:

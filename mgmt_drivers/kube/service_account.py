@@ -14,17 +14,15 @@ _LIMIT = 60.0  # seconds
 
 @dataclass(frozen=True)
 class ServiceAccount:
-    """One with the rights of a ClusterRole; ``role_manifest`` makes that, where it is ours."""
+    """One with the rights of a ClusterRole."""
 
     name: str
     role: str
-    role_manifest: str = ""
 
     def manifest(self) -> str:
         # The token is asked for as a Secret: since 1.24 none is made by itself
         # (Kubernetes' documentation, "Managing Service Accounts").
         return f"""\
-{self.role_manifest}---
 apiVersion: v1
 kind: ServiceAccount
 metadata: {{name: {self.name}, namespace: {_NAMESPACE}}}

@@ -21,6 +21,7 @@ from mgmt_drivers.secret import Secret
 NAME = "k8s_cluster_installation_param"
 DEFAULT_POD_CIDR = "192.168.0.0/16"
 DEFAULT_SERVICE_CIDR = "10.96.0.0/12"
+DEFAULT_CNI_MANIFEST = "Files/kubernetes/flannel.yaml"
 CONTAINERD, DOCKER = "containerd", "docker"
 
 # Each node gets a /24 of the pod CIDR, which is kubeadm's default. Of one that has less
@@ -69,11 +70,21 @@ class ImageRepository:
 
 
 @dataclass(frozen=True)
+class CniManifest:
+    """A file of the VNF package with the objects of the pod network.
+
+    ``is_default``: it is the one that packages bring for clusters which name no other.
+    """
+
+    path: Path
+    is_default: bool = False
+
+
+@dataclass(frozen=True)
 class KubernetesParams:
     """What the cluster is to be.
 
-    Without ``image_repository``, kubeadm's default is used; without
-    ``cni_manifest``, the routed bridge of :mod:`mgmt_drivers.kube.pod_network`.
+    Without ``image_repository``, kubeadm's default is used.
     """
 
     script: Path
@@ -81,6 +92,7 @@ class KubernetesParams:
     worker: NodeGroup
     cluster_cp_name: str
     package_repository: PackageRepository
+    cni_manifest: CniManifest
     vim_name: str | None = None
     cluster_fip_name: str | None = None
     pod_cidr: ipaddress.IPv4Network = ipaddress.IPv4Network(DEFAULT_POD_CIDR)
@@ -89,7 +101,6 @@ class KubernetesParams:
     version: Version = DEFAULT_VERSION
     image_repository: ImageRepository | None = None
     container_runtime: str = CONTAINERD
-    cni_manifest: Path | None = None
     private_registries: tuple[Registry, ...] = ()
     storage: Storage | None = None
 
@@ -156,7 +167,7 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
         package_repository=repository,
         image_repository=_read_image_repository(reader),
         container_runtime=_read_runtime(reader, version.series),
-        cni_manifest=_read_manifest(reader, "cni_manifest_path", request.package),
+        cni_manifest=_read_cni_manifest(reader, request.package),
         private_registries=read_registries(reader, request.package),
         storage=_read_storage(reader, request, cps, (masters, workers)),
     )
@@ -309,12 +320,17 @@ def _read_runtime(reader: Reader, series: Series) -> str:
     return runtime
 
 
-def _read_manifest(reader: Reader, key: str, package: Path) -> Path | None:
-    what = "a file of Kubernetes objects in YAML"
+def _read_cni_manifest(reader: Reader, package: Path) -> CniManifest:
+    key, what = "cni_manifest_path", "a file of Kubernetes objects in YAML"
+    default = CniManifest(package / DEFAULT_CNI_MANIFEST, is_default=True)
+    if not reader.has(key):
+        if reader.usable and not default.path.is_file():
+            reader.error(key, f"missing, and the VNF package has no {DEFAULT_CNI_MANIFEST} either")
+        return default
     path, objects = reader.yaml_file(key, package, what)
     if not all(isinstance(o, dict) and "kind" in o for o in objects):
         reader.error(key, f"is not {what}")
-    return path
+    return CniManifest(path) if path else default
 
 
 def _check_networks(params: KubernetesParams, master: Reader) -> None:

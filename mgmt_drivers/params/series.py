@@ -11,12 +11,14 @@ class Series:
     ``kubeadm_api`` is the version of kubeadm's configuration that it reads and
     that the series after it still read (kubeadm's API reference). ``dockershim``
     tells whether its kubelet drives Docker itself. From 1.24 on, sockets of
-    container runtimes are given as URLs.
+    container runtimes are given as URLs. ``refuses_cgroup_v1`` tells whether its
+    kubelet starts on cgroup v1 only when told to (KEP-5573).
     """
 
     name: str
     kubeadm_api: str
     dockershim: bool
+    refuses_cgroup_v1: bool
 
     @property
     def socket_scheme(self) -> str:
@@ -24,18 +26,22 @@ class Series:
 
 
 def _series(first: int, last: int, kubeadm_api: str) -> dict[str, Series]:
-    last_with_dockershim = 23
-    names = {minor: f"1.{minor}" for minor in range(first, last + 1)}
+    last_with_dockershim, first_without_cgroup_v1 = 23, 35
     return {
-        name: Series(name, kubeadm_api, minor <= last_with_dockershim)
-        for minor, name in names.items()
+        f"1.{minor}": Series(
+            f"1.{minor}",
+            kubeadm_api,
+            dockershim=minor <= last_with_dockershim,
+            refuses_cgroup_v1=minor >= first_without_cgroup_v1,
+        )
+        for minor in range(first, last + 1)
     }
 
 
 SUPPORTED: dict[str, Series] = {
     **_series(20, 21, "v1beta2"),
     **_series(22, 30, "v1beta3"),
-    **_series(31, 34, "v1beta4"),
+    **_series(31, 37, "v1beta4"),
 }
 
 @dataclass(frozen=True)
@@ -59,4 +65,4 @@ def read_version(text: str) -> Version | None:
     return Version(match["release"], series) if match and series else None
 
 
-DEFAULT_VERSION = Version("1.33", SUPPORTED["1.33"])
+DEFAULT_VERSION = Version("1.37", SUPPORTED["1.37"])

@@ -1,15 +1,12 @@
 #!/bin/bash
-# Run kubeadm, as the words after $7 say, unless the machine is a member, as the file $1 tells.
+# Run kubeadm, as the words after $3 say, unless the machine is a member, as the file $1 tells.
 # One at a time on a machine: a kubeadm whose connection broke may still run. What it left half
 # done is reset. A machine that joins may lose its etcd data: whoever runs this has seen that the
 # others have a quorum without it. One that is initialized may not, unless an init that was broken
 # off left them: they may be all there is of a cluster.
 set -e
 member=$1 socket=$2 logins=$3
-# Of the built-in pod network: a reset leaves the pod CIDR of before, from which pods would get
-# addresses until the network is configured anew.
-unit=$4 bridge=$5 cni_config=$6 cni_leases=$7
-shift 7
+shift 3
 kept=${member%/*}/${logins##*/}
 begun=${member%/*}/init-begun
 mkdir -p "${member%/*}"
@@ -27,9 +24,11 @@ if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/bootstrap-kubelet
     # A reset empties kubelet's folder, in which the logins lie already.
     [ ! -e "$logins" ] || mv "$logins" "$kept"
     kubeadm reset --force --cri-socket "$socket" </dev/null >/dev/null
-    systemctl --quiet stop "$unit" 2>/dev/null || true
-    ip link delete "$bridge" 2>/dev/null || true
-    rm -rf "$cni_config" "$cni_leases"
+    # What flannel leaves is of the pod CIDR of before.
+    for link in cni0 flannel.1; do
+        ip link delete "$link" 2>/dev/null || true
+    done
+    rm -rf /etc/cni/net.d/10-flannel.conflist /run/flannel /var/lib/cni/networks/cbr0
 fi
 if [ -e "$kept" ]; then
     mkdir -p "${logins%/*}"

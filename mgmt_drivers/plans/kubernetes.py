@@ -8,7 +8,7 @@ from mgmt_drivers.phases.control_plane.control_plane import (
     VerifyControlPlane,
 )
 from mgmt_drivers.phases.control_plane.etcd_members import CheckQuorum, RemoveEtcdMembers
-from mgmt_drivers.phases.control_plane.grant_access import GrantNodesAccess, GrantVimAccess
+from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
 from mgmt_drivers.phases.control_plane.load_balancer import (
     ConfigureLoadBalancer,
     ReleaseVirtualIp,
@@ -25,11 +25,7 @@ from mgmt_drivers.phases.nodes.node_metadata import (
     RestoreNodeMetadata,
     SaveNodeMetadata,
 )
-from mgmt_drivers.phases.nodes.pod_network import (
-    ApplyCniManifest,
-    CheckSubnet,
-    ConfigurePodNetwork,
-)
+from mgmt_drivers.phases.nodes.pod_network import ApplyCniManifest
 from mgmt_drivers.phases.nodes.pull_images import PullImages
 from mgmt_drivers.phases.nodes.remove_nodes import RemoveNodes, RemoveOrphanedNodes
 from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
@@ -43,7 +39,6 @@ from mgmt_drivers.phases.storage.persistent_volumes import (
 _PREPARE: Plan[Cluster] = (
     CheckPlatform(),
     WaitForCloudInit(),
-    CheckSubnet(),
     ConfigureProxy(services=("containerd", "docker")),
     InstallPackages(),
     WaitForVolumes(),
@@ -54,10 +49,8 @@ _PREPARE: Plan[Cluster] = (
 )
 
 _JOIN: Plan[Cluster] = (
-    JoinNodes(),
     ApplyCniManifest(),
-    GrantNodesAccess(),
-    ConfigurePodNetwork(),
+    JoinNodes(),
     WaitForNodes(),
     LabelNodes(),
 )

@@ -8,7 +8,13 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.topology import topology
-from mgmt_drivers.params.kubernetes import KubernetesParams, NodeGroup, PackageRepository
+from mgmt_drivers.params.kubernetes import (
+    DEFAULT_CNI_MANIFEST,
+    CniManifest,
+    KubernetesParams,
+    NodeGroup,
+    PackageRepository,
+)
 from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.params.series import read_version
 from mgmt_drivers.secret import Secret
@@ -17,6 +23,7 @@ from mgmt_drivers.tests.fakes import FakeClock, FakeSession, MemoryStore
 MASTER_CP, WORKER_CP, VIP_CP = "masterNode_CP1", "workerNode_CP2", "vip_CP"
 STORAGE_CP = "storage_server_CP"
 VIP = "192.0.2.100"
+FLANNEL = Path(__file__).parents[2] / "vnf_packages" / "kubernetes" / DEFAULT_CNI_MANIFEST
 
 
 def node(role: str, number: int) -> Node:
@@ -34,6 +41,7 @@ def params(version: str = "1.20.2", **changes: Any) -> KubernetesParams:
         "worker": NodeGroup(WORKER_CP, WORKER_CP, login),
         "cluster_cp_name": MASTER_CP,
         "package_repository": PackageRepository("http://mirror/apt/"),
+        "cni_manifest": CniManifest(FLANNEL),
         "version": read_version(version),
     }
     return KubernetesParams(**{**values, **changes})

@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import shutil
 import tempfile
 import unittest
 from collections import Counter
@@ -16,12 +17,13 @@ from mgmt_drivers.clock import Clock
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import ConnectionFailed
 from mgmt_drivers.inventory import Address, Contents, Node
-from mgmt_drivers.kube import pod_network, volumes
+from mgmt_drivers.kube import volumes
 from mgmt_drivers.kube.registries import KUBELET_LOGINS
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT
+from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
-from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
+from mgmt_drivers.tests.cluster import FLANNEL, MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, stack_of
 from mgmt_drivers.tests.simulation import MEMBER, Fault, Machine, SimulatedSession, World
 
@@ -114,6 +116,8 @@ class SimulatedCloud:
         (self.package / "pv.yaml").write_text(yaml.safe_dump(_VOLUME))
         for name in ("install_k8s_cluster.sh", "key.asc"):
             (self.package / name).write_text(name)
+        (self.package / DEFAULT_CNI_MANIFEST).parent.mkdir(parents=True)
+        shutil.copy(FLANNEL, self.package / DEFAULT_CNI_MANIFEST)
         self.params = PARAMS
         self.connections: Counter[str] = Counter()
 
@@ -121,7 +125,7 @@ class SimulatedCloud:
         """Machines; with all being well, a cluster of them."""
         self.world = World()
         if is_clustered:
-            self.world.accounts = {VIM_ACCOUNT.name, pod_network.ACCOUNT.name}
+            self.world.accounts = {VIM_ACCOUNT.name}
         for number, address in enumerate(MASTERS):
             self.arrive(new_node("master", number, address), is_member=is_clustered)
         for number, address in enumerate(WORKERS):

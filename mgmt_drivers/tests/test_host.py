@@ -1,7 +1,6 @@
 """The vocabulary of one machine: it looks before it acts."""
 
 import hashlib
-import ipaddress
 import json
 import subprocess
 import tempfile
@@ -57,12 +56,10 @@ class FilesTest(HostTest):
 
 class InterfacesTest(HostTest):
     def test_the_interface_that_has_an_address(self) -> None:
-        listed = [("192.0.2.1", 32), ("192.0.2.10", 25)]  # the virtual IP is there, too
-        found = [{"local": address, "prefixlen": prefix} for address, prefix in listed]
-        shown = json.dumps([{}, {"ifname": "ens3", "mtu": 1442, "addr_info": found}])
+        found = [{"local": "192.0.2.1"}, {"local": "192.0.2.10"}]  # the virtual IP is there, too
+        shown = json.dumps([{}, {"ifname": "ens3", "addr_info": found}])
         self.session.expect("ip", "-json", "-4", "address", stdout=shown)
-        wanted = interfaces.Interface("ens3", ipaddress.IPv4Network("192.0.2.0/25"), 1442)
-        self.assertEqual(wanted, interfaces.having(self.host, "192.0.2.10"))
+        self.assertEqual("ens3", interfaces.having(self.host, "192.0.2.10"))
         for nothing in ("", "[]", "[{}]"):
             self.session.expect("ip", stdout=nothing)
             with self.assertRaisesRegex(InventoryError, "no interface .* 192.0.2.10"):

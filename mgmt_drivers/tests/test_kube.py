@@ -1,7 +1,5 @@
 """The vocabulary of clusters: topology, kubeadm's files, load balancer, pod network."""
 
-import ipaddress
-import subprocess
 import tempfile
 import unittest
 from ipaddress import IPv4Network
@@ -12,17 +10,24 @@ import yaml
 
 from mgmt_drivers.errors import CommandFailed, InventoryError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
-from mgmt_drivers.kube import haproxy, images, keepalived, kubeadm
+from mgmt_drivers.kube import haproxy, images, keepalived, kubeadm, pod_network
 from mgmt_drivers.kube.kubeadm import JoinCredentials
-from mgmt_drivers.kube.pod_network import PodNetwork
 from mgmt_drivers.kube.runtime import Containerd, Docker
-from mgmt_drivers.kube.service_account import Credentials
 from mgmt_drivers.kube.topology import check_networks, topology
-from mgmt_drivers.params.kubernetes import ImageRepository
+from mgmt_drivers.params.kubernetes import CniManifest, ImageRepository, KubernetesParams
 from mgmt_drivers.params.registries import Registry
 from mgmt_drivers.params.series import read_version
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tests.cluster import MASTER_CP, VIP, VIP_CP, WORKER_CP, cluster, node, params
+from mgmt_drivers.tests.cluster import (
+    FLANNEL,
+    MASTER_CP,
+    VIP,
+    VIP_CP,
+    WORKER_CP,
+    cluster,
+    node,
+    params,
+)
 from mgmt_drivers.tests.fakes import FakeSession, fake_host
 
 _PATCH = "/var/lib/tacker-mgmt-drivers/kubeadm-patches/etcd+strategic.yaml"
@@ -121,7 +126,22 @@ class KubeadmTest(unittest.TestCase):
         self.assertEqual({"maxPerCore": 0, "min": 0}, found["KubeProxyConfiguration"]["conntrack"])
         first = found["InitConfiguration"]
         self.assertEqual("1s", first["bootstrapTokens"][0]["ttl"])
+        self.assertNotIn("timeouts", first)  # came with v1beta4
         self.assertEqual("192.0.2.11", first["localAPIEndpoint"]["advertiseAddress"])
+
+    def test_a_series_that_refuses_cgroup_v1_is_told_to_take_it(self) -> None:
+        both = "ImagePull,SystemVerification"
+        for seen, ignored in (("tmpfs", both), ("cgroup2fs", "ImagePull")):
+            made, sessions = cluster(version="1.37")
+            session = sessions[made.name(made.leader)]
+            session.expect("stat", stdout=f"{seen}\n")
+            session.expect("sudo", "kubeadm", "version", stdout="v1.37.2\n")
+            session.expect("sudo", "run-kubeadm")
+            kubeadm.init(made.leader, made, with_dns=True, sets_conntrack=True)
+            self.assertIn(ignored, session.ran[-1])
+            kubelet = self.documents(session.stdin[-1])["KubeletConfiguration"]
+            self.assertEqual({"failCgroupV1": False} if seen == "tmpfs" else {},
+                             {k: v for k, v in kubelet.items() if k == "failCgroupV1"})
 
     def test_node_cidrs_of_a_small_pod_cidr(self) -> None:
         for network, prefix, pods in (
@@ -147,6 +167,7 @@ class KubeadmTest(unittest.TestCase):
             self.assertNotIn("abcdef", str(session.ran))
             config = self.documents(session.stdin[0])["JoinConfiguration"]
             self.assertEqual("kubeadm.k8s.io/v1beta4", config["apiVersion"])
+            self.assertEqual("3m0s", config["timeouts"]["kubernetesAPICall"])
             registration = config["nodeRegistration"]
             self.assertEqual(made.name(host), registration["name"])
             self.assertEqual("unix:///run/containerd/containerd.sock", registration["criSocket"])
@@ -261,28 +282,35 @@ class LoadBalancerTest(unittest.TestCase):
 
 
 class PodNetworkTest(unittest.TestCase):
-    def test_files(self) -> None:
-        network = PodNetwork(
-            pod_cidr=params().pod_cidr,
-            node_cidr=ipaddress.IPv4Network("192.168.0.0/24"),
-            mtu=1442,
-            server="https://192.0.2.100:16443",
-            credentials=Credentials(Secret("t0ken"), "the CA"),
-        )
-        files = {f.path.rpartition("/")[2]: (f.content, f.mode) for f in network.files()}
-        conflist, _ = files["10-mgmt-driver-bridge.conflist"]
-        bridge = yaml.safe_load(str(conflist))["plugins"][0]
-        self.assertEqual([[{"subnet": "192.168.0.0/24"}]], bridge["ipam"]["ranges"])
-        self.assertEqual(1442, bridge["mtu"])
-        kubeconfig, mode = files["mgmt-driver-pod-network.conf"]
-        assert isinstance(kubeconfig, Secret)
-        self.assertEqual("0600", mode)
-        user = yaml.safe_load(kubeconfig.reveal())["users"][0]
-        self.assertEqual({"token": "t0ken"}, user["user"])
-        script, _ = files["mgmt-driver-pod-network"]
-        self.assertIn("-s 192.168.0.0/24 ! -d 192.168.0.0/16 -j MASQUERADE", str(script))
-        self.assertIn("own=192.168.0.0/24 ", str(script))
-        with tempfile.NamedTemporaryFile("w") as file:
-            file.write(str(script))
-            file.flush()
-            subprocess.run(["bash", "-n", file.name], check=True)
+    def manifest(self, text: str, is_default: bool, **changes: Any) -> KubernetesParams:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name, "cni.yaml")
+        path.write_text(text)
+        return params(cni_manifest=CniManifest(path, is_default), **changes)
+
+    def test_the_manifest_gets_the_pod_cidr(self) -> None:
+        made = self.manifest("net: '@POD_CIDR@'\n", is_default=False)
+        self.assertEqual("net: '192.168.0.0/16'\n", pod_network.manifest(made))
+
+    def test_only_images_of_the_default_manifest_follow_the_image_repository(self) -> None:
+        text = "- image: ghcr.io/flannel-io/flannel:v1\n  image: a/b:1\n"
+        repository = ImageRepository("r:5000/k", plain_http=True)
+        for is_default, given, wanted, pulled in (
+            (True, repository, ["r:5000/k/flannel:v1", "r:5000/k/b:1"], True),
+            (True, None, ["ghcr.io/flannel-io/flannel:v1", "a/b:1"], True),
+            (False, repository, ["ghcr.io/flannel-io/flannel:v1", "a/b:1"], False),
+        ):
+            made = self.manifest(text, is_default, image_repository=given)
+            expected = f"- image: {wanted[0]}\n  image: {wanted[1]}\n"
+            self.assertEqual(expected, pod_network.manifest(made))
+            self.assertEqual(sorted(wanted) if pulled else [], pod_network.images(made))
+
+    def test_the_default_manifest_names_images_and_the_pod_cidr(self) -> None:
+        made = params(cni_manifest=CniManifest(FLANNEL, is_default=True))
+        flannel = [found for found in pod_network.images(made) if "flannel:" in found]
+        self.assertEqual(1, len(flannel), flannel)
+        self.assertIn('"Network": "192.168.0.0/16"', pod_network.manifest(made))
+        self.assertNotIn("@", pod_network.manifest(made))
+
+

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.params.kubernetes import KubernetesParams, read_params
+from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST, KubernetesParams, read_params
 from mgmt_drivers.params.series import DEFAULT_VERSION
 from mgmt_drivers.request import LcmRequest
 
@@ -35,7 +35,9 @@ class ParamsTest(unittest.TestCase):
         for name in ("install.sh", "key.asc", "text.yaml"):
             (self.package / name).write_text("some text")
         self.more_cps: dict[str, str] = {}
-        (self.package / "cni.yaml").write_text("kind: A\n---\nkind: B\n")
+        for path in ("cni.yaml", DEFAULT_CNI_MANIFEST):
+            (self.package / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.package / path).write_text("kind: A\n---\nkind: B\n")
 
     def values(self) -> dict[str, Any]:
         group = {"username": "ubuntu", "password": "hidden"}
@@ -204,7 +206,7 @@ class ParamsTest(unittest.TestCase):
             ({"package_repository": {}}, "package_repository.url: missing"),
             ({"kubernetes_version": "1.23"}, "package_repository: missing"),
             ({"package_repository": {"url": "https://me:pw@mirror"}}, "package_repository.url"),
-            ({"container_runtime": "docker"}, "container_runtime: Kubernetes 1.33 has no support"),
+            ({"container_runtime": "docker"}, "container_runtime: Kubernetes 1.37 has no support"),
             ({"container_runtime": "rkt"}, "container_runtime: must be one of: containerd, docker"),
             ({"proxy": {"http_proxy": "http://p", "k8s_node_cidr": "x"}}, "proxy.k8s_node_cidr"),
             (

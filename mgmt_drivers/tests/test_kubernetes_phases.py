@@ -5,12 +5,11 @@ import dataclasses
 import hashlib
 import json
 import unittest
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from mgmt_drivers.engine.phase import Check, HostPhase, Phase
+from mgmt_drivers.engine.phase import HostPhase, Phase
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED, Outcome
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host.host import Host
@@ -21,19 +20,14 @@ from mgmt_drivers.params.kubernetes import ImageRepository
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.params.registries import HostEntry, Login, Registry
 from mgmt_drivers.phases.control_plane.control_plane import InitializeControlPlane
-from mgmt_drivers.phases.control_plane.grant_access import GrantNodesAccess, GrantVimAccess
+from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
 from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer
 from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
 from mgmt_drivers.phases.nodes.install_packages import InstallPackages
 from mgmt_drivers.phases.nodes.join_nodes import JoinNodes
-from mgmt_drivers.phases.nodes.pod_network import (
-    ApplyCniManifest,
-    CheckSubnet,
-    ConfigurePodNetwork,
-)
+from mgmt_drivers.phases.nodes.pod_network import ApplyCniManifest
 from mgmt_drivers.phases.nodes.pull_images import PullImages
 from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
-from mgmt_drivers.plans import kubernetes as plans
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.cluster import cluster, having_joined
 from mgmt_drivers.tests.fakes import FakeSession
@@ -48,10 +42,9 @@ def _secret_of_account() -> str:
     return json.dumps({"data": encoded})
 
 
-def addresses(address: str, prefix: int = 24, mtu: int = 1500) -> str:
+def addresses(address: str) -> str:
     """What ip shows of a machine with one interface, when asked for an address."""
-    found = {"family": "inet", "local": address, "prefixlen": prefix}
-    return json.dumps([{}, {"ifname": "eth0", "mtu": mtu, "addr_info": [found]}])
+    return json.dumps([{}, {"ifname": "eth0", "addr_info": [{"local": address}]}])
 
 
 class PhaseTest(unittest.TestCase):
@@ -126,8 +119,11 @@ class InstallTest(PhaseTest):
         self.assertIn("EXTRA_PACKAGES=haproxy keepalived", session.ran[4])
 
     def test_a_cni_manifest_is_applied_to_a_new_cluster_only(self) -> None:
-        self.make(cni_manifest=Path(__file__))
+        self.make()
         self.assertEqual([[0]], self.concerned(ApplyCniManifest()))
+        self.sessions[0].expect("sudo", "kubectl", stdout="namespace/kube-flannel created\n")
+        self.assertEqual(CHANGED, self.run_on(0, ApplyCniManifest()))
+        self.assertIn(b"192.168.0.0/16", self.sessions[0].stdin[-1])
         self.cluster = dataclasses.replace(self.cluster, joining=self.hosts[1:])
         self.assertEqual([], self.concerned(ApplyCniManifest()))
 
@@ -373,55 +369,6 @@ class ReadinessTest(PhaseTest):
             for number, (host, good) in enumerate(listed)
         ]
         return json.dumps({"items": items})
-
-    def test_nodes_in_different_subnets_are_refused_by_the_built_in_pod_network(self) -> None:
-        self.make(masters=3, workers=2)
-        self.assertEqual([[0], [1], [2], [3], [4]], self.concerned(CheckSubnet()))
-        self.sessions[0].expect("ip", stdout=addresses("192.0.2.11"))
-        self.assertEqual(CHECKED, self.run_on(0, CheckSubnet()))
-        self.sessions[0].expect("ip", stdout=addresses("192.0.2.11", prefix=28))
-        outside = ", ".join(str(host.node) for host in self.hosts[3:])
-        self.assertIn("192.0.2.21", outside)
-        with self.assertRaises(MgmtDriverError) as caught:
-            self.run_on(0, CheckSubnet())
-        self.assertIn(f"subnet 192.0.2.0/28 are {outside}: the", str(caught.exception))
-        self.make(cni_manifest=Path(__file__))
-        self.assertEqual([], self.concerned(CheckSubnet()))
-
-    def test_subnets_are_checked_before_anything_changes(self) -> None:
-        self.make()
-        for plan in (plans.INSTANTIATE, plans.SCALE_OUT, plans.HEAL_END):
-            kinds = [type(phase) for phase in plan]
-            before = plan[: kinds.index(CheckSubnet)]
-            self.assertTrue(all(isinstance(phase, Check) for phase in before))
-
-    def test_each_node_gets_its_pod_cidr(self) -> None:
-        self.make()
-        leader, session = self.sessions
-        leader.expect("sudo", "kubectl", stdout="clusterrole x created\n")
-        self.assertEqual(CHANGED, self.run_on(0, GrantNodesAccess()))
-        leader.expect("sudo", "kubectl", stdout=self.nodes(False, False))
-        leader.expect("sudo", "kubectl")  # no token yet
-        leader.expect("sudo", "kubectl", stdout=_secret_of_account())
-        unit = "mgmt-driver-pod-network"
-        for each, address in zip(self.sessions, ("192.0.2.11", "192.0.2.21"), strict=True):
-            each.expect("ip", "-json", "-4", "address", stdout=addresses(address, mtu=1442))
-            each.expect("sudo", "systemctl", "is-active", status=3)
-            for path in (
-                f"{_STATE}/{unit}.service.pending", "/etc/cni/net.d/10-mgmt-driver-bridge.conflist",
-                f"/etc/kubernetes/{unit}.conf", f"/usr/local/sbin/{unit}",
-                f"/etc/systemd/system/{unit}.service",
-            ):
-                each.expect_new_file(path)
-            each.expect("sudo", "systemctl", "daemon-reload")
-            each.expect("sudo", "systemctl", "enable")
-            each.expect("sudo", "systemctl", "reload-or-restart")
-            each.expect("sudo", "rm")
-        self.run_everywhere(ConfigurePodNetwork())
-        self.assertIn(b"192.168.1.0/24", session.stdin[5])
-        self.assertIn(b'"mtu": 1442', session.stdin[5])
-        self.assertIn(b"the token", session.stdin[7])
-        self.assertNotIn("the token", str(session.commands))
 
     def test_nodes_are_waited_for(self) -> None:
         self.make()

@@ -37,11 +37,10 @@ class RunKubeadmTest(unittest.TestCase):
 
     def run_kubeadm(self, verb: str) -> subprocess.CompletedProcess[str]:
         text = _SCRIPT
-        for path in ("/etc/kubernetes", "/var/lib/etcd"):
+        for path in ("/etc/kubernetes", "/etc/cni", "/run/flannel", "/var/lib"):
             text = text.replace(path, f"{self.root}{path}")
         state = self.root / "state"
-        words = [str(state / "member"), "socket", str(self.root / "logins"), "unit", "bridge"]
-        words += [str(self.root / "cni"), str(self.root / "leases"), "kubeadm", verb]
+        words = [str(state / "member"), "socket", str(self.root / "logins"), "kubeadm", verb]
         environment = {"PATH": f"{self.root}/bin:{os.environ['PATH']}", "ROOT": str(self.root)}
         return subprocess.run(
             ["bash", "-c", text, "run-kubeadm", *words],

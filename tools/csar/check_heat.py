@@ -21,7 +21,6 @@ NOT_INSTALLED = "Heat is not installed: templates are checked only in their synt
 # Values of parameters by their names, in nfv too; all others are texts.
 _EXAMPLES: dict[str, Any] = {
     "fixed_ips": [{"ip_address": "192.0.2.5"}],
-    "pod_cidr": "192.168.0.0/16",
     "registry_port": 5000,
     "virtual_ip": "192.0.2.6",
 }

@@ -1,12 +1,12 @@
-"""Accounts of the cluster for programs outside of its pods."""
+"""The account of the cluster for Tacker."""
 
-from mgmt_drivers.engine.phase import HostPhase, Lanes
+from mgmt_drivers.engine.phase import HostPhase
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import pod_network, service_account
+from mgmt_drivers.kube import service_account
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT
-from mgmt_drivers.phases.selection import ForJoiningNodes, OnLeader
+from mgmt_drivers.phases.selection import OnLeader
 
 
 class GrantVimAccess(OnLeader, HostPhase[Cluster]):
@@ -16,15 +16,3 @@ class GrantVimAccess(OnLeader, HostPhase[Cluster]):
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         return CHANGED if service_account.apply(host, VIM_ACCOUNT) else UNCHANGED
-
-
-class GrantNodesAccess(ForJoiningNodes, HostPhase[Cluster]):
-    """Create the account by which the built-in pod network learns of other nodes."""
-
-    title = "grant the pod network access"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return [] if cluster.params.cni_manifest else super().select(cluster)
-
-    def step(self, host: Host, cluster: Cluster) -> Outcome:
-        return CHANGED if service_account.apply(host, pod_network.ACCOUNT) else UNCHANGED

@@ -11,23 +11,23 @@ PACKAGES = (
     ("kubernetes", ""), ("kubernetes", "storage"), ("kubernetes_v2", ""),
     ("kubernetes_v2", "storage_v2"), ("private_registry", ""), ("private_registry_v2", ""),
 )
-ANYWHERE, PODS = "anywhere", "pods"
+ANYWHERE = "anywhere"
 MASTERS, NODES, BALANCED = "master_group", "node_group", "balanced_group"
 STORAGE = "storage_group"
-# By protocol and port: the groups that let packets in, and from where. Pods may send anything
-# to nodes.
-ADMITTED = {
-    ("tcp", 22): {(NODES, ANYWHERE), (NODES, NODES), (STORAGE, ANYWHERE)},
-    ("tcp", 2049): {(NODES, NODES), (STORAGE, NODES)},
+# By protocol and port: the groups that let packets in, and from where.
+ADMITTED: dict[tuple[str, int], set[tuple[str, str]]] = {
+    ("tcp", 22): {(NODES, ANYWHERE), (STORAGE, ANYWHERE)},
+    ("tcp", 2049): {(STORAGE, NODES)},
     ("tcp", 2379): {(BALANCED, BALANCED)},
     ("tcp", 2380): {(BALANCED, BALANCED)},
-    ("tcp", 6443): {(MASTERS, ANYWHERE), (NODES, NODES)},
-    ("tcp", 10250): {(NODES, MASTERS)},
-    ("tcp", 16443): {(BALANCED, ANYWHERE), (NODES, NODES)},
-    ("tcp", 30000): {(NODES, ANYWHERE), (NODES, NODES)},
-    ("udp", 32767): {(NODES, ANYWHERE), (NODES, NODES)},
-    ("udp", 53): {(NODES, NODES)},
-    ("tcp", 80): {(NODES, NODES)},
+    ("tcp", 6443): {(MASTERS, ANYWHERE)},
+    ("tcp", 10250): {(NODES, NODES)},
+    ("tcp", 16443): {(BALANCED, ANYWHERE)},
+    ("tcp", 30000): {(NODES, ANYWHERE)},
+    ("udp", 32767): {(NODES, ANYWHERE)},
+    ("udp", 53): set(),
+    ("udp", 8472): {(NODES, NODES)},
+    ("tcp", 80): set(),
     ("vrrp", 0): {(BALANCED, BALANCED)},
     ("icmp", 0): set(),
 }
@@ -44,8 +44,6 @@ def resources(package: Package, folder: str, kind: str) -> Iterator[tuple[str, d
 
 def remote(group: str, rule: dict[str, Any]) -> str:
     """From where a rule of a group admits packets."""
-    if "remote_ip_prefix" in rule:
-        return PODS
     if rule.get("remote_mode") != "remote_group_id":
         return ANYWHERE
     (reference,) = rule.get("remote_group_id", {"get_resource": group}).values()
@@ -84,7 +82,7 @@ class SecurityGroupsTest(unittest.TestCase):
                         for group, rule in rules
                         if admits(rule, protocol, port)
                     }
-                    self.assertEqual({*wanted, (NODES, PODS)}, found)
+                    self.assertEqual(wanted, found)
 
     def test_a_single_master_has_neither_peers_nor_a_load_balancer(self) -> None:
         for name in ("kubernetes", "kubernetes_v2"):
@@ -94,10 +92,9 @@ class SecurityGroupsTest(unittest.TestCase):
     def test_the_virtual_ip_is_for_masters_only(self) -> None:
         for name in ("kubernetes", "kubernetes_v2"):
             ports = dict(resources(self.package(name, ""), "complex", "OS::Neutron::Port"))
-            pods = {"ip_address": {"get_param": "pod_cidr"}}
             shared = {"ip_address": {"get_param": "virtual_ip"}}
-            self.assertEqual([pods, shared], ports["masterNode_CP1"]["allowed_address_pairs"])
-            self.assertEqual([pods], ports["workerNode_CP2"]["allowed_address_pairs"])
+            self.assertEqual([shared], ports["masterNode_CP1"]["allowed_address_pairs"])
+            self.assertNotIn("allowed_address_pairs", ports["workerNode_CP2"])
             self.assertNotIn({"get_param": "balanced_group"},
                              ports["workerNode_CP2"]["security_groups"])
 

@@ -94,17 +94,8 @@ class V1Test(UserDataTest):
             with self.subTest(flavour=flavour, overlay=overlay):
                 self.assemble("kubernetes", flavour, overlay)
                 nfv = self.instantiate(self.cluster_request(flavour, overlay))["nfv"]
-                self.assertEqual("192.168.0.0/16", nfv["pod_cidr"])  # of 192.168.3.0/16
                 self.assertEqual("k8s.master", nfv["VDU"]["masterNode"]["flavor"])
                 self.assertEqual(NETWORK, nfv["CP"]["workerNode_CP2"]["network"])
-
-    def test_the_default_pod_cidr_is_that_of_the_driver(self) -> None:
-        from mgmt_drivers.params.kubernetes import DEFAULT_POD_CIDR
-
-        self.assemble("kubernetes", "simple")
-        request = self.cluster_request("simple", "")
-        del request["additionalParams"]["k8s_cluster_installation_param"]["master_node"]["pod_cidr"]
-        self.assertEqual(DEFAULT_POD_CIDR, self.instantiate(request)["nfv"]["pod_cidr"])
 
     def test_a_scale_keeps_all_parameters_but_the_size(self) -> None:
         from tacker import objects
@@ -177,12 +168,11 @@ class V2Test(UserDataTest):
                 vdus = ["masterNode"] * (1 if flavour == "simple" else 3) + ["workerNode"] * 2
                 vdus += ["storage_server"] if overlay else []
                 nfv = self.instantiate(self.cluster_request(flavour, overlay), *vdus)
-                self.assertEqual("192.168.0.0/16", nfv["pod_cidr"])  # of 192.168.3.0/16
                 self.assertEqual("k8s.worker", nfv["VDU"]["workerNode-1"]["computeFlavourId"])
                 self.check_later_operations()
 
     def check_later_operations(self) -> None:
-        """Scale and heal of a worker; the stack keeps the pod CIDR."""
+        """Scale and heal of a worker."""
         last = next(vnfc for vnfc in reversed(self.instance["instantiatedVnfInfo"][
             "vnfcResourceInfo"]) if vnfc["vduId"] == "workerNode")
         removed = self.compute("workerNode", resource=last["computeResource"])
@@ -195,7 +185,6 @@ class V2Test(UserDataTest):
         self.call("heal", asked, removeResources=[removed])
         self.call("scale", {**asked, "type": "SCALE_IN"}, removeResources=[removed])
         self.assertNotIn("workerNode-1", self.stack["template"]["resources"])
-        self.assertEqual("192.168.0.0/16", self.stack["nfv"]["pod_cidr"])
 
     def test_registry(self) -> None:
         self.assemble("private_registry_v2", "simple")
@@ -241,12 +230,13 @@ class HeatTest(unittest.TestCase):
     def test_what_heat_refuses_is_a_fault(self) -> None:
         contents = build.assemble(build.PACKAGES / "kubernetes")
         top = "BaseHOT/complex/complex_hot_top.yaml"
+        master = "BaseHOT/complex/nested/complex_nested_master.yaml"
         worker = "BaseHOT/complex/nested/complex_nested_worker.yaml"
         for name, old, new, words in (
             (top, "vrrp", "vrrq", 'rules[1].protocol: "vrrq" is not an allowed value'),
             (top, "flavor:", "flavour:", "Unknown Property flavour"),
             (top, "{ get_resource: balanced_group }", "{ get_resource: x }", '"x"'),
-            (worker, "allowed_address_pairs", "allowed_pairs", "Unknown Property allowed_pairs"),
+            (master, "allowed_address_pairs", "allowed_pairs", "Unknown Property allowed_pairs"),
             (worker, "{ get_param: node_group }", "{ get_param: group }", "(group)"),
         ):
             with self.subTest(new):

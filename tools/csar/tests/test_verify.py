@@ -62,8 +62,8 @@ BREAKS = [
     Break(DF, "\n        mgmt-drivers", "\n        x", f"{NODES}.VNF.interfaces.Vnflcm.heal_end"),
     Break(DF, "\n        mgmt-drivers", "\n        x", f"{NODES}.VNF.artifacts.x-private-regist"),
     Break(DF, "file: Scripts", "path: Scripts", f"{NODES}.VNF.artifacts.mgmt-drivers-private"),
-    Break(DF, "name: node-debian-12", "", f"{NODES}.PrivateRegistryVDU.properties.sw_image_da"),
-    Break(DF, "name: node-debian-12", "", f"{HOT}: resources.PrivateRegistryVDU.get_param"),
+    Break(DF, "name: node-debian-13", "", f"{NODES}.PrivateRegistryVDU.properties.sw_image_da"),
+    Break(DF, "name: node-debian-13", "", f"{HOT}: resources.PrivateRegistryVDU.get_param"),
     Break(
         DF,
         "      capabilities:",

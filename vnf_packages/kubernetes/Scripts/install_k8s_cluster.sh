@@ -90,7 +90,13 @@ packages() {
     # A runtime that the image brought, from whatever source, stays.
     case "$CONTAINER_RUNTIME" in
     containerd) command -v containerd >/dev/null || wanted+=(containerd) ;;
-    docker) command -v dockerd >/dev/null || wanted+=(docker.io) ;;
+    docker)
+        command -v dockerd >/dev/null || wanted+=(docker.io)
+        # Debian 13 has Docker's command line in a package of its own.
+        if ! command -v docker >/dev/null && apt-cache show docker-cli &>/dev/null; then
+            wanted+=(docker-cli)
+        fi
+        ;;
     *) fail "CONTAINER_RUNTIME must be containerd or docker, not $CONTAINER_RUNTIME" ;;
     esac
     apt install -y --no-install-recommends --allow-change-held-packages "${wanted[@]}"

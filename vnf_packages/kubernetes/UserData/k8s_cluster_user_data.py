@@ -1,12 +1,10 @@
 """Turns an instantiate request into the parameters of the Kubernetes cluster's BaseHOT."""
 
-import ipaddress
 from typing import Any
 
 from tacker.vnfm.lcm_user_data import utils
 from tacker.vnfm.lcm_user_data.abstract_user_data import AbstractUserData
 
-_DEFAULT_POD_CIDR = "192.168.0.0/16"
 _MASTER_CP = "masterNode_CP1"
 _VIRTUAL_IP_CP = "vip_CP"
 
@@ -21,7 +19,7 @@ class KubernetesClusterUserData(AbstractUserData):
         inst_req_info: Any,
         grant_info: dict[str, Any],
     ) -> dict[str, Any]:
-        """Return the BaseHOT's ``nfv`` parameter, as {'nfv': {'VDU': ..., 'CP': ..., ...}}.
+        """Return the BaseHOT's ``nfv`` parameter, as {'nfv': {'VDU': ..., 'CP': ...}}.
 
         Image and Nova flavor are those which the VNFD names, unless the grant names an image.
         """
@@ -33,8 +31,6 @@ class KubernetesClusterUserData(AbstractUserData):
             images,
             _connection_points(inst_req_info),
         )
-        # Tacker's function knows nothing but VDUs and CPs.
-        parameters["nfv"]["pod_cidr"] = _pod_cidr(inst_req_info)
         return parameters
 
     @staticmethod
@@ -53,13 +49,6 @@ class KubernetesClusterUserData(AbstractUserData):
         of a scale-out. Heat would go back to the size at instantiation, and delete workers.
         """
         return {**parameters, f"{scale_request.aspect_id}_desired_capacity": size}
-
-
-def _pod_cidr(request: Any) -> str:
-    """Return the pods' network without host bits, with which Neutron's OVN matches nothing."""
-    installation = (request.additional_params or {}).get("k8s_cluster_installation_param", {})
-    cidr = installation.get("master_node", {}).get("pod_cidr", _DEFAULT_POD_CIDR)
-    return str(ipaddress.IPv4Network(cidr, strict=False))
 
 
 def _connection_points(request: Any) -> dict[str, dict[str, Any]]:

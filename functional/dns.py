@@ -1,0 +1,58 @@
+"""Name resolution in pods: names of the API and of a Service, over UDP and TCP."""
+
+import re
+import struct
+
+from functional.kubernetes import KUBECTL
+from tools.client.machines import Remote
+
+_DOMAIN = "svc.cluster.local"
+_QUERY_ID = 0x5EED
+_ADDRESS = re.compile(r"^Address: (?P<address>[0-9.]+)$", re.MULTILINE)
+
+
+class Resolver:
+    """A pod, named by ``pod``, that asks as other pods would; ``master`` runs kubectl."""
+
+    def __init__(self, master: Remote, pod: str) -> None:
+        self._master, self._pod = master, pod
+
+    def ask_by_udp(self, name: str) -> str:
+        """The IPv4 address of NAME.NAMESPACE, a Service."""
+        shown = self.run(f"nslookup -type=a {name}.{_DOMAIN}")
+        *_, found = _ADDRESS.finditer(shown)
+        return found["address"]
+
+    def ask_by_tcp(self, name: str) -> str:
+        """The same over TCP, for which busybox has no program (RFC 1035, 4.2.2)."""
+        query = _query(f"{name}.{_DOMAIN}")
+        octets = "".join(f"\\{octet:03o}" for octet in struct.pack("!H", len(query)) + query)
+        server = "$(grep ^nameserver /etc/resolv.conf | cut -d ' ' -f 2)"
+        shown = self.run(f"printf '{octets}' | nc -w 5 {server} 53 | od -An -v -tx1")
+        return _address_in(bytes.fromhex(shown)[2:])
+
+    def fetch(self, address: str, port: int) -> str:
+        """The body that a web server answers; busybox's wget of Debian 12 crashes in a pod."""
+        request = r"printf 'GET / HTTP/1.0\r\n\r\n'"
+        return self.run(f"{request} | nc -w 10 {address} {port}").rpartition("\n\r\n")[2].strip()
+
+    def run(self, command: str) -> str:
+        """What a shell command prints in the pod."""
+        quoted = command.replace("'", "'\\''")
+        return self._master.run(f"{KUBECTL} exec {self._pod} -- /bin/busybox sh -c '{quoted}'")
+
+
+def _query(name: str) -> bytes:
+    """A question for the A records of a name (RFC 1035, 4.1)."""
+    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+    wants_recursion, one_question = 0x0100, 1
+    header = struct.pack("!6H", _QUERY_ID, wants_recursion, one_question, 0, 0, 0)
+    return header + labels + b"\0" + struct.pack("!2H", 1, 1)
+
+
+def _address_in(answer: bytes) -> str:
+    """The address in an answer that has one, as its last record's data."""
+    query_id, flags, _, answers, _, _ = struct.unpack("!6H", answer[:12])
+    if query_id != _QUERY_ID or flags & 0xF or not answers:
+        raise AssertionError(f"no answer to the question: {answer.hex()}")
+    return ".".join(str(octet) for octet in answer[-4:])
