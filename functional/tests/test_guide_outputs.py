@@ -20,7 +20,7 @@ class GuideOutputsTest(unittest.TestCase):
         folder = TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         Path(folder.name, "nodes.txt").write_text(_RECORDED)
-        mirror = {"FUNCTIONAL_KUBERNETES_MIRROR": "http://mirror"}
+        mirror = {"FUNCTIONAL_KUBERNETES_MIRROR": "http://mirror", "FUNCTIONAL_RECORD": "0"}
         for patch in (
             mock.patch.object(guide_outputs, "_OUTPUTS", Path(folder.name)),
             mock.patch.dict(os.environ, mirror),
