@@ -33,6 +33,7 @@ _ETCDCTL = (
 )
 _LOCAL = "https://127.0.0.1:2379"
 _NO_LEADER = "etcdserver: no leader"
+_NO_QUORUM = ("deadline exceeded", "request timed out", _NO_LEADER)
 _NO_MEMBER = "etcdserver: member not found"
 _FEWEST_VOTERS = 2  # that work
 _DATA = "/var/lib/etcd"  # the same path in the container and on its machine
@@ -81,11 +82,16 @@ class Census:
 def members(host: Host, cluster: Cluster) -> list[Member]:
     """What etcd on this machine knows of its members.
 
+    Without a quorum, what it knows by itself, if its etcdctl can ask for that (3.6 or later).
+
     :raises EtcdUnreadable: when it does not answer
     """
-    seen = _run(host, cluster, _LOCAL, "member", "list", "--write-out=json")
+    words = ("member", "list", "--write-out=json")
+    seen = asked = _run(host, cluster, _LOCAL, *words)
+    if not asked.ok and any(sign in asked.stderr for sign in _NO_QUORUM):
+        seen = _run(host, cluster, _LOCAL, *words, "--consistency=s")
     if not seen.ok:
-        raise EtcdUnreadable(f"etcd's member list cannot be read: {seen.tail}")
+        raise EtcdUnreadable(f"etcd's member list cannot be read: {asked.tail}")
     return [_member(entry) for entry in json.loads(seen.stdout)["members"]]
 
 

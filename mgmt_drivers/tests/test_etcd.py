@@ -104,6 +104,21 @@ class MembersTest(unittest.TestCase):
         with self.assertRaisesRegex(etcd.EtcdUnreadable, "no container etcd runs"):
             etcd.members(self.host, self.cluster)
 
+    def test_without_a_quorum_a_member_tells_what_it_knows_by_itself(self) -> None:
+        for status, output in ((1, "Error: unknown flag: --consistency"), (0, '{"members": []}')):
+            self.session.expect("sudo", "ctr", stdout="etcd\n")
+            self.session.expect("sudo", "ctr", stdout="etcd 7 RUNNING\n")
+            self.session.expect("sudo", "ctr", status=1, stderr="Error: context deadline exceeded")
+            self.session.expect("sudo", "ctr", stdout="etcd\n")
+            self.session.expect("sudo", "ctr", stdout="etcd 7 RUNNING\n")
+            self.session.expect("sudo", "ctr", status=status, stdout=output)
+            if status == 0:
+                self.assertEqual([], etcd.members(self.host, self.cluster))
+            else:  # etcdctl before 3.6
+                with self.assertRaisesRegex(etcd.EtcdUnreadable, "deadline exceeded"):
+                    etcd.members(self.host, self.cluster)
+            self.assertIn("--consistency=s", self.session.ran[-1])
+
     def test_leftovers_of_a_join_are_purged(self) -> None:
         self.purge([10, 171])
         self.expect(self.session, {})

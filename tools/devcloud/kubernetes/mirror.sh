@@ -51,6 +51,7 @@ newest=$(printf '%s\n' /srv/mirror/[0-9]* | sort -V | tail -1)
 # What is of no series is built with the newest one only.
 from_newest() {
     for pattern; do
+        # shellcheck disable=SC2086  # the files that match are what is wanted
         cp "$newest"/$pattern "/srv/mirror/${series##*/}/${pattern%/*}/"
     done
 }
