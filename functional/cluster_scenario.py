@@ -31,11 +31,13 @@ class ClusterScenario(Scenario):
 
     ``cluster`` is the one that a scenario is about, ``registry`` the host and port of the private
     registry. ``heals_whole_vnf``: the scenario ends with a heal of the whole VNF, which takes
-    minutes. ``kubernetes_version``: in place of the configuration's.
+    minutes. ``kubernetes_version``: in place of the configuration's. ``image``: of the nodes, in
+    place of the package's.
     """
 
     cluster: kubernetes.Cluster
     registry: str
+    image = ""
     heals_whole_vnf = False
     kubernetes_version: str | None = None
 
@@ -144,7 +146,8 @@ class ClusterScenario(Scenario):
         self, files: Mapping[str, Path] | None = None, overlays: Sequence[str] = ()
     ) -> Package:
         """Onboard the package of the cluster for this version of the API."""
-        return self.onboard_csar(kubernetes_csar(files, overlays, self.api.variant))
+        images = [image_overlay(self.image, [MASTER, WORKER])] if self.image else []
+        return self.onboard_csar(kubernetes_csar(files, [*overlays, *images], self.api.variant))
 
     def check_cnf(self, vnf: Vnf) -> Vnf:
         """Tacker deploys and removes the pods of a CNF through the VIM."""
@@ -229,19 +232,14 @@ class ClusterScenario(Scenario):
 
 
 class BalancedClusterScenario(ClusterScenario):
-    """One cluster of three masters and some workers, with a workload that outlasts operations.
-
-    ``image``: of its machines, in place of the package's.
-    """
+    """One cluster of three masters and some workers, with a workload that outlasts operations."""
 
     runtime = "containerd"
-    image: str | None = None
 
     def instantiate_balanced_cluster(self) -> Vnf:
         """Instantiate three masters and two workers, and run pods on them."""
         self.registry = shared.private_registry()
-        overlays = [image_overlay(self.image, [MASTER, WORKER])] if self.image else []
-        package = self.onboard_package(shared.outside_registry().files, overlays)
+        package = self.onboard_package(shared.outside_registry().files)
         vnf = self.create_vnf(package)
         params = {"container_runtime": self.runtime, **self.registry_params(self.registry)}
         self.assert_completed(vnf.instantiate(self.request("complex", self.registry, **params)))

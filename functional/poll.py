@@ -16,7 +16,10 @@ _TIMEOUT = 2.0  # seconds for one answer
 
 @dataclass
 class Availability:
-    """How many requests were sent and which failed; the longest outage in seconds."""
+    """How many requests were sent, which failed (``12.3 s: why``), and the longest outage.
+
+    All times are seconds; an outage reaches from one answer to the next.
+    """
 
     requests: int = 0
     failures: list[str] = field(default_factory=list)
@@ -26,6 +29,7 @@ class Availability:
         return (
             f"{self.requests} requests, {len(self.failures)} of them failed, "
             f"longest outage {self.longest_outage:.1f} s"
+            + "".join(f"\n  at {failure}" for failure in self.failures)
         )
 
 
@@ -37,16 +41,22 @@ def poll_readiness(url: str) -> Iterator[Availability]:
     context = ssl._create_unverified_context()  # noqa: S323
 
     def poll() -> None:
-        answered = time.monotonic()
+        start = answered = time.monotonic()
         while not stop.wait(_PERIOD):
             availability.requests += 1
+            asked = time.monotonic()
+            failure: Exception | None = None
             try:
                 urllib.request.urlopen(f"{url}/readyz", timeout=_TIMEOUT, context=context).read()
-                answered = time.monotonic()
             except OSError as error:
-                availability.failures.append(str(error))
-            outage = time.monotonic() - answered
-            availability.longest_outage = max(availability.longest_outage, outage)
+                failure = error
+            now = time.monotonic()
+            availability.longest_outage = max(availability.longest_outage, now - answered)
+            if failure:
+                took = f"{asked - start:.1f} s, for {now - asked:.1f} s"
+                availability.failures.append(f"{took}: {failure}")
+            else:
+                answered = now
 
     thread = threading.Thread(target=poll, daemon=True)
     thread.start()

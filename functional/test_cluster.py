@@ -23,6 +23,7 @@ class LifeOfACluster(NodesScenario, StorageScenario):
     """
 
     api = V2()
+    image = CONFIG.prepared_image
 
     def test_life_of_a_cluster(self) -> None:
         self.registry = shared.private_registry()

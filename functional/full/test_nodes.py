@@ -5,10 +5,13 @@ import sys
 
 from functional import guide_outputs
 from functional.nodes_scenario import NodesScenario
+from tools.client.config import CONFIG
 
 
 class NodesThroughV1(NodesScenario):
     """The runtime is containerd."""
+
+    image = CONFIG.prepared_image
 
     def test_nodes_through_v1(self) -> None:
         vnf = self.scale_and_heal_nodes()

@@ -11,7 +11,9 @@ PACKAGE = "haproxy"
 HEALTH_PORT = 16444  # on the loopback address: whether HAProxy itself answers
 _CONFIG = "/etc/haproxy/haproxy.cfg"
 
-# Long timeouts: `kubectl logs --follow` may be silent for minutes.
+# Long timeouts: `kubectl logs --follow` may be silent for minutes. A machine that died
+# without a word costs a connection one second, then the next apiserver is tried; failed
+# connections count as failed checks, so that it is soon taken out.
 _HEAD = f"""\
 # Written by tacker-mgmt-drivers.
 global
@@ -22,7 +24,7 @@ global
 defaults
     log global
     option dontlognull
-    timeout connect 5s
+    timeout connect 1s
     timeout check 5s
     timeout client 15m
     timeout server 15m
@@ -40,9 +42,12 @@ frontend kubernetes
 backend apiservers
     mode tcp
     balance roundrobin
+    retries 3
+    option redispatch 1
     option httpchk GET /readyz
     http-check expect status 200
-    default-server check check-ssl verify none inter 2s fall 3 rise 1
+    default-server check check-ssl verify none inter 2s fastinter 500ms fall 3 rise 1
+    default-server observe layer4 error-limit 1 on-error fail-check
     default-server on-marked-down shutdown-sessions
 """
 

@@ -39,6 +39,9 @@ class CloudConfig:
     # The image of the packages, and one with Docker preinstalled.
     node_image = "node-debian-13"
     docker_image = _Variable("FUNCTIONAL_DOCKER_IMAGE", "node-debian-13-docker", str)
+    # An image with the packages of a cluster, for scenarios that are not about installing them;
+    # empty: they take the packages' image.
+    prepared_image = _Variable("FUNCTIONAL_PREPARED_IMAGE", "", str)
     # An image with the Debian before.
     older_image = "node-debian-12"
     # An image whose servers can have volumes.

@@ -22,7 +22,7 @@ NOT_INSTALLED = "Heat is not installed: templates are checked only in their synt
 _EXAMPLES: dict[str, Any] = {
     "fixed_ips": [{"ip_address": "192.0.2.5"}],
     "registry_port": 5000,
-    "virtual_ip": "192.0.2.6",
+    "virtual_ips": "192.0.2.6,2001:db8::6",
 }
 
 

@@ -63,6 +63,7 @@ class Recipe:
     ``files`` maps a path in the image to a path below this package. The script
     is a path below this package too, run as root with the network at hand.
     Without a parent it is made from the root file system of one of Debian's suites.
+    ``source`` is another image and a folder of it, which the script finds in /provision.
     """
 
     name: str
@@ -70,12 +71,16 @@ class Recipe:
     parent: "Recipe | None" = None
     suite: str = "bookworm"
     files: tuple[tuple[str, str], ...] = ()
+    source: "tuple[Recipe, str] | None" = None
     entrypoint: str = "/devcloud-entrypoint"
 
     @property
     def digest(self) -> str:
         sha = hashlib.sha256()
         sha.update(self.parent.digest.encode() if self.parent else _rootfs_inputs(self.suite))
+        if self.source:
+            recipe, folder = self.source
+            sha.update(recipe.digest.encode() + folder.encode() + b"\0")
         for target, source in self.files:
             sha.update(target.encode() + b"\0" + (_HERE / source).read_bytes())
         sha.update((_HERE / self.script).read_bytes())
@@ -123,7 +128,6 @@ CONTROLLER = Recipe(name="controller", script="controller/databases.sh", parent=
 NODE = _node("node-debian-13", _base("base-debian-13", "trixie"))
 NODE_DOCKER = Recipe(name="node-debian-13-docker", script="node/provision-docker.sh", parent=NODE)
 NODE_BEFORE = _node("node-debian-12", BASE)
-OF_SERVERS = (NODE, NODE_DOCKER, NODE_BEFORE)
 
 
 def _modules(*sets: str) -> tuple[tuple[str, str], ...]:
@@ -163,6 +167,13 @@ _NEWEST = Recipe(
     files=_modules("1.37", "flannel-cni-plugin"),
 )
 MIRROR = _mirror("mirror", _NEWEST)
+NODE_KUBERNETES = Recipe(
+    name="node-debian-13-kubernetes",
+    script="node/provision-kubernetes.sh",
+    parent=NODE,
+    source=(MIRROR, "/srv/mirror/1.37/apt"),
+)
+OF_SERVERS = (NODE, NODE_DOCKER, NODE_KUBERNETES, NODE_BEFORE)
 _BEFORE = Recipe(
     name="kubernetes-1.36",
     script="kubernetes/build-modules.sh",
@@ -209,6 +220,7 @@ def ensure(
             builder.cancelled = True
             remove_build_containers(client)
             raise
+    builder.ensure(NODE_KUBERNETES)  # of two chains
 
 
 def mirror(older: bool) -> Recipe:
@@ -262,8 +274,9 @@ class _Builder:
         """Build an image that is not there, after those that it is made from."""
         if _exists(self.client, recipe.tag):
             return
-        if recipe.parent:
-            self.ensure(recipe.parent)
+        for other in (recipe.parent, recipe.source and recipe.source[0]):
+            if other:
+                self.ensure(other)
         with self.progress.step(f"building image {recipe.tag}"):
             parent = recipe.parent.tag if recipe.parent else self._root_file_system(recipe.suite)
             self._derive(recipe, parent)
@@ -300,6 +313,8 @@ class _Builder:
         )
         try:
             container.put_archive("/", _archive(recipe))
+            if recipe.source:
+                self._copy(*recipe.source, container)
             container.put_archive("/", archives.tar({str(_ENVIRONMENT): _environment().encode()}))
             container.start()
             tail = self._follow(container, recipe)
@@ -311,6 +326,16 @@ class _Builder:
         finally:
             with contextlib.suppress(docker.errors.NotFound):
                 container.remove(force=True, v=True)
+
+    def _copy(self, source: Recipe, folder: str, container: Any) -> None:
+        """Copy a folder of another image into a container, to /provision."""
+        name = f"{_BUILD_PREFIX}source-{source.name}"
+        other = self.client.containers.create(source.tag, name=name)
+        try:
+            stream, _ = other.get_archive(folder)
+            container.put_archive("/provision", stream)
+        finally:
+            other.remove(v=True)
 
     def _follow(self, container: Any, recipe: Recipe) -> str:
         """Print the progress of a build; returns the end of its output."""

@@ -2,7 +2,7 @@
 
 import shlex
 
-from tools.devcloud import networks
+from tools.devcloud import images, networks
 from tools.devcloud.controller.config_files import PROVIDER_NETWORK
 from tools.devcloud.settings import Settings
 
@@ -20,6 +20,7 @@ def variables(settings: Settings) -> dict[str, str]:
         "OS_IDENTITY_API_VERSION": "3",
         "FUNCTIONAL_NETWORK": PROVIDER_NETWORK,
         "FUNCTIONAL_EXTERNAL_NETWORK": PROVIDER_NETWORK,
+        "FUNCTIONAL_PREPARED_IMAGE": images.NODE_KUBERNETES.name,
         "FUNCTIONAL_KUBERNETES_MIRROR": f"http://{networks.mirror_address(settings.network)}",
     }
 

@@ -12,13 +12,24 @@ _BASES = "https://cloud.debian.org/images/cloud"
 _SUITES = {12: "bookworm", 13: "trixie"}
 
 
+_UNSET = "make it, with the packages of a cluster, or unset FUNCTIONAL_PREPARED_IMAGE"
+
+
 def missing(connection: Connection) -> list[Missing]:
-    found = [(image, connection.image.find_image(image.name)) for image in images()]
-    return [
+    found = [
         Missing(f"there is no active image {image.name}", commands(image))
-        for image, shown in found
-        if shown is None or shown.status != "active"
+        for image in images()
+        if not _is_active(connection, image.name)
     ]
+    prepared = CONFIG.prepared_image
+    if prepared and not _is_active(connection, prepared):
+        found.append(Missing(f"there is no active image {prepared}", hint=_UNSET))
+    return found
+
+
+def _is_active(connection: Connection, name: str) -> bool:
+    shown = connection.image.find_image(name)
+    return shown is not None and shown.status == "active"
 
 
 def commands(image: Image) -> tuple[Command, ...]:

@@ -92,8 +92,9 @@ class SecurityGroupsTest(unittest.TestCase):
     def test_the_virtual_ip_is_for_masters_only(self) -> None:
         for name in ("kubernetes", "kubernetes_v2"):
             ports = dict(resources(self.package(name, ""), "complex", "OS::Neutron::Port"))
-            shared = {"ip_address": {"get_param": "virtual_ip"}}
-            self.assertEqual([shared], ports["masterNode_CP1"]["allowed_address_pairs"])
+            shared = ports["masterNode_CP1"]["allowed_address_pairs"]["repeat"]
+            self.assertEqual({"$address": {"get_param": "virtual_ips"}}, shared["for_each"])
+            self.assertEqual({"ip_address": "$address"}, shared["template"])
             self.assertNotIn("allowed_address_pairs", ports["workerNode_CP2"])
             self.assertNotIn({"get_param": "balanced_group"},
                              ports["workerNode_CP2"]["security_groups"])

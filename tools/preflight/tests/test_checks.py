@@ -1,6 +1,7 @@
 """What the preflight checks find missing, and the commands that they name."""
 
 import errno
+import os
 import subprocess
 import unittest
 from typing import Any
@@ -62,6 +63,10 @@ class ChecksTest(unittest.TestCase):
     def test_an_image_is_made_of_a_cloud_image(self) -> None:
         self.cloud.images["node-debian-13-docker"].status = "queued"
         self.assert_missing("tools.cloud_image", "--install docker.io", "--public")
+
+    def test_nobody_but_the_user_makes_the_prepared_image(self) -> None:
+        with mock.patch.dict(os.environ, FUNCTIONAL_PREPARED_IMAGE="with-kubernetes"):
+            self.assert_missing("there is no active image with-kubernetes", "or unset FUNC")
 
     def test_a_quota_is_too_small(self) -> None:
         self.cloud.instances_used = 10

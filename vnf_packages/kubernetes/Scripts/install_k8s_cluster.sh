@@ -68,11 +68,40 @@ package_source() {
     apt update -o APT::Update::Error-Mode=any
 }
 
-# The newest version of kubeadm in the repository that belongs to the series or release.
+# Of versions of packages, a line each, those that belong to the series or release.
+wanted_versions() {
+    grep -E "^${KUBERNETES_VERSION//./\\.}(\.|-|\$)"
+}
+
+# Whether the image brought all that the machine will need.
+has_all() {
+    local package
+    has_runtime || return 1
+    for package in "${PACKAGES[@]}"; do
+        installed_version "$package" | wanted_versions >/dev/null || return 1
+    done
+    for package in "${PROGRAMS[@]}" "${EXTRA[@]}"; do
+        installed_version "$package" >/dev/null || return 1
+    done
+}
+
+installed_version() {
+    dpkg-query --show --showformat '${db:Status-Status} ${Version}\n' "$1" 2>/dev/null |
+        sed -n 's/^installed //p' | grep .
+}
+
+# From whatever source: one that the image brought stays.
+has_runtime() {
+    case "$CONTAINER_RUNTIME" in
+    containerd) command -v containerd ;;
+    docker) command -v dockerd && command -v docker ;;
+    esac >/dev/null
+}
+
+# The newest version of kubeadm in the repository that is wanted.
 package_version() {
     local found
-    found=$(apt-cache madison kubeadm | awk '{ print $3 }' |
-        grep -E "^${KUBERNETES_VERSION//./\\.}(\.|-|\$)" | head -n 1) ||
+    found=$(apt-cache madison kubeadm | awk '{ print $3 }' | wanted_versions | head -n 1) ||
         fail "$PACKAGE_REPOSITORY has no kubeadm $KUBERNETES_VERSION; it has:" \
             "$(apt-cache madison kubeadm | awk '{ print $3 }' | xargs)"
     echo "$found"
@@ -82,24 +111,24 @@ package_version() {
 packages() {
     local version wanted
     version=$(package_version)
-    read -ra wanted <<<"${EXTRA_PACKAGES:-}"
-    wanted+=("${PROGRAMS[@]}")
+    wanted=("${PROGRAMS[@]}" "${EXTRA[@]}")
     for package in "${PACKAGES[@]}"; do
         wanted+=("$package=$version")
     done
-    # A runtime that the image brought, from whatever source, stays.
-    case "$CONTAINER_RUNTIME" in
-    containerd) command -v containerd >/dev/null || wanted+=(containerd) ;;
-    docker)
-        command -v dockerd >/dev/null || wanted+=(docker.io)
-        # Debian 13 has Docker's command line in a package of its own.
-        if ! command -v docker >/dev/null && apt-cache show docker-cli &>/dev/null; then
-            wanted+=(docker-cli)
-        fi
-        ;;
-    *) fail "CONTAINER_RUNTIME must be containerd or docker, not $CONTAINER_RUNTIME" ;;
-    esac
+    if ! has_runtime; then
+        case "$CONTAINER_RUNTIME" in
+        containerd) wanted+=(containerd) ;;
+        docker)
+            wanted+=(docker.io)
+            # Debian 13 has Docker's command line in a package of its own.
+            apt-cache show docker-cli &>/dev/null && wanted+=(docker-cli)
+            ;;
+        esac
+    fi
     apt install -y --no-install-recommends --allow-change-held-packages "${wanted[@]}"
+}
+
+settle_packages() {
     apt-mark hold "${PACKAGES[@]}" >/dev/null
     # Debian's plugins lie where neither kubelet nor the runtimes look for them.
     if [ -d /usr/lib/cni ]; then
@@ -156,10 +185,14 @@ PYTHON
     systemctl enable --quiet --now docker
 }
 
+read -ra EXTRA <<<"${EXTRA_PACKAGES:-}"
+[[ "$CONTAINER_RUNTIME" =~ ^(containerd|docker)$ ]] ||
+    fail "CONTAINER_RUNTIME must be containerd or docker, not $CONTAINER_RUNTIME"
 kernel_settings
-package_source
-packages
-case "$CONTAINER_RUNTIME" in
-containerd) configure_containerd ;;
-docker) configure_docker ;;
-esac
+# A package source is asked for nothing that the image has.
+if ! has_all; then
+    package_source
+    packages
+fi
+settle_packages
+"configure_$CONTAINER_RUNTIME"
