@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tools import push_images
 from tools.client import kubernetes_source, stacks
 from tools.client.config import CHECKOUT, cloud, tacker
 from tools.client.lcm import Package, Vnf
@@ -19,6 +18,7 @@ from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
 from tools.devcloud.progress import Progress
+from tools.images import machine
 from tools.timeline.page import render
 from tools.timeline.runs import read
 
@@ -76,7 +76,7 @@ class Demo:
             self._remove(name)
         self._instantiate(_REGISTRY, private_registry_csar, "private_registry/instantiate.json")
         registry = f"{self._addresses(_REGISTRY)[0]}:5000"
-        push_images.push(registry, self._progress)
+        machine.push(registry, self._progress)
         params = {**kubernetes_source.source_params(f"http://{registry}"), "vim_name": _VIM}
         self._instantiate(_CLUSTER, kubernetes_csar, "kubernetes/complex.json", **params)
 

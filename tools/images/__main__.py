@@ -1,6 +1,8 @@
 """Lists the images that a cluster's machines pull, and pushes them into a registry."""
 
 import argparse
+import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,10 +11,13 @@ import docker
 from docker.errors import DockerException
 
 from mgmt_drivers.params.series import DEFAULT_VERSION
+from tools.client.errors import ClientError
 from tools.client.packages import SOURCES
-from tools.devcloud.progress import print_error
-from tools.images import registry
+from tools.devcloud.progress import Progress, print_error
+from tools.images import machine, registry
 from tools.images.references import ImageError, of_pod_network, of_release
+
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d+")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,6 +34,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         "archives", nargs="*", type=Path, metavar="ARCHIVE",
         help="files of `docker save`; without any, the images are pulled from where they lie",
     )
+    pushing.add_argument(
+        "--from-cloud", action="store_true",
+        help="push from a machine with Docker of the cloud that OS_* name, which is removed "
+        "afterwards: the images of the mirror that FUNCTIONAL_KUBERNETES_MIRROR names, or the "
+        "published ones",
+    )
     for command in (listing, pushing):
         command.add_argument(
             "--kubernetes-version", default=str(DEFAULT_VERSION), metavar="VERSION",
@@ -42,11 +53,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             help="the VNF package whose pod network is meant; default: %(default)s",
         )
     options = parser.parse_args(argv)
+    if options.command == "push" and options.from_cloud:
+        _check_cloud(pushing, options)
     try:
         return _list(options) if options.command == "list" else _push(options)
-    except (ImageError, DockerException, OSError) as error:
+    except (ClientError, ImageError, DockerException, OSError) as error:
         print_error(str(error))
         return 1
+
+
+def _check_cloud(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.archives or not _HOST_AND_PORT.fullmatch(options.repository):
+        parser.error("--from-cloud takes a registry as ADDRESS:PORT, and no archive")
+    if not (os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")):
+        parser.error('no cloud is chosen; run eval "$(python -m tools.devcloud openrc)" first')
 
 
 def _references(options: argparse.Namespace) -> list[str]:
@@ -60,6 +80,9 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _push(options: argparse.Namespace) -> int:
+    if options.from_cloud:
+        machine.push(options.repository, Progress())
+        return 0
     client = docker.from_env()
     if options.archives:
         pushed = registry.push_archives(client, options.archives, options.repository)

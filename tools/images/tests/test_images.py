@@ -1,5 +1,6 @@
 """The images that machines pull: listed, and pushed into a registry."""
 
+import os
 import tempfile
 import unittest
 from contextlib import redirect_stderr, redirect_stdout
@@ -73,3 +74,18 @@ class ImagesTest(unittest.TestCase):
         self.engine.api.push.return_value = [{"error": "denied"}]
         status, _, errors = self.run_program("push", "r:5000", str(self.archive))
         self.assertEqual((1, "error: r:5000/a:1: denied\n"), (status, errors))
+
+    def test_a_cloud_is_chosen_before_a_machine_of_it_is_asked(self) -> None:
+        for words, variables, error in (
+            (("r/k8s",), {"OS_CLOUD": "x"}, "takes a registry as ADDRESS:PORT"),
+            (("r:5000", str(self.archive)), {"OS_CLOUD": "x"}, "and no archive"),
+            (("r:5000",), {}, "no cloud is chosen"),
+        ):
+            with (
+                redirect_stderr(StringIO()) as errors,
+                mock.patch.dict(os.environ, variables, clear=True),
+                self.assertRaises(SystemExit) as ended,
+            ):
+                program.main(["push", "--from-cloud", *words])
+            self.assertEqual(2, ended.exception.code)
+            self.assertIn(error, errors.getvalue())
