@@ -18,8 +18,7 @@ def image_overlay(image: str, vdus: Sequence[str]) -> str:
     """An overlay whose VDUs have another image."""
     folder = CONFIG.build / f"{'-'.join(vdus)}-{image}"
     (folder / "Definitions").mkdir(parents=True, exist_ok=True)
-    properties = {"sw_image_data": {"name": image}}
-    nodes = {vdu: {"properties": properties} for vdu in vdus}
+    nodes = {vdu: {"properties": {"sw_image_data": {"name": image}}} for vdu in vdus}
     for flavour in ("simple", "complex"):
         path = folder / f"Definitions/kubernetes_df_{flavour}.yaml"
         path.write_text(yaml.safe_dump({"topology_template": {"node_templates": nodes}}))
