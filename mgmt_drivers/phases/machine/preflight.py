@@ -18,7 +18,7 @@ class CheckPlatform(OnNewMachines, Check[NewMachines]):
 
 _LIMIT = 600.0  # seconds
 _HAS = Script("has-program")
-_FINISHED = "/var/lib/cloud/instance/boot-finished"
+_FINISHED = "/run/cloud-init/result.json"  # written at the end of its last stage
 
 
 class WaitForCloudInit(OnNewMachines, Check[NewMachines]):
