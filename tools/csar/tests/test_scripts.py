@@ -21,8 +21,10 @@ class InstallTest(unittest.TestCase):
         """The packages that the script installs."""
         text = SCRIPT.read_text()
         constants = [line for line in text.splitlines() if line.startswith("readonly ")]
-        function = text[text.index("packages() {") : text.index("configure_containerd() {")]
-        lines = ["set -euo pipefail", *constants, STAND_INS, function, "packages"]
+        # The list of packages is read before it becomes a constant.
+        constants.insert(0, next(line for line in text.splitlines() if line.startswith("read -ra")))
+        functions = text[text.index("is_whole() {") : text.index("configure_containerd() {")]
+        lines = ["set -euo pipefail", *constants, STAND_INS, functions, "packages"]
         done = subprocess.run(
             ["bash", "-c", "\n".join(lines)],
             env={"CONTAINER_RUNTIME": "containerd", **settings},
@@ -39,3 +41,7 @@ class InstallTest(unittest.TestCase):
         programs = ["conntrack", "ethtool", "socat"]
         self.assertEqual(["haproxy", "keepalived", *programs, *versioned], found)
         self.assertEqual([*programs, *versioned], self.packages())
+
+    def test_kubeadm_comes_first_where_a_machine_is_upgraded(self) -> None:
+        found = self.packages(KUBERNETES_PACKAGES="kubeadm")
+        self.assertEqual(["conntrack", "ethtool", "socat", "kubeadm=1.33.2-1.1"], found)

@@ -8,6 +8,9 @@
 #   NODE_ROLE            master or worker
 #   CONTAINER_RUNTIME    containerd or docker
 #   KUBERNETES_VERSION   a series (1.33) or a release (1.33.2)
+#   KUBERNETES_PACKAGES  which of kubeadm, kubectl and kubelet to install, separated by
+#                        spaces; without it all. Of a machine that is upgraded kubeadm comes
+#                        first, and nothing else may change before kubelet comes too
 #   PACKAGE_REPOSITORY   URL of a flat apt repository, ending in a slash
 #   PACKAGE_KEY          file with the ASCII-armored key that signs it; empty: the
 #                        repository's own Release.key, which is fetched by https
@@ -20,7 +23,8 @@ set -euo pipefail
 
 readonly KEYRING=/etc/apt/keyrings/kubernetes.asc
 readonly SOURCE=/etc/apt/sources.list.d/kubernetes.list
-readonly PACKAGES=(kubeadm kubectl kubelet)
+read -ra PACKAGES <<<"${KUBERNETES_PACKAGES:-kubeadm kubectl kubelet}"
+readonly PACKAGES
 # Programs that kubeadm's preflight, kube-proxy and kubelet look for on a machine. Not every
 # package of kubelet depends on them.
 readonly PROGRAMS=(conntrack ethtool socat)
@@ -55,11 +59,16 @@ CONF
     sed -i -E 's/^([^#]\S*\s+\S+\s+swap\s)/#\1/' /etc/fstab
 }
 
+is_of_other_repository() {
+    [ -e "$SOURCE" ] && ! grep -qF " $PACKAGE_REPOSITORY /" "$SOURCE"
+}
+
 package_source() {
     mkdir -p "${KEYRING%/*}"
     if [ -n "${PACKAGE_KEY:-}" ]; then
         install -m 0644 "$PACKAGE_KEY" "$KEYRING"
-    elif [ ! -s "$KEYRING" ]; then
+    elif [ ! -s "$KEYRING" ] || is_of_other_repository; then
+        rm -f "$KEYRING"
         # apt's own downloader uses apt's proxy.
         /usr/lib/apt/apt-helper download-file "${PACKAGE_REPOSITORY}Release.key" "$KEYRING" ||
             fail "cannot fetch the key of $PACKAGE_REPOSITORY"
@@ -76,6 +85,11 @@ package_version() {
         fail "$PACKAGE_REPOSITORY has no kubeadm $KUBERNETES_VERSION; it has:" \
             "$(apt-cache madison kubeadm | awk '{ print $3 }' | xargs)"
     echo "$found"
+}
+
+# Whether the machine is to be ready for the pods of this version.
+is_whole() {
+    [[ " ${PACKAGES[*]} " = *" kubelet "* ]]
 }
 
 # All that the machine will need, in one transaction of apt.
@@ -101,6 +115,7 @@ packages() {
     esac
     apt install -y --no-install-recommends --allow-change-held-packages "${wanted[@]}"
     apt-mark hold "${PACKAGES[@]}" >/dev/null
+    is_whole || return 0
     # Debian's plugins lie where neither kubelet nor the runtimes look for them.
     if [ -d /usr/lib/cni ]; then
         mkdir -p /opt/cni/bin
@@ -159,6 +174,7 @@ PYTHON
 kernel_settings
 package_source
 packages
+is_whole || exit 0
 case "$CONTAINER_RUNTIME" in
 containerd) configure_containerd ;;
 docker) configure_docker ;;
