@@ -40,6 +40,8 @@ frontend kubernetes
 backend apiservers
     mode tcp
     balance roundrobin
+    retries 3
+    option redispatch 1
     option httpchk GET /readyz
     http-check expect status 200
     default-server check check-ssl verify none inter 2s fall 3 rise 1

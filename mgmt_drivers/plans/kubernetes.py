@@ -35,11 +35,21 @@ from mgmt_drivers.phases.storage.persistent_volumes import (
     RegisterVolumes,
     RemoveVolumes,
 )
+from mgmt_drivers.phases.upgrade.check_cluster import CheckCluster, CheckMachines
+from mgmt_drivers.phases.upgrade.prepare_nodes import InstallKubeadm, SaveSnapshot
+from mgmt_drivers.phases.upgrade.upgrade_cluster import (
+    KeepVersion,
+    SetImageRepository,
+    UpgradeCluster,
+)
+from mgmt_drivers.phases.upgrade.upgrade_nodes import UpgradeControlPlane, UpgradeWorkers
+
+_PROXY = ConfigureProxy(services=("containerd", "docker"))
 
 _PREPARE: Plan[Cluster] = (
     CheckPlatform(),
     WaitForCloudInit(),
-    ConfigureProxy(services=("containerd", "docker")),
+    _PROXY,
     InstallPackages(),
     WaitForVolumes(),
     MountVolumes(),
@@ -100,5 +110,23 @@ HEAL_END: Plan[Cluster] = (
     CheckAllReached(),
     VerifyControlPlane(),
     ConfigureLoadBalancer(),
+    VerifyVirtualIp(),
+)
+
+# A new version. Nothing of the cluster changes before every machine has its packages and images.
+UPGRADE: Plan[Cluster] = (
+    CheckCluster(),
+    CheckMachines(),
+    _PROXY,  # the packages may come from another host
+    ConfigureRegistries(),
+    InstallKubeadm(),
+    PullImages(),
+    SaveSnapshot(),
+    ConfigureLoadBalancer(),
+    SetImageRepository(),
+    UpgradeCluster(),
+    KeepVersion(),
+    UpgradeControlPlane(),
+    UpgradeWorkers(),
     VerifyVirtualIp(),
 )
