@@ -123,6 +123,12 @@ class World:
             number = max((m["ID"] for m in self.members), default=0) + 1
             self.members.append({"ID": number, "name": machine.name, **urls})
 
+    def have(self, release: str) -> None:
+        """Let the cluster and all machines have a release of Kubernetes."""
+        self.release = release
+        for machine in self.machines.values():
+            machine.kubeadm = machine.kubelet = machine.running = machine.apiserver = release
+
     def machine_of(self, name: str) -> Machine | None:
         return next((m for m in self.machines.values() if m.name == name and m.alive), None)
 

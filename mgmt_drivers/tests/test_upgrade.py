@@ -1,7 +1,6 @@
 """The upgrade of a simulated cluster, from its request to its end."""
 
 import copy
-import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,9 +32,7 @@ class UpgradableClusterTest(SimulatedClusterTest):
 
     def build(self, is_clustered: bool = True) -> None:
         super().build(is_clustered)
-        self.world.release = "v1.36.4"
-        for machine in self.world.machines.values():
-            machine.kubeadm = machine.kubelet = machine.running = machine.apiserver = "v1.36.4"
+        self.world.have("v1.36.4")
 
     def modify(self, **wanted: Any) -> None:
         upgrade.modify(self.request(), self.services(), {**WANTED, **wanted})
@@ -131,9 +128,7 @@ class UpgradeTest(UpgradableClusterTest):
 
     def test_a_newer_patch_release(self) -> None:
         self.build()
-        for machine in self.world.machines.values():
-            machine.kubeadm = machine.kubelet = machine.running = "v1.36.1"
-        self.world.release = "v1.36.1"
+        self.world.have("v1.36.1")
         self.params = {**PARAMS, "kubernetes_version": "1.36"}
         self.modify(kubernetes_version="1.36.4")
         self.assert_upgraded("v1.36.4")
@@ -298,8 +293,7 @@ class UpgradeFaultsTest(FaultsTestCase, UpgradableClusterTest):
             self.assert_upgraded()
             self.assertEqual(WANTED, changed_params.load(self.store))
             worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
-            scale = dataclasses.replace(self.request(worker.node.vnfc_id))
-            kubernetes.scale_out(scale, self.services())
+            kubernetes.scale_out(self.request(worker.node.vnfc_id), self.services())
             self.assertEqual(_NEW, worker.running)
             return struck
 
