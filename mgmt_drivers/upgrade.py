@@ -13,7 +13,7 @@ from mgmt_drivers.kube.cluster import Cluster, Upgrade
 from mgmt_drivers.kube.topology import Topology
 from mgmt_drivers.kubernetes import GATHER, as_upgraded, choose_leader, open_operation, read
 from mgmt_drivers.params.kubernetes import read_params
-from mgmt_drivers.params.modification import Modification, read_modification
+from mgmt_drivers.params.modification import Change, read_modification
 from mgmt_drivers.plans import kubernetes as plans
 from mgmt_drivers.request import LcmRequest
 
@@ -26,7 +26,7 @@ class UpgradeFailed(MgmtDriverError):
     longest = OperationError.longest
 
 
-def validate(request: LcmRequest, services: Services, wanted: Any) -> Modification:
+def validate(request: LcmRequest, services: Services, wanted: Any) -> Change:
     """Check what a cluster is to become, without asking any machine.
 
     :param wanted: the parameter ``k8s_cluster_modification_param``
@@ -34,8 +34,8 @@ def validate(request: LcmRequest, services: Services, wanted: Any) -> Modificati
     """
     kept = changed_params.load(services.store)
     before = read_params(changed_params.applied(request, kept))
-    found = read_modification(wanted, before, request.package)
-    read_params(changed_params.applied(request, {**kept, **found.changed}))
+    found = read_modification(wanted, before, request)
+    read_params(changed_params.applied(request, {**kept, **found.params}))
     return found
 
 
@@ -45,15 +45,15 @@ def modify(request: LcmRequest, services: Services, wanted: Any) -> None:
     :param wanted: the parameter ``k8s_cluster_modification_param``
     :raises MgmtDriverError: with the cause; the cluster works, with the versions that it names
     """
-    modification = validate(request, services, wanted)
-    found = read(request, services, modification.changed)
+    change = validate(request, services, wanted)
+    found = read(request, services, change.params)
     try:
         with open_operation(request, services, found) as operation:
             leader = choose_leader(operation, found)
-            found = as_upgraded(operation, found, leader, modification.changed)
+            found = as_upgraded(operation, found, leader, change.params)
             hosts = operation.connect(found.nodes, RUNNING_LIMIT)
             kept = changed_params.load(services.store)
-            upgrade = Upgrade(hosts, {**kept, **modification.changed}, modification.workers_at_once)
+            upgrade = Upgrade(hosts, {**kept, **change.params}, change.workers_at_once)
             cluster = Cluster(found, services.store, hosts, leader, upgrade=upgrade)
             operation.run(plans.UPGRADE, cluster)
     except MgmtDriverError as error:

@@ -255,7 +255,7 @@ class UpgradeTest(UpgradableClusterTest):
 
     def test_text_in_json_will_do(self) -> None:
         found = upgrade.validate(self.request(), self.services(), json.dumps(WANTED))
-        self.assertEqual(WANTED, found.changed)
+        self.assertEqual(WANTED, found.params)
 
     def test_a_config_map_that_somebody_has_changed(self) -> None:
         for data in ({}, {"changed_params": "["}, {"changed_params": "[]"}):
