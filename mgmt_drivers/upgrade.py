@@ -7,11 +7,12 @@ from typing import Any
 
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import MgmtDriverError, OperationError
-from mgmt_drivers.kube import changed_params, kubectl
+from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
+from mgmt_drivers.kube import changed_params, kubectl, node_packages
 from mgmt_drivers.kube.cluster import Cluster, Upgrade
 from mgmt_drivers.kube.topology import Topology
 from mgmt_drivers.kubernetes import GATHER, as_upgraded, choose_leader, open_operation, read
+from mgmt_drivers.params.kubernetes import NAME as INSTALLATION
 from mgmt_drivers.params.kubernetes import read_params
 from mgmt_drivers.params.modification import Change, read_modification
 from mgmt_drivers.plans import kubernetes as plans
@@ -35,7 +36,10 @@ def validate(request: LcmRequest, services: Services, wanted: Any) -> Change:
     kept = changed_params.load(services.store)
     before = read_params(changed_params.applied(request, kept))
     found = read_modification(wanted, before, request)
-    read_params(changed_params.applied(request, {**kept, **found.params}))
+    after = read_params(changed_params.applied(request, {**kept, **found.params}))
+    if not node_packages.can_install_some(after.script):
+        text = f"the script must heed {node_packages.PACKAGES}, as the package's own does"
+        raise ParameterError([f"{INSTALLATION}.script_path: {text}"])
     return found
 
 

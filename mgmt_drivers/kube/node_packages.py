@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host import files, nfs, packages
@@ -16,6 +17,15 @@ _KEY = f"{STATE_FOLDER}/kubernetes.asc"
 # One at a time on a machine: a script whose connection broke may still run. In a folder of root's:
 # in /run/lock anybody may put a file of that name, and hold the lock.
 _LOCK = f"{STATE_FOLDER}/install.lock"
+
+
+# The setting that names packages, without which a script installs all.
+PACKAGES = "KUBERNETES_PACKAGES"
+
+
+def can_install_some(script: Path) -> bool:
+    """Whether a script knows the setting, which earlier contracts had not."""
+    return PACKAGES in script.read_text(errors="replace")
 
 
 def run_script(host: Host, cluster: Cluster, **changes: str) -> None:

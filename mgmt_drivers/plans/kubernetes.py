@@ -44,12 +44,10 @@ from mgmt_drivers.phases.upgrade.upgrade_cluster import (
 )
 from mgmt_drivers.phases.upgrade.upgrade_nodes import UpgradeControlPlane, UpgradeWorkers
 
-_PROXY = ConfigureProxy(services=("containerd", "docker"))
-
 _PREPARE: Plan[Cluster] = (
     CheckPlatform(),
     WaitForCloudInit(),
-    _PROXY,
+    ConfigureProxy(services=("containerd", "docker")),
     InstallPackages(),
     WaitForVolumes(),
     MountVolumes(),
@@ -117,7 +115,8 @@ HEAL_END: Plan[Cluster] = (
 UPGRADE: Plan[Cluster] = (
     CheckCluster(),
     CheckMachines(),
-    _PROXY,  # the packages may come from another host
+    # The packages may come from another host. No runtime is restarted for it.
+    ConfigureProxy(services=()),
     ConfigureRegistries(),
     InstallKubeadm(),
     PullImages(),

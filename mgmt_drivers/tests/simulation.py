@@ -224,6 +224,9 @@ class SimulatedSession:
     def _has_program(self, words: list[str], stdin: bytes) -> Result:
         return _NO
 
+    def _through_proxy(self, words: list[str], stdin: bytes) -> Result:
+        return self._answer(words[1:], stdin)
+
     def _set_conntrack(self, words: list[str], stdin: bytes) -> Result:
         return _OK
 

@@ -253,6 +253,22 @@ class UpgradeTest(UpgradableClusterTest):
         wanted = {**WANTED, "image_repository": "http://10.10.0.2:5000/new"}
         upgrade.validate(self.request(), self.services(), wanted)
 
+    def test_a_script_that_would_install_kubelet_before_its_time(self) -> None:
+        (self.package / "install_k8s_cluster.sh").write_text("apt-get install kubelet")
+        with self.assertRaisesRegex(ParameterError, "script_path: .* KUBERNETES_PACKAGES"):
+            upgrade.validate(self.request(), self.services(), WANTED)
+
+    def test_behind_a_proxy_no_runtime_is_restarted(self) -> None:
+        self.params = {**self.params, "proxy": {"http_proxy": "http://proxy:3128"}}
+        restarted: set[str] = set()
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            restarted.update(argv[2:] if tuple(argv[:2]) == ("systemctl", "restart") else ())
+
+        upgrade.modify(self.request(), self.services(note), WANTED)
+        self.assertEqual({"kubelet"}, restarted)
+        self.assertIn("/etc/apt/apt.conf.d/95-mgmt-driver-proxy", self.machine(WORKERS[0]).files)
+
     def test_text_in_json_will_do(self) -> None:
         found = upgrade.validate(self.request(), self.services(), json.dumps(WANTED))
         self.assertEqual(WANTED, found.params)
@@ -297,7 +313,7 @@ class UpgradeFaultsTest(FaultsTestCase, UpgradableClusterTest):
             self.assertEqual(_NEW, worker.running)
             return struck
 
-        self.assertGreater(self.all_faults(story), 300)
+        self.assertGreater(self.all_faults(story), 1000)
 
     def test_an_election_is_waited_out(self) -> None:
         self.build()

@@ -38,7 +38,7 @@ class InstallKubeadm(Phase[Cluster]):
 
 
 def _install(host: Host, cluster: Cluster, wanted: str) -> None:
-    changes = {"KUBERNETES_PACKAGES": "kubeadm", "KUBERNETES_VERSION": wanted}
+    changes = {node_packages.PACKAGES: "kubeadm", "KUBERNETES_VERSION": wanted}
     node_packages.run_script(host, cluster, **changes)
 
 
