@@ -57,6 +57,11 @@ class Cluster:
         """Names of all nodes, ready or not."""
         return {node.metadata.name for node in self.core.list_node().items}
 
+    def kubelet_versions(self) -> dict[str, str]:
+        """Releases of the nodes' kubelets, by node name."""
+        nodes = self.core.list_node().items
+        return {node.metadata.name: node.status.node_info.kubelet_version for node in nodes}
+
     def node_name_at(self, address: str) -> str:
         """Name of the node whose machine has the address."""
         return next(

@@ -12,7 +12,14 @@ from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
-from mgmt_drivers.kube import kubeadm, kubectl, node_metadata, service_account
+from mgmt_drivers.kube import (
+    changed_params,
+    kubeadm,
+    kubectl,
+    node_metadata,
+    service_account,
+)
+from mgmt_drivers.kube.changed_params import Changed
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.kube.topology import StorageServer, Topology, check_networks, topology
@@ -23,7 +30,7 @@ from mgmt_drivers.request import LcmRequest
 
 LOG = logging.getLogger(__name__)
 
-_GATHER = "gather facts"  # the title under which the trace notes it
+GATHER = "gather facts"  # the title under which the trace notes it
 
 
 @dataclass(frozen=True)
@@ -63,18 +70,18 @@ def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
 
     :raises MgmtDriverError: naming machine, phase and cause
     """
-    found = _read(request, services)
+    found = read(request, services)
     check_networks(found)
     _check_volumes(request, found, found.machines)
-    with _operation(request, services, found) as operation:
+    with open_operation(request, services, found) as operation:
         hosts = operation.connect(found.machines)
         joined = _having_joined(operation, found, hosts)
         # An attempt before this one may have initialized the control plane.
         leader = next(h for h in [*joined, *hosts] if found.is_control_plane(h.node))
         cluster = _joining(operation, found, leader, hosts, joined)
         operation.run(plans.INSTANTIATE, cluster)
-        read = functools.partial(service_account.read, account=VIM_ACCOUNT)
-        credentials = operation.ask("read the VIM credentials", leader, read)
+        read_account = functools.partial(service_account.read, account=VIM_ACCOUNT)
+        credentials = operation.ask("read the VIM credentials", leader, read_account)
     url = f"https://{found.public}:{found.port}"
     vims.register(Vim(_vim_name(found.params, request), url, credentials))
 
@@ -85,19 +92,20 @@ def scale_out(request: LcmRequest, services: Services) -> None:
     One that fails leaves nothing of them in the cluster, ready to be tried
     again or to be taken away.
     """
-    found = _read(request, services)
+    found = read(request, services)
     new = _workers(request, found)
     try:
-        with _operation(request, services, found) as operation:
-            leader = _leader(operation, found, new)
+        with open_operation(request, services, found) as operation:
+            leader = choose_leader(operation, found, new)
+            found = as_upgraded(operation, found, leader)
             hosts = operation.connect(new)
             joined = _having_joined(operation, found, hosts)
             cluster = _joining(operation, found, leader, hosts, joined)
             operation.run(plans.SCALE_OUT, cluster)
     except MgmtDriverError:
         try:
-            with _operation(request, services, found) as operation:
-                leader = _leader(operation, found, new)
+            with open_operation(request, services, found) as operation:
+                leader = choose_leader(operation, found, new)
                 cluster = Cluster(found, services.store, [leader], leader, leaving=new)
                 operation.run(plans.UNDO_SCALE_OUT, cluster)
         except MgmtDriverError as error:
@@ -107,9 +115,9 @@ def scale_out(request: LcmRequest, services: Services) -> None:
 
 def roll_back_scale_out(request: LcmRequest, services: Services) -> None:
     """Remove nodes that are no machines of the VNF any more, or never became any."""
-    found = _read(request, services)
-    with _operation(request, services, found) as operation:
-        leader = _leader(operation, found)
+    found = read(request, services)
+    with open_operation(request, services, found) as operation:
+        leader = choose_leader(operation, found)
         cluster = Cluster(found, services.store, [leader], leader)
         operation.run(plans.ROLL_BACK_SCALE_OUT, cluster)
 
@@ -120,15 +128,15 @@ def scale_in(request: LcmRequest, services: Services) -> None:
     Those whose machines Heat has deleted, before an attempt failed, are left alone: they were
     removed then.
     """
-    found = _read(request, services)
+    found = read(request, services)
     if not request.targets:
         raise InventoryError("nothing is to be scaled in: no VNFC of this VNF is to be removed")
     gone = {vnfc.id for vnfc in request.vnfcs} - {node.vnfc_id for node in found.machines}
     if request.targets <= gone:
         return
     leaving = _workers(replace(request, targets=request.targets - gone), found)
-    with _operation(request, services, found) as operation:
-        leader = _leader(operation, found, leaving)
+    with open_operation(request, services, found) as operation:
+        leader = choose_leader(operation, found, leaving)
         cluster = Cluster(found, services.store, [leader], leader, leaving=leaving)
         operation.run(plans.SCALE_IN, cluster)
 
@@ -143,7 +151,7 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
     if not request.targets:
         vims.unregister()
         return
-    found = _read(request, services)
+    found = read(request, services)
     leaving = _targets(request, found)
     lost = [node for node in leaving if found.is_control_plane(node)]
     staying = [node for node in found.control_plane if node not in leaving]
@@ -152,10 +160,10 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
             "no control-plane node of the cluster would be left. Heal the whole VNF (a request "
             "without vnfcInstanceId), which makes a new cluster"
         )
-    with _operation(request, services, found) as operation:
+    with open_operation(request, services, found) as operation:
         # With an API that is not ready etcd can still tell why no control-plane node may go.
         fallback = [kubeadm.check_member] if lost else []
-        leader = _leader(operation, found, leaving, fallback)
+        leader = choose_leader(operation, found, leaving, fallback)
         others = operation.connect_to_running([*staying, *lost]) if lost else [leader]
         cluster = Cluster(
             found,
@@ -177,13 +185,14 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         instantiate(request, services, vims)
         node_metadata.save(services.store, {})
         return
-    found = _read(request, services)
+    found = read(request, services)
     coming = _targets(request, found)
     others = [node for node in found.control_plane if node not in coming]
     has_control_plane = len(others) < len(found.control_plane)
     _check_volumes(request, found, coming)
-    with _operation(request, services, found) as operation:
-        leader = _leader(operation, found, coming)
+    with open_operation(request, services, found) as operation:
+        leader = choose_leader(operation, found, coming)
+        found = as_upgraded(operation, found, leader)
         new = operation.connect(coming)
         serving = operation.connect_to_running(others) if has_control_plane else []
         joined = _having_joined(operation, found, new)
@@ -192,20 +201,37 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
     node_metadata.forget(services.store, request.targets)
 
 
-def _read(request: LcmRequest, services: Services) -> Topology:
-    """What is known of the cluster before any machine is asked."""
-    params = read_params(request)
+def read(request: LcmRequest, services: Services, changed: Changed | None = None) -> Topology:
+    """What is known of the cluster before any machine is asked.
+
+    :param changed: parameters to be changed besides those that an upgrade has changed before
+    """
+    kept = changed_params.load(services.store)
+    params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
     is_spread = has_server_group(request.package, request.flavour)
     machines = inventory.read(request, services.stacks, placed=is_spread)
     return topology(params, machines, is_spread)
 
 
-def _operation(request: LcmRequest, services: Services, found: Topology) -> Operation:
+def as_upgraded(
+    operation: Operation, found: Topology, leader: Host, changed: Changed | None = None
+) -> Topology:
+    """With the parameters as an upgrade has left them, of which Tacker may know nothing."""
+    request, store = operation.request, operation.services.store
+    kept = operation.ask(GATHER, leader, changed_params.of_cluster)
+    if kept is None or kept == changed_params.load(store):
+        return found
+    changed_params.save(store, kept)
+    params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
+    return replace(found, params=params)
+
+
+def open_operation(request: LcmRequest, services: Services, found: Topology) -> Operation:
     secrets = found.params.secrets()
     return Operation(request, services, found.machines, found.endpoint, secrets)
 
 
-def _leader(
+def choose_leader(
     operation: Operation,
     found: Topology,
     targets: Sequence[Node] = (),
@@ -232,7 +258,7 @@ def _joining(
     # The cluster has the last word: it may have lost a machine since. Not the leader,
     # from which the operation works.
     is_initialized = leader in joined or leader not in new
-    nodes = operation.ask(_GATHER, leader, kubectl.nodes) if joined and is_initialized else {}
+    nodes = operation.ask(GATHER, leader, kubectl.nodes) if joined and is_initialized else {}
     names = {found.name(h.node) for h in joined if h is leader or found.name(h.node) in nodes}
     return Cluster(
         found,
@@ -248,7 +274,7 @@ def _joining(
 def _having_joined(operation: Operation, found: Topology, new: Sequence[Host]) -> list[Host]:
     """Those of the new nodes on which kubeadm has ended well, in an attempt before this one."""
     nodes = [host for host in new if host.node in found.nodes]
-    answers = operation.ask_each(_GATHER, nodes, kubeadm.is_member)
+    answers = operation.ask_each(GATHER, nodes, kubeadm.is_member)
     return [host for host, is_member in zip(nodes, answers, strict=True) if is_member]
 
 

@@ -1,9 +1,10 @@
 """The class that Tacker loads for the Kubernetes cluster VNF; the same bytes lie in the CSAR."""
 
-from mgmt_drivers import kubernetes
-from mgmt_drivers.adapters.tacker_v1 import MgmtDriver, lcm_request, services
+from mgmt_drivers import kubernetes, upgrade
+from mgmt_drivers.adapters.tacker_v1 import InstanceStore, MgmtDriver, lcm_request, services
 from mgmt_drivers.adapters.vims_v1 import RegisteredVims
 from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.params.modification import NAME as MODIFICATION
 
 
 class KubernetesMgmtDriver(MgmtDriver):
@@ -56,6 +57,14 @@ class KubernetesMgmtDriver(MgmtDriver):
         request = _request("heal", context, vnf_instance, targets)
         vims = RegisteredVims(context, vnf_instance)
         kubernetes.heal_end(request, services(context, vnf_instance), vims)
+
+    def modify_information_end(self, context, vnf_instance, modify_vnf_request=None, **kwargs):
+        # Tacker gives no request; it has merged the request's metadata into the instance's.
+        wanted = (vnf_instance.vnf_metadata or {}).get(MODIFICATION)
+        if wanted:
+            request = _request("upgrade", context, vnf_instance, ())
+            upgrade.modify(request, services(context, vnf_instance), wanted)
+            InstanceStore(vnf_instance).remove(MODIFICATION)
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
         RegisteredVims(context, vnf_instance).unregister()

@@ -1,10 +1,14 @@
 """The script of the Kubernetes cluster VNF for Tacker's v2 API."""
 
-from mgmt_drivers import kubernetes
+from typing import Any
+
+from mgmt_drivers import kubernetes, upgrade
 from mgmt_drivers.adapters.script_v2 import run
 from mgmt_drivers.adapters.tacker_v2 import Call, resource_ids
 from mgmt_drivers.adapters.vims_v2 import InstanceVims
 from mgmt_drivers.errors import InventoryError, ParameterError
+from mgmt_drivers.params.modification import NAME as MODIFICATION
+from mgmt_drivers.params.modification import of_package
 
 _USER_DATA = {
     "lcm-operation-user-data": "./UserData/userdata_standard.py",
@@ -67,6 +71,41 @@ def heal_end(call: Call) -> None:
     kubernetes.heal_end(request, call.services, InstanceVims(call))
 
 
+def modify_information_start(call: Call) -> None:
+    wanted = (call.request.get("metadata") or {}).get(MODIFICATION)
+    if wanted:
+        upgrade.validate(call.lcm_request("upgrade"), call.services, wanted)
+
+
+def modify_information_end(call: Call) -> None:
+    wanted = (call.request.get("metadata") or {}).get(MODIFICATION)
+    if wanted:
+        upgrade.modify(call.lcm_request("upgrade"), call.services, wanted)
+        call.store.remove(MODIFICATION)
+
+
+def change_current_package_start(call: Call) -> None:
+    _check_user_data(call)
+    if (call.request.get("additionalParams") or {}).get("vdu_params"):
+        text = "vdu_params: must be an empty list: machines are upgraded, and none is replaced"
+        raise ParameterError([text])
+    wanted = _of_new_package(call)
+    if wanted:
+        upgrade.validate(call.lcm_request("upgrade"), call.services, wanted)
+
+
+def change_current_package_end(call: Call) -> None:
+    wanted = _of_new_package(call)
+    if wanted:
+        upgrade.modify(call.lcm_request("upgrade"), call.services, wanted)
+
+
+def _of_new_package(call: Call) -> Any:
+    """What the request wants of the cluster, or else the new package, which Tacker hands over."""
+    params = call.request.get("additionalParams") or {}
+    return params.get(MODIFICATION) or of_package(call.package)
+
+
 def _check_user_data(call: Call) -> None:
     """Tacker's default sets other parameters than the templates have: no machine would move."""
     params = call.request.get("additionalParams") or {}
@@ -82,6 +121,7 @@ def _check_user_data(call: Call) -> None:
 if __name__ == "__main__":
     hooks = (
         instantiate_start, instantiate_end, terminate_end, scale_start, scale_end,
-        scale_rollback_end, heal_start, heal_end,
+        scale_rollback_end, heal_start, heal_end, modify_information_start,
+        modify_information_end, change_current_package_start, change_current_package_end,
     )
     run({hook.__name__: hook for hook in hooks})

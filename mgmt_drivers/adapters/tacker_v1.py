@@ -91,6 +91,11 @@ class InstanceStore:
         metadata = self._vnf_instance.vnf_metadata or {}
         self._replace({**metadata, f"{_OURS}{key}": json.dumps(value)})
 
+    def remove(self, key: str) -> None:
+        """Remove what a request has put there, when it is done."""
+        metadata = self._vnf_instance.vnf_metadata or {}
+        self._replace({k: v for k, v in metadata.items() if k != key})
+
     def clear(self) -> None:
         metadata = self._vnf_instance.vnf_metadata or {}
         self._replace({k: v for k, v in metadata.items() if not k.startswith(_OURS)})

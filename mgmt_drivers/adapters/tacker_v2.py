@@ -50,6 +50,11 @@ class CallStore:
         metadata = self._instance.get("metadata") or {}
         self._instance["metadata"] = {**metadata, f"{_OURS}{key}": json.dumps(value)}
 
+    def remove(self, key: str) -> None:
+        """Remove what a request has put into the instance's metadata, when it is done."""
+        metadata = self._instance.get("metadata") or {}
+        self._instance["metadata"] = {k: v for k, v in metadata.items() if k != key}
+
     def clear(self) -> None:
         self.memory.clear()
         metadata = self._instance.get("metadata") or {}
@@ -65,7 +70,7 @@ class Call:
         self.grant_request: dict[str, Any] = given["grant_request"] or {}
         self.instance: dict[str, Any] = given["vnf_instance"]
         self.store = CallStore(self.instance, given.get("user_script_err_handling_data") or {})
-        self._package = Path(given["tmp_csar_dir"])
+        self.package = Path(given["tmp_csar_dir"])
         self._services = services
 
     @property
@@ -95,11 +100,11 @@ class Call:
             # Later operations need the parameters of the instantiate request; Tacker drops them.
             self.store.save_in_instance(_PARAMS, self.request.get("additionalParams") or {})
         flavour = self.request.get("flavourId") or self.info["flavourId"]
-        definition = vnfd.of_flavour(self._package, flavour)
+        definition = vnfd.of_flavour(self.package, flavour)
         return LcmRequest(
             operation=operation,
             vnf_instance_id=self.instance["id"],
-            package=self._package,
+            package=self.package,
             flavour=flavour,
             cps=vnfd.cps(definition),
             aspects=vnfd.aspects(definition),

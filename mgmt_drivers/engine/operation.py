@@ -69,14 +69,15 @@ class Operation:
         if failure and error is None:
             raise failure
 
-    def connect(self, nodes: Sequence[Node]) -> list[Host]:
+    def connect(self, nodes: Sequence[Node], limit: float | None = None) -> list[Host]:
         """Log in to machines that the operation cannot do without; they may still be booting.
 
+        :param limit: seconds for a machine to answer, where they have been running all along
         :raises InventoryError: when Heat could not make one of them
         :raises OperationError: naming each that cannot be reached, and why
         """
         check_created(self.request, [str(node) for node in nodes if not node.server_id])
-        self._raise_any(self._log_in(nodes, self.services.ssh_timeout))
+        self._raise_any(self._log_in(nodes, limit or self.services.ssh_timeout))
         return [self._hosts[node] for node in nodes]
 
     def connect_to_running(self, nodes: Sequence[Node]) -> list[Host]:

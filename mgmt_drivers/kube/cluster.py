@@ -1,8 +1,9 @@
 """What an operation knows of its cluster; the context of the Kubernetes phases, immutable."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mgmt_drivers.engine.services import Store
 from mgmt_drivers.host.host import Host
@@ -14,6 +15,19 @@ from mgmt_drivers.params.proxy import Proxy
 
 
 @dataclass(frozen=True)
+class Upgrade:
+    """An upgrade to the version that the cluster's parameters name.
+
+    ``hosts`` are all nodes. ``changed`` are the parameters of the instantiate request that it
+    replaces, as they stand in a request.
+    """
+
+    hosts: Sequence[Host]
+    changed: Mapping[str, Any]
+    workers_at_once: int = 1
+
+
+@dataclass(frozen=True)
 class Cluster:
     """The cluster as an operation finds it.
 
@@ -21,7 +35,8 @@ class Cluster:
     control-plane node on which the cluster is asked and changed. ``joining`` are the hosts
     that are to become nodes, ``leaving`` the machines that are to be nodes no more, which
     need not be alive. ``members`` names the nodes among the hosts that have joined before.
-    ``storage`` is the storage server, when it comes or goes.
+    ``storage`` is the storage server, when it comes or goes. ``upgrade`` is that of an operation
+    that upgrades.
     """
 
     topology: Topology
@@ -32,6 +47,7 @@ class Cluster:
     leaving: Sequence[Node] = ()
     members: frozenset[str] = frozenset()
     storage: Sequence[StorageServer] = ()
+    upgrade: Upgrade | None = None
 
     @property
     def params(self) -> KubernetesParams:
@@ -78,9 +94,19 @@ class Cluster:
         return [host for host in self.hosts if host.node in nodes]
 
     @property
+    def upgrading(self) -> Sequence[Host]:
+        """The hosts that are upgraded."""
+        return self.upgrade.hosts if self.upgrade else ()
+
+    @property
+    def prepared(self) -> list[Host]:
+        """The hosts that are made ready for a version: those that join, or are upgraded."""
+        return [*self.joining, *self.upgrading]
+
+    @property
     def new_hosts(self) -> list[Host]:
-        """The machines that have come, whatever they are to be."""
-        return [*self.joining, *self.storage_hosts]
+        """The machines that are set up: all that have come, or those that are upgraded."""
+        return [*self.prepared, *self.storage_hosts]
 
     def storage_of(self, host: Host) -> StorageServer:
         """The storage server that a host is."""

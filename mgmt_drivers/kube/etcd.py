@@ -37,10 +37,11 @@ _NO_QUORUM = ("deadline exceeded", "request timed out", _NO_LEADER)
 _NO_MEMBER = "etcdserver: member not found"
 _FEWEST_VOTERS = 2  # that work
 _DATA = "/var/lib/etcd"  # the same path in the container and on its machine
-_SNAPSHOT = f"{STATE_FOLDER}/etcd-snapshot.db"
 _LIMIT = 10.0  # seconds for etcdctl
 _STATUS_LIMIT = 5.0  # seconds for each member to say how it is, which it knows by itself
 _SNAPSHOT_LIMIT = 300.0  # seconds
+# Programs of etcd's image that check a snapshot: etcdctl lost it in 3.6 to etcdutl, new in 3.5.
+_CHECKERS = ("etcdutl", "etcdctl")
 _GRACE = 60.0  # seconds for etcdctl to time out by itself
 
 
@@ -215,15 +216,31 @@ def remove(host: Host, cluster: Cluster, member: Member) -> None:
     transient.retry(host.clock, request)
 
 
-def snapshot(host: Host, cluster: Cluster) -> str:
-    """Save all that etcd holds on the machine's disk; returns the file's path."""
-    inside = f"{_DATA}/snapshot.db"
+def snapshot(host: Host, cluster: Cluster, name: str = "etcd-snapshot") -> str:
+    """Save all that etcd holds on the machine's disk, checked; returns the file's path.
+
+    :param name: of the file, less its ending; one of that name is replaced
+    """
+    inside, kept = f"{_DATA}/snapshot.db", f"{STATE_FOLDER}/{name}.db"
     host.sudo("rm", "--force", inside, f"{inside}.part")
     words = ("snapshot", "save", inside)
     _run(host, cluster, _LOCAL, *words, timeout=_SNAPSHOT_LIMIT, tolerated="")
     host.sudo("chmod", "0600", inside)  # it holds the cluster's secrets
-    host.sudo("mv", inside, _SNAPSHOT)
-    return _SNAPSHOT
+    _check_snapshot(host, cluster, inside)
+    host.sudo("mv", inside, kept)
+    return kept
+
+
+def _check_snapshot(host: Host, cluster: Cluster, path: str) -> None:
+    """:raises MgmtDriverError: with the words of the program that finds fault with it"""
+    tails = []
+    for program in _CHECKERS:
+        argv = (*cluster.runtime.exec_prefix(host, "etcd"), program)
+        seen = host.ask(*argv, "snapshot", "status", path, timeout=_SNAPSHOT_LIMIT)
+        if seen.ok:
+            return
+        tails.append(f"{program}: {seen.tail}")
+    raise MgmtDriverError(f"the snapshot of etcd is not whole. {'. '.join(tails)}")
 
 
 def _run(

@@ -15,7 +15,8 @@ _ABSENT = ("not found", "manifest unknown", "repository name not known")
 def missing(host: Host, cluster: Cluster) -> list[str]:
     """References of what this machine runs and does not have yet."""
     wanted = of_role(kubeadm.images(host, cluster), cluster.is_control_plane(host))
-    wanted += pod_network.images(cluster.params)
+    if host not in cluster.upgrading:  # which leaves the pod network as it is
+        wanted += pod_network.images(cluster.params)
     return [image for image in wanted if not cluster.runtime.has(host, image)]
 
 

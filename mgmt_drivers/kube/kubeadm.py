@@ -1,4 +1,4 @@
-"""kubeadm on a machine: its configuration files, init, join and reset.
+"""kubeadm on a machine: its configuration files, init, join, reset and upgrade.
 
 The files follow kubeadm's API reference (kubeadm.k8s.io): v1beta4 writes extra
 arguments as a list, the versions before it as a mapping. They reach kubeadm on
@@ -30,6 +30,14 @@ from mgmt_drivers.secret import Secret
 LOG = logging.getLogger(__name__)
 
 _LIMIT = 600.0  # seconds for one init or join
+# kubeadm itself gives each of four components five minutes to come up again.
+_UPGRADE_LIMIT = 1500.0  # seconds
+# That of run-kubeadm: a kubeadm whose connection broke may still run.
+_LOCK = f"{STATE_FOLDER}/kubeadm.lock"
+_CONFIG_MAP = ("configmap", "kubeadm-config", "--namespace", "kube-system")
+_CLUSTER = "ClusterConfiguration"  # key of the ConfigMap's data
+_IMAGE_REPOSITORY = "imageRepository"
+_KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 # By which kubeadm pins the cluster's CA.
 _CA_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
@@ -198,6 +206,62 @@ def revoke(host: Host, credentials: JoinCredentials) -> None:
             delete()
         except MgmtDriverError as error:
             LOG.warning("the %s not revoked: %s", what, error)
+
+
+def cluster_release(host: Host) -> str:
+    """The release that the cluster was initialized with, or upgraded to, such as v1.33.2."""
+    release = _cluster_part(host).get("kubernetesVersion")
+    return facts.checked(release, facts.RELEASE, "a release of Kubernetes")
+
+
+def image_repository(host: Host) -> str:
+    """Where the cluster's images come from, as kubeadm keeps it."""
+    return str(_cluster_part(host).get(_IMAGE_REPOSITORY, ""))
+
+
+def set_image_repository(host: Host, reference: str) -> None:
+    """Let kubeadm take the images from another repository from now on."""
+    text = yaml.safe_dump({**_cluster_part(host), _IMAGE_REPOSITORY: reference}, sort_keys=False)
+    kubectl.patch(host, *_CONFIG_MAP, patch={"data": {_CLUSTER: text}})
+
+
+def upgrade_cluster(host: Host, cluster: Cluster, release: str) -> None:
+    """Upgrade the control plane of the first node, and what the cluster keeps of its version."""
+    _upgrade(host, cluster, "apply", release, "--yes")
+
+
+def upgrade_node(host: Host, cluster: Cluster) -> None:
+    """Upgrade a node's part of the control plane, if it has one, and kubelet's configuration."""
+    _upgrade(host, cluster, "node")
+
+
+def check_kubelet_starts(host: Host, cluster: Cluster) -> None:
+    """:raises MgmtDriverError: when the series' kubelet would not start on the machine
+
+    A cluster of an earlier series has not told its kubelets that they may run on cgroup v1.
+    """
+    if not _keeps_cgroup_v1(host, cluster):
+        return
+    if "failCgroupV1: false" not in files.read(host, _KUBELET_CONFIG):
+        raise MgmtDriverError(
+            f"the machine has cgroup v1, on which kubelet {cluster.params.series.name} does not "
+            "start. Keep the version, or instantiate a VNF of an image that has cgroup v2"
+        )
+
+
+def _cluster_part(host: Host) -> dict[str, Any]:
+    """The cluster's ClusterConfiguration."""
+    found = yaml.safe_load(kubectl.get(host, *_CONFIG_MAP)["data"][_CLUSTER])
+    if not isinstance(found, dict):
+        raise MgmtDriverError("the cluster's ConfigMap kubeadm-config has no ClusterConfiguration")
+    return found
+
+
+def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
+    _write_patches(host, cluster)
+    options = [*_patch_options(cluster), *_ignored(_keeps_cgroup_v1(host, cluster))]
+    command = ("flock", _LOCK, "kubeadm", "upgrade", *words, *options)
+    host.sudo(*command, timeout=_UPGRADE_LIMIT)
 
 
 def _needs_patches(cluster: Cluster) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mgmt_drivers.clock import NotYet
+from mgmt_drivers.host import facts
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import transient
 from mgmt_drivers.ssh.session import Result, Stdin
@@ -57,8 +58,17 @@ def uncordon(host: Host, node: str) -> None:
 
 
 def is_cordoned_by_others(node: Mapping[str, Any]) -> bool:
-    ours = _CORDONED in node["metadata"].get("annotations", {})
-    return bool(node["spec"].get("unschedulable")) and not ours
+    return bool(node["spec"].get("unschedulable")) and not is_cordoned_by_us(node)
+
+
+def is_cordoned_by_us(node: Mapping[str, Any]) -> bool:
+    return _CORDONED in node["metadata"].get("annotations", {})
+
+
+def kubelet_release(node: Mapping[str, Any]) -> str:
+    """The release of a node's kubelet, such as v1.33.2."""
+    release = node["status"].get("nodeInfo", {}).get("kubeletVersion")
+    return facts.checked(release, facts.RELEASE, "a release of kubelet")
 
 
 def drain(host: Host, node: str, seconds: int) -> None:
@@ -85,6 +95,11 @@ def taint(host: Host, node: str, taint: Mapping[str, str]) -> None:
     """Put a taint, as the API shows it, on a node."""
     words = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
     _run(host, "taint", "node", node, "--overwrite", words)
+
+
+def patch(host: Host, *words: str, patch: Mapping[str, Any]) -> None:
+    """Merge a patch into an object."""
+    _run(host, "patch", *words, "--type", "merge", "--patch", json.dumps(patch))
 
 
 def unreadiness(host: Host, url: str = _OWN) -> str:
@@ -126,7 +141,7 @@ def _patch(
     host: Host, node: str, annotations: Mapping[str, str | None], unschedulable: bool | None
 ) -> None:
     body = {"metadata": {"annotations": annotations}, "spec": {"unschedulable": unschedulable}}
-    _run(host, "patch", "node", node, "--type", "merge", "--patch", json.dumps(body))
+    patch(host, "node", node, patch=body)
 
 
 def _run(host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT) -> str:

@@ -150,8 +150,8 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
     master = reader.required_section("master_node")
     worker = reader.required_section("worker_node")
     masters, workers = (_read_group(group, request, cps) for group in (master, worker))
-    version = _read_version(reader)
-    repository = _read_package_repository(reader, version.series, request.package)
+    version = read_kubernetes_version(reader)
+    repository = read_package_repository(reader, version.series, request.package)
     proxy = read_proxy(reader.section("proxy"), of_cluster=True)
     params = KubernetesParams(
         script=_required_file(reader, "script_path", request.package),
@@ -165,7 +165,7 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
         proxy=_with_host_of(repository, proxy) if proxy else None,
         version=version,
         package_repository=repository,
-        image_repository=_read_image_repository(reader),
+        image_repository=read_image_repository(reader),
         container_runtime=_read_runtime(reader, version.series),
         cni_manifest=_read_cni_manifest(reader, request.package),
         private_registries=read_registries(reader, request.package),
@@ -221,7 +221,8 @@ def _read_vim_name(reader: Reader) -> str | None:
     return name
 
 
-def _read_version(reader: Reader) -> Version:
+def read_kubernetes_version(reader: Reader) -> Version:
+    """The parameter ``kubernetes_version``, or its default."""
     version = read_version(reader.optional_text("kubernetes_version") or str(DEFAULT_VERSION))
     if version is None:
         names = list(SUPPORTED)
@@ -234,7 +235,8 @@ def _read_version(reader: Reader) -> Version:
     return version
 
 
-def _read_package_repository(reader: Reader, series: Series, package: Path) -> PackageRepository:
+def read_package_repository(reader: Reader, series: Series, package: Path) -> PackageRepository:
+    """The parameter ``package_repository``, or the Kubernetes project's own for the series."""
     default = PackageRepository(f"https://pkgs.k8s.io/core:/stable:/v{series.name}/deb/")
     section = reader.section("package_repository")
     if section is None:
@@ -267,7 +269,8 @@ def _with_host_of(repository: PackageRepository, proxy: Proxy) -> Proxy:
     return replace(proxy, no_proxy=(*proxy.no_proxy, host))
 
 
-def _read_image_repository(reader: Reader) -> ImageRepository | None:
+def read_image_repository(reader: Reader) -> ImageRepository | None:
+    """The parameter ``image_repository``, where it is given."""
     value = reader.optional_text("image_repository")
     if value is None:
         return None

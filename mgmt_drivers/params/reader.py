@@ -12,6 +12,7 @@ from mgmt_drivers.secret import Secret
 # Stands for one that cannot be read; overlaps with nothing in use (RFC 2544).
 _NEUTRAL_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
 _LONGEST_TEXT = 16384  # characters; an RSA key of 16384 bits has some twelve thousand
+_MOST = 100  # of what is counted
 _LARGEST = 2**31  # of numbers that are taken as their digits
 
 _Params = TypeVar("_Params")
@@ -149,6 +150,16 @@ class Reader:
             value = grammar.port(value)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 65536:
             self.error(key, "must be a TCP port number from 1 to 65535")
+            return default
+        return value
+
+    def count(self, key: str, default: int) -> int:
+        """A number of things, of which there is at least one."""
+        if not self.has(key):
+            return default
+        value = self._values[key]
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _MOST:
+            self.error(key, f"must be a whole number from 1 to {_MOST}")
             return default
         return value
 

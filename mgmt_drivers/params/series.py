@@ -21,6 +21,10 @@ class Series:
     refuses_cgroup_v1: bool
 
     @property
+    def minor(self) -> int:
+        return int(self.name.partition(".")[2])
+
+    @property
     def socket_scheme(self) -> str:
         return "" if self.dockershim else "unix://"
 
@@ -51,6 +55,12 @@ class Version:
     text: str
     series: Series
 
+    @property
+    def patch(self) -> int | None:
+        """The number of a release in its series; None for a series."""
+        _, _, number = self.text.removeprefix(self.series.name).partition(".")
+        return int(number) if number else None
+
     def __str__(self) -> str:
         return self.text
 
@@ -63,6 +73,25 @@ def read_version(text: str) -> Version | None:
     match = _VERSION.fullmatch(text)
     series = SUPPORTED.get(match["series"]) if match else None
     return Version(match["release"], series) if match and series else None
+
+
+def skew(current: Version, wanted: Version) -> str:
+    """Why a cluster cannot go from one version to the other at once; empty when it can.
+
+    kubeadm upgrades by one minor version (its documentation, "Upgrading kubeadm clusters").
+    """
+    step = wanted.series.minor - current.series.minor
+    # Of a series the newest release is wanted, whatever that is.
+    newest = current.patch or 0
+    patch = newest if wanted.patch is None else wanted.patch
+    if step < 0 or (step == 0 and patch < newest):
+        return f"{wanted} is older than {current}, and Kubernetes cannot be downgraded"
+    if step > 1:
+        return (
+            f"from {current} to {wanted} is more than one minor version: upgrade to "
+            f"1.{current.series.minor + 1} first"
+        )
+    return ""
 
 
 DEFAULT_VERSION = Version("1.37", SUPPORTED["1.37"])

@@ -61,11 +61,11 @@ class ForStorage(OnLeader):
         return super().select(cluster) if cluster.storage else []
 
 
-class OnJoiningNodes:
-    """On the machines that are to become nodes, all at once."""
+class OnPreparedNodes:
+    """On the machines that are to become nodes, or are upgraded, all at once."""
 
     def select(self, cluster: Cluster) -> Lanes:
-        return at_once(cluster.joining)
+        return at_once(cluster.prepared)
 
 
 class OnControlPlane:

@@ -35,6 +35,14 @@ from mgmt_drivers.phases.storage.persistent_volumes import (
     RegisterVolumes,
     RemoveVolumes,
 )
+from mgmt_drivers.phases.upgrade.check_cluster import CheckCluster, CheckMachines
+from mgmt_drivers.phases.upgrade.prepare_nodes import InstallKubeadm, SaveSnapshot
+from mgmt_drivers.phases.upgrade.upgrade_cluster import (
+    KeepVersion,
+    SetImageRepository,
+    UpgradeCluster,
+)
+from mgmt_drivers.phases.upgrade.upgrade_nodes import UpgradeControlPlane, UpgradeWorkers
 
 _PREPARE: Plan[Cluster] = (
     CheckPlatform(),
@@ -100,5 +108,24 @@ HEAL_END: Plan[Cluster] = (
     CheckAllReached(),
     VerifyControlPlane(),
     ConfigureLoadBalancer(),
+    VerifyVirtualIp(),
+)
+
+# A new version. Nothing of the cluster changes before every machine has its packages and images.
+UPGRADE: Plan[Cluster] = (
+    CheckCluster(),
+    CheckMachines(),
+    # The packages may come from another host. No runtime is restarted for it.
+    ConfigureProxy(services=()),
+    ConfigureRegistries(),
+    InstallKubeadm(),
+    PullImages(),
+    SaveSnapshot(),
+    ConfigureLoadBalancer(),
+    SetImageRepository(),
+    UpgradeCluster(),
+    KeepVersion(),
+    UpgradeControlPlane(),
+    UpgradeWorkers(),
     VerifyVirtualIp(),
 )

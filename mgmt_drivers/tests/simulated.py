@@ -115,7 +115,7 @@ class SimulatedCloud:
         (self.package / "BaseHOT/complex/top.yaml").write_text(yaml.safe_dump(_HOT))
         (self.package / "pv.yaml").write_text(yaml.safe_dump(_VOLUME))
         for name in ("install_k8s_cluster.sh", "key.asc"):
-            (self.package / name).write_text(name)
+            (self.package / name).write_text(f"{name}: KUBERNETES_PACKAGES")
         (self.package / DEFAULT_CNI_MANIFEST).parent.mkdir(parents=True)
         shutil.copy(FLANNEL, self.package / DEFAULT_CNI_MANIFEST)
         self.params = PARAMS

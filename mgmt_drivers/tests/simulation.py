@@ -24,10 +24,17 @@ from mgmt_drivers.tests.fakes import SUDO, fed
 
 MEMBER = f"{STATE_FOLDER}/member"
 _KUBELET = "/etc/kubernetes/kubelet.conf"
-_IMAGES = "r/kube-apiserver:v1.20.2\nr/kube-proxy:v1.20.2\nr/pause:3.2\n"
+_NAMES = ("kube-apiserver", "kube-proxy")  # of images that come with each release
+RELEASE = "v1.20.2"
+# The newest release that the package repository has of a series.
+NEWEST = {"1.20": "1.20.2", "1.36": "1.36.4", "1.37": "1.37.2"}
 CA_HASH = f"sha256:{'0a' * 32}"
 _OK = Result(0)
 _NO = Result(1)
+
+
+def _minor(release: str) -> int:
+    return int(release.split(".")[1])
 
 
 def _is_of_drivers(frame: FrameType) -> bool:
@@ -44,6 +51,11 @@ class Machine:
     images: set[str] = field(default_factory=set)
     packages: set[str] = field(default_factory=set)
     services: set[str] = field(default_factory=set)
+    kubeadm: str = RELEASE  # what is installed
+    kubelet: str = RELEASE
+    running: str = RELEASE  # the kubelet that runs
+    apiserver: str = RELEASE  # of the static pods
+    free: int = 9000  # MiB of its disk
     alive: bool = True
     came: bool = False  # since the cluster was built
 
@@ -83,6 +95,10 @@ class World:
     claimed: bool = False
     tokens: set[str] = field(default_factory=set)
     accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
+    release: str = RELEASE  # of the cluster, as kubeadm keeps it
+    repository: str = "registry.k8s.io"  # of its images, as kubeadm keeps it
+    kept: dict[str, Any] = field(default_factory=dict)  # the driver's ConfigMap
+    checked: list[str] = field(default_factory=list)  # machines whose snapshot was
     # The functions above the command that has the most of them; None while nobody counts.
     deepest: list[str] | None = None
     # Requests that etcd has left without an answer, each once; None when it answers all.
@@ -100,11 +116,18 @@ class World:
             "spec": {"podCIDR": cidr, "taints": []},
         }
         machine.files[_KUBELET] = (b"", "600")
+        machine.running, machine.apiserver = machine.kubelet, self.release
         if machine.role == "master":
             urls = {"peerURLs": [f"https://{machine.address}:2380"],
                     "clientURLs": [f"https://{machine.address}:2379"]}
             number = max((m["ID"] for m in self.members), default=0) + 1
             self.members.append({"ID": number, "name": machine.name, **urls})
+
+    def have(self, release: str) -> None:
+        """Let the cluster and all machines have a release of Kubernetes."""
+        self.release = release
+        for machine in self.machines.values():
+            machine.kubeadm = machine.kubelet = machine.running = machine.apiserver = release
 
     def machine_of(self, name: str) -> Machine | None:
         return next((m for m in self.machines.values() if m.name == name and m.alive), None)
@@ -112,7 +135,9 @@ class World:
     def shown(self, name: str) -> dict[str, Any]:
         ready = "True" if self.machine_of(name) else "Unknown"
         conditions = [{"type": "Ready", "status": ready, "message": "kubelet is silent"}]
-        return {**self.nodes[name], "status": {"conditions": conditions}}
+        machine = next((m for m in self.machines.values() if m.name == name), None)
+        info = {"kubeletVersion": machine.running if machine else self.release}
+        return {**self.nodes[name], "status": {"conditions": conditions, "nodeInfo": info}}
 
 
 Fault = Callable[["SimulatedSession", Sequence[str]], None]
@@ -199,6 +224,9 @@ class SimulatedSession:
     def _has_program(self, words: list[str], stdin: bytes) -> Result:
         return _NO
 
+    def _through_proxy(self, words: list[str], stdin: bytes) -> Result:
+        return self._answer(words[1:], stdin)
+
     def _set_conntrack(self, words: list[str], stdin: bytes) -> Result:
         return _OK
 
@@ -237,6 +265,12 @@ class SimulatedSession:
         own = {"local": self.machine.address, "prefixlen": 24}
         return Result(0, json.dumps([{}, {"ifname": "eth0", "mtu": 1442, "addr_info": [own]}]))
 
+    def _stat(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, "cgroup2fs\n")
+
+    def _df(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, f"Avail\n {self.machine.free}\n {self.machine.free}\n")
+
     def _flock(self, words: list[str], stdin: bytes) -> Result:
         return self._answer(words[1:], stdin)
 
@@ -245,6 +279,11 @@ class SimulatedSession:
             settings = dict(word.split("=", 1) for word in words[:-1])
             extra = settings["EXTRA_PACKAGES"].split()
             self.machine.packages |= {"kubeadm", "containerd", *extra}
+            wanted = settings["KUBERNETES_VERSION"]
+            release = f"v{NEWEST.get(wanted, wanted)}"
+            self.machine.kubeadm = release
+            if "KUBERNETES_PACKAGES" not in settings:
+                self.machine.kubelet = release
         else:
             self.machine.packages |= set(words)
         return _OK
@@ -267,6 +306,9 @@ class SimulatedSession:
             self.machine.services.discard(unit)
         elif action in ("restart", "reload-or-restart"):
             self.machine.services.add(unit)
+        if unit == "kubelet" and action == "restart":
+            assert _minor(self.machine.kubelet) <= _minor(self.world.release), "kubelet leads"
+            self.machine.running = self.machine.kubelet
         return _OK
 
     def _timeout(self, words: list[str], stdin: bytes) -> Result:
@@ -336,6 +378,10 @@ class SimulatedSession:
             if len(self.world.members) == len(members):
                 return Result(1, stderr="Error: etcdserver: member not found")
             return _OK
+        if words[:3] == ["etcdutl", "snapshot", "status"]:
+            assert words[3] in self.machine.files, words
+            self.world.checked.append(self.machine.name)
+            return _OK
         if words[1] == "snapshot":
             self.machine.files[words[3]] = (b"all", "644")
             return _OK
@@ -347,15 +393,32 @@ class SimulatedSession:
 
     def _kubeadm(self, words: list[str], stdin: bytes) -> Result:
         if words[0] == "version":
-            return Result(0, "v1.20.2\n")
+            return Result(0, f"{self.machine.kubeadm}\n")
         if words[:2] == ["config", "images"]:
-            return Result(0, _IMAGES)
+            images = [f"r/{name}:{self.machine.kubeadm}" for name in _NAMES]
+            return Result(0, "\n".join([*images, "r/pause:3.2\n"]))
+        if words[0] == "upgrade":
+            return self._upgraded(words[1:])
         if words[:2] == ["token", "create"]:
             made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
             self.world.tokens.add(made.partition(".")[0])
             return Result(0, f"kubeadm join --discovery-token-ca-cert-hash {CA_HASH}\n")
         if words[:2] == ["token", "delete"]:
             self.world.tokens.discard(words[2])
+        return _OK
+
+    def _upgraded(self, words: list[str]) -> Result:
+        machine, world = self.machine, self.world
+        assert f"r/kube-proxy:{machine.kubeadm}" in machine.images, "an image is missing"
+        if words[0] == "apply":
+            assert words[1] == machine.kubeadm
+            if _minor(machine.kubeadm) - _minor(world.release) not in (0, 1):
+                return Result(1, stderr="the skew is too great")
+            world.release = machine.kubeadm
+        elif world.release != machine.kubeadm:
+            return Result(1, stderr=f"the cluster has {world.release}")
+        if machine.role == "master":
+            machine.apiserver = world.release
         return _OK
 
     _bash = _sh
@@ -398,6 +461,8 @@ class SimulatedSession:
 
     def _applied(self, stdin: bytes) -> None:
         for document in yaml.safe_load_all(stdin):
+            if document["kind"] == "ConfigMap":
+                self.world.kept = document
             if document["kind"] == "Secret":
                 self.world.accounts.add(document["metadata"]["name"])
             for item in document.get("items", ()):
@@ -408,6 +473,11 @@ class SimulatedSession:
         world = self.world
         if words[0] == "nodes":
             return Result(0, json.dumps({"items": [world.shown(name) for name in world.nodes]}))
+        if words[:2] == ["configmap", "kubeadm-config"]:
+            config = {"kubernetesVersion": world.release, "imageRepository": world.repository}
+            return Result(0, json.dumps({"data": {"ClusterConfiguration": yaml.safe_dump(config)}}))
+        if words[0] == "configmap":
+            return Result(0, json.dumps(world.kept)) if world.kept else _OK
         if words[0] == "secret" and words[1] not in world.accounts:
             return _OK
         if words[0] == "secret":
@@ -433,7 +503,12 @@ class SimulatedSession:
         return [{**volume, "status": phase} for volume in self.world.volumes.values()]
 
     def _kubectl_patch(self, words: list[str]) -> Result:
-        node, patch = self.world.nodes[words[1]], json.loads(words[-1])
+        patch = json.loads(words[-1])
+        if words[0] == "configmap":
+            config = yaml.safe_load(patch["data"]["ClusterConfiguration"])
+            self.world.repository = config["imageRepository"]
+            return _OK
+        node = self.world.nodes[words[1]]
         for place, changes in (
             (node["metadata"].setdefault("annotations", {}), patch["metadata"]["annotations"]),
             (node["spec"], patch["spec"]),

@@ -133,6 +133,36 @@ class MembersTest(unittest.TestCase):
             etcd.purge(self.host, self.cluster, "10.10.0.1")
         self.session.assert_done()
 
+    def expect_snapshot(self) -> None:
+        self.session.expect("sudo", "rm")
+        self.expect(self.session, {})
+        self.session.expect("sudo", "chmod", "0600", "/var/lib/etcd/snapshot.db")
+
+    def test_a_snapshot_is_checked_before_it_takes_the_place_of_another(self) -> None:
+        self.expect_snapshot()
+        self.expect(self.session, {})
+        self.session.expect("sudo", "mv", "/var/lib/etcd/snapshot.db")
+        self.assertEqual(
+            "/var/lib/tacker-mgmt-drivers/kept.db", etcd.snapshot(self.host, self.cluster, "kept")
+        )
+        self.assertIn("etcdutl", self.session.ran[-2])
+        self.session.assert_done()
+
+    def test_a_snapshot_that_is_not_whole_is_not_kept(self) -> None:
+        """Of etcd 3.4 the image has no etcdutl, from 3.6 on no other program checks."""
+        for status in (0, 1):
+            self.expect_snapshot()
+            self.expect(self.session, "no such program", 1)
+            self.expect(self.session, "integrity check failed", status)
+            if status == 0:
+                self.session.expect("sudo", "mv")
+                etcd.snapshot(self.host, self.cluster)
+                self.assertIn("etcdctl", self.session.ran[-2])
+            else:
+                with self.assertRaisesRegex(MgmtDriverError, "is not whole.*etcdutl: .*etcdctl: "):
+                    etcd.snapshot(self.host, self.cluster)
+        self.session.assert_done()
+
     def purge(self, healthy: list[int]) -> None:
         """Two members, of which one is of a join that failed."""
         listed = [

@@ -18,6 +18,8 @@ from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import InventoryError, ParameterError
 from mgmt_drivers.inventory import VimAccess
 from mgmt_drivers.kube.service_account import Credentials
+from mgmt_drivers.params.modification import DEFAULT_FILE
+from mgmt_drivers.params.modification import NAME as MODIFICATION
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.fakes import services
 from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
@@ -161,8 +163,8 @@ class VimsTest(ScriptTest):
         self.assertEqual(["vim1"], list(call.answer["vnf_instance"]["vimConnectionInfo"]))
 
 
-class HooksTest(SimulatedClusterTest):
-    """The hooks, on a simulated cluster."""
+class HookCaller(SimulatedClusterTest):
+    """Calls hooks on a simulated cluster."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -205,6 +207,10 @@ class HooksTest(SimulatedClusterTest):
         self.metadata_of_instance = answer["vnf_instance"]["metadata"]
         self.vim_connections = answer["vnf_instance"]["vimConnectionInfo"]
         return call
+
+
+class HooksTest(HookCaller):
+    """The hooks of operations on machines."""
 
     def test_new_vnfcs_are_those_that_were_not_known(self) -> None:
         self.call(kubernetes_v2.scale_start, _scale("SCALE_OUT"))
@@ -269,6 +275,95 @@ class HooksTest(SimulatedClusterTest):
             self.call(kubernetes_v2.heal_end, asked)
         self.assert_whole(3, 3)
         self.assertLessEqual(len(self.world.deepest), 12, "\n".join(self.world.deepest))
+
+
+class UpgradeHooksTest(HookCaller):
+    """The hooks of a modification, and of another package."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.params = {**self.params, "kubernetes_version": "1.36.4"}
+        params = json.dumps({"k8s_cluster_installation_param": self.params})
+        self.metadata_of_instance = {"mgmt_driver_params": params, "site": "north"}
+        self.build()
+
+    def build(self, is_clustered: bool = True) -> None:
+        super().build(is_clustered)
+        self.world.have("v1.36.4")
+
+    def modify(self, wanted: Any, hook: Callable[[Call], None]) -> None:
+        """Tacker merges the request's metadata into the instance's between the hooks."""
+        metadata = {} if wanted is None else {MODIFICATION: wanted}
+        if hook is kubernetes_v2.modify_information_end:
+            self.metadata_of_instance = {**self.metadata_of_instance, **metadata}
+        self.call(hook, {"metadata": metadata})
+
+    def releases(self) -> set[str]:
+        return {m.running for m in self.world.machines.values() if m.role != "storage"}
+
+    def test_a_modification_upgrades_and_goes(self) -> None:
+        wanted = {"kubernetes_version": "1.37"}
+        self.modify(wanted, kubernetes_v2.modify_information_start)
+        self.assertEqual(0, self.connections.total())
+        self.modify(wanted, kubernetes_v2.modify_information_end)
+        self.assertEqual({"v1.37.2"}, self.releases())
+        self.assertNotIn(MODIFICATION, self.metadata_of_instance)
+        self.assertEqual("north", self.metadata_of_instance["site"])
+        self.call(kubernetes_v2.scale_start, _scale("SCALE_OUT"))
+        machine = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        self.call(kubernetes_v2.scale_end, _scale("SCALE_OUT"))
+        self.assertEqual("v1.37.2", machine.running)
+
+    def test_other_modifications_ask_no_machine(self) -> None:
+        for hook in (kubernetes_v2.modify_information_start, kubernetes_v2.modify_information_end):
+            self.modify(None, hook)
+            self.call(hook, {"vnfInstanceName": "another"})
+        self.assertEqual(0, self.connections.total())
+
+    def test_a_faulty_modification_is_refused_before_tacker_changes_anything(self) -> None:
+        for wanted, words in (
+            ({"kubernetes_version": "1.38"}, "param.kubernetes_version: must be a series"),
+            ({"kubernetes_version": "1.35"}, "param.kubernetes_version: 1.35 is older"),
+        ):
+            with self.assertRaisesRegex(ParameterError, words):
+                self.modify(wanted, kubernetes_v2.modify_information_start)
+        self.assertEqual(0, self.connections.total())
+
+    def change_package(self, **params: Any) -> None:
+        asked = {"vnfdId": "new", "additionalParams": {
+            "upgrade_type": "RollingUpdate", "vdu_params": [], **kubernetes_v2._USER_DATA, **params,
+        }}
+        self.call(kubernetes_v2.change_current_package_start, asked)
+        self.call(kubernetes_v2.change_current_package_end, asked)
+
+    def test_a_package_that_names_no_version(self) -> None:
+        self.change_package()
+        self.assertEqual(0, self.connections.total())
+
+    def test_a_package_names_the_version(self) -> None:
+        path = self.package / DEFAULT_FILE
+        path.write_text('kubernetes_version: "1.37"\n')
+        self.change_package()
+        self.assertEqual({"v1.37.2"}, self.releases())
+
+    def test_the_request_names_the_version(self) -> None:
+        (self.package / DEFAULT_FILE).write_text('kubernetes_version: "1.35"\n')
+        self.change_package(**{MODIFICATION: {"kubernetes_version": "1.37"}})
+        self.assertEqual({"v1.37.2"}, self.releases())
+
+    def test_a_package_whose_file_is_none(self) -> None:
+        for text, words in (("[]", "must be an object"), ("{", f"{DEFAULT_FILE}: ")):
+            (self.package / DEFAULT_FILE).write_text(text)
+            with self.assertRaisesRegex(ParameterError, words):
+                self.change_package()
+
+    def test_no_machine_is_to_be_replaced(self) -> None:
+        with self.assertRaisesRegex(ParameterError, "vdu_params: must be an empty list"):
+            self.change_package(vdu_params=[{"vdu_id": "workerNode"}])
+
+    def test_a_package_changes_nothing_without_the_user_data(self) -> None:
+        with self.assertRaisesRegex(ParameterError, "user-data-class: missing"):
+            self.call(kubernetes_v2.change_current_package_start, {"additionalParams": {}})
 
 
 class ProcessTest(ScriptTest):

@@ -15,25 +15,28 @@ from tools.client.machines import Remote
 _KEY = "Files/kubernetes.asc"
 
 
-def repository_key() -> dict[str, Path]:
+def repository_key(name: str = _KEY) -> dict[str, Path]:
     """The key of the mirror's package repository, by its path in the VNF package."""
     if not CONFIG.kubernetes_mirror:
         return {}
     CONFIG.build.mkdir(parents=True, exist_ok=True)
-    path = CONFIG.build / "kubernetes.asc"
+    path = CONFIG.build / f"kubernetes-{series().name}.asc"
     url = f"{mirror_url()}/apt/Release.key"
     urllib.request.urlretrieve(url, path)  # noqa: S310 - the mirror is the configuration's
-    return {_KEY: path}
+    return {name: path}
 
 
-def source_params(image_repository: str | None) -> dict[str, Any]:
-    """The driver's parameters that name the version, its packages and its images."""
+def source_params(image_repository: str | None, key: str = _KEY) -> dict[str, Any]:
+    """The driver's parameters that name the version, its packages and its images.
+
+    :param key: path of the mirror's key in the VNF package
+    """
     params: dict[str, Any] = {
         "kubernetes_version": CONFIG.kubernetes_version,
         "image_repository": image_repository,
     }
     if CONFIG.kubernetes_mirror:
-        params["package_repository"] = {"url": f"{mirror_url()}/apt", "key_path": _KEY}
+        params["package_repository"] = {"url": f"{mirror_url()}/apt", "key_path": key}
     return params
 
 

@@ -119,6 +119,12 @@ class Vnf:
             self._client.scale_vnf_instance(self.id, self._api.operation(body))
             return self._await_outcome("SCALE", known=known)
 
+    def modify(self, body: dict[str, Any]) -> dict[str, Any]:
+        with step(f"modify {self.name}"):
+            known = self._occurrence_ids()
+            self._client.update_vnf_instance(self.id, body)
+            return self._await_outcome("MODIFY_INFO", known=known)
+
     def terminate(self) -> dict[str, Any]:
         with step(f"terminate {self.name}"):
             self._client.terminate_vnf_instance(self.id, {"terminationType": "FORCEFUL"})

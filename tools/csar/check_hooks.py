@@ -20,7 +20,12 @@ _OPERATIONS = (
 _MOMENTS = ("start", "end")
 HOOKS = frozenset(f"{name}_{moment}" for name in _OPERATIONS for moment in _MOMENTS)
 # Besides them, those of Tacker's v2 API, which alone has scripts (vnflcm_driver_v2).
-_ROLLBACK_HOOKS = frozenset(f"{name}_rollback_{m}" for name in _OPERATIONS for m in _MOMENTS)
+_CHANGE = "change_current_package"
+_V2_HOOKS = frozenset(
+    f"{name}_{moment}"
+    for name in (*(f"{name}_rollback" for name in (*_OPERATIONS, _CHANGE)), _CHANGE)
+    for moment in _MOMENTS
+)
 
 _NODE = "topology_template.node_templates.VNF"
 
@@ -32,10 +37,10 @@ def hooks(package: Package) -> Iterator[Fault]:
         for hook, definition in mapping(vnf, "interfaces", "Vnflcm").items():
             driver = mapping(definition).get("implementation")
             place = f"{_NODE}.interfaces.Vnflcm.{hook}"
-            called = HOOKS | _ROLLBACK_HOOKS if _is_script(vnf, driver) else HOOKS
+            called = HOOKS | _V2_HOOKS if _is_script(vnf, driver) else HOOKS
             if driver is not None and hook not in called:
                 yield Fault(flavour.file, place, "no hook that Tacker calls")
-            if hook in _ROLLBACK_HOOKS and hook not in _declared(package):
+            if hook in _V2_HOOKS and hook not in _declared(package):
                 text = "unknown to SOL001: declare it in the node type's interface, empty"
                 yield Fault(flavour.file, place, text)
             if driver is not None and str(driver) not in mapping(vnf, "artifacts"):

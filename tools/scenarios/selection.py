@@ -12,7 +12,7 @@ from tools.devcloud.identity import CHECKOUT, Identity
 _GATE = r"^functional\.(?=test_)"
 _FULL = r"^functional\.full\.(?=test_)"
 # Modules of scenarios on older series of Kubernetes.
-_OLDER = ("functional.full.test_docker.", "functional.full.test_series.")
+_OLDER = tuple(f"functional.full.test_{name}." for name in ("docker", "series", "upgrade"))
 
 
 def groups() -> list[str]:

@@ -86,6 +86,10 @@ class Recorder(Reader):
         self._note(key, "TCP port", str(default))
         return default
 
+    def count(self, key: str, default: int) -> int:
+        self._note(key, "number", str(default))
+        return default
+
     def file(self, key: str, package: Path) -> None:
         self._note(key, "file in the VNF package")
 

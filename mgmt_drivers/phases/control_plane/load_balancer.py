@@ -26,7 +26,9 @@ class ConfigureLoadBalancer(OnControlPlane, Change[Cluster, tuple[str, str]]):
     title = "configure the load balancer"
 
     def select(self, cluster: Cluster) -> Lanes:
-        changes = cluster.joining_control_plane or cluster.leaving_control_plane
+        changes = (
+            cluster.joining_control_plane or cluster.leaving_control_plane or cluster.upgrade
+        )
         return super().select(cluster) if cluster.topology.is_balanced and changes else []
 
     def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
@@ -86,13 +88,14 @@ class ReleaseVirtualIp(HostPhase[Cluster]):
 
 
 class VerifyVirtualIp(Check[Cluster]):
-    """See that the API is ready at the virtual IP, from the new nodes and from the leader."""
+    """See that the API is ready at the virtual IP, from the leader and from new nodes."""
 
     title = "verify the virtual IP"
 
     def select(self, cluster: Cluster) -> Lanes:
         joined = cluster.joining_control_plane
-        return at_once([cluster.leader, *joined]) if joined else []
+        is_upgraded = cluster.upgrade and cluster.topology.is_balanced
+        return at_once([cluster.leader, *joined]) if joined or is_upgraded else []
 
     def check(self, host: Host, cluster: Cluster) -> None:
         kubectl.wait_for_api(host, cluster.topology.address, BALANCED_PORT, _LIMIT)

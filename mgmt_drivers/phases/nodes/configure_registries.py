@@ -10,13 +10,13 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import registries
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.params.registries import Registry
-from mgmt_drivers.phases.selection import OnJoiningNodes
+from mgmt_drivers.phases.selection import OnPreparedNodes
 
 _DONE = f"{STATE_FOLDER}/registries"  # a digest of those that are configured
 _MODE = "0600"  # passwords are part of it
 
 
-class ConfigureRegistries(OnJoiningNodes, Change[Cluster, str]):
+class ConfigureRegistries(OnPreparedNodes, Change[Cluster, str]):
     """Let the node pull from private registries, and see that it can.
 
     Before kubelet runs, which remembers for minutes that there were no logins.

@@ -1,21 +1,14 @@
 """Drain the nodes that are to leave."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
 from mgmt_drivers.engine.phase import Change
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import kubectl
+from mgmt_drivers.kube import draining, kubectl
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.phases.selection import ForLeavingNodes
-
-LOG = logging.getLogger(__name__)
-
-_LIMIT = 300.0  # seconds for one node
-# A node that dies meanwhile is noticed between the slices.
-_SLICE = 20
 
 Nodes = Mapping[str, Mapping[str, Any]]  # Node objects by name
 
@@ -44,35 +37,8 @@ class DrainNodes(ForLeavingNodes, Change[Cluster, Nodes]):
             kubectl.cordon(host, name)
         try:
             for name in ready:
-                _drain(host, name)
+                draining.drain(host, name)
         except MgmtDriverError:
             for name in own:
-                _uncordon(host, name)
+                draining.uncordon(host, name)
             raise
-
-
-def _drain(host: Host, name: str) -> None:
-    reason = ""
-    for _ in host.clock.attempts(_LIMIT):
-        try:
-            kubectl.drain(host, name, _SLICE)
-            return
-        except CommandFailed as error:
-            reason = error.tail
-            if not kubectl.is_ready(kubectl.nodes(host).get(name)):
-                LOG.warning("node %s died while it was drained; going on without", name)
-                return
-    advice = "See why its pods do not end"
-    if "disruption budget" in reason:
-        advice = "Make room for its pods, or relax the PodDisruptionBudget that holds them"
-    raise MgmtDriverError(
-        f"node {name} is not drained within {_LIMIT:g} s; last seen: {reason}. {advice}, and "
-        "retry the operation"
-    )
-
-
-def _uncordon(host: Host, name: str) -> None:
-    try:
-        kubectl.uncordon(host, name)
-    except MgmtDriverError as error:
-        LOG.warning("node %s stays cordoned: %s", name, error)

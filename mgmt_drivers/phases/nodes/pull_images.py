@@ -7,11 +7,11 @@ from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import images
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.selection import OnJoiningNodes
+from mgmt_drivers.phases.selection import OnPreparedNodes
 
 
-class PullImages(OnJoiningNodes, Change[Cluster, Sequence[str]]):
-    """Pull the images of Kubernetes that the node runs, before it joins."""
+class PullImages(OnPreparedNodes, Change[Cluster, Sequence[str]]):
+    """Pull the images of Kubernetes that the node runs, before it joins or is upgraded."""
 
     title = "pull images"
 

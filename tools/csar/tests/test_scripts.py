@@ -29,7 +29,8 @@ class InstallTest(unittest.TestCase):
     def run_function(self, name: str, **settings: str) -> subprocess.CompletedProcess[str]:
         text = SCRIPT.read_text()
         constants = [line for line in text.splitlines() if line.startswith("readonly ")]
-        constants += [line for line in text.splitlines() if line.startswith("read -ra EXTRA")]
+        # Lists are read before they become constants.
+        constants[:0] = [line for line in text.splitlines() if line.startswith("read -ra ")]
         functions = text[text.index("wanted_versions() {") : text.index("configure_containerd() {")]
         lines = ["set -euo pipefail", *constants, functions, STAND_INS, name]
         return subprocess.run(
@@ -68,3 +69,7 @@ class InstallTest(unittest.TestCase):
                 found = [name for name in brought if name.partition("=")[0] != left_out]
                 ran = self.run_function("has_all", INSTALLED=" ".join(found), **settings)
                 self.assertEqual((status, ""), (ran.returncode, ran.stderr))
+
+    def test_kubeadm_comes_first_where_a_machine_is_upgraded(self) -> None:
+        found = self.packages(KUBERNETES_PACKAGES="kubeadm")
+        self.assertEqual([*PROGRAMS, "kubeadm=1.33.2-1.1"], found)

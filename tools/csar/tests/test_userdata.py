@@ -1,5 +1,6 @@
 """UserData of all packages, run with Tacker's own code; Heat takes what comes of it."""
 
+import copy
 import importlib
 import importlib.util
 import json
@@ -185,6 +186,10 @@ class V2Test(UserDataTest):
         self.call("heal", asked, removeResources=[removed])
         self.call("scale", {**asked, "type": "SCALE_IN"}, removeResources=[removed])
         self.assertNotIn("workerNode-1", self.stack["template"]["resources"])
+        before = copy.deepcopy(self.stack)
+        for operation in ("change_vnfpkg", "change_vnfpkg_rollback"):
+            self.call(operation, asked, dstVnfdId="another")
+            self.assertEqual(before, self.stack)
 
     def test_registry(self) -> None:
         self.assemble("private_registry_v2", "simple")

@@ -8,6 +8,8 @@
 #   NODE_ROLE            master or worker
 #   CONTAINER_RUNTIME    containerd or docker
 #   KUBERNETES_VERSION   a series (1.33) or a release (1.33.2)
+#   KUBERNETES_PACKAGES  which of kubeadm, kubectl and kubelet (all); where a machine is
+#                        upgraded kubeadm comes alone, and nothing else may change
 #   PACKAGE_REPOSITORY   URL of a flat apt repository, ending in a slash
 #   PACKAGE_KEY          file with the ASCII-armored key that signs it; empty: the
 #                        repository's own Release.key, which is fetched by https
@@ -20,9 +22,10 @@ set -euo pipefail
 
 readonly KEYRING=/etc/apt/keyrings/kubernetes.asc
 readonly SOURCE=/etc/apt/sources.list.d/kubernetes.list
-readonly PACKAGES=(kubeadm kubectl kubelet)
-# Programs that kubeadm's preflight, kube-proxy and kubelet look for on a machine. Not every
-# package of kubelet depends on them.
+read -ra PACKAGES <<<"${KUBERNETES_PACKAGES:-kubeadm kubectl kubelet}"
+read -ra EXTRA <<<"${EXTRA_PACKAGES:-}"
+readonly PACKAGES EXTRA
+# What kubeadm's preflight, kube-proxy and kubelet run; not every package depends on it.
 readonly PROGRAMS=(conntrack ethtool socat)
 export DEBIAN_FRONTEND=noninteractive
 
@@ -55,11 +58,16 @@ CONF
     sed -i -E 's/^([^#]\S*\s+\S+\s+swap\s)/#\1/' /etc/fstab
 }
 
+is_of_other_repository() {
+    [ -e "$SOURCE" ] && ! grep -qF " $PACKAGE_REPOSITORY /" "$SOURCE"
+}
+
 package_source() {
     mkdir -p "${KEYRING%/*}"
     if [ -n "${PACKAGE_KEY:-}" ]; then
         install -m 0644 "$PACKAGE_KEY" "$KEYRING"
-    elif [ ! -s "$KEYRING" ]; then
+    elif [ ! -s "$KEYRING" ] || is_of_other_repository; then
+        rm -f "$KEYRING"
         # apt's own downloader uses apt's proxy.
         /usr/lib/apt/apt-helper download-file "${PACKAGE_REPOSITORY}Release.key" "$KEYRING" ||
             fail "cannot fetch the key of $PACKAGE_REPOSITORY"
@@ -116,26 +124,13 @@ packages() {
         wanted+=("$package=$version")
     done
     if ! has_runtime; then
-        case "$CONTAINER_RUNTIME" in
-        containerd) wanted+=(containerd) ;;
-        docker)
-            wanted+=(docker.io)
-            # Debian 13 has Docker's command line in a package of its own.
-            apt-cache show docker-cli &>/dev/null && wanted+=(docker-cli)
-            ;;
-        esac
+        wanted+=("${CONTAINER_RUNTIME/%docker/docker.io}")
+        # Debian 13 has Docker's command line in a package of its own.
+        if [ "$CONTAINER_RUNTIME" = docker ] && apt-cache show docker-cli &>/dev/null; then
+            wanted+=(docker-cli)
+        fi
     fi
     apt install -y --no-install-recommends --allow-change-held-packages "${wanted[@]}"
-}
-
-settle_packages() {
-    apt-mark hold "${PACKAGES[@]}" >/dev/null
-    # Debian's plugins lie where neither kubelet nor the runtimes look for them.
-    if [ -d /usr/lib/cni ]; then
-        mkdir -p /opt/cni/bin
-        ln -sf /usr/lib/cni/* /opt/cni/bin/
-    fi
-    systemctl enable --quiet kubelet
 }
 
 configure_containerd() {
@@ -185,7 +180,6 @@ PYTHON
     systemctl enable --quiet --now docker
 }
 
-read -ra EXTRA <<<"${EXTRA_PACKAGES:-}"
 [[ "$CONTAINER_RUNTIME" =~ ^(containerd|docker)$ ]] ||
     fail "CONTAINER_RUNTIME must be containerd or docker, not $CONTAINER_RUNTIME"
 kernel_settings
@@ -194,5 +188,12 @@ if ! has_all; then
     package_source
     packages
 fi
-settle_packages
+apt-mark hold "${PACKAGES[@]}" >/dev/null
+[[ " ${PACKAGES[*]} " = *" kubelet "* ]] || exit 0
+# Debian's plugins lie where neither kubelet nor the runtimes look for them.
+if [ -d /usr/lib/cni ]; then
+    mkdir -p /opt/cni/bin
+    ln -sf /usr/lib/cni/* /opt/cni/bin/
+fi
+systemctl enable --quiet kubelet
 "configure_$CONTAINER_RUNTIME"

@@ -1,0 +1,1 @@
+"""Phases of an upgrade: checks, preparation, the control plane, and the nodes."""

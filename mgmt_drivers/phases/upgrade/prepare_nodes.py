@@ -1,0 +1,64 @@
+"""What an upgrade does before the cluster changes: kubeadm everywhere, and a snapshot of etcd."""
+
+import functools
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mgmt_drivers.engine.phase import Ask, Change, Lanes, Phase, Step, at_once
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import etcd, kubeadm, node_packages
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.selection import OnLeader
+
+LOG = logging.getLogger(__name__)
+
+_SNAPSHOT = "etcd-before-upgrade"
+
+
+class InstallKubeadm(Phase[Cluster]):
+    """Install the new kubeadm on every node, and no other package yet.
+
+    It proves that each machine reaches the packages, and tells the images to pull. The leader
+    goes first: of a series the others get the release that the leader has got.
+    """
+
+    title = "install kubeadm"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return at_once(cluster.upgrading)
+
+    @contextmanager
+    def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
+        install = functools.partial(_install, cluster=cluster, wanted=str(cluster.params.version))
+        ask(cluster.leader, install, CHANGED)
+        release = ask(cluster.leader, kubeadm.version)
+        yield functools.partial(_install_if_other, release=release)
+
+
+def _install(host: Host, cluster: Cluster, wanted: str) -> None:
+    changes = {node_packages.PACKAGES: "kubeadm", "KUBERNETES_VERSION": wanted}
+    node_packages.run_script(host, cluster, **changes)
+
+
+def _install_if_other(host: Host, cluster: Cluster, release: str) -> Outcome:
+    if kubeadm.version(host) == release:
+        return UNCHANGED
+    _install(host, cluster, release.removeprefix("v"))
+    return CHANGED
+
+
+class SaveSnapshot(OnLeader, Change[Cluster, str]):
+    """Save a snapshot of etcd on the leader, as long as the cluster has the old version."""
+
+    title = "save a snapshot of etcd"
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        """The release that the cluster is to have."""
+        release = kubeadm.version(host)
+        return None if kubeadm.cluster_release(host) == release else release
+
+    def act(self, host: Host, cluster: Cluster, release: str) -> None:
+        path = etcd.snapshot(host, cluster, _SNAPSHOT)
+        LOG.info("etcd's snapshot from before %s lies on %s: %s", release, host.node, path)

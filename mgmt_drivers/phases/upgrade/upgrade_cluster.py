@@ -1,0 +1,64 @@
+"""Upgrade what is the cluster's: the first apiserver, what kubeadm keeps, what the driver keeps."""
+
+from mgmt_drivers.engine.phase import Change, Lanes
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import changed_params, kubeadm
+from mgmt_drivers.kube.changed_params import Changed
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.control_plane.control_plane import VerifyControlPlane
+from mgmt_drivers.phases.selection import OnLeader
+
+
+class SetImageRepository(OnLeader, Change[Cluster, str]):
+    """Let kubeadm take the images from the repository of the parameters, if they name one."""
+
+    title = "set the image repository"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.params.image_repository else []
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        """The repository, where kubeadm knows another."""
+        images = cluster.params.image_repository
+        if images is None or kubeadm.image_repository(host) == images.reference:
+            return None
+        return images.reference
+
+    def act(self, host: Host, cluster: Cluster, reference: str) -> None:
+        kubeadm.set_image_repository(host, reference)
+
+
+class UpgradeCluster(OnLeader, Change[Cluster, str]):
+    """Upgrade the leader's part of the control plane, and the cluster's version with it.
+
+    When it fails, kubeadm puts the old static pods back.
+    """
+
+    title = "upgrade the cluster"
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        """The release that the cluster is to have, where it has another."""
+        release = kubeadm.version(host)
+        return None if kubeadm.cluster_release(host) == release else release
+
+    def act(self, host: Host, cluster: Cluster, release: str) -> None:
+        kubeadm.upgrade_cluster(host, cluster, release)
+        VerifyControlPlane().check(host, cluster)
+
+
+class KeepVersion(OnLeader, Change[Cluster, Changed]):
+    """Keep the version, and where it comes from, for the machines that join from now on.
+
+    As soon as the control plane has it: also when an upgrade fails later.
+    """
+
+    title = "keep the version"
+
+    def look(self, host: Host, cluster: Cluster) -> Changed | None:
+        """The parameters to keep, where others are kept."""
+        changed = cluster.upgrade.changed if cluster.upgrade else {}
+        is_kept = changed_params.are_kept(host, cluster.store, changed)
+        return None if is_kept else changed
+
+    def act(self, host: Host, cluster: Cluster, changed: Changed) -> None:
+        changed_params.keep(host, cluster.store, changed)

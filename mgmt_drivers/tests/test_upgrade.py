@@ -1,0 +1,322 @@
+"""The upgrade of a simulated cluster, from its request to its end."""
+
+import copy
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mgmt_drivers import kubernetes, upgrade
+from mgmt_drivers.errors import MgmtDriverError, ParameterError
+from mgmt_drivers.kube import changed_params
+from mgmt_drivers.params.series import read_version, skew
+from mgmt_drivers.tests.simulated import (
+    MASTERS,
+    PARAMS,
+    WORKERS,
+    SimulatedClusterTest,
+    new_node,
+)
+from mgmt_drivers.tests.simulation import SimulatedSession
+from mgmt_drivers.tests.test_faults import FaultsTestCase
+
+_NEW = "v1.37.2"  # the newest of the wanted series
+WANTED = {"kubernetes_version": "1.37"}
+
+
+class UpgradableClusterTest(SimulatedClusterTest):
+    """A cluster of the series before the newest."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.params = {**PARAMS, "kubernetes_version": "1.36.4"}
+
+    def build(self, is_clustered: bool = True) -> None:
+        super().build(is_clustered)
+        self.world.have("v1.36.4")
+
+    def modify(self, **wanted: Any) -> None:
+        upgrade.modify(self.request(), self.services(), {**WANTED, **wanted})
+
+    def assert_upgraded(self, release: str = _NEW) -> None:
+        self.assert_whole(3, 2)
+        machines = [m for m in self.world.machines.values() if m.role != "storage"]
+        self.assertEqual({release}, {m.running for m in machines} | {self.world.release})
+        masters = [m for m in machines if m.role == "master"]
+        self.assertEqual({release}, {m.apiserver for m in masters})
+
+    def commands(self) -> tuple[list[str], Callable[[SimulatedSession, Sequence[str]], None]]:
+        """A list of what changes nodes, in its order, and what notes it."""
+        noted: list[str] = []
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            words = list(argv)
+            if "drain" in words:
+                noted.append(f"drain {words[words.index('drain') + 1]}")
+            if "upgrade" in words:
+                noted.append(f"{words[words.index('upgrade') + 1]} {session.machine.name}")
+            if words[-2:] == ["restart", "kubelet"]:
+                noted.append(f"restart {session.machine.name}")
+
+        return noted, note
+
+
+class UpgradeTest(UpgradableClusterTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.build()
+
+    def names(self, *addresses: str) -> list[str]:
+        return [self.machine(address).name for address in addresses]
+
+    def refused(self, words: str, **wanted: Any) -> None:
+        """An upgrade is refused and changes nothing."""
+        before = copy.deepcopy((self.world.nodes, self.world.release, self.world.kept))
+        files = {m.name: (dict(m.files), m.kubeadm) for m in self.world.machines.values()}
+        with self.assertRaisesRegex(MgmtDriverError, words):
+            self.modify(**wanted)
+        self.assertEqual(before, (self.world.nodes, self.world.release, self.world.kept))
+        after = {m.name: (m.files, m.kubeadm) for m in self.world.machines.values()}
+        self.assertEqual(files, after)
+
+    def test_nodes_are_upgraded_one_after_another(self) -> None:
+        noted, note = self.commands()
+        upgrade.modify(self.request(), self.services(note), WANTED)
+        self.assert_upgraded()
+        first, *others = self.names(*MASTERS)
+        each = [[f"drain {n}", f"node {n}", f"restart {n}"]
+                for n in (first, *others, *self.names(*WORKERS))]
+        self.assertEqual([f"apply {first}", *sum(each, [])], noted)
+
+    def test_again_nothing_is_left_to_do(self) -> None:
+        self.modify()
+        noted, note = self.commands()
+        upgrade.modify(self.request(), self.services(note), WANTED)
+        self.assertEqual([], noted)
+
+    def test_a_snapshot_is_saved_and_checked(self) -> None:
+        self.modify()
+        leader = self.machine(MASTERS[0])
+        self.assertEqual([leader.name], self.world.checked)
+        self.assertIn("/var/lib/tacker-mgmt-drivers/etcd-before-upgrade.db", leader.files)
+
+    def test_machines_that_come_later_get_the_new_version(self) -> None:
+        self.modify()
+        worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        kubernetes.scale_out(self.request(worker.node.vnfc_id), self.services())
+        self.assertEqual((_NEW, _NEW), (worker.kubeadm, worker.running))
+        self.assertEqual({"kubernetes_version": "1.37"}, changed_params.load(self.store))
+
+    def test_the_cluster_knows_its_version_where_tacker_has_lost_it(self) -> None:
+        """Tacker's v2 API saves nothing of an operation that fails."""
+        self.modify()
+        self.store.kept.clear()
+        target = self.machine(MASTERS[1]).node
+        request = self.request(target.vnfc_id)
+        self.heal_start(request, self.services())
+        self.replaced(target)
+        self.heal_end(self.request(target.vnfc_id), self.services())
+        self.assert_upgraded()
+        self.assertEqual({"kubernetes_version": "1.37"}, changed_params.load(self.store))
+
+    def test_the_whole_vnf_is_healed_with_the_new_version(self) -> None:
+        self.modify()
+        kept = self.store
+        self.build(is_clustered=False)
+        self.store, self.world.release = kept, _NEW
+        self.heal_end(self.request(), self.services())
+        self.assert_upgraded()
+
+    def test_a_newer_patch_release(self) -> None:
+        self.build()
+        self.world.have("v1.36.1")
+        self.params = {**PARAMS, "kubernetes_version": "1.36"}
+        self.modify(kubernetes_version="1.36.4")
+        self.assert_upgraded("v1.36.4")
+
+    def test_several_workers_at_once(self) -> None:
+        noted, note = self.commands()
+        wanted = {**WANTED, "workers_at_once": 2}
+        upgrade.modify(self.request(), self.services(note), wanted)
+        self.assert_upgraded()
+        workers = self.names(*WORKERS)
+        for worker in workers:
+            own = [word.partition(" ")[0] for word in noted if word.endswith(worker)]
+            self.assertEqual(["drain", "node", "restart"], own)
+
+    def test_another_image_repository_is_told_to_kubeadm(self) -> None:
+        self.modify(image_repository="registry.example.org/k8s")
+        self.assertEqual("registry.example.org/k8s", self.world.repository)
+        self.assert_upgraded()
+
+    def test_downwards_and_further_than_one_series(self) -> None:
+        path = "k8s_cluster_modification_param.kubernetes_version: "
+        for version, words in (("1.35", "cannot be downgraded"), ("1.36.1", "is older")):
+            self.refused(path + f".*{words}", kubernetes_version=version)
+        self.params = {**PARAMS, "kubernetes_version": "1.35"}
+        self.refused(f"{path}from 1.35 to 1.37 is more.*: upgrade to 1.36 first")
+        self.assertEqual(0, self.connections.total())
+
+    def test_a_node_that_lags_behind(self) -> None:
+        """A former upgrade has left it; what Tacker knows is not all."""
+        self.machine(WORKERS[1]).running = "v1.35.3"
+        (name,) = self.names(WORKERS[1])
+        self.refused(f"nothing was changed: .*{name} has v1.35.3: .* upgrade to 1.36 first")
+
+    def test_a_node_that_is_not_ready(self) -> None:
+        (name,) = self.names(WORKERS[1])
+        del self.world.nodes[name]
+        self.refused(f"nothing was changed: {name} is not ready: not in the cluster. Heal")
+
+    def test_a_machine_that_does_not_answer(self) -> None:
+        self.deaf.add(WORKERS[0])
+        self.refused(f"{WORKERS[0]}: no answer.*The nodes have now v1.36.4: ")
+
+    def test_an_etcd_that_is_not_whole(self) -> None:
+        self.world.members.pop()
+        self.refused("etcd lacks 1 of 3 members")
+
+    def test_a_disk_that_is_full(self) -> None:
+        self.machine(WORKERS[0]).free = 2047
+        self.refused("/var/lib has 2047 MiB free, and an upgrade needs 2048")
+
+    def test_a_package_that_is_not_there(self) -> None:
+        def lacks(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if any(str(word).startswith("KUBERNETES_VERSION=1.37") for word in argv):
+                raise MgmtDriverError("the repository has no kubeadm 1.37")
+
+        noted, note = self.commands()
+        with self.assertRaisesRegex(MgmtDriverError, "phase 'install kubeadm': the repository"):
+            upgrade.modify(self.request(), self.services(lacks, note), WANTED)
+        self.assertEqual([], noted)
+        self.assertEqual({}, changed_params.load(self.store))
+
+    def test_pods_that_may_not_leave(self) -> None:
+        """The error tells which nodes have which version; the node is uncordoned."""
+        workers = self.names(*WORKERS)
+
+        def hold(session: SimulatedSession, argv: Sequence[str]) -> None:
+            held = "Cannot evict pod as it would violate the pod's disruption budget."
+            self.world.budget = held if workers[1] in argv else ""
+
+        with self.assertRaises(upgrade.UpgradeFailed) as caught:
+            upgrade.modify(self.request(), self.services(hold), WANTED)
+        text = str(caught.exception)
+        self.assertRegex(text, "phase 'upgrade workers': node .*relax the PodDisruptionBudget")
+        self.assertRegex(text, f"now {_NEW}: .*{workers[0]}; v1.36.4: {workers[1]}[.] The cluster")
+        self.assertNotIn("unschedulable", self.world.nodes[workers[1]]["spec"])
+        self.world.budget = ""
+        self.modify()
+        self.assert_upgraded()
+
+    def test_a_kubelet_that_does_not_come_up(self) -> None:
+        (name,) = self.names(MASTERS[1])
+
+        def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if argv[0] == "systemctl" and argv[-1] == "kubelet" and session.machine.name == name:
+                raise MgmtDriverError("kubelet failed")
+
+        with self.assertRaisesRegex(upgrade.UpgradeFailed, f"v1.36.4: {name} [(]cordoned[)]"):
+            upgrade.modify(self.request(), self.services(fail), WANTED)
+        # New machines join with what the control plane has.
+        self.assertEqual({"kubernetes_version": "1.37"}, changed_params.load(self.store))
+        self.modify()
+        self.assert_upgraded()
+
+    def test_what_others_cordoned_stays_cordoned(self) -> None:
+        (name,) = self.names(WORKERS[0])
+        self.world.nodes[name]["spec"]["unschedulable"] = True
+        self.modify()
+        self.assertTrue(self.world.nodes[name]["spec"]["unschedulable"])
+
+    def test_errors_name_their_parameters(self) -> None:
+        for wanted, words in (
+            ({}, "kubernetes_version: missing"),
+            ({"kubernetes_version": 1.37}, "kubernetes_version: must be a string"),
+            ({"kubernetes_version": "2.0"}, "kubernetes_version: must be a series or a release"),
+            ({**WANTED, "workers_at_once": 0}, "workers_at_once: must be a whole number from 1"),
+            ({**WANTED, "workers_at_once": True}, "workers_at_once: must be a whole number"),
+            ({**WANTED, "package_repository": {"url": "x"}}, "package_repository.url: must be"),
+            ({**WANTED, "image_repository": "a b"}, "image_repository: must be like"),
+            ({**WANTED, "pod_cidr": "10.0.0.0/8"}, "pod_cidr: unknown parameter"),
+            ([1], "k8s_cluster_modification_param: must be an object, not a list"),
+            ("{", "k8s_cluster_modification_param: must be an object, or its text in JSON"),
+        ):
+            with self.subTest(wanted), self.assertRaisesRegex(ParameterError, words):
+                upgrade.validate(self.request(), self.services(), wanted)
+
+    def test_the_registry_of_the_pod_networks_images_stays(self) -> None:
+        self.params = {**self.params, "image_repository": "http://10.10.0.2:5000"}
+        for text in ("http://10.10.0.3:5000", "10.10.0.2:5000"):
+            wanted = {**WANTED, "image_repository": text}
+            with self.assertRaisesRegex(ParameterError, "image_repository: must be of 10.10.0.2"):
+                upgrade.validate(self.request(), self.services(), wanted)
+        wanted = {**WANTED, "image_repository": "http://10.10.0.2:5000/new"}
+        upgrade.validate(self.request(), self.services(), wanted)
+
+    def test_a_script_that_would_install_kubelet_before_its_time(self) -> None:
+        (self.package / "install_k8s_cluster.sh").write_text("apt-get install kubelet")
+        with self.assertRaisesRegex(ParameterError, "script_path: .* KUBERNETES_PACKAGES"):
+            upgrade.validate(self.request(), self.services(), WANTED)
+
+    def test_behind_a_proxy_no_runtime_is_restarted(self) -> None:
+        self.params = {**self.params, "proxy": {"http_proxy": "http://proxy:3128"}}
+        restarted: set[str] = set()
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            restarted.update(argv[2:] if tuple(argv[:2]) == ("systemctl", "restart") else ())
+
+        upgrade.modify(self.request(), self.services(note), WANTED)
+        self.assertEqual({"kubelet"}, restarted)
+        self.assertIn("/etc/apt/apt.conf.d/95-mgmt-driver-proxy", self.machine(WORKERS[0]).files)
+
+    def test_text_in_json_will_do(self) -> None:
+        found = upgrade.validate(self.request(), self.services(), json.dumps(WANTED))
+        self.assertEqual(WANTED, found.params)
+
+    def test_a_config_map_that_somebody_has_changed(self) -> None:
+        for data in ({}, {"changed_params": "["}, {"changed_params": "[]"}):
+            self.world.kept = {"kind": "ConfigMap", "data": data}
+            with self.assertRaisesRegex(MgmtDriverError, "ConfigMap tacker-mgmt-drivers"):
+                self.modify()
+
+
+class SkewTest(SimulatedClusterTest):
+    def test_skew(self) -> None:
+        for current, wanted, words in (
+            ("1.36.4", "1.37", ""),
+            ("1.36.4", "1.37.0", ""),
+            ("1.36.4", "1.36", ""),
+            ("1.36.4", "1.36.4", ""),
+            ("1.36.4", "1.36.3", "older"),
+            ("1.36", "1.36.3", ""),
+            ("1.36.4", "1.35.9", "older"),
+            ("1.35.9", "1.37", "more than one minor version"),
+            ("1.29.9", "1.30.0", ""),
+        ):
+            versions = (read_version(current), read_version(wanted))
+            with self.subTest(current=current, wanted=wanted):
+                assert versions[0] and versions[1]
+                self.assertRegex(skew(versions[0], versions[1]), words or "^$")
+
+
+class UpgradeFaultsTest(FaultsTestCase, UpgradableClusterTest):
+    def test_upgrade(self) -> None:
+        """Every remote command fails once; trying again ends right."""
+
+        def story(number: int, fault: str) -> bool:
+            request = self.request()
+            struck = self.cured(lambda s: upgrade.modify(request, s, WANTED), number, fault)
+            self.assert_upgraded()
+            self.assertEqual(WANTED, changed_params.load(self.store))
+            worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
+            kubernetes.scale_out(self.request(worker.node.vnfc_id), self.services())
+            self.assertEqual(_NEW, worker.running)
+            return struck
+
+        self.assertGreater(self.all_faults(story), 1000)
+
+    def test_an_election_is_waited_out(self) -> None:
+        self.build()
+        self.world.unanswered = set()
+        upgrade.modify(self.request(), self.services(), WANTED)
+        self.assert_upgraded()

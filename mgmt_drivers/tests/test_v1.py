@@ -1,0 +1,76 @@
+"""Hooks of Tacker's v1 API, with genuine Tacker around the driver."""
+
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import yaml
+
+from mgmt_drivers.errors import ParameterError
+from mgmt_drivers.tests.test_v2 import _VNFD
+from tools.csar.tests.genuine import needs_openstack
+
+_KEY = "k8s_cluster_modification_param"
+
+
+class _Instance:
+    """A VNF instance, as far as the hooks know it."""
+
+    id = vnfd_id = "vnf-1"
+
+    def __init__(self, **metadata: str) -> None:
+        self.vnf_metadata = metadata
+        self.saved = 0
+        self.vim_connection_info: list[Any] = []
+        self.instantiated_vnf_info = mock.Mock(
+            flavour_id="simple", instance_id="stack", vnfc_resource_info=[], additional_params={}
+        )
+
+    def save(self) -> None:
+        self.saved += 1
+
+
+@needs_openstack
+class ModificationTest(unittest.TestCase):
+    def setUp(self) -> None:
+        from tacker.vnflcm import utils
+
+        from mgmt_drivers.kubernetes_mgmt import KubernetesMgmtDriver
+
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for name, answer in (
+            ("_get_vnf_package_path", str(Path(folder.name))),
+            ("get_vnfd_dict", yaml.safe_load(_VNFD)),
+        ):
+            patch = mock.patch.object(utils, name, return_value=answer)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.driver = KubernetesMgmtDriver()
+
+    def modify(self, instance: _Instance) -> None:
+        """As Tacker calls it, which gives no request."""
+        self.driver.modify_information_end(
+            context=None, modify_vnf_request=None, vnf_instance=instance
+        )
+
+    def test_other_modifications_change_nothing(self) -> None:
+        instance = _Instance(site="north")
+        self.modify(instance)
+        self.assertEqual(({"site": "north"}, 0), (instance.vnf_metadata, instance.saved))
+
+    def test_the_metadata_are_the_request(self) -> None:
+        instance = _Instance(**{_KEY: '{"kubernetes_version": "1.37"}'})
+        with self.assertRaisesRegex(ParameterError, "k8s_cluster_installation_param: missing"):
+            self.modify(instance)
+        self.assertIn(_KEY, instance.vnf_metadata)  # for the next attempt
+
+    def test_what_is_done_goes(self) -> None:
+        from mgmt_drivers.adapters.tacker_v1 import InstanceStore
+
+        instance = _Instance(site="north", **{_KEY: "{}"})
+        InstanceStore(instance).remove(_KEY)
+        self.assertEqual({"site": "north"}, instance.vnf_metadata)
+        self.assertEqual(1, instance.saved)
