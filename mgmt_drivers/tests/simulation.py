@@ -82,6 +82,7 @@ class World:
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)  # PersistentVolumes
     claimed: bool = False
     tokens: set[str] = field(default_factory=set)
+    certificates: str = ""  # the Secret with which those end that are uploaded, if any are
     accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
     # The functions above the command that has the most of them; None while nobody counts.
     deepest: list[str] | None = None
@@ -354,8 +355,8 @@ class SimulatedSession:
             made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
             self.world.tokens.add(made.partition(".")[0])
             return Result(0, f"kubeadm join --discovery-token-ca-cert-hash {CA_HASH}\n")
-        if words[:2] == ["token", "delete"]:
-            self.world.tokens.discard(words[2])
+        if "upload-certs" in words:
+            self.world.certificates = "bootstrap-token-0wner0"
         return _OK
 
     _bash = _sh
@@ -379,6 +380,8 @@ class SimulatedSession:
             return Result(1, stderr="the token is not known")
         if join["discovery"]["bootstrapToken"]["caCertHashes"] != [CA_HASH]:
             return Result(1, stderr="the CA is another")
+        if "controlPlane" in join and not world.certificates:
+            return Result(1, stderr="no certificates are uploaded")
         world.join(machine)
         machine.files[MEMBER] = (b"", "644")
         return _OK
@@ -408,6 +411,9 @@ class SimulatedSession:
         world = self.world
         if words[0] == "nodes":
             return Result(0, json.dumps({"items": [world.shown(name) for name in world.nodes]}))
+        if words[:2] == ["secret", "kubeadm-certs"] and world.certificates:
+            owners = [{"kind": "Secret", "name": world.certificates}]
+            return Result(0, json.dumps({"metadata": {"ownerReferences": owners}}))
         if words[0] == "secret" and words[1] not in world.accounts:
             return _OK
         if words[0] == "secret":
@@ -453,6 +459,10 @@ class SimulatedSession:
         kinds = {"node": self.world.nodes, "persistentvolume": self.world.volumes}
         for name in words[1:]:
             kinds.get(words[0], {}).pop(name, None)
+        if words[0] == "secret":
+            self.world.tokens -= {name.rpartition("-")[2] for name in words[1:]}
+            if {"kubeadm-certs", self.world.certificates} <= set(words):
+                self.world.certificates = ""
         return _OK
 
     def _kubectl_label(self, words: list[str]) -> Result:

@@ -197,6 +197,25 @@ class NodesTest(SimulatedClusterTest):
         request = self.request(*(node.vnfc_id for node in targets))
         self.heal_end(request, self.services())
 
+    def test_nothing_is_left_of_join_credentials(self) -> None:
+        """And certificates are uploaded for a master only."""
+        for address, wanted in ((WORKERS[0], 0), (MASTERS[0], 1)):
+            uploads: list[Sequence[str]] = []
+
+            def note(
+                _: SimulatedSession,
+                argv: Sequence[str],
+                uploads: list[Sequence[str]] = uploads,
+            ) -> None:
+                uploads += [argv] if "upload-certs" in argv else []
+
+            target = self.machine(address).node
+            self.start_heal(address)
+            self.replaced(target)
+            self.heal_end(self.request(target.vnfc_id), self.services(note))
+            self.assertEqual(wanted, len(uploads))
+            self.assertEqual((set(), ""), (self.world.tokens, self.world.certificates))
+
     def test_a_master_that_works_must_be_reached(self) -> None:
         target = self.machine(MASTERS[2]).node
         self.start_heal(MASTERS[2])

@@ -224,7 +224,9 @@ class _Operators:
         if host is cluster.leader:
             InitializeControlPlane().step(host, cluster)
             ApplyCniManifest().step(host, cluster)
-            self.credentials.append(kubeadm.create_join_credentials(host, cluster))
+            self.credentials.append(
+                kubeadm.create_join_credentials(host, cluster, for_control_plane=True)
+            )
             self.created.set()
             return
         self.created.wait()
