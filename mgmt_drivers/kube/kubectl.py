@@ -56,9 +56,12 @@ def uncordon(host: Host, node: str) -> None:
     _patch(host, node, {_CORDONED: None}, unschedulable=None)
 
 
+def is_cordoned_by_us(node: Mapping[str, Any]) -> bool:
+    return _CORDONED in node["metadata"].get("annotations", {})
+
+
 def is_cordoned_by_others(node: Mapping[str, Any]) -> bool:
-    ours = _CORDONED in node["metadata"].get("annotations", {})
-    return bool(node["spec"].get("unschedulable")) and not ours
+    return bool(node["spec"].get("unschedulable")) and not is_cordoned_by_us(node)
 
 
 def drain(host: Host, node: str, seconds: int) -> None:

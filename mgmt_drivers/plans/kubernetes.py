@@ -16,8 +16,9 @@ from mgmt_drivers.phases.control_plane.load_balancer import (
 )
 from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
 from mgmt_drivers.phases.machine.preflight import CheckPlatform, WaitForCloudInit
+from mgmt_drivers.phases.nodes.check_clocks import CheckClocks
 from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
-from mgmt_drivers.phases.nodes.drain_nodes import DrainNodes
+from mgmt_drivers.phases.nodes.drain_nodes import DrainNodes, UncordonNodes
 from mgmt_drivers.phases.nodes.install_packages import InstallPackages
 from mgmt_drivers.phases.nodes.join_nodes import JoinNodes
 from mgmt_drivers.phases.nodes.node_metadata import (
@@ -39,6 +40,7 @@ from mgmt_drivers.phases.storage.persistent_volumes import (
 _PREPARE: Plan[Cluster] = (
     CheckPlatform(),
     WaitForCloudInit(),
+    CheckClocks(),
     ConfigureProxy(services=("containerd", "docker")),
     InstallPackages(),
     WaitForVolumes(),
@@ -69,7 +71,7 @@ INSTANTIATE: Plan[Cluster] = (
 SCALE_OUT: Plan[Cluster] = (*_PREPARE, *_JOIN)
 
 # Workers are about to go.
-SCALE_IN: Plan[Cluster] = (DrainNodes(), RemoveNodes())
+SCALE_IN: Plan[Cluster] = (UncordonNodes(), DrainNodes(), RemoveNodes())
 
 # What a scale-out that failed has joined is removed again.
 UNDO_SCALE_OUT: Plan[Cluster] = (RemoveNodes(),)
@@ -82,6 +84,7 @@ HEAL_START: Plan[Cluster] = (
     CheckQuorum(),
     CheckVolumes(),
     SaveNodeMetadata(),
+    UncordonNodes(),
     DrainNodes(),
     RemoveEtcdMembers(),
     RemoveNodes(),

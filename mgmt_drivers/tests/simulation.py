@@ -46,6 +46,8 @@ class Machine:
     services: set[str] = field(default_factory=set)
     alive: bool = True
     came: bool = False  # since the cluster was built
+    interrupted: bool = False  # a transaction of dpkg was broken off
+    clock: float = 0.0  # seconds that it is ahead
 
     @property
     def role(self) -> str:
@@ -241,7 +243,15 @@ class SimulatedSession:
     def _flock(self, words: list[str], stdin: bytes) -> Result:
         return self._answer(words[1:], stdin)
 
+    def _date(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, f"{1_000_000 + self.machine.clock}\n")
+
     def _env(self, words: list[str], stdin: bytes) -> Result:
+        if "dpkg" in words:
+            self.machine.interrupted = False
+            return _OK
+        if self.machine.interrupted:
+            return Result(100, stderr="E: dpkg was interrupted")
         if words[-1].endswith("install_k8s_cluster.sh"):
             settings = dict(word.split("=", 1) for word in words[:-1])
             extra = settings["EXTRA_PACKAGES"].split()

@@ -31,6 +31,7 @@ class Injector:
             raise CommandTimeout(f"{argv[0]}: given up")
         if strikes and self.fault == "kills the machine":
             session.machine.alive = False
+            session.machine.interrupted = True
 
     def after(self, session: SimulatedSession, argv: Sequence[str]) -> None:
         if session.strikes and self.fault == "is cut off":  # type: ignore[attr-defined]

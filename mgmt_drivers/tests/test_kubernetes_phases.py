@@ -23,6 +23,7 @@ from mgmt_drivers.params.registries import HostEntry, Login, Registry
 from mgmt_drivers.phases.control_plane.control_plane import InitializeControlPlane
 from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
 from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer
+from mgmt_drivers.phases.nodes.check_clocks import CheckClocks
 from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
 from mgmt_drivers.phases.nodes.install_packages import InstallPackages
 from mgmt_drivers.phases.nodes.join_nodes import JoinNodes
@@ -95,6 +96,7 @@ class InstallTest(PhaseTest):
         session.expect_new_file(f"{_STATE}/install_k8s_cluster.sh")
         if number == 0:
             session.expect("sudo", "dpkg-query", stdout="installed unattended-upgrades\n")
+        session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "dpkg")
         session.expect("sudo", "flock", f"{_STATE}/install.lock", "env")
 
     def test_the_script_runs_with_its_settings_and_is_remembered(self) -> None:
@@ -105,7 +107,7 @@ class InstallTest(PhaseTest):
         self.assertEqual(CHANGED, self.run_on(1, InstallPackages()))
         for setting in ("KUBERNETES_VERSION=1.20.2", "IMAGE_REPOSITORY=registry:5000",
                         "EXTRA_PACKAGES="):
-            self.assertIn(setting, session.ran[3])
+            self.assertIn(setting, session.ran[4])
         digest = hashlib.sha256(session.stdin[-1]).hexdigest()
         session.expect("sudo", "digest-file", stdout=f"{digest}  -\n644\n")
         self.assertEqual(UNCHANGED, self.run_on(1, InstallPackages()))
@@ -117,7 +119,7 @@ class InstallTest(PhaseTest):
         session.expect("sudo", "dpkg-query", stdout="installed haproxy\ninstalled keepalived\n")
         session.expect_new_file(f"{_STATE}/installed")
         self.run_on(0, InstallPackages())
-        self.assertIn("EXTRA_PACKAGES=haproxy keepalived", session.ran[4])
+        self.assertIn("EXTRA_PACKAGES=haproxy keepalived", session.ran[5])
 
     def test_a_cni_manifest_is_applied_to_a_new_cluster_only(self) -> None:
         self.make()
@@ -133,12 +135,73 @@ class InstallTest(PhaseTest):
         self.expect_script(0)
         session = self.sessions[0]
         session.expect("sudo", "dpkg-query", stdout="installed haproxy\n")
+        session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "dpkg")
         session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get")
         session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get")
         session.expect_new_file(f"{_STATE}/installed")
         self.run_on(0, InstallPackages())
         self.assertEqual(("install", "-y", "--no-install-recommends", "keepalived"),
-                         session.ran[7][-4:])
+                         session.ran[9][-4:])
+
+
+class ClocksTest(PhaseTest):
+    def expect_times(self, number: int, *times: float) -> None:
+        for time in times:
+            self.sessions[number].expect("date", "+%s.%N", stdout=f"{time}\n")
+
+    def test_machines_that_come_are_compared_with_the_leader(self) -> None:
+        self.make(masters=3, workers=2)
+        self.assertEqual([[1], [2], [3], [4]], self.concerned(CheckClocks()))
+        self.cluster = dataclasses.replace(self.cluster, joining=self.hosts[3:4])
+        self.assertEqual([[3]], self.concerned(CheckClocks()))
+        self.expect_times(0, 5000.5)
+        self.expect_times(3, 4997.25)
+        self.run_everywhere(CheckClocks())
+
+    def test_a_clock_that_is_synchronized_late_is_waited_for(self) -> None:
+        self.make()
+        self.expect_times(0, 5000, 5000.2, 5000.5)
+        self.expect_times(1, 0, 0.2, 5000.5)
+        self.run_everywhere(CheckClocks())
+
+    def replace(self, number: int, session: FakeSession) -> None:
+        """Give a machine that joins another connection."""
+        host = dataclasses.replace(self.hosts[number], session=session)
+        self.cluster = dataclasses.replace(self.cluster, joining=[host])
+
+    def test_a_clock_that_differs_is_named(self) -> None:
+        for seconds, words in ((-30.5, "30.5 s behind"), (6, "6.0 s ahead of")):
+            self.make()
+            clock, ahead = self.hosts[1].clock, 5000.0 + seconds
+
+            class Wrong(FakeSession):
+                def run(self, argv: Any, **options: Any) -> Any:
+                    self.expect("date", stdout=f"{clock.time() + ahead}\n")  # noqa: B023
+                    return super().run(argv, **options)
+
+            self.replace(1, Wrong())
+            self.sessions[0].expect_polling("date", stdout="5000")
+            with self.assertRaisesRegex(
+                MgmtDriverError, f"{words} that of masterNode .*vnfc-master-1.*chrony.*retry"
+            ):
+                self.run_everywhere(CheckClocks())
+            self.sessions[0]._script.clear()
+
+    def test_a_slow_answer_is_no_difference(self) -> None:
+        """What the machine may have said at any time of ten seconds."""
+        self.make()
+        clock = self.hosts[1].clock
+
+        class Slow(FakeSession):
+            def run(self, argv: Any, **options: Any) -> Any:
+                clock.sleep(10)
+                return super().run(argv, **options)
+
+        slow = Slow()
+        slow.expect("date", stdout="10")
+        self.replace(1, slow)
+        self.expect_times(0, 0)
+        self.run_everywhere(CheckClocks())
 
 
 class RegistriesTest(PhaseTest):

@@ -53,6 +53,7 @@ def _run_script(host: Host, cluster: Cluster) -> None:
         files.write(host, _KEY, key.read_bytes())
     # Those that the image brought, at whatever version, stay as they are.
     extra = packages.missing(host, _packages(host, cluster))
+    packages.repair(host)
     words = ("flock", _LOCK, "env", *_settings(host, cluster, extra), _SCRIPT)
     try:
         packages.retry_while_locked(host, functools.partial(host.sudo, *words, timeout=_LIMIT))
