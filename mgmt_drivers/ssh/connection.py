@@ -25,7 +25,7 @@ from mgmt_drivers.errors import (
     told,
 )
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh import keys
+from mgmt_drivers.ssh import algorithms, keys
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 
@@ -114,8 +114,10 @@ def connect(
 def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connection":
     target = (endpoint.address, endpoint.port)
     sock = socket.create_connection(target, timeout=_CONNECT_TIMEOUT)
-    transport = paramiko.Transport(sock)
+    weak = {"pubkeys": algorithms.WEAK_SIGNATURES}
+    transport = paramiko.Transport(sock, disabled_algorithms=weak)
     transport.set_log_channel(_QUIET.name)
+    algorithms.restrict(transport)
     try:
         with _closed_after(transport, _HANDSHAKE_LIMIT):
             _shake_hands(transport, endpoint, host_keys)
@@ -163,7 +165,7 @@ def _shake_hands(
     pinned = host_keys.type_of(endpoint.server_id)
     if pinned:
         options = transport.get_security_options()
-        # Those that this paramiko has: old ones lack SHA-2, new ones "ssh-rsa".
+        # Those that this paramiko has: old ones lack SHA-2.
         proofs = tuple(p for p in _signature_algorithms(pinned) if p in options.key_types)
         # First, so that a server with several keys shows the one we know.
         options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
@@ -186,7 +188,7 @@ def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
 def _signature_algorithms(key_type: str) -> tuple[str, ...]:
     """Algorithms by which a server can prove a key of this type."""
     if key_type == "ssh-rsa":
-        return ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")
+        return ("rsa-sha2-512", "rsa-sha2-256")
     return (key_type,)
 
 

@@ -1,8 +1,11 @@
 """The SSH connection, against a real SSH server."""
 
+import contextlib
 import io
 import os
 import socket
+import struct
+import subprocess
 import tempfile
 import threading
 import time
@@ -216,6 +219,62 @@ class ConnectionTest(ServerTest):
         self.sshd.key = paramiko.RSAKey.generate(2048)
         with self.assertRaises(HostKeyChanged):
             self.log_in()
+
+
+class AlgorithmsTest(ServerTest):
+    def test_a_server_with_weak_algorithms_only_is_refused(self) -> None:
+        for kind, name in (
+            ("ciphers", "aes128-cbc"), ("ciphers", "3des-cbc"), ("digests", "hmac-md5"),
+            ("digests", "hmac-sha1-96"),
+        ):
+            with self.subTest(name):
+                self.sshd.algorithms = {"ciphers": ("aes128-ctr",), kind: (name,)}
+                with self.assertRaisesRegex(ConnectionFailed, "no acceptable"):
+                    self.log_in()
+
+    def test_what_openssh_9_offers_is_taken(self) -> None:
+        for kind, name in (("ciphers", "aes256-gcm@openssh.com"), ("digests", "hmac-sha2-512"),
+                           ("kex", "curve25519-sha256@libssh.org")):
+            self.sshd.algorithms = {"ciphers": ("aes128-ctr",), kind: (name,)}
+            self.assertTrue(self.log_in().run(["true"]).ok)
+
+    def test_nothing_is_offered_that_openssh_does_not(self) -> None:
+        """What goes over the wire, beside what the machine's own ssh says of itself."""
+        version = subprocess.run(["ssh", "-V"], capture_output=True, text=True).stderr
+        if not version.startswith("OpenSSH_9"):
+            self.skipTest(f"no OpenSSH 9 here: {version}")
+        command = ["ssh", "-F", "none", "-G", "localhost"]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        settings = dict(line.split(maxsplit=1) for line in shown.splitlines() if " " in line)
+        kex, keys, ciphers, _, macs = offers()
+        # Signs that are no algorithms, and one that came with OpenSSH 9.9.
+        kex = {name for name in kex if not name.startswith(("ext-info", "kex-strict", "mlkem"))}
+        for offered, setting in ((kex, "kexalgorithms"), (keys, "hostkeyalgorithms"),
+                                 (ciphers, "ciphers"), (macs, "macs")):
+            self.assertTrue(offered)
+            self.assertEqual(set(), offered - set(settings[setting].split(",")))
+
+
+def offers() -> list[set[str]]:
+    """The first five lists of names in a client's first packet (RFC 4253, 7.1)."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        endpoint = Endpoint("127.0.0.1", "ubuntu", None, "x", listening.getsockname()[1])
+
+        def log_in() -> None:
+            with contextlib.suppress(ConnectionFailed):
+                connect(endpoint, HostKeys(), Masker([]), boot_limit=0.1)
+
+        thread = threading.Thread(target=log_in)
+        thread.start()
+        client, _ = listening.accept()
+        with client, client.makefile("rb") as stream:
+            client.sendall(b"SSH-2.0-test\r\n")
+            stream.readline()
+            length, _ = struct.unpack(">IB", stream.read(5))
+            packet = paramiko.Message(stream.read(length - 1))
+    thread.join()
+    packet.get_bytes(1 + 16)  # its number and the cookie
+    return [set(packet.get_list()) for _ in range(5)]
 
 
 class EndsAfter:
