@@ -20,7 +20,7 @@ from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, WORKER_CP
-from mgmt_drivers.tests.fakes import SUDO, fed
+from mgmt_drivers.tests.fakes import SUDO, fed, named
 
 MEMBER = f"{STATE_FOLDER}/member"
 _KUBELET = "/etc/kubernetes/kubelet.conf"
@@ -48,6 +48,8 @@ class Machine:
     came: bool = False  # since the cluster was built
     interrupted: bool = False  # a transaction of dpkg was broken off
     clock: float = 0.0  # seconds that it is ahead
+    occupant: "SimulatedSession | None" = None  # which has it for its operation
+    occupied_for: str = ""
 
     @property
     def role(self) -> str:
@@ -90,6 +92,7 @@ class World:
     deepest: list[str] | None = None
     # Requests that etcd has left without an answer, each once; None when it answers all.
     unanswered: set[tuple[str, ...]] | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)  # of occupants
 
     def add(self, node: Node) -> Machine:
         machine = self.machines[node.server_id] = Machine(node)
@@ -154,6 +157,21 @@ class SimulatedSession:
         if check and not result.ok:
             raise CommandFailed(" ".join(argv), result.status, result.stderr)
         return result
+
+    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+        """The machine is this connection's until it ends, however it does."""
+        self.before(self, argv)
+        if self.broken or not self.machine.alive:
+            raise ConnectionFailed(f"{self.machine.address}: connection lost")
+        name, _, who, _ = named(argv)
+        assert name == "hold-lock", argv
+        with self.world.lock:
+            occupant = self.machine.occupant
+            if occupant and not occupant.broken:
+                return Result(75, stderr=self.machine.occupied_for)
+            self.machine.occupant, self.machine.occupied_for = self, who
+        self.after(self, argv)
+        return Result(0, "held\n")
 
     def close(self) -> None:
         self.broken = True

@@ -221,6 +221,66 @@ class ConnectionTest(ServerTest):
             self.log_in()
 
 
+class SudoTest(ServerTest):
+    """sudo with and without a password, played by a program of that name."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.bin = Path(folder.name)
+        before = os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", before)
+        os.environ["PATH"] = f"{self.bin}:{before}"
+
+    def install_sudo(self, script: str) -> None:
+        path = self.bin / "sudo"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    def test_sudo_without_password(self) -> None:
+        self.install_sudo('[ "$1" = -n ] && shift; [ "$1" = -- ] && shift; exec "$@"')
+        self.assertEqual("hello", self.log_in().run(["cat"], stdin="hello", sudo=True).stdout)
+
+    def test_sudo_reads_the_password_before_the_input(self) -> None:
+        self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 5; echo "$p"; exec "$@"')
+        result = self.log_in().run(["cat"], stdin="hello", sudo=True)
+        self.assertEqual(f"{PASSWORD}\nhello", result.stdout)
+
+
+class HoldTest(SudoTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.install_sudo('[ "$1" = -n ] && shift; [ "$1" = -- ] && shift; exec "$@"')
+
+    def test_it_lasts_as_long_as_the_connection(self) -> None:
+        """However that ends; and no command has to wait for it."""
+        for number, end in enumerate((Connection.close, lambda _: self.sshd.cut())):
+            ended = self.bin / f"ended-{number}"
+            connection = self.log_in()
+            begun = connection.hold(["sh", "-c", f"echo begun; echo; cat; touch {ended}"])
+            self.assertEqual((0, "begun"), (begun.status, begun.stdout.split()[0]))
+            self.assertTrue(connection.run(["true"]).ok)
+            self.assertFalse(ended.exists())
+            end(connection)
+            deadline = time.monotonic() + 20
+            while not ended.exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            self.assertTrue(ended.exists())
+
+    def test_one_that_ends_says_why(self) -> None:
+        seen = self.log_in().hold(["sh", "-c", 'echo "$1" >&2; exit 75', "sh", PASSWORD])
+        self.assertEqual((75, "", "***"), (seen.status, seen.stdout, seen.tail))
+
+    def test_one_that_does_not_begin(self) -> None:
+        with self.assertRaisesRegex(CommandTimeout, "`sudo sleep 60` did not end within 0.3 s"):
+            self.log_in().hold(["sleep", "60"], timeout=0.3)
+
+    def test_sudo_gets_its_password(self) -> None:
+        self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 5; echo "$p"; exec "$@"')
+        self.assertEqual(f"{PASSWORD}\n", self.log_in().hold(["cat"]).stdout)
+
+
 class AlgorithmsTest(ServerTest):
     def test_a_server_with_weak_algorithms_only_is_refused(self) -> None:
         for kind, name in (
@@ -346,30 +406,3 @@ class EndTest(unittest.TestCase):
                 with mock.patch("select.select"):
                     status, output = _converse(channel, b"", io.BytesIO(), time.monotonic() + 5)
                 self.assertEqual((0, ("done", "")), (status, output.texts()))
-
-
-class SudoTest(ServerTest):
-    """sudo with and without a password, played by a program of that name."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.bin = Path(folder.name)
-        before = os.environ["PATH"]
-        self.addCleanup(os.environ.__setitem__, "PATH", before)
-        os.environ["PATH"] = f"{self.bin}:{before}"
-
-    def install_sudo(self, script: str) -> None:
-        path = self.bin / "sudo"
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
-
-    def test_sudo_without_password(self) -> None:
-        self.install_sudo('[ "$1" = -n ] && shift; [ "$1" = -- ] && shift; exec "$@"')
-        self.assertEqual("hello", self.log_in().run(["cat"], stdin="hello", sudo=True).stdout)
-
-    def test_sudo_reads_the_password_before_the_input(self) -> None:
-        self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 5; echo "$p"; exec "$@"')
-        result = self.log_in().run(["cat"], stdin="hello", sudo=True)
-        self.assertEqual(f"{PASSWORD}\nhello", result.stdout)

@@ -179,6 +179,9 @@ class _UnconditionalSession:
             return Result(1)
         return self.session.run(argv, **options)
 
+    def hold(self, argv: Sequence[str], **options: Any) -> Result:
+        return self.session.hold(argv, **options)
+
     def close(self) -> None:
         self.session.close()
 
