@@ -51,6 +51,10 @@ class HostKeyChanged(ConnectionFailed):
     """A machine that was not replaced shows another SSH host key."""
 
 
+class Occupied(MgmtDriverError):
+    """Another operation works on a machine."""
+
+
 class CommandFailed(MgmtDriverError):
     """A command ended with another status than 0.
 

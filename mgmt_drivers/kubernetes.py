@@ -9,7 +9,7 @@ from typing import Protocol
 from mgmt_drivers import inventory
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
+from mgmt_drivers.errors import InventoryError, MgmtDriverError, Occupied, ParameterError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.kube import (
@@ -102,7 +102,9 @@ def scale_out(request: LcmRequest, services: Services) -> None:
             joined = _having_joined(operation, found, hosts)
             cluster = _joining(operation, found, leader, hosts, joined)
             operation.run(plans.SCALE_OUT, cluster)
-    except MgmtDriverError:
+    except MgmtDriverError as failure:
+        if isinstance(failure.__cause__, Occupied):
+            raise  # nothing was changed, and the nodes may be the other operation's
         try:
             with open_operation(request, services, found) as operation:
                 leader = choose_leader(operation, found, new)

@@ -4,8 +4,10 @@ It gets a pickled dictionary on its standard input and answers with one on its
 standard output, on which nothing else may be (Tacker's vnflcm_driver_v2).
 """
 
+import fcntl
 import io
 import logging
+import logging.handlers
 import os
 import pickle
 import sys
@@ -22,6 +24,9 @@ from mgmt_drivers.inventory import Heat, VimAccess
 LOG = logging.getLogger(__name__)
 
 _FOLDERS = ("/var/log/tacker/mgmt_drivers", f"{tempfile.gettempdir()}/mgmt_drivers-{os.getuid()}")
+
+_LOG_SIZE = 10 << 20  # bytes from which on a process begins another log
+_OLD_LOGS = 5
 
 Hook = Callable[[Call], None]
 
@@ -72,7 +77,7 @@ def _log_to_file() -> tuple[Path | None, str]:
             folder.mkdir(parents=True, exist_ok=True)
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue  # somebody else prepared it
-            handler = logging.FileHandler(folder / "v2.log", encoding="utf-8")
+            handler = _rotated(folder / "v2.log")
         except OSError:
             continue
         handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
@@ -81,6 +86,22 @@ def _log_to_file() -> tuple[Path | None, str]:
         return folder, handler.baseFilename
     root.addHandler(logging.NullHandler())
     return None, "none: no folder can be written"
+
+
+def _rotated(path: Path) -> logging.FileHandler:
+    """The log to append to; one that has grown is set aside, by one process at a time.
+
+    Only when a process begins: others may be writing, and go on in the file that they have.
+    """
+    handler = logging.handlers.RotatingFileHandler(path, backupCount=_OLD_LOGS, encoding="utf-8")
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        if path.stat().st_size > _LOG_SIZE:
+            handler.doRollover()
+    finally:
+        os.close(folder)
+    return handler
 
 
 def _last_line(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -9,7 +10,8 @@ from typing import TypeVar
 from mgmt_drivers.engine.phase import Plan, at_once
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.engine.trace import CHECKED, FAILED, Outcome, Record, Trace
-from mgmt_drivers.errors import HostKeyChanged, NodeError, OperationError, told
+from mgmt_drivers.errors import HostKeyChanged, NodeError, Occupied, OperationError, told
+from mgmt_drivers.host import lock
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.request import LcmRequest
@@ -32,7 +34,8 @@ _HOST_KEYS = "ssh_host_keys"
 class Operation:
     """One LCM operation on the machines of one VNF instance.
 
-    A context manager. Each machine gets one connection, which is closed at the end.
+    A context manager. Each machine gets one connection, which is closed at the end; until then no
+    other operation gets the machine.
 
     :param machines: all of the VNF's, whose host keys are kept
     :param endpoint: how to log in to a machine
@@ -156,12 +159,25 @@ class Operation:
                     self._raise_any(list(self._pool.map(lane, lanes)))
 
     def _log_in(self, nodes: Sequence[Node], limit: float) -> list[NodeError]:
-        """Open what is not open yet; a machine that does not answer is waited for once."""
+        """Open what is not open yet; a machine that does not answer is waited for once.
+
+        Each machine is this operation's alone, until its connection ends.
+
+        :raises OperationError: when another operation works on one
+        """
         services = self.services
+        since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(services.clock.time()))
+        who = f"{self.request.operation} of VNF {self.request.vnf_instance_id}, since {since}"
 
         def log_in(node: Node, _: None) -> Outcome:
             session = services.connect(self._endpoint(node), self._host_keys, self._masker, limit)
-            self._hosts[node] = Host(node, session, services.clock)
+            host = Host(node, session, services.clock)
+            try:
+                lock.take(host, who)
+            except BaseException:
+                session.close()
+                raise
+            self._hosts[node] = host
             return CHECKED
 
         new = [n for n in nodes if n not in self._hosts and n not in self._unreachable]
@@ -169,7 +185,9 @@ class Operation:
         for failure in filter(None, self._pool.map(lane, [[node] for node in new])):
             self._unreachable[failure.node] = failure
         self._save_host_keys()  # now: the process may not come to the operation's end
-        return [self._unreachable[node] for node in nodes if node in self._unreachable]
+        failures = [self._unreachable[node] for node in nodes if node in self._unreachable]
+        self._raise_any([f for f in failures if isinstance(f.cause, Occupied)])
+        return failures
 
     def _save_host_keys(self) -> Exception | None:
         """Keep what is new; a failure is logged, for it must not hide why the operation fails."""

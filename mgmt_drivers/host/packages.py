@@ -9,8 +9,13 @@ from mgmt_drivers.host.host import Host
 _INSTALL_LIMIT = 900.0  # seconds for one apt-get
 # A machine that has just booted may still be updating itself.
 _LOCK_LIMIT = 300.0
-_LOCKED = ("Could not get lock", "Unable to lock", "is held by process")
-_APT = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "Acquire::Retries=1")
+_LOCKED = (
+    "Could not get lock", "Unable to lock", "is held by process", "locked by another process"
+)
+_NO_QUESTIONS = ("env", "DEBIAN_FRONTEND=noninteractive")
+_APT = (*_NO_QUESTIONS, "apt-get", "-q", "-o", "Acquire::Retries=1")
+# Configuration that the image brought, or its owner changed, stays: dpkg would ask.
+_CONFIGURE = (*_NO_QUESTIONS, "dpkg", "--force-confdef", "--force-confold", "--configure", "-a")
 
 
 def missing(host: Host, names: Sequence[str]) -> list[str]:
@@ -31,6 +36,7 @@ def install(host: Host, names: Sequence[str]) -> None:
     wanted = missing(host, names)
     if not wanted:
         return
+    repair(host)
     try:
         _apt(host, "update", "-o", "APT::Update::Error-Mode=any")
         _apt(host, "install", "-y", "--no-install-recommends", *wanted)
@@ -38,6 +44,24 @@ def install(host: Host, names: Sequence[str]) -> None:
         raise MgmtDriverError(
             f"cannot install {', '.join(wanted)} from the machine's package sources. Give it a "
             f"way to them (a route, or the parameter proxy), or an image that has them. {error}"
+        ) from error
+
+
+def repair(host: Host) -> None:
+    """End a transaction of dpkg that was broken off; apt refuses all others before.
+
+    :raises MgmtDriverError: with dpkg's own words
+    """
+    try:
+        # dpkg itself takes the lock that apt holds, but does not wait for it.
+        retry_while_locked(
+            host, functools.partial(host.sudo, *_CONFIGURE, timeout=_INSTALL_LIMIT)
+        )
+    except CommandFailed as error:
+        raise MgmtDriverError(
+            "an installation of packages was broken off on the machine, and cannot be ended: "
+            f"{error}. Mend the packages (`dpkg --configure -a`), or heal the VNFC; then retry "
+            "the operation"
         ) from error
 
 

@@ -5,6 +5,7 @@ arguments as a list, the versions before it as a mapping. They reach kubeadm on
 its standard input, for they hold tokens.
 """
 
+import dataclasses
 import functools
 import logging
 import re
@@ -16,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import MgmtDriverError, told
 from mgmt_drivers.host import facts, files
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
@@ -67,6 +68,12 @@ spec:
 """
 _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 
+# Where kubeadm keeps tokens and certificates for those who join.
+_NAMESPACE = "kube-system"
+_CERTIFICATES = "kubeadm-certs"
+_TOKEN_SECRET = "bootstrap-token-"  # noqa: S105 - the beginning of a name
+_TOKEN_NAME = re.compile(f"{_TOKEN_SECRET}[a-z0-9]{{6}}")
+
 _RUN = Script("run-kubeadm")
 
 
@@ -74,12 +81,13 @@ _RUN = Script("run-kubeadm")
 class JoinCredentials:
     """What a machine needs to join: a short-lived token, and hashes of the CA to trust.
 
-    ``certificate_key`` lets control-plane nodes fetch the control plane's certificates.
+    ``certificate_key`` lets control-plane nodes fetch the control plane's certificates; without
+    one only workers can join.
     """
 
     token: Secret
-    certificate_key: Secret
-    ca_hashes: tuple[str, ...]
+    certificate_key: Secret | None
+    ca_hashes: tuple[str, ...] = ()
 
 
 def is_member(host: Host) -> bool:
@@ -138,29 +146,39 @@ def init(host: Host, cluster: Cluster, *, with_dns: bool, sets_conntrack: bool) 
     _run(host, cluster, words, config)
 
 
-def create_join_credentials(host: Host, cluster: Cluster) -> JoinCredentials:
-    """Create a token on a control-plane node, and upload the control plane's certificates."""
-    token, certificate_key = _new_token(), Secret(secrets.token_hex(32))
-    init_part = {
-        **_header(cluster, "InitConfiguration"),
-        **_timeouts(cluster),
-        "bootstrapTokens": [{"token": token.reveal(), "ttl": _TOKEN_LIFETIME}],
-        "certificateKey": certificate_key.reveal(),
-        "nodeRegistration": _registration(host, cluster),
-    }
-    cluster_part = _cluster_config(cluster, version(host))
-    config = _documents([init_part, cluster_part])
+def create_join_credentials(
+    host: Host, cluster: Cluster, *, for_control_plane: bool
+) -> JoinCredentials:
+    """Create a token on a control-plane node.
+
+    :param for_control_plane: upload the control plane's certificates as well
+    """
+    certificate_key = Secret(secrets.token_hex(32)) if for_control_plane else None
+    credentials = JoinCredentials(_new_token(), certificate_key)
+    config = _credentials_config(host, cluster, credentials)
     create = ("kubeadm", "token", "create", "--print-join-command")
-    command = host.sudo(*create, "--config", "/dev/stdin", stdin=config)
     upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
     words = (*upload, "--config", "/dev/stdin")
-    credentials = JoinCredentials(token, certificate_key, tuple(_CA_HASH.findall(command)))
     try:
-        transient.retry(host.clock, functools.partial(host.sudo, *words, stdin=config))
-    except MgmtDriverError:
+        command = host.sudo(*create, "--config", "/dev/stdin", stdin=config)
+        if for_control_plane:
+            transient.retry(host.clock, functools.partial(host.sudo, *words, stdin=config))
+    except BaseException:  # it may have been done all the same
         revoke(host, credentials)
         raise
-    return credentials
+    return dataclasses.replace(credentials, ca_hashes=tuple(_CA_HASH.findall(command)))
+
+
+def _credentials_config(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secret:
+    init_part: dict[str, Any] = {
+        **_header(cluster, "InitConfiguration"),
+        **_timeouts(cluster),
+        "bootstrapTokens": [{"token": credentials.token.reveal(), "ttl": _TOKEN_LIFETIME}],
+        "nodeRegistration": _registration(host, cluster),
+    }
+    if credentials.certificate_key:
+        init_part["certificateKey"] = credentials.certificate_key.reveal()
+    return _documents([init_part, _cluster_config(cluster, version(host))])
 
 
 def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
@@ -180,6 +198,7 @@ def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
         },
     }
     if cluster.is_control_plane(host):
+        assert credentials.certificate_key
         _write_patches(host, cluster)
         words += _patch_options(cluster)
         config["controlPlane"] = {
@@ -190,22 +209,35 @@ def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
 
 
 def revoke(host: Host, credentials: JoinCredentials) -> None:
-    """Make join credentials worthless: delete the token and the uploaded certificates.
+    """Make join credentials worthless.
 
-    Each whatever becomes of the other. A failure is only logged: both expire within two hours,
-    and a failure to join must not be hidden.
+    Deletes the Secrets of the join token, of the uploaded certificates, and of the token with
+    which kubeadm limits their life; what is gone already is fine. A failure is only logged, with
+    what may be left: that expires within two hours, and a failure to join must not be hidden.
     """
-    token_id = credentials.token.reveal().partition(".")[0]  # the part that is no secret
-    certificates = ("secret", "kubeadm-certs")
-    for what, delete in (
-        ("join token is", lambda: host.sudo("kubeadm", "token", "delete", token_id)),
-        ("uploaded certificates are",
-         lambda: kubectl.delete(host, *certificates, namespace="kube-system")),
-    ):
-        try:
-            delete()
-        except MgmtDriverError as error:
-            LOG.warning("the %s not revoked: %s", what, error)
+    # The part of the token before the point is no secret.
+    names = [f"{_TOKEN_SECRET}{credentials.token.reveal().partition('.')[0]}"]
+    if credentials.certificate_key:
+        names += [_CERTIFICATES, *_owners_of_certificates(host)]
+    try:
+        kubectl.delete(host, "secret", *names, namespace=_NAMESPACE)
+    except Exception as error:  # noqa: BLE001 - whatever it is, joins have ended as they have
+        LOG.warning(
+            "join credentials are not revoked: %s. What is left of them expires within two hours, "
+            "or run on a control-plane node: kubectl --kubeconfig /etc/kubernetes/admin.conf "
+            "--namespace %s delete secret %s", told(str(error)), _NAMESPACE, " ".join(names),
+        )
+
+
+def _owners_of_certificates(host: Host) -> list[str]:
+    """The Secrets with whose end Kubernetes deletes the uploaded certificates."""
+    words = ("secret", _CERTIFICATES, "--namespace", _NAMESPACE, "--ignore-not-found")
+    try:
+        owners = kubectl.get(host, *words).get("metadata", {}).get("ownerReferences", ())
+        return [facts.checked(owner["name"], _TOKEN_NAME, "a token's name") for owner in owners]
+    except Exception as error:  # noqa: BLE001 - the certificates must go all the same
+        LOG.warning("the token of the uploaded certificates is not known: %s", told(str(error)))
+        return []
 
 
 def cluster_release(host: Host) -> str:

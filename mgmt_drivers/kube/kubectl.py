@@ -57,12 +57,12 @@ def uncordon(host: Host, node: str) -> None:
     _patch(host, node, {_CORDONED: None}, unschedulable=None)
 
 
-def is_cordoned_by_others(node: Mapping[str, Any]) -> bool:
-    return bool(node["spec"].get("unschedulable")) and not is_cordoned_by_us(node)
-
-
 def is_cordoned_by_us(node: Mapping[str, Any]) -> bool:
     return _CORDONED in node["metadata"].get("annotations", {})
+
+
+def is_cordoned_by_others(node: Mapping[str, Any]) -> bool:
+    return bool(node["spec"].get("unschedulable")) and not is_cordoned_by_us(node)
 
 
 def kubelet_release(node: Mapping[str, Any]) -> str:

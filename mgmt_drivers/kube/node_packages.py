@@ -44,6 +44,7 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
     run = functools.partial(
         host.sudo, "flock", _LOCK, "env", *words, _SCRIPT, timeout=_LIMIT
     )
+    packages.repair(host)
     try:
         packages.retry_while_locked(host, run)
     except CommandFailed as error:

@@ -16,8 +16,9 @@ from mgmt_drivers.phases.control_plane.load_balancer import (
 )
 from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
 from mgmt_drivers.phases.machine.preflight import CheckPlatform, WaitForCloudInit
+from mgmt_drivers.phases.nodes.check_clocks import CheckClocks
 from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
-from mgmt_drivers.phases.nodes.drain_nodes import DrainNodes
+from mgmt_drivers.phases.nodes.drain_nodes import DrainNodes, UncordonNodes
 from mgmt_drivers.phases.nodes.install_packages import InstallPackages
 from mgmt_drivers.phases.nodes.join_nodes import JoinNodes
 from mgmt_drivers.phases.nodes.node_metadata import (
@@ -47,6 +48,7 @@ from mgmt_drivers.phases.upgrade.upgrade_nodes import UpgradeControlPlane, Upgra
 _PREPARE: Plan[Cluster] = (
     CheckPlatform(),
     WaitForCloudInit(),
+    CheckClocks(),
     ConfigureProxy(services=("containerd", "docker")),
     InstallPackages(),
     WaitForVolumes(),
@@ -77,7 +79,7 @@ INSTANTIATE: Plan[Cluster] = (
 SCALE_OUT: Plan[Cluster] = (*_PREPARE, *_JOIN)
 
 # Workers are about to go.
-SCALE_IN: Plan[Cluster] = (DrainNodes(), RemoveNodes())
+SCALE_IN: Plan[Cluster] = (UncordonNodes(), DrainNodes(), RemoveNodes())
 
 # What a scale-out that failed has joined is removed again.
 UNDO_SCALE_OUT: Plan[Cluster] = (RemoveNodes(),)
@@ -90,6 +92,7 @@ HEAL_START: Plan[Cluster] = (
     CheckQuorum(),
     CheckVolumes(),
     SaveNodeMetadata(),
+    UncordonNodes(),
     DrainNodes(),
     RemoveEtcdMembers(),
     RemoveNodes(),

@@ -1,5 +1,6 @@
 """One SSH connection to one machine, over paramiko."""
 
+import contextlib
 import io
 import logging
 import select
@@ -25,7 +26,7 @@ from mgmt_drivers.errors import (
     told,
 )
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh import keys
+from mgmt_drivers.ssh import algorithms, keys
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 
@@ -47,7 +48,7 @@ _CHUNK = 32768
 # end, at which sshd ends the whole connection. A command without input gets none to end.
 _NO_INPUT = " </dev/null"
 # Commands at a time. sshd allows ten sessions (MaxSessions) unless it is configured otherwise, and
-# one that has ended counts a little longer.
+# one that has ended counts a little longer. One more is that of the machine's lock.
 _SESSIONS = 4
 _SESSION_LIMIT = 30.0  # seconds for an sshd that allows fewer to have one again
 # Bytes that one command may write: kubectl does, of some thousands of pods.
@@ -114,8 +115,10 @@ def connect(
 def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connection":
     target = (endpoint.address, endpoint.port)
     sock = socket.create_connection(target, timeout=_CONNECT_TIMEOUT)
-    transport = paramiko.Transport(sock)
+    weak = {"pubkeys": algorithms.WEAK_SIGNATURES}
+    transport = paramiko.Transport(sock, disabled_algorithms=weak)
     transport.set_log_channel(_QUIET.name)
+    algorithms.restrict(transport)
     try:
         with _closed_after(transport, _HANDSHAKE_LIMIT):
             _shake_hands(transport, endpoint, host_keys)
@@ -163,7 +166,7 @@ def _shake_hands(
     pinned = host_keys.type_of(endpoint.server_id)
     if pinned:
         options = transport.get_security_options()
-        # Those that this paramiko has: old ones lack SHA-2, new ones "ssh-rsa".
+        # Those that this paramiko has: old ones lack SHA-2.
         proofs = tuple(p for p in _signature_algorithms(pinned) if p in options.key_types)
         # First, so that a server with several keys shows the one we know.
         options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
@@ -186,7 +189,7 @@ def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
 def _signature_algorithms(key_type: str) -> tuple[str, ...]:
     """Algorithms by which a server can prove a key of this type."""
     if key_type == "ssh-rsa":
-        return ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")
+        return ("rsa-sha2-512", "rsa-sha2-256")
     return (key_type,)
 
 
@@ -201,6 +204,7 @@ class Connection:
         self._masker = masker
         self._sudo_needs_password: bool | None = None
         self._sessions = threading.BoundedSemaphore(_SESSIONS)
+        self._held: list[paramiko.Channel] = []  # paramiko closes one that is forgotten
 
     def run(
         self,
@@ -225,6 +229,13 @@ class Connection:
             raise CommandFailed(shown, result.status, result.tail)
         return result
 
+    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+        shown = told(self._masker(_shown(["sudo", *argv])), _SHOWN)
+        words, prefix = self._as_root(argv)
+        with self._errors(shown, timeout):
+            status, output = self._begin_line(shlex.join(words), prefix, timeout)
+        return Result(status, *output.texts(), self._masker)
+
     def _as_root(self, argv: Sequence[str]) -> tuple[list[str], bytes]:
         """The command under sudo, and what sudo must read before its input."""
         if self._sudo_needs_password is None:
@@ -242,8 +253,15 @@ class Connection:
     ) -> Result:
         if source is None:
             line += _NO_INPUT
-        try:
+        with self._errors(shown, timeout):
             status, output = self._run_line(line, prefix, source, timeout)
+        return Result(status, *output.texts(), self._masker)
+
+    @contextmanager
+    def _errors(self, shown: str, timeout: float) -> Iterator[None]:
+        """Raise what goes wrong with a command as an error of the drivers."""
+        try:
+            yield
         except _Overflow:
             raise OutputTooLong(
                 f"`{shown}` wrote more than {_OUTPUT_LIMIT >> 20} MiB and was given up"
@@ -254,7 +272,6 @@ class Connection:
             raise ConnectionFailed(
                 f"the connection to {self._endpoint.address} broke during `{shown}`: {error}"
             ) from error
-        return Result(status, *output.texts(), self._masker)
 
     def _run_line(
         self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float
@@ -264,12 +281,25 @@ class Connection:
         :raises TimeoutError: when it has not ended in time, the wait for the session not counted
         """
         with self._sessions:
-            with _closed_after(self._transport, _SESSION_LIMIT + _CONNECT_TIMEOUT + _GRACE):
-                channel = self._session()
+            channel = self._session()
             with _closed_after(self._transport, timeout + _GRACE), closing(channel):
                 deadline = time.monotonic() + timeout
                 _begin(channel, line)
                 return _converse(channel, prefix, source, deadline)
+
+    def _begin_line(self, line: str, prefix: bytes, timeout: float) -> "tuple[int, _Output]":
+        """Run a line in a session of its own, which stays open, until it writes or ends.
+
+        :raises TimeoutError: when it has done neither in time
+        """
+        channel = self._session()
+        self._held.append(channel)
+        with _closed_after(self._transport, timeout + _GRACE):
+            deadline = time.monotonic() + timeout
+            _begin(channel, line)
+            with contextlib.suppress(OSError):  # it has ended, as will be seen
+                channel.sendall(prefix)
+            return _converse(channel, b"", None, deadline, ends_with_line=True)
 
     def _session(self) -> paramiko.Channel:
         def attempt() -> paramiko.Channel:
@@ -281,7 +311,9 @@ class Connection:
                 raise NotYet(f"refused: {error}") from error
 
         try:
-            return SYSTEM_CLOCK.until(attempt, _SESSION_LIMIT, "a session (MaxSessions of sshd)")
+            with _closed_after(self._transport, _SESSION_LIMIT + _CONNECT_TIMEOUT + _GRACE):
+                what = "a session (MaxSessions of sshd)"
+                return SYSTEM_CLOCK.until(attempt, _SESSION_LIMIT, what)
         except WaitTimeout as error:
             raise paramiko.SSHException(str(error)) from None
 
@@ -330,6 +362,10 @@ class _Output:
     def is_ready(self) -> bool:
         return self._channel.recv_ready() or self._channel.recv_stderr_ready()
 
+    @property
+    def has_line(self) -> bool:
+        return b"\n" in self._stdout
+
     def read(self) -> None:
         """Take a piece of each stream, no more: whoever waits for the end has a deadline."""
         if self._channel.recv_ready():
@@ -345,10 +381,16 @@ class _Output:
 
 
 def _converse(
-    channel: paramiko.Channel, prefix: bytes, source: BinaryIO | None, deadline: float
+    channel: paramiko.Channel,
+    prefix: bytes,
+    source: BinaryIO | None,
+    deadline: float,
+    *,
+    ends_with_line: bool = False,
 ) -> tuple[int, _Output]:
     """Feed the command and read its output until it has ended; its status, and the output.
 
+    :param ends_with_line: the conversation, not the command, once there is one: with status 0
     :raises TimeoutError: at the deadline, however busy the machine keeps us
     """
     channel.setblocking(False)
@@ -366,6 +408,8 @@ def _converse(
                 channel.shutdown_write()
                 source = None
         output.read()
+        if ends_with_line and output.has_line:
+            return 0, output
         if channel.exit_status_ready() and channel.eof_received and not output.is_ready:
             return channel.recv_exit_status(), output
         left = deadline - time.monotonic()

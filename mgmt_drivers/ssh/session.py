@@ -64,5 +64,14 @@ class Session(Protocol):
         :raises CommandFailed, CommandTimeout, ConnectionFailed, OutputTooLong:
         """
 
+    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+        """Begin a command, as root, that goes on until its input ends: with the connection.
+
+        It has begun when it has written a line. One that ends before ends as in :meth:`run`, with
+        a status that is an answer.
+
+        :param timeout: seconds until it must have begun
+        """
+
     def close(self) -> None:
         """End the connection; closing twice is fine."""

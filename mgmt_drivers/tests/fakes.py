@@ -36,6 +36,8 @@ class FakeSession:
         self.ran: list[tuple[str, ...]] = []
         self.stdin: list[bytes] = []
         self.commands: list[Sequence[str]] = []  # with scripts whole
+        self.held: list[tuple[str, ...]] = []
+        self.occupant = ""  # who has the machine already
         self.closed = 0
 
     def expect(self, *words: str, status: int = 0, stdout: str = "", stderr: str = "") -> None:
@@ -74,6 +76,11 @@ class FakeSession:
         if check and not result.ok:
             raise CommandFailed(" ".join(words), result.status, result.stderr)
         return result
+
+    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+        assert argv[0] in SUDO
+        self.held.append(named(argv))
+        return Result(75, stderr=self.occupant) if self.occupant else Result(0, "held\n")
 
     def _next(self, words: tuple[str, ...]) -> tuple[tuple[str, ...], Result, bool]:
         if self._script and self._script[0][2]:

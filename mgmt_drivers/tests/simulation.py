@@ -20,7 +20,7 @@ from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, WORKER_CP
-from mgmt_drivers.tests.fakes import SUDO, fed
+from mgmt_drivers.tests.fakes import SUDO, fed, named
 
 MEMBER = f"{STATE_FOLDER}/member"
 _KUBELET = "/etc/kubernetes/kubelet.conf"
@@ -58,6 +58,10 @@ class Machine:
     free: int = 9000  # MiB of its disk
     alive: bool = True
     came: bool = False  # since the cluster was built
+    interrupted: bool = False  # a transaction of dpkg was broken off
+    clock: float = 0.0  # seconds that it is ahead
+    occupant: "SimulatedSession | None" = None  # which has it for its operation
+    occupied_for: str = ""
 
     @property
     def role(self) -> str:
@@ -94,6 +98,7 @@ class World:
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)  # PersistentVolumes
     claimed: bool = False
     tokens: set[str] = field(default_factory=set)
+    certificates: str = ""  # the Secret with which those end that are uploaded, if any are
     accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
     release: str = RELEASE  # of the cluster, as kubeadm keeps it
     repository: str = "registry.k8s.io"  # of its images, as kubeadm keeps it
@@ -103,6 +108,7 @@ class World:
     deepest: list[str] | None = None
     # Requests that etcd has left without an answer, each once; None when it answers all.
     unanswered: set[tuple[str, ...]] | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)  # of occupants
 
     def add(self, node: Node) -> Machine:
         machine = self.machines[node.server_id] = Machine(node)
@@ -176,6 +182,21 @@ class SimulatedSession:
         if check and not result.ok:
             raise CommandFailed(" ".join(argv), result.status, result.stderr)
         return result
+
+    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+        """The machine is this connection's until it ends, however it does."""
+        self.before(self, argv)
+        if self.broken or not self.machine.alive:
+            raise ConnectionFailed(f"{self.machine.address}: connection lost")
+        name, _, who, _ = named(argv)
+        assert name == "hold-lock", argv
+        with self.world.lock:
+            occupant = self.machine.occupant
+            if occupant and not occupant.broken:
+                return Result(75, stderr=self.machine.occupied_for)
+            self.machine.occupant, self.machine.occupied_for = self, who
+        self.after(self, argv)
+        return Result(0, "held\n")
 
     def close(self) -> None:
         self.broken = True
@@ -274,7 +295,15 @@ class SimulatedSession:
     def _flock(self, words: list[str], stdin: bytes) -> Result:
         return self._answer(words[1:], stdin)
 
+    def _date(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, f"{1_000_000 + self.machine.clock}\n")
+
     def _env(self, words: list[str], stdin: bytes) -> Result:
+        if "dpkg" in words:
+            self.machine.interrupted = False
+            return _OK
+        if self.machine.interrupted:
+            return Result(100, stderr="E: dpkg was interrupted")
         if words[-1].endswith("install_k8s_cluster.sh"):
             settings = dict(word.split("=", 1) for word in words[:-1])
             extra = settings["EXTRA_PACKAGES"].split()
@@ -403,8 +432,8 @@ class SimulatedSession:
             made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
             self.world.tokens.add(made.partition(".")[0])
             return Result(0, f"kubeadm join --discovery-token-ca-cert-hash {CA_HASH}\n")
-        if words[:2] == ["token", "delete"]:
-            self.world.tokens.discard(words[2])
+        if "upload-certs" in words:
+            self.world.certificates = "bootstrap-token-0wner0"
         return _OK
 
     def _upgraded(self, words: list[str]) -> Result:
@@ -442,6 +471,8 @@ class SimulatedSession:
             return Result(1, stderr="the token is not known")
         if join["discovery"]["bootstrapToken"]["caCertHashes"] != [CA_HASH]:
             return Result(1, stderr="the CA is another")
+        if "controlPlane" in join and not world.certificates:
+            return Result(1, stderr="no certificates are uploaded")
         world.join(machine)
         machine.files[MEMBER] = (b"", "644")
         return _OK
@@ -478,6 +509,9 @@ class SimulatedSession:
             return Result(0, json.dumps({"data": {"ClusterConfiguration": yaml.safe_dump(config)}}))
         if words[0] == "configmap":
             return Result(0, json.dumps(world.kept)) if world.kept else _OK
+        if words[:2] == ["secret", "kubeadm-certs"] and world.certificates:
+            owners = [{"kind": "Secret", "name": world.certificates}]
+            return Result(0, json.dumps({"metadata": {"ownerReferences": owners}}))
         if words[0] == "secret" and words[1] not in world.accounts:
             return _OK
         if words[0] == "secret":
@@ -528,6 +562,10 @@ class SimulatedSession:
         kinds = {"node": self.world.nodes, "persistentvolume": self.world.volumes}
         for name in words[1:]:
             kinds.get(words[0], {}).pop(name, None)
+        if words[0] == "secret":
+            self.world.tokens -= {name.rpartition("-")[2] for name in words[1:]}
+            if {"kubeadm-certs", self.world.certificates} <= set(words):
+                self.world.certificates = ""
         return _OK
 
     def _kubectl_label(self, words: list[str]) -> Result:

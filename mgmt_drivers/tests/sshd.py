@@ -117,6 +117,7 @@ class Sshd:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         self.port: int = self._socket.getsockname()[1]
         self.transports: list[paramiko.Transport] = []
+        self.algorithms: dict[str, tuple[str, ...]] = {}  # by names of SecurityOptions
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -125,6 +126,8 @@ class Sshd:
                 client, _ = self._socket.accept()
                 transport = _Transport(client)
                 transport.add_server_key(self.key)
+                for kind, names in self.algorithms.items():
+                    setattr(transport.get_security_options(), kind, names)
                 self.transports.append(transport)
                 with contextlib.suppress(paramiko.SSHException, EOFError):
                     transport.start_server(server=self.server)

@@ -31,13 +31,14 @@ ROOMS = (
 
 # What Tacker 16.0.0 requires itself (its METADATA), as far as it is used here.
 OF_TACKER = {
+    "cryptography": ">=2.7",
     "keystoneauth1": "",  # through python-keystoneclient and keystonemiddleware
     "paramiko": ">=2.7.1",
     "python-heatclient": ">=1.10.0",
     "PyYAML": ">=5.4.1",
 }
-# Import names of those, and of what they bring (cryptography: paramiko).
-ALLOWED = {"cryptography", "heatclient", "keystoneauth1", "mgmt_drivers", "paramiko", "yaml"}
+_IMPORT_NAMES = {"python-heatclient": "heatclient", "PyYAML": "yaml"}
+ALLOWED = {"mgmt_drivers", *(_IMPORT_NAMES.get(name, name) for name in OF_TACKER)}
 
 
 def sources() -> Iterator[Path]:

@@ -1,8 +1,11 @@
 """The SSH connection, against a real SSH server."""
 
+import contextlib
 import io
 import os
 import socket
+import struct
+import subprocess
 import tempfile
 import threading
 import time
@@ -218,6 +221,122 @@ class ConnectionTest(ServerTest):
             self.log_in()
 
 
+class SudoTest(ServerTest):
+    """sudo with and without a password, played by a program of that name."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.bin = Path(folder.name)
+        before = os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", before)
+        os.environ["PATH"] = f"{self.bin}:{before}"
+
+    def install_sudo(self, script: str) -> None:
+        path = self.bin / "sudo"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    def test_sudo_without_password(self) -> None:
+        self.install_sudo('[ "$1" = -n ] && shift; [ "$1" = -- ] && shift; exec "$@"')
+        self.assertEqual("hello", self.log_in().run(["cat"], stdin="hello", sudo=True).stdout)
+
+    def test_sudo_reads_the_password_before_the_input(self) -> None:
+        self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 5; echo "$p"; exec "$@"')
+        result = self.log_in().run(["cat"], stdin="hello", sudo=True)
+        self.assertEqual(f"{PASSWORD}\nhello", result.stdout)
+
+
+class HoldTest(SudoTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.install_sudo('[ "$1" = -n ] && shift; [ "$1" = -- ] && shift; exec "$@"')
+
+    def test_it_lasts_as_long_as_the_connection(self) -> None:
+        """However that ends; and no command has to wait for it."""
+        for number, end in enumerate((Connection.close, lambda _: self.sshd.cut())):
+            ended = self.bin / f"ended-{number}"
+            connection = self.log_in()
+            begun = connection.hold(["sh", "-c", f"echo begun; echo; cat; touch {ended}"])
+            self.assertEqual((0, "begun"), (begun.status, begun.stdout.split()[0]))
+            self.assertTrue(connection.run(["true"]).ok)
+            self.assertFalse(ended.exists())
+            end(connection)
+            deadline = time.monotonic() + 20
+            while not ended.exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            self.assertTrue(ended.exists())
+
+    def test_one_that_ends_says_why(self) -> None:
+        seen = self.log_in().hold(["sh", "-c", 'echo "$1" >&2; exit 75', "sh", PASSWORD])
+        self.assertEqual((75, "", "***"), (seen.status, seen.stdout, seen.tail))
+
+    def test_one_that_does_not_begin(self) -> None:
+        with self.assertRaisesRegex(CommandTimeout, "`sudo sleep 60` did not end within 0.3 s"):
+            self.log_in().hold(["sleep", "60"], timeout=0.3)
+
+    def test_sudo_gets_its_password(self) -> None:
+        self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 5; echo "$p"; exec "$@"')
+        self.assertEqual(f"{PASSWORD}\n", self.log_in().hold(["cat"]).stdout)
+
+
+class AlgorithmsTest(ServerTest):
+    def test_a_server_with_weak_algorithms_only_is_refused(self) -> None:
+        for kind, name in (
+            ("ciphers", "aes128-cbc"), ("ciphers", "3des-cbc"), ("digests", "hmac-md5"),
+            ("digests", "hmac-sha1-96"),
+        ):
+            with self.subTest(name):
+                self.sshd.algorithms = {"ciphers": ("aes128-ctr",), kind: (name,)}
+                with self.assertRaisesRegex(ConnectionFailed, "no acceptable"):
+                    self.log_in()
+
+    def test_what_openssh_9_offers_is_taken(self) -> None:
+        for kind, name in (("ciphers", "aes256-gcm@openssh.com"), ("digests", "hmac-sha2-512"),
+                           ("kex", "curve25519-sha256@libssh.org")):
+            self.sshd.algorithms = {"ciphers": ("aes128-ctr",), kind: (name,)}
+            self.assertTrue(self.log_in().run(["true"]).ok)
+
+    def test_nothing_is_offered_that_openssh_does_not(self) -> None:
+        """What goes over the wire, beside what the machine's own ssh says of itself."""
+        version = subprocess.run(["ssh", "-V"], capture_output=True, text=True).stderr
+        if not version.startswith("OpenSSH_9"):
+            self.skipTest(f"no OpenSSH 9 here: {version}")
+        command = ["ssh", "-F", "none", "-G", "localhost"]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        settings = dict(line.split(maxsplit=1) for line in shown.splitlines() if " " in line)
+        kex, keys, ciphers, _, macs = offers()
+        # Signs that are no algorithms, and one that came with OpenSSH 9.9.
+        kex = {name for name in kex if not name.startswith(("ext-info", "kex-strict", "mlkem"))}
+        for offered, setting in ((kex, "kexalgorithms"), (keys, "hostkeyalgorithms"),
+                                 (ciphers, "ciphers"), (macs, "macs")):
+            self.assertTrue(offered)
+            self.assertEqual(set(), offered - set(settings[setting].split(",")))
+
+
+def offers() -> list[set[str]]:
+    """The first five lists of names in a client's first packet (RFC 4253, 7.1)."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        endpoint = Endpoint("127.0.0.1", "ubuntu", None, "x", listening.getsockname()[1])
+
+        def log_in() -> None:
+            with contextlib.suppress(ConnectionFailed):
+                connect(endpoint, HostKeys(), Masker([]), boot_limit=0.1)
+
+        thread = threading.Thread(target=log_in)
+        thread.start()
+        client, _ = listening.accept()
+        with client, client.makefile("rb") as stream:
+            client.sendall(b"SSH-2.0-test\r\n")
+            stream.readline()
+            length, _ = struct.unpack(">IB", stream.read(5))
+            packet = paramiko.Message(stream.read(length - 1))
+    thread.join()
+    packet.get_bytes(1 + 16)  # its number and the cookie
+    return [set(packet.get_list()) for _ in range(5)]
+
+
 class EndsAfter:
     """A channel whose command ends, all at once, when it has been asked so many questions."""
 
@@ -287,30 +406,3 @@ class EndTest(unittest.TestCase):
                 with mock.patch("select.select"):
                     status, output = _converse(channel, b"", io.BytesIO(), time.monotonic() + 5)
                 self.assertEqual((0, ("done", "")), (status, output.texts()))
-
-
-class SudoTest(ServerTest):
-    """sudo with and without a password, played by a program of that name."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.bin = Path(folder.name)
-        before = os.environ["PATH"]
-        self.addCleanup(os.environ.__setitem__, "PATH", before)
-        os.environ["PATH"] = f"{self.bin}:{before}"
-
-    def install_sudo(self, script: str) -> None:
-        path = self.bin / "sudo"
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
-
-    def test_sudo_without_password(self) -> None:
-        self.install_sudo('[ "$1" = -n ] && shift; [ "$1" = -- ] && shift; exec "$@"')
-        self.assertEqual("hello", self.log_in().run(["cat"], stdin="hello", sudo=True).stdout)
-
-    def test_sudo_reads_the_password_before_the_input(self) -> None:
-        self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 5; echo "$p"; exec "$@"')
-        result = self.log_in().run(["cat"], stdin="hello", sudo=True)
-        self.assertEqual(f"{PASSWORD}\nhello", result.stdout)

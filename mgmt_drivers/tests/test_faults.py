@@ -1,11 +1,18 @@
 """Every remote command of each operation fails once; trying again ends right."""
 
+import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mgmt_drivers import kubernetes
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import CommandTimeout, ConnectionFailed, InventoryError, MgmtDriverError
+from mgmt_drivers.host import lock
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.tests.fakes import named
 from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
 from mgmt_drivers.tests.simulation import SimulatedSession
 
@@ -31,6 +38,7 @@ class Injector:
             raise CommandTimeout(f"{argv[0]}: given up")
         if strikes and self.fault == "kills the machine":
             session.machine.alive = False
+            session.machine.interrupted = True
 
     def after(self, session: SimulatedSession, argv: Sequence[str]) -> None:
         if session.strikes and self.fault == "is cut off":  # type: ignore[attr-defined]
@@ -225,3 +233,94 @@ class FaultsTest(FaultsTestCase):
                 self.heal_end(request, whole)
             self.assertEqual({1}, set(self.connections.values()), operation)
             self.assertEqual(3, self.connections.total())
+
+
+class TwoOperationsTest(SimulatedClusterTest):
+    """Before every command of one operation another is asked for, as after a restart."""
+
+    def another_is_refused(self, prepare: Callable[[], Callable[[Services], None]]) -> None:
+        """Tell an operation again and again, until the other has come before each command."""
+        number = refusals = 0
+        count = 1
+        while number < count:
+            number += 1
+            self.build()
+            spare = self.arrive(new_node("worker", 30, "10.10.0.30"), is_member=True).node
+            operation = prepare()
+            number_of_command = itertools.count(1)
+            refused: list[bool] = []
+            request = self.request(spare.vnfc_id)
+
+            def before(
+                session: SimulatedSession,
+                argv: Sequence[str],
+                number: int = number,
+                count_up: Iterator[int] = number_of_command,
+                refused: list[bool] = refused,
+                request: LcmRequest = request,
+            ) -> None:
+                if next(count_up) != number:
+                    return
+                try:
+                    kubernetes.scale_in(request, self.services())
+                except MgmtDriverError as error:
+                    self.assertIn("another operation works on the machine: test of VN", str(error))
+                    refused.append(True)
+                else:
+                    # As long as the first has not come further than to look for a leader.
+                    looks = {"hold-lock", "test", "kubectl"} & {named(argv)[0]}
+                    self.assertTrue(looks and number <= 6, named(argv))
+
+            operation(self.services(before))
+            count = next(number_of_command) - 1
+            refusals += len(refused)
+            if refused:
+                self.assertIn(spare.server_id, self.world.machines)
+                self.assertIn(self.world.machines[spare.server_id].name, self.world.nodes)
+        self.assertGreater(refusals, count // 2)
+
+    def test_scale_in(self) -> None:
+        def prepare() -> Callable[[Services], None]:
+            request = self.request(*self.ids(WORKERS[0]))
+            return lambda services: kubernetes.scale_in(request, services)
+
+        self.another_is_refused(prepare)
+
+    def test_scale_out(self) -> None:
+        def prepare() -> Callable[[Services], None]:
+            new = self.arrive(new_node("worker", 20, "10.10.0.20")).node
+            request = self.request(new.vnfc_id)
+            return lambda services: kubernetes.scale_out(request, services)
+
+        self.another_is_refused(prepare)
+
+    def test_heal_of_the_first_master(self) -> None:
+        """From which the other would work."""
+        for when in ("start", "end"):
+
+            def prepare(when: str = when) -> Callable[[Services], None]:
+                target = self.machine(MASTERS[0]).node
+                request = self.request(target.vnfc_id)
+                if when == "start":
+                    return lambda services: self.heal_start(request, services)
+                self.heal_start(request, self.services())
+                self.replaced(target)
+                after = self.request(target.vnfc_id)
+                return lambda services: self.heal_end(after, services)
+
+            self.another_is_refused(prepare)
+
+    def test_a_scale_out_that_is_refused_leaves_the_others_nodes(self) -> None:
+        """It is the same, of a conductor that goes on somewhere: nothing is removed behind it."""
+        self.build()
+        new = self.arrive(new_node("worker", 20, "10.10.0.20"), is_member=True)
+        session = self.services().connect(self.endpoint(new.node), None, None, 0)  # type: ignore[arg-type]
+        lock.take(Host(new.node, session), "scale out of VNF vnf-1, since noon")
+        with self.assertRaisesRegex(MgmtDriverError, "scale out of VNF vnf-1, since noon"):
+            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services())
+        self.assertIn(new.name, self.world.nodes)
+        session.close()
+        kubernetes.scale_out(self.request(new.node.vnfc_id), self.services())
+
+    def endpoint(self, node: Node) -> Endpoint:
+        return Endpoint(next(iter(node.addresses.values())), "ubuntu", None, node.server_id)

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import shutil
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
 from mgmt_drivers.errors import InventoryError, MgmtDriverError
-from mgmt_drivers.host import docker, files, interfaces, packages, platforms
+from mgmt_drivers.host import clocks, docker, files, interfaces, packages, platforms
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.fakes import fake_host
 
@@ -68,6 +69,7 @@ class InterfacesTest(HostTest):
 
 class PackagesTest(HostTest):
     APT = ("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q")
+    DPKG = ("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "dpkg")
 
     def test_installed_packages_are_left(self) -> None:
         self.session.expect("sudo", "dpkg-query", stdout="installed a\ninstalled b\n")
@@ -76,6 +78,7 @@ class PackagesTest(HostTest):
     def test_what_is_missing_is_installed(self) -> None:
         listed = "installed a\nconfig-files b\n"
         self.session.expect("sudo", "dpkg-query", status=1, stdout=listed)
+        self.session.expect(*self.DPKG)
         self.session.expect(*self.APT)
         self.session.expect(*self.APT)
         packages.install(self.host, ["a", "b", "c"])
@@ -84,6 +87,7 @@ class PackagesTest(HostTest):
 
     def test_a_held_lock_is_waited_for(self) -> None:
         self.session.expect("sudo", "dpkg-query")
+        self.session.expect(*self.DPKG)
         self.session.expect(*self.APT, status=100, stderr="E: Could not get lock /var/lib/apt")
         self.session.expect(*self.APT)
         self.session.expect(*self.APT)
@@ -91,11 +95,95 @@ class PackagesTest(HostTest):
 
     def test_no_way_to_the_sources(self) -> None:
         self.session.expect("sudo", "dpkg-query")
+        self.session.expect(*self.DPKG)
         self.session.expect(*self.APT, status=100, stderr="Temporary failure resolving")
         with self.assertRaisesRegex(
             MgmtDriverError, "cannot install a .* Temporary failure resolving"
         ):
             packages.install(self.host, ["a"])
+
+
+    def test_dpkg_does_not_run_beside_another(self) -> None:
+        for words in ("dpkg frontend lock was locked by another process with pid 7",
+                      "dpkg status database is locked by another process"):
+            self.session.expect(*self.DPKG, status=2, stderr=f"dpkg: error: {words}")
+            self.session.expect(*self.DPKG)
+            packages.repair(self.host)
+
+    def test_packages_that_cannot_be_configured_are_named(self) -> None:
+        self.session.expect(*self.DPKG, status=1, stderr="error processing package x (--configure)")
+        with self.assertRaisesRegex(MgmtDriverError, "broken off.*package x.*dpkg --configure -a"):
+            packages.repair(self.host)
+
+
+_CONTROL = """\
+Package: sample
+Version: {version}
+Architecture: all
+Maintainer: nobody <nobody@example.com>
+Description: has a configuration file
+"""
+
+
+@unittest.skipUnless(shutil.which("dpkg-deb"), "no dpkg here")
+class InterruptedTest(HostTest):
+    """The real dpkg, in a folder that plays the machine's root."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for name in ("db/updates", "db/info", "root"):
+            (self.root / name).mkdir(parents=True)
+        (self.root / "db/status").touch()
+
+    def dpkg(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        options = ["--force-not-root", f"--root={self.root}/root", f"--admindir={self.root}/db"]
+        options += ["--force-bad-path", f"--log={self.root}/log"]
+        return subprocess.run(
+            ["dpkg", *options, *words],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        )
+
+    def package(self, version: str) -> str:
+        source = self.root / version
+        (source / "DEBIAN").mkdir(parents=True)
+        (source / "etc").mkdir()
+        (source / "DEBIAN/control").write_text(_CONTROL.format(version=version))
+        (source / "DEBIAN/conffiles").write_text("/etc/sample\n")
+        (source / "etc/sample").write_text(f"of version {version}\n")
+        made = f"{source}.deb"
+        command = ["dpkg-deb", "--root-owner-group", "--build", str(source), made]
+        subprocess.run(command, check=True, capture_output=True)
+        return made
+
+    def test_a_transaction_that_was_broken_off_is_ended_without_a_question(self) -> None:
+        """Also where a file of configuration was changed by hand, of which dpkg would ask."""
+        done = self.dpkg("--install", self.package("1"))
+        self.assertEqual(0, done.returncode, done.stderr)
+        configuration = self.root / "root/etc/sample"
+        configuration.write_text("of the machine's owner\n")
+        self.dpkg("--unpack", self.package("2"))
+        self.assertNotEqual(0, self.dpkg("--configure", "-a").returncode)  # it asked nobody
+        self.session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "dpkg")
+        packages.repair(self.host)
+        words = self.session.ran[-1]
+        done = self.dpkg(*words[words.index("dpkg") + 1 :])
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn("install ok installed", (self.root / "db/status").read_text())
+        self.assertEqual("of the machine's owner\n", configuration.read_text())
+
+
+class ClocksTest(HostTest):
+    def test_how_far_a_clock_is_ahead(self) -> None:
+        self.host.clock.sleep(1000)
+        self.session.expect("date", "+%s.%N", stdout="1012.500000000\n")
+        self.assertEqual(clocks.Offset(12.5, 0), clocks.offset(self.host))
+        for lie in ("", "now", "1e400", "nan"):
+            self.session.expect("date", stdout=lie)
+            with self.assertRaisesRegex(MgmtDriverError, "which is not a time"):
+                clocks.offset(self.host)
 
 
 class PlatformsTest(HostTest):

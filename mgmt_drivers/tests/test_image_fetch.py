@@ -1,14 +1,18 @@
 """Fetching an image archive: from a real server into a program called docker."""
 
+import contextlib
 import hashlib
 import http.server
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -36,10 +40,17 @@ class ImageFetchTest(unittest.TestCase):
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
 
-    def fetch(self, name: str = "r.tar", **more: str) -> subprocess.CompletedProcess[str]:
+    def fetch(
+        self, name: str = "r.tar", *, limit: str = "", **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """:param limit: name and value of a limit of the program"""
         question = {"url": f"http://127.0.0.1:{self.server.server_port}/{name}", **more}
+        program = Path(image_fetch.__file__).read_text()
+        if limit:
+            program, count = re.subn(f"(?m)^{limit.split()[0]} = .*", limit, program)
+            self.assertEqual(1, count)
         return subprocess.run(
-            [sys.executable, "-I", "-c", Path(image_fetch.__file__).read_text()],
+            [sys.executable, "-I", "-c", program],
             input=json.dumps(question), capture_output=True, text=True,
             env={**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"},
         )
@@ -63,3 +74,40 @@ class ImageFetchTest(unittest.TestCase):
         ran = self.fetch("none.tar")
         self.assertEqual(1, ran.returncode)
         self.assertIn("cannot fetch the image: File not found", ran.stderr)
+
+    def test_a_file_without_end_is_given_up(self) -> None:
+        ran = self.fetch(limit="_MOST = 4")
+        self.assertEqual((1, ""), (ran.returncode, ran.stdout))
+        self.assertIn("larger than", ran.stderr)
+        self.assertEqual([], list(self.folder.glob("tmp*")))
+
+    def test_a_server_that_sends_a_byte_now_and_then_is_given_up(self) -> None:
+        for silent in (False, True):
+            with self.subTest(headers=silent), trickle(silent) as port:
+                url = f"http://127.0.0.1:{port}/"
+                ran = self.fetch(url=url, limit="_WHOLE_LIMIT = 1")
+                self.assertEqual((1, ""), (ran.returncode, ran.stdout))
+                self.assertIn("cannot fetch the image: not within 1 s", ran.stderr)
+
+
+@contextlib.contextmanager
+def trickle(is_header: bool) -> Iterator[int]:
+    """A server whose answer, or already its header, comes byte by byte without end; its port."""
+    ended = threading.Event()
+
+    def serve(listening: socket.socket) -> None:
+        client, _ = listening.accept()
+        with client, contextlib.suppress(OSError):
+            client.recv(65536)
+            client.sendall(b"HTTP/1.0 200 OK\r\n" + (b"X: " if is_header else b"\r\n"))
+            while not ended.wait(0.05):
+                client.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,))
+        thread.start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            ended.set()
+            thread.join()

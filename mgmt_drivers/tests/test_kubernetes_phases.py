@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import hashlib
 import json
+import re
 import unittest
 from typing import Any
 
@@ -22,6 +23,7 @@ from mgmt_drivers.params.registries import HostEntry, Login, Registry
 from mgmt_drivers.phases.control_plane.control_plane import InitializeControlPlane
 from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
 from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer
+from mgmt_drivers.phases.nodes.check_clocks import CheckClocks
 from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
 from mgmt_drivers.phases.nodes.install_packages import InstallPackages
 from mgmt_drivers.phases.nodes.join_nodes import JoinNodes
@@ -94,6 +96,7 @@ class InstallTest(PhaseTest):
         session.expect_new_file(f"{_STATE}/install_k8s_cluster.sh")
         if number == 0:
             session.expect("sudo", "dpkg-query", stdout="installed unattended-upgrades\n")
+        session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "dpkg")
         session.expect("sudo", "flock", f"{_STATE}/install.lock", "env")
 
     def test_the_script_runs_with_its_settings_and_is_remembered(self) -> None:
@@ -104,7 +107,7 @@ class InstallTest(PhaseTest):
         self.assertEqual(CHANGED, self.run_on(1, InstallPackages()))
         for setting in ("KUBERNETES_VERSION=1.20.2", "IMAGE_REPOSITORY=registry:5000",
                         "EXTRA_PACKAGES="):
-            self.assertIn(setting, session.ran[3])
+            self.assertIn(setting, session.ran[4])
         digest = hashlib.sha256(session.stdin[-1]).hexdigest()
         session.expect("sudo", "digest-file", stdout=f"{digest}  -\n644\n")
         self.assertEqual(UNCHANGED, self.run_on(1, InstallPackages()))
@@ -116,7 +119,7 @@ class InstallTest(PhaseTest):
         session.expect("sudo", "dpkg-query", stdout="installed haproxy\ninstalled keepalived\n")
         session.expect_new_file(f"{_STATE}/installed")
         self.run_on(0, InstallPackages())
-        self.assertIn("EXTRA_PACKAGES=haproxy keepalived", session.ran[4])
+        self.assertIn("EXTRA_PACKAGES=haproxy keepalived", session.ran[5])
 
     def test_a_cni_manifest_is_applied_to_a_new_cluster_only(self) -> None:
         self.make()
@@ -132,12 +135,73 @@ class InstallTest(PhaseTest):
         self.expect_script(0)
         session = self.sessions[0]
         session.expect("sudo", "dpkg-query", stdout="installed haproxy\n")
+        session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "dpkg")
         session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get")
         session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get")
         session.expect_new_file(f"{_STATE}/installed")
         self.run_on(0, InstallPackages())
         self.assertEqual(("install", "-y", "--no-install-recommends", "keepalived"),
-                         session.ran[7][-4:])
+                         session.ran[9][-4:])
+
+
+class ClocksTest(PhaseTest):
+    def expect_times(self, number: int, *times: float) -> None:
+        for time in times:
+            self.sessions[number].expect("date", "+%s.%N", stdout=f"{time}\n")
+
+    def test_machines_that_come_are_compared_with_the_leader(self) -> None:
+        self.make(masters=3, workers=2)
+        self.assertEqual([[1], [2], [3], [4]], self.concerned(CheckClocks()))
+        self.cluster = dataclasses.replace(self.cluster, joining=self.hosts[3:4])
+        self.assertEqual([[3]], self.concerned(CheckClocks()))
+        self.expect_times(0, 5000.5)
+        self.expect_times(3, 4997.25)
+        self.run_everywhere(CheckClocks())
+
+    def test_a_clock_that_is_synchronized_late_is_waited_for(self) -> None:
+        self.make()
+        self.expect_times(0, 5000, 5000.2, 5000.5)
+        self.expect_times(1, 0, 0.2, 5000.5)
+        self.run_everywhere(CheckClocks())
+
+    def replace(self, number: int, session: FakeSession) -> None:
+        """Give a machine that joins another connection."""
+        host = dataclasses.replace(self.hosts[number], session=session)
+        self.cluster = dataclasses.replace(self.cluster, joining=[host])
+
+    def test_a_clock_that_differs_is_named(self) -> None:
+        for seconds, words in ((-30.5, "30.5 s behind"), (6, "6.0 s ahead of")):
+            self.make()
+            clock, ahead = self.hosts[1].clock, 5000.0 + seconds
+
+            class Wrong(FakeSession):
+                def run(self, argv: Any, **options: Any) -> Any:
+                    self.expect("date", stdout=f"{clock.time() + ahead}\n")  # noqa: B023
+                    return super().run(argv, **options)
+
+            self.replace(1, Wrong())
+            self.sessions[0].expect_polling("date", stdout="5000")
+            with self.assertRaisesRegex(
+                MgmtDriverError, f"{words} that of masterNode .*vnfc-master-1.*chrony.*retry"
+            ):
+                self.run_everywhere(CheckClocks())
+            self.sessions[0]._script.clear()
+
+    def test_a_slow_answer_is_no_difference(self) -> None:
+        """What the machine may have said at any time of ten seconds."""
+        self.make()
+        clock = self.hosts[1].clock
+
+        class Slow(FakeSession):
+            def run(self, argv: Any, **options: Any) -> Any:
+                clock.sleep(10)
+                return super().run(argv, **options)
+
+        slow = Slow()
+        slow.expect("date", stdout="10")
+        self.replace(1, slow)
+        self.expect_times(0, 0)
+        self.run_everywhere(CheckClocks())
 
 
 class RegistriesTest(PhaseTest):
@@ -255,14 +319,29 @@ class ControlPlaneTest(PhaseTest):
 
 
 class JoinTest(PhaseTest):
-    def expect_credentials(self, leader: FakeSession, digest: str = "sha256:00") -> None:
+    def expect_credentials(
+        self, leader: FakeSession, digest: str = "sha256:00", *, for_masters: bool = True
+    ) -> None:
         leader.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
         leader.expect("sudo", "kubeadm", "token", "create", stdout=f"kubeadm join --x {digest} \n")
-        leader.expect("sudo", "kubeadm", "init", "phase", "upload-certs")
+        if for_masters:
+            leader.expect("sudo", "kubeadm", "init", "phase", "upload-certs")
 
-    def expect_revocation(self, leader: FakeSession, status: int = 0) -> None:
-        leader.expect("sudo", "kubeadm", "token", "delete", status=status)
-        leader.expect("sudo", "kubectl")
+    def expect_revocation(
+        self, leader: FakeSession, status: int = 0, *, for_masters: bool = True
+    ) -> None:
+        if for_masters:
+            owner = [{"kind": "Secret", "name": "bootstrap-token-0wner0"}]
+            found = json.dumps({"metadata": {"ownerReferences": owner}})
+            leader.expect("sudo", "kubectl", stdout=found)
+        leader.expect("sudo", "kubectl", status=status)
+
+    def deleted(self, leader: FakeSession) -> list[str]:
+        """The Secrets that the last command on the leader deletes, the join token's without id."""
+        words = leader.ran[-1]
+        self.assertIn("--ignore-not-found", words)
+        names = words[words.index("secret") + 1 : words.index("--namespace")]
+        return [re.sub("^bootstrap-token-(?!0wner0).{6}$", "join token", name) for name in names]
 
     def expect_join(self, number: int, status: int = 0, stderr: str = "") -> None:
         host, session = self.hosts[number], self.sessions[number]
@@ -310,6 +389,49 @@ class JoinTest(PhaseTest):
         self.expect_revocation(leader)
         with self.assertRaisesRegex(CommandFailed, "etcd timeout"):
             self.run_everywhere(JoinNodes())
+        wanted = ["join token", "kubeadm-certs", "bootstrap-token-0wner0"]
+        self.assertEqual(wanted, self.deleted(leader))
+
+    def test_no_certificates_are_uploaded_for_workers(self) -> None:
+        self.make(masters=3, workers=1)
+        self.cluster = having_joined(self.cluster, *self.hosts[:3])
+        leader = self.sessions[0]
+        self.expect_credentials(leader, for_masters=False)
+        self.expect_join(3)
+        self.expect_revocation(leader, for_masters=False)
+        self.run_everywhere(JoinNodes())
+        self.assertEqual(["join token"], self.deleted(leader))
+
+    def test_credentials_that_were_half_made_are_revoked(self) -> None:
+        """A request that is given up may have been carried out all the same."""
+        for made in ("token", "certificates"):
+            with self.subTest(made):
+                self.make(masters=3)
+                leader = self.sessions[0]
+                leader.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
+                if made == "certificates":
+                    leader.expect("sudo", "kubeadm", "token")
+                leader.expect("sudo", "kubeadm", status=1, stderr="no answer")
+                self.expect_revocation(leader)
+                with self.assertRaisesRegex(CommandFailed, "no answer"):
+                    self.run_everywhere(JoinNodes())
+                self.assertEqual("join token", self.deleted(leader)[0])
+
+    def test_what_a_revocation_does_not_find_hinders_nothing(self) -> None:
+        """The uploaded certificates' own token is asked for, and the rest goes all the same."""
+        lie = '{"metadata": {"ownerReferences": [{"name": "--all"}]}}'
+        for status, stdout in ((1, ""), (0, "["), (0, "{}"), (0, lie)):
+            with self.subTest(stdout):
+                self.make(masters=3, workers=0)
+                leader = self.sessions[0]
+                self.expect_credentials(leader)
+                self.expect_etcd(leader, NO_MEMBERS)
+                self.expect_join(1, status=1, stderr="etcd timeout")
+                leader.expect("sudo", "kubectl", status=status, stdout=stdout)
+                leader.expect("sudo", "kubectl")
+                with self.assertRaisesRegex(CommandFailed, "etcd timeout"):
+                    self.run_everywhere(JoinNodes())
+                self.assertEqual(["join token", "kubeadm-certs"], self.deleted(leader))
 
     def test_a_machine_that_etcd_needs_stays_the_member_that_it_is(self) -> None:
         """Its mark would be gone, and a retry might take its data for what an init left half done.
@@ -332,25 +454,30 @@ class JoinTest(PhaseTest):
     def test_a_node_that_joined_partly_is_removed_first(self) -> None:
         self.make()
         leader, session = self.sessions
-        self.expect_credentials(leader)
+        self.expect_credentials(leader, for_masters=False)
         session.expect("sudo", "test", "-e", "/etc/kubernetes/kubelet.conf")
         leader.expect("sudo", "kubectl")
         session.expect("sudo", "rm")
         session.expect("sudo", "run-kubeadm")
-        self.expect_revocation(leader)
+        self.expect_revocation(leader, for_masters=False)
         self.run_everywhere(JoinNodes())
         words = ("delete", "node", self.cluster.name(self.hosts[1]))
-        self.assertEqual(words, leader.ran[3][-4:-1])
+        self.assertEqual(words, leader.ran[2][-4:-1])
 
-    def test_a_revocation_that_fails_is_only_logged(self) -> None:
-        self.make()
+    def test_what_is_left_of_credentials_is_logged(self) -> None:
+        """A revocation that fails does not hide how the joins ended."""
+        self.make(masters=3, workers=0)
         leader = self.sessions[0]
         self.expect_credentials(leader)
-        self.expect_join(1)
+        for number in (1, 2):
+            self.expect_etcd(leader, NO_MEMBERS)
+            self.expect_join(number)
         self.expect_revocation(leader, status=1)
-        with self.assertLogs("mgmt_drivers", "WARNING"):
+        with self.assertLogs("mgmt_drivers", "WARNING") as logs:
             self.run_everywhere(JoinNodes())
-        self.assertIn("kubeadm-certs", leader.ran[-1])  # all the same
+        for words in ("within two hours", "delete secret bootstrap-token-", "kubeadm-certs",
+                      "bootstrap-token-0wner0"):
+            self.assertIn(words, logs.output[-1])
 
 
 class ReadinessTest(PhaseTest):

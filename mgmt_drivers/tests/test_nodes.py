@@ -61,6 +61,37 @@ class NodesTest(SimulatedClusterTest):
         cordoned = [n for n in self.world.nodes.values() if n["spec"].get("unschedulable")]
         self.assertEqual([others], [node["metadata"]["name"] for node in cordoned])
 
+    def test_a_retry_uncordons_what_leaves_no_more(self) -> None:
+        """The conductor died after it had cordoned; the retry, or a heal, is about another node."""
+        ours, others = (self.world.nodes[self.machine(worker).name] for worker in WORKERS)
+        third = new_node("worker", 20, "10.10.0.20")
+        self.arrive(third, is_member=True)
+        for node in (ours, others):
+            node["spec"]["unschedulable"] = True
+        ours["metadata"]["annotations"] = {"tacker-mgmt-drivers/cordoned": "true"}
+        kubernetes.scale_in(self.request(third.vnfc_id), self.services())
+        self.assertFalse(ours["spec"].get("unschedulable"))
+        self.assertEqual({}, ours["metadata"]["annotations"])
+        self.assertTrue(others["spec"].get("unschedulable"))
+
+    def test_a_cordon_that_fails_leaves_none(self) -> None:
+        second = self.machine(WORKERS[1]).name
+
+        def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "patch" in argv and second in argv and "null" not in argv[-1]:
+                raise CommandFailed("kubectl", 1, "denied")
+
+        with self.assertRaisesRegex(MgmtDriverError, "denied"):
+            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.services(fail))
+        self.assert_whole(3, 2)
+
+    def test_a_clock_that_differs_ends_it_before_anything_is_installed(self) -> None:
+        new = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        new.clock = 30.0
+        with self.assertRaisesRegex(MgmtDriverError, "worker.*'compare clocks': .*30.0 s ahead"):
+            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services())
+        self.assertEqual(set(), new.packages)
+
     def test_an_api_that_is_busy_for_a_moment_fails_nothing(self) -> None:
         new = new_node("worker", 20, "10.10.0.20")
         self.arrive(new)
@@ -196,6 +227,25 @@ class NodesTest(SimulatedClusterTest):
             self.replaced(node)
         request = self.request(*(node.vnfc_id for node in targets))
         self.heal_end(request, self.services())
+
+    def test_nothing_is_left_of_join_credentials(self) -> None:
+        """And certificates are uploaded for a master only."""
+        for address, wanted in ((WORKERS[0], 0), (MASTERS[0], 1)):
+            uploads: list[Sequence[str]] = []
+
+            def note(
+                _: SimulatedSession,
+                argv: Sequence[str],
+                uploads: list[Sequence[str]] = uploads,
+            ) -> None:
+                uploads += [argv] if "upload-certs" in argv else []
+
+            target = self.machine(address).node
+            self.start_heal(address)
+            self.replaced(target)
+            self.heal_end(self.request(target.vnfc_id), self.services(note))
+            self.assertEqual(wanted, len(uploads))
+            self.assertEqual((set(), ""), (self.world.tokens, self.world.certificates))
 
     def test_a_master_that_works_must_be_reached(self) -> None:
         target = self.machine(MASTERS[2]).node

@@ -87,14 +87,17 @@ class OperationTest(unittest.TestCase):
         self.folder = Path(folder.name)
         self.sessions: list[FakeSession] = []
         self.errors: dict[str, Exception] = {}
+        self.occupants: dict[str, str] = {}
         self.store = MemoryStore()
 
     def connect(self, endpoint: Endpoint, keys: HostKeys, *rest: Any) -> FakeSession:
         if endpoint.server_id in self.errors:
             raise self.errors[endpoint.server_id]
         keys.pin(endpoint.server_id, _KEY)
-        self.sessions.append(FakeSession())
-        return self.sessions[-1]
+        session = FakeSession()
+        session.occupant = self.occupants.get(endpoint.server_id, "")
+        self.sessions.append(session)
+        return session
 
     def cut_off(self, number: int) -> None:
         self.errors[f"server-{number}"] = ConnectionFailed(f"no route to vnfc-{number}")
@@ -214,6 +217,21 @@ class OperationTest(unittest.TestCase):
         ):
             operation.choose("choose", NODES, [lambda host: None])
         self.assertEqual([], self.sessions)
+
+    def test_a_machine_is_one_operations_alone(self) -> None:
+        self.occupants["server-2"] = "scale of VNF vnf-1, since noon"
+        for connect in ("connect", "connect_to_running"):
+            with self.operation() as operation, self.assertRaisesRegex(
+                OperationError, "vnfc-2.*another operation works on .*: scale of VNF vnf-1, since"
+            ):
+                getattr(operation, connect)(NODES)
+        with self.operation() as operation, self.assertRaisesRegex(OperationError, "vnfc-2"):
+            operation.choose("choose", NODES[1:], [lambda host: None])
+        self.assertEqual({1}, {session.closed for session in self.sessions})
+        words = {(held[0], held[1], held[2].partition(" since")[0])
+                 for session in self.sessions for held in session.held}
+        path = "/var/lib/tacker-mgmt-drivers/operation.lock"
+        self.assertEqual({("hold-lock", path, "scale of VNF vnf-1,")}, words)
 
     def test_a_question_is_traced_and_answered(self) -> None:
         with self.operation() as operation:

@@ -1,6 +1,7 @@
 """Shell payloads, run for real, in a folder that plays the machine's root."""
 
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -89,3 +90,56 @@ class RunKubeadmTest(unittest.TestCase):
         (self.root / "state/member").unlink()
         self.assertEqual(0, self.run_kubeadm("join").returncode)
         self.assertEqual(["join", "reset", "join"], self.ran())
+
+
+class HoldLockTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.lock = Path(folder.name) / "state" / "lock"
+        self.text = (Path(payloads.__file__).parent / "hold-lock.sh").read_text()
+
+    def hold(self, who: str, patience: str = "0.2") -> "subprocess.Popen[str]":
+        process = subprocess.Popen(
+            ["bash", "-c", self.text, "hold-lock", str(self.lock), who, patience],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            assert pipe
+            self.addCleanup(pipe.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def first_line(self, process: "subprocess.Popen[str]") -> str:
+        assert process.stdout
+        return process.stdout.readline()
+
+    def test_another_is_told_who_has_it(self) -> None:
+        self.assertEqual("held\n", self.first_line(self.hold("the first")))
+        for _ in range(2):
+            out, said = self.hold("another").communicate(timeout=20)
+            self.assertEqual(("", "the first\n"), (out, said))
+        self.assertEqual(75, self.hold("another").wait(20))
+
+    def test_it_is_free_when_the_connection_or_the_program_ends(self) -> None:
+        for end in ("input", "kill"):
+            first = self.hold("the first")
+            self.assertEqual("held\n", self.first_line(first))
+            waiting = self.hold("the second", patience="20")
+            if end == "kill":
+                first.kill()
+            else:
+                assert first.stdin
+                first.stdin.close()
+            self.assertEqual("held\n", self.first_line(waiting))
+            waiting.kill()
+            waiting.wait()
+
+    def test_it_speaks_so_that_sshd_notices_who_is_gone(self) -> None:
+        self.text, count = re.subn("-t 30 ", "-t 0.05 ", self.text)
+        self.assertEqual(1, count)
+        process = self.hold("the first")
+        lines = [self.first_line(process) for _ in range(3)]
+        self.assertEqual(["held\n", "\n", "\n"], lines)
+        self.assertEqual(75, self.hold("another").wait(20))

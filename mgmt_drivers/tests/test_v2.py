@@ -395,6 +395,22 @@ class ProcessTest(ScriptTest):
         self.assertEqual((0, b""), (ran.returncode, ran.stderr))
         self.assertEqual("vnf-1", pickle.loads(ran.stdout)["vnf_instance"]["id"])
 
+    def test_the_log_rotates(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            program = "from mgmt_drivers.adapters import script_v2\n"
+            program += f"script_v2._FOLDERS = [{folder!r}]; script_v2._LOG_SIZE = 1000\n"
+            program += "script_v2.run({})"
+            log = Path(folder, "v2.log")
+            for _ in range(10):
+                log.write_bytes(log.read_bytes() + b"x" * 1000 if log.exists() else b"")
+                self.run_script("-c", program, operation="heal_end")
+            self.assertIn("heal_end of VNF", log.read_text())
+            names = {path.name for path in Path(folder).glob("v2.log*")}
+            self.assertEqual({"v2.log", *(f"v2.log.{n}" for n in range(1, 6))}, names)
+            self.assertIn("xxx", Path(folder, "v2.log.1").read_text())
+            for path in Path(folder).glob("v2.log.*"):
+                self.assertEqual(0, path.stat().st_mode & 0o077 if path.name != "v2.log.5" else 0)
+
     def test_a_hook_that_is_not_there_does_nothing(self) -> None:
         ran = self.run_script(operation="instantiate_rollback_end")
         self.assertEqual((0, b""), (ran.returncode, ran.stderr))

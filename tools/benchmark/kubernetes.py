@@ -179,6 +179,9 @@ class _UnconditionalSession:
             return Result(1)
         return self.session.run(argv, **options)
 
+    def hold(self, argv: Sequence[str], **options: Any) -> Result:
+        return self.session.hold(argv, **options)
+
     def close(self) -> None:
         self.session.close()
 
@@ -224,7 +227,9 @@ class _Operators:
         if host is cluster.leader:
             InitializeControlPlane().step(host, cluster)
             ApplyCniManifest().step(host, cluster)
-            self.credentials.append(kubeadm.create_join_credentials(host, cluster))
+            self.credentials.append(
+                kubeadm.create_join_credentials(host, cluster, for_control_plane=True)
+            )
             self.created.set()
             return
         self.created.wait()

@@ -20,6 +20,9 @@ class InstallDocker(OnNewMachines, Change[NewMachines, Sequence[str]]):
         return None if docker.is_running(host) else ()
 
     def act(self, host: Host, context: NewMachines, found: Sequence[str]) -> None:
-        packages.install(host, found)
+        if found:
+            packages.install(host, found)
+        else:
+            packages.repair(host)  # its installation may have been broken off
         host.sudo("systemctl", "enable", "--quiet", "--now", "docker")
         docker.wait_for_engine(host)

@@ -1,6 +1,6 @@
-"""Drain the nodes that are to leave."""
+"""Drain the nodes that are to leave, and uncordon those that are not any more."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mgmt_drivers.engine.phase import Change
@@ -11,6 +11,26 @@ from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.phases.selection import ForLeavingNodes
 
 Nodes = Mapping[str, Mapping[str, Any]]  # Node objects by name
+
+
+class UncordonNodes(ForLeavingNodes, Change[Cluster, Sequence[str]]):
+    """Uncordon nodes that an operation which was broken off has cordoned, and that stay.
+
+    It cannot do so itself when its process dies, and its retry may be about other nodes. What
+    others cordoned stays cordoned.
+    """
+
+    title = "uncordon nodes"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
+        leaving = [cluster.topology.name(node) for node in cluster.leaving]
+        nodes = kubectl.nodes(host)
+        ours = [name for name, node in nodes.items() if kubectl.is_cordoned_by_us(node)]
+        return [name for name in ours if name not in leaving] or None
+
+    def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
+        for name in names:
+            kubectl.uncordon(host, name)
 
 
 class DrainNodes(ForLeavingNodes, Change[Cluster, Nodes]):
@@ -32,10 +52,10 @@ class DrainNodes(ForLeavingNodes, Change[Cluster, Nodes]):
     def act(self, host: Host, cluster: Cluster, ready: Nodes) -> None:
         # What an attempt before this one cordoned is ours to uncordon, too.
         own = [name for name, node in ready.items() if not kubectl.is_cordoned_by_others(node)]
-        # All before any is drained: no pod is to be moved twice.
-        for name in own:
-            kubectl.cordon(host, name)
         try:
+            # All before any is drained: no pod is to be moved twice.
+            for name in own:
+                kubectl.cordon(host, name)
             for name in ready:
                 draining.drain(host, name)
         except MgmtDriverError:

@@ -21,20 +21,32 @@ class JoinNodes(Phase[Cluster]):
     title = "join nodes"
 
     def select(self, cluster: Cluster) -> Lanes:
-        # The leader has initialized the control plane: it never joins.
-        new = [h for h in cluster.joining if h is not cluster.leader and not cluster.has_joined(h)]
-        control_plane = [host for host in new if cluster.is_control_plane(host)]
+        new = _joining(cluster)
+        control_plane = _control_plane(cluster)
         return [control_plane, *at_once([host for host in new if host not in control_plane])]
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
         """Create join credentials, and revoke them, also when a machine failed to join."""
-        create = functools.partial(kubeadm.create_join_credentials, cluster=cluster)
+        create = functools.partial(
+            kubeadm.create_join_credentials,
+            cluster=cluster,
+            for_control_plane=bool(_control_plane(cluster)),
+        )
         credentials = ask(cluster.leader, create, CHANGED)
         try:
             yield functools.partial(_join, credentials=credentials)
         finally:
             kubeadm.revoke(cluster.leader, credentials)
+
+
+def _joining(cluster: Cluster) -> list[Host]:
+    # The leader has initialized the control plane: it never joins.
+    return [h for h in cluster.joining if h is not cluster.leader and not cluster.has_joined(h)]
+
+
+def _control_plane(cluster: Cluster) -> list[Host]:
+    return [host for host in _joining(cluster) if cluster.is_control_plane(host)]
 
 
 def _join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Outcome:

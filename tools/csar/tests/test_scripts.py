@@ -1,7 +1,9 @@
 """The script that installs a node's packages, with stand-ins for the machine's programs."""
 
 import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
 from tools.csar import build
 
@@ -73,3 +75,29 @@ class InstallTest(unittest.TestCase):
     def test_kubeadm_comes_first_where_a_machine_is_upgraded(self) -> None:
         found = self.packages(KUBERNETES_PACKAGES="kubeadm")
         self.assertEqual([*PROGRAMS, "kubeadm=1.33.2-1.1"], found)
+
+    def fetched(self, helper: str) -> tuple[str, str]:
+        """What the script says, and has then as the repository's key."""
+        text = SCRIPT.read_text()
+        function = text[text.index("package_source() {") : text.index("# The newest version of")]
+        fail = text[text.index("fail() {") : text.index("apt() {")]
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder, "apt-helper")
+            program.write_text(f"#!/bin/bash\n{helper}\n")
+            program.chmod(0o755)
+            function = function.replace("/usr/lib/apt/apt-helper", str(program))
+            function = function.replace("timeout 120", "timeout 1")
+            constants = f"KEYRING={folder}/key; SOURCE={folder}/source; PACKAGE_REPOSITORY=http://x/"
+            lines = ["set -euo pipefail", constants, STAND_INS, fail, function, "package_source"]
+            done = subprocess.run(
+                ["bash", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=30
+            )
+            key = Path(folder, "key")
+            return done.stderr, key.read_text() if key.exists() else ""
+
+    def test_the_download_of_a_key_has_limits(self) -> None:
+        self.assertEqual(("", "a key\n"), self.fetched('echo "a key" >"$3"'))
+        for helper in ('exec yes >"$3"', 'echo half >"$3"; exec sleep 20'):
+            said, key = self.fetched(helper)
+            self.assertIn("cannot fetch the key of http://x/", said)
+            self.assertEqual("", key)

@@ -16,7 +16,8 @@
 #   IMAGE_REPOSITORY     where Kubernetes' images lie; empty: kubeadm's default
 #   EXTRA_PACKAGES       what the driver needs besides, separated by spaces: to be
 #                        installed in the same transaction
-# A proxy, where there is one, is configured for apt and the runtimes already.
+# A proxy, where there is one, is configured for apt and the runtimes already, and a transaction of
+# dpkg that was broken off is ended.
 set -euo pipefail
 : "${NODE_ROLE:?}" "${CONTAINER_RUNTIME:?}" "${KUBERNETES_VERSION:?}" "${PACKAGE_REPOSITORY:?}"
 
@@ -58,19 +59,16 @@ CONF
     sed -i -E 's/^([^#]\S*\s+\S+\s+swap\s)/#\1/' /etc/fstab
 }
 
-is_of_other_repository() {
-    [ -e "$SOURCE" ] && ! grep -qF " $PACKAGE_REPOSITORY /" "$SOURCE"
-}
-
 package_source() {
     mkdir -p "${KEYRING%/*}"
     if [ -n "${PACKAGE_KEY:-}" ]; then
         install -m 0644 "$PACKAGE_KEY" "$KEYRING"
-    elif [ ! -s "$KEYRING" ] || is_of_other_repository; then
-        rm -f "$KEYRING"
-        # apt's own downloader uses apt's proxy.
-        /usr/lib/apt/apt-helper download-file "${PACKAGE_REPOSITORY}Release.key" "$KEYRING" ||
+    elif [ ! -s "$KEYRING" ] || ! grep -qsF " $PACKAGE_REPOSITORY /" "$SOURCE"; then
+        # apt's own downloader uses apt's proxy. A key has some kilobytes, and never a MiB.
+        (ulimit -f 1024 && exec timeout 120 /usr/lib/apt/apt-helper download-file \
+            "${PACKAGE_REPOSITORY}Release.key" "$KEYRING.new") ||
             fail "cannot fetch the key of $PACKAGE_REPOSITORY"
+        mv "$KEYRING.new" "$KEYRING"
     fi
     echo "deb [signed-by=$KEYRING] $PACKAGE_REPOSITORY /" >"$SOURCE"
     apt update -o APT::Update::Error-Mode=any

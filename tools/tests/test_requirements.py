@@ -1,0 +1,64 @@
+"""What the tools and tests need: bounded, and audited where that can be done."""
+
+import configparser
+import contextlib
+import http.server
+import io
+import json
+import re
+import sys
+import threading
+import unittest
+
+from tools.audit import audit
+from tools.tests.test_boundaries import CHECKOUT
+
+
+class BoundsTest(unittest.TestCase):
+    def test_every_requirement_has_an_upper_bound(self) -> None:
+        """A release to come must not break a gate that was green."""
+        tox = configparser.ConfigParser(interpolation=None)
+        tox.read(CHECKOUT / "tox.ini")
+        lines = (CHECKOUT / "requirements.txt").read_text().splitlines()
+        for section in tox.values():
+            lines += section.get("deps", "").splitlines()
+        wanted = [line for line in lines if re.match("[A-Za-z]", line)]
+        self.assertGreater(len(wanted), 20)
+        unbounded = [line for line in wanted if not re.search("<[0-9]|==[0-9]", line)]
+        self.assertEqual([], unbounded)
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(404 if "none" in self.path else 200)
+        self.end_headers()
+        found = [{"id": "PYSEC-1"}] if "20.0" in self.path else []
+        self.wfile.write(json.dumps({"vulnerabilities": found}).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+class AuditTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.server = http.server.HTTPServer(("127.0.0.1", 0), Answers)
+        thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+
+    def audit(self, path: str, port: int | None = None) -> tuple[int, str]:
+        url = f"http://127.0.0.1:{port or self.server.server_port}/{path}"
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            status = audit(url, [sys.executable, "-c", "raise SystemExit(3)"])
+        return status, said.getvalue()
+
+    def test_its_findings_fail_the_gate(self) -> None:
+        self.assertEqual((3, ""), self.audit("pip/20.0/json"))
+
+    def test_it_is_left_out_aloud_without_its_data(self) -> None:
+        for path, port in (("none", None), ("a/mirror", None), ("pip/20.0/json", 9)):
+            status, said = self.audit(path, port)
+            self.assertEqual(0, status)
+            self.assertIn("LEFT OUT", said)
