@@ -17,6 +17,7 @@ VOLUMES, EXPORTS = "cinder_volume_setup_params", "nfs_server_setup_params"
 _MANIFESTS = "pv_registration_params"
 _CP = "storage server's CP"
 _PATH = re.compile(r"(/[A-Za-z0-9._-]+)+")
+_LONGEST_PATH, _LONGEST_FILE_NAME = 4095, 255  # bytes (Linux' PATH_MAX and NAME_MAX)
 _LABEL = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?"
 _NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
 # Folders of the system's own: a volume would hide what is there, or be emptied with it.
@@ -154,7 +155,21 @@ def _read_path(reader: Reader, key: str) -> str:
         reader.error(
             key, "must be an absolute path of letters, digits, dots, dashes and underscores"
         )
+    elif _unfitness(path):
+        reader.error(key, _unfitness(path))
     return path
+
+
+def _unfitness(path: str) -> str:
+    """Why no folder can have a path, in a command or in a file system; empty where one can."""
+    if not path.isprintable():
+        return "has characters that do not print"
+    data = path.encode()
+    if len(data) > _LONGEST_PATH:
+        return f"is longer than {_LONGEST_PATH} bytes"
+    if any(len(name) > _LONGEST_FILE_NAME for name in data.split(b"/")):
+        return f"has a name of more than {_LONGEST_FILE_NAME} bytes"
+    return ""
 
 
 def _read_manifest(
@@ -198,6 +213,8 @@ def _error_in_spec(spec: Mapping[str, Any], exports: Collection[Export]) -> str:
     path = _mapping(spec, "nfs").get("path")
     if not isinstance(path, str) or not path:
         return " has no spec.nfs.path"
+    if _unfitness(path):
+        return f": its spec.nfs.path {_unfitness(path)}"
     if not any(_inside(posixpath.normpath(path), e.folder) for e in exports if e.folder):
         return f": its spec.nfs.path {path} is not exported"
     if "storage" not in _mapping(spec, "capacity"):

@@ -1,0 +1,1 @@
+"""Parameters that attack: mutated requests are refused with a path, or stay in their places."""

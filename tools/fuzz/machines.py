@@ -1,0 +1,218 @@
+"""The simulated cloud that accepted requests are carried out on, and what the drivers do to it."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mgmt_drivers import kubernetes, private_registry
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.inventory import Address, Contents, Node, Placement
+from mgmt_drivers.package import volume_names
+from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
+from mgmt_drivers.params.private_registry import NAME as REGISTRY
+from mgmt_drivers.request import LcmRequest, Vnfc
+from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
+from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
+from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, fed, named
+from mgmt_drivers.tests.simulated import Vims, no_fault
+from mgmt_drivers.tests.simulation import Machine, SimulatedSession, World
+from tools.fuzz import syntaxes
+from tools.fuzz.packages import Package
+from tools.fuzz.seeds import FLOATING_IP, Seed
+
+VIP, PUBLIC = "10.10.0.110", "203.0.113.7"
+NODE_ADDRESSES = {
+    "master": ("10.10.0.1", "10.10.0.11", "10.10.0.111"),
+    "worker": ("10.10.0.10", "10.10.0.101"),
+    "storage": ("10.10.0.112",),
+}
+HOSTS = "127.0.0.1 localhost\n"  # what the image brought
+REGISTRY_ROLE = "registry"
+_CPS = {"master": MASTER_CP, "worker": WORKER_CP, "storage": STORAGE_CP}
+_OK, _NO = Result(0), Result(1)
+
+# What is done after the instantiation.
+STORIES = ("", "scale out", "heal worker", "heal master", "heal storage")
+
+
+@dataclass(frozen=True)
+class Command:
+    """What ran on a machine: its words, those of a script with its name first, and its input."""
+
+    argv: tuple[str, ...]
+    stdin: bytes
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return named(self.argv)
+
+
+@dataclass
+class Rendering:
+    """What a request has become: files and commands by machine."""
+
+    machines: list[Machine] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+
+    def roles(self) -> Iterator[tuple[str, Machine]]:
+        for machine in self.machines:
+            yield role_of(machine), machine
+
+
+def role_of(machine: Machine) -> str:
+    """master, worker, storage or registry."""
+    roles = {cp: role for role, cp in _CPS.items()}
+    return next((roles[cp] for cp in machine.node.addresses if cp in roles), REGISTRY_ROLE)
+
+
+class RecordingSession(SimulatedSession):
+    """A simulated machine that also has Docker, and any folders; it notes what it is told."""
+
+    def __init__(self, world: World, machine: Machine, commands: list[Command]) -> None:
+        super().__init__(world, machine, no_fault, no_fault)
+        self._commands = commands
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: Stdin = None,
+        sudo: bool = False,
+        check: bool = True,
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> Result:
+        self._commands.append(Command(tuple(argv), fed(stdin)))
+        return super().run(argv, stdin=stdin, sudo=sudo, check=check, timeout=timeout)
+
+    def _stat(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, "cgroup2fs\n")
+
+    def _through_proxy(self, words: list[str], stdin: bytes) -> Result:
+        return self._answer(words[1:], stdin)
+
+    def _ss(self, words: list[str], stdin: bytes) -> Result:
+        return _OK
+
+    def _ask_registry(self, words: list[str], stdin: bytes) -> Result:
+        wants_login = "/etc/private_registry/htpasswd" in self.machine.files
+        return Result(0, f"HTTP/1.0 {401 if wants_login else 200} x\n")
+
+    def _python3(self, words: list[str], stdin: bytes) -> Result:
+        asked = json.loads(stdin)
+        if isinstance(asked, list):  # of registries, which are all fine
+            return Result(0, json.dumps([None] * len(asked)))
+        return Result(0, "Loaded image: registry:2\n")
+
+    def _exportfs(self, words: list[str], stdin: bytes) -> Result:
+        text = self.machine.files.get("/etc/exports.d/mgmt-driver.exports", (b"", ""))[0].decode()
+        return Result(0, "\n".join(text.splitlines()[1:]))
+
+    def _applied(self, stdin: bytes) -> None:
+        for document in syntaxes.objects(stdin.decode()):
+            if document["kind"] == "Secret":
+                self.world.accounts.add(document["metadata"]["name"])
+            if document["kind"] == "List":
+                for item in document["items"]:
+                    self.world.volumes[item["metadata"]["name"]] = item
+
+    def _docker(self, words: list[str], stdin: bytes) -> Result:
+        verb, has = words[0], self.machine.images
+        if words[:2] == ["container", "inspect"] or verb == "ps":
+            return _NO if verb == "container" else Result(0, "etcd-container\n")
+        if words[:2] == ["image", "inspect"]:
+            return Result(0, "sha256:1\n") if words[-1] in has else _NO
+        if verb == "exec":
+            return self._etcdctl([word for word in words[2:] if not word.startswith("--")])
+        if verb in ("tag", "pull"):
+            has.add(words[-1])
+        if verb == "info":
+            text = self.machine.files["/etc/docker/daemon.json"][0]
+            insecure = json.loads(text)["insecure-registries"]
+            return Result(0, json.dumps({name: {"Secure": False} for name in insecure}))
+        return _OK
+
+
+class Cloud:
+    """Machines, Heat, Tacker's store and its VIMs, for one VNF."""
+
+    def __init__(self, package: Package, seed: Seed, params: Any) -> None:
+        self.world, self.vims = World(), Vims()
+        self.rendering = Rendering()
+        self._bare = package.request(seed, params)
+        self._volumes = volume_names(package.folder, seed.flavour) if seed.has_storage else ()
+        stacks = FakeStacks(self._contents)
+        self._services = Services(stacks, MemoryStore(), None, 1.0, self._connect, FakeClock())
+
+    def build(self) -> None:
+        """Machines, as an accepted request wants them."""
+        params = self._bare.additional_params
+        if REGISTRY in params:
+            self._arrive(Node("registry-0", "PrivateRegistryVDU", "0" * 32, {"CP1": "10.10.0.2"}))
+            return
+        is_balanced = params[KUBERNETES]["master_node"]["cluster_cp_name"] == VIP_CP
+        has_storage = params[KUBERNETES].get("storage_server") is not None
+        for role, number in (("master", 3 if is_balanced else 1), ("worker", 1), ("storage", 1)):
+            for index in range(number if role != "storage" or has_storage else 0):
+                self._arrive(_node(role, index))
+
+    def validate(self) -> None:
+        """What Tacker's hook does before any machine exists."""
+        if REGISTRY in self._bare.additional_params:
+            private_registry.validate(self._bare)
+        else:
+            kubernetes.validate(self._bare, self.vims)
+
+    def carry_out(self, story: str) -> Rendering:
+        """Instantiate, and go on as the story wants, where there is such a machine."""
+        if REGISTRY in self._bare.additional_params:
+            private_registry.instantiate(self._request(), self._services)
+            return self.rendering
+        kubernetes.instantiate(self._request(), self._services, self.vims)
+        if story == "scale out":
+            new = _node("worker", 1)
+            self._arrive(new)
+            kubernetes.scale_out(self._request(new.vnfc_id), self._services)
+        elif story:
+            self._heal(story.removeprefix("heal "))
+        return self.rendering
+
+    def _heal(self, role: str) -> None:
+        found = [m.node for m in self.world.machines.values() if m.role == role]
+        if not found or (role == "master" and len(found) == 1):
+            return
+        target = found[0]
+        kubernetes.heal_start(self._request(target.vnfc_id), self._services, self.vims)
+        del self.world.machines[target.server_id]
+        self._arrive(replace(target, server_id="f" + target.server_id[1:]))
+        kubernetes.heal_end(self._request(target.vnfc_id), self._services, self.vims)
+
+    def _arrive(self, node: Node) -> None:
+        machine = self.world.add(node)
+        machine.files["/etc/hosts"] = (HOSTS.encode(), "644")
+        self.rendering.machines.append(machine)
+
+    def _request(self, *targets: str) -> LcmRequest:
+        nodes = [machine.node for machine in self.world.machines.values()]
+        vnfcs = tuple(Vnfc(n.vnfc_id, n.vdu, n.server_id, n.server_id) for n in nodes)
+        return replace(self._bare, vnfcs=vnfcs, targets=frozenset(targets))
+
+    def _contents(self, stack_id: str) -> Contents:
+        machine = self.world.machines.get(stack_id)
+        if machine:
+            node = machine.node
+            addresses = [Address(cp, ip, stack_id) for cp, ip in node.addresses.items()]
+            return Contents(addresses, [stack_id], {}, {stack_id: Placement("compute-1", "nova")})
+        shared = [Address(VIP_CP, VIP, ""), Address(FLOATING_IP, PUBLIC, "")]
+        return Contents(shared, volumes={name: f"id-of-{name}" for name in self._volumes})
+
+    def _connect(self, endpoint: Endpoint, *rest: Any) -> SimulatedSession:
+        machine = self.world.machines[endpoint.server_id]
+        return RecordingSession(self.world, machine, self.rendering.commands)
+
+
+def _node(role: str, index: int) -> Node:
+    server = f"{index:012x}-4000-8000-{role}"
+    addresses = {_CPS[role]: NODE_ADDRESSES[role][index]}
+    return Node(f"{role}-{index}", f"{role}Node", server, addresses)
