@@ -9,7 +9,7 @@ from typing import TypeVar
 from mgmt_drivers.engine.phase import Plan, at_once
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.engine.trace import CHECKED, FAILED, Outcome, Record, Trace
-from mgmt_drivers.errors import HostKeyChanged, NodeError, OperationError, told
+from mgmt_drivers.errors import NodeError, OperationError, WrongHostKey, told
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.request import LcmRequest
@@ -97,7 +97,7 @@ class Operation:
         for check in checks:
             for node in nodes:
                 failed = self._log_in([node], RUNNING_LIMIT)
-                if failed and isinstance(failed[0].cause, HostKeyChanged):
+                if failed and isinstance(failed[0].cause, WrongHostKey):
                     self._raise_any(failed)
                 if not failed:
                     failure = self._run_lane(title, _passes, check, [self._hosts[node]])

@@ -107,6 +107,20 @@ class Reader:
             return ""
         return value
 
+    def texts(self, key: str) -> list[tuple[str, str]]:
+        """The strings of the list below ``key``, each after its own key; none where left out."""
+        values = self._values[key] if self.has(key) else None
+        if values is None:
+            return []
+        if not isinstance(values, list):
+            self.error(key, f"must be a list of strings, not {_kind(values)}")
+            return []
+        if not values:
+            self.error(key, "must be a list with at least one string")
+        items = {f"{key}[{n}]": value for n, value in enumerate(values)}
+        reader = Reader(items, self.path, self.errors)
+        return [(item, text) for item in items if (text := reader.text(item))]
+
     def optional_text(self, key: str) -> str | None:
         return self.text(key) if self.has(key) else None
 

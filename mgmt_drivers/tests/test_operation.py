@@ -15,9 +15,9 @@ from mgmt_drivers.engine.phase import Change, Check, Lanes, Phase, at_once
 from mgmt_drivers.errors import (
     CommandFailed,
     ConnectionFailed,
-    HostKeyChanged,
     InventoryError,
     OperationError,
+    WrongHostKey,
 )
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
@@ -207,7 +207,7 @@ class OperationTest(unittest.TestCase):
             self.assertIn(words, str(caught.exception))
 
     def test_what_answers_in_the_place_of_a_machine_is_not_passed_over(self) -> None:
-        self.errors["server-1"] = HostKeyChanged("vnfc-1 shows another host key")
+        self.errors["server-1"] = WrongHostKey("vnfc-1 shows another host key")
         with (
             self.operation() as operation,
             self.assertRaisesRegex(OperationError, "another host key"),

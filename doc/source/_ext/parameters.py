@@ -63,6 +63,10 @@ class Recorder(Reader):
         self._note(key, "string or number" if digits else "string")
         return ""
 
+    def texts(self, key: str) -> list[tuple[str, str]]:
+        self._note(key, "list of strings")
+        return []
+
     def optional_text(self, key: str) -> str | None:
         self.text(key)
         return None
