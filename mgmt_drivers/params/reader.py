@@ -143,6 +143,13 @@ class Reader:
             return default
         return value
 
+    def flag(self, key: str) -> bool:
+        """Whether something is true, which it is not where it is left out."""
+        value = self._values[key] if self.has(key) else False
+        if not isinstance(value, bool):
+            self.error(key, f"must be true or false, not {_kind(value)}")
+        return value is True
+
     def network(self, key: str, default: str = "") -> ipaddress.IPv4Network:
         """An IPv4 network of machines in CIDR notation; bits beyond its prefix are dropped."""
         value = self.text(key) if self.has(key) or not default else default

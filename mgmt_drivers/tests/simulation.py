@@ -296,6 +296,9 @@ class SimulatedSession:
     def _mkdir(self, words: list[str], stdin: bytes) -> Result:
         return _OK
 
+    def _give_folder(self, words: list[str], stdin: bytes) -> Result:
+        return _OK
+
     def _mount(self, words: list[str], stdin: bytes) -> Result:
         assert b"UUID=u-1 " + words[0].encode() in self.machine.files["/etc/fstab"][0]
         self.machine.files[f"mounted {words[0]}"] = (b"", "")

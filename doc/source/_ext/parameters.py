@@ -82,6 +82,10 @@ class Recorder(Reader):
         self._note(key, " or ".join(allowed), default)
         return default
 
+    def flag(self, key: str) -> bool:
+        self._note(key, "true or false", "false")
+        return False
+
     def network(self, key: str, default: str = "") -> ipaddress.IPv4Network:
         self._note(key, "IPv4 network", default)
         return ipaddress.IPv4Network(default or "198.18.0.0/15")
