@@ -201,6 +201,7 @@ class Operation:
             try:
                 outcome = step(item, context)
             except Exception as error:  # noqa: BLE001 - reported with its node, never lost
+                _clean(error, self._masker)
                 failure = NodeError(node, title, error, nodes[number:])
             self._trace.add(
                 Record(
@@ -222,3 +223,13 @@ class Operation:
 def _passes(host: Host, check: Callable[[Host], None]) -> Outcome:
     check(host)
     return CHECKED
+
+
+def _clean(error: BaseException | None, mask: Masker) -> None:
+    """Leave in an error, and in what led to it, neither secrets nor what could forge a log.
+
+    Whoever logs it with its traceback shows them all; they may quote what a machine said.
+    """
+    while error:
+        error.args = tuple(told(mask(a)) if isinstance(a, str) else a for a in error.args)
+        error = error.__cause__ or error.__context__

@@ -132,7 +132,8 @@ def init(host: Host, cluster: Cluster, *, with_dns: bool, sets_conntrack: bool) 
 
 def create_join_credentials(host: Host, cluster: Cluster) -> JoinCredentials:
     """Create a token on a control-plane node, and upload the control plane's certificates."""
-    token, certificate_key = _new_token(), Secret(secrets.token_hex(32))
+    token, certificate_key = _new_token(host), Secret(secrets.token_hex(32))
+    host.session.hide(certificate_key)
     init_part = {
         **_header(cluster, "InitConfiguration"),
         **_timeouts(cluster),
@@ -219,9 +220,10 @@ def _run(host: Host, cluster: Cluster, words: Sequence[str], config: Secret) -> 
     host.sudo(*_RUN.command(*arguments), stdin=config, timeout=_LIMIT)
 
 
-def _new_token() -> Secret:
+def _new_token(host: Host) -> Secret:
     alphabet = string.ascii_lowercase + string.digits
     letters = "".join(secrets.choice(alphabet) for _ in range(22))
+    host.session.hide(Secret(letters[6:]))  # the part before is its name, which all may see
     return Secret(f"{letters[:6]}.{letters[6:]}")
 
 
@@ -249,7 +251,7 @@ def _init_config(
         **_timeouts(cluster),
         # kubeadm would create a token that is valid for a day; machines that join
         # get one of their own.
-        "bootstrapTokens": [{"token": _new_token().reveal(), "ttl": "1s"}],
+        "bootstrapTokens": [{"token": _new_token(host).reveal(), "ttl": "1s"}],
         "nodeRegistration": _registration(host, cluster),
         "localAPIEndpoint": _local_endpoint(host, cluster),
     }

@@ -86,7 +86,12 @@ class PrivateRegistryParams:
         """Every secret in here, for masking what machines print."""
         yield self.ssh_password
         if self.proxy:
-            yield from filter(None, (self.proxy.http, self.proxy.https))
+            yield from self.proxy.secrets()
+        if self.tls:
+            yield Secret(self.tls.key.read_bytes().decode())
+        if self.htpasswd:
+            lines = self.htpasswd.read_bytes().decode().splitlines()
+            yield from (Secret(line.rpartition(":")[2]) for line in lines)
 
 
 def read_params(request: LcmRequest) -> PrivateRegistryParams:

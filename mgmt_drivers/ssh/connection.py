@@ -237,6 +237,9 @@ class Connection:
             raise CommandFailed(shown, result.status, result.tail)
         return result
 
+    def hide(self, *secrets: Secret) -> None:
+        self._masker.learn(*secrets)
+
     def _as_root(self, argv: Sequence[str]) -> tuple[list[str], bytes]:
         """The command under sudo, and what sudo must read before its input."""
         if self._sudo_needs_password is None:

@@ -36,6 +36,7 @@ class FakeSession:
         self.ran: list[tuple[str, ...]] = []
         self.stdin: list[bytes] = []
         self.commands: list[Sequence[str]] = []  # with scripts whole
+        self.hidden: list[str] = []
         self.closed = 0
 
     def expect(self, *words: str, status: int = 0, stdout: str = "", stderr: str = "") -> None:
@@ -83,6 +84,9 @@ class FakeSession:
         if not self._script:
             raise AssertionError(f"unexpected command: {words}")
         return self._script[0]
+
+    def hide(self, *secrets: Secret) -> None:
+        self.hidden += [secret.reveal() for secret in secrets]
 
     def close(self) -> None:
         self.closed += 1

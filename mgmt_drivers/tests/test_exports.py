@@ -21,11 +21,6 @@ class ExportsTest(FaultsTestCase):
             {"export_dir": "/volume/nfs", "root_squash": True}
         ]
 
-    def build(self, is_clustered: bool = True) -> None:
-        super().build(is_clustered)
-        if is_clustered:
-            self.machine(STORAGE).files["mounted /volume"] = (b"", "")
-
     def exported(self) -> set[str]:
         """The clients in the storage server's exports."""
         path = "/etc/exports.d/mgmt-driver.exports"

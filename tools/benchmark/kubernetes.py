@@ -179,6 +179,9 @@ class _UnconditionalSession:
             return Result(1)
         return self.session.run(argv, **options)
 
+    def hide(self, *secrets: Secret) -> None:
+        self.session.hide(*secrets)
+
     def close(self) -> None:
         self.session.close()
 
