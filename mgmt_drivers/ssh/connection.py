@@ -111,6 +111,10 @@ def connect(
         what = f"SSH to {endpoint.address} port {endpoint.port}"
         return SYSTEM_CLOCK.until(attempt, boot_limit, what)
     except WaitTimeout as error:
+        # Behind what was seen last: who refused is there, and is told from who does not answer.
+        refusal = error.__cause__ and error.__cause__.__cause__
+        if isinstance(refusal, _Refused):
+            raise refusal.error from None
         raise ConnectionFailed(str(error)) from None
 
 

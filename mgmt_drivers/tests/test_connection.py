@@ -218,6 +218,15 @@ class ConnectionTest(ServerTest):
             self.log_in(known=(other,))
         self.assertEqual((0, {}), (self.sshd.server.attempts, self.keys.as_dict()))
 
+    def test_a_wrong_key_is_no_machine_that_does_not_answer(self) -> None:
+        """Of a machine that runs an answer is expected at once."""
+        known = (KnownKey.parse(_line(paramiko.ECDSAKey.generate())),)
+        endpoint = Endpoint(
+            "127.0.0.1", "ubuntu", None, "server-1", self.sshd.port, host_keys=known
+        )
+        with self.assertRaises(WrongHostKey):
+            connect(endpoint, self.keys, Masker([]), boot_limit=0.3, login_limit=30)
+
     def test_a_key_that_is_given_is_taken(self) -> None:
         right = f"SHA256:{fingerprint(self.sshd.key)}"
         for known in ((_line(self.sshd.key),), (_line(paramiko.ECDSAKey.generate()), right)):
