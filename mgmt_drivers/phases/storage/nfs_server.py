@@ -83,4 +83,4 @@ class ExportVolumes(Change[Cluster, Sequence[nfs.Export]]):
 def _nodes(cluster: Cluster) -> list[str]:
     """The nodes that are to stay, each as a network."""
     staying = [node for node in cluster.topology.nodes if node not in cluster.leaving]
-    return [f"{cluster.topology.address_of(node)}/32" for node in staying]
+    return sorted(f"{cluster.topology.address_of(node)}/32" for node in staying)
