@@ -47,8 +47,8 @@ class ConnectionFailed(MgmtDriverError):
     """A machine cannot be reached, or does not let us in."""
 
 
-class HostKeyChanged(ConnectionFailed):
-    """A machine that was not replaced shows another SSH host key."""
+class WrongHostKey(ConnectionFailed):
+    """A machine shows an SSH host key that is not its own."""
 
 
 class Occupied(MgmtDriverError):

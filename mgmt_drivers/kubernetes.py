@@ -100,7 +100,8 @@ def scale_out(request: LcmRequest, services: Services) -> None:
             found = as_upgraded(operation, found, leader)
             hosts = operation.connect(new)
             joined = _having_joined(operation, found, hosts)
-            cluster = _joining(operation, found, leader, hosts, joined)
+            exporting = _exporting(operation, found, is_needed=True)
+            cluster = _joining(operation, found, leader, hosts, joined, exporting)
             operation.run(plans.SCALE_OUT, cluster)
     except MgmtDriverError as failure:
         if isinstance(failure.__cause__, Occupied):
@@ -120,7 +121,8 @@ def roll_back_scale_out(request: LcmRequest, services: Services) -> None:
     found = read(request, services)
     with open_operation(request, services, found) as operation:
         leader = choose_leader(operation, found)
-        cluster = Cluster(found, services.store, [leader], leader)
+        hosts = [leader, *_exporting(operation, found)]
+        cluster = Cluster(found, services.store, hosts, leader)
         operation.run(plans.ROLL_BACK_SCALE_OUT, cluster)
 
 
@@ -139,7 +141,8 @@ def scale_in(request: LcmRequest, services: Services) -> None:
     leaving = _workers(replace(request, targets=request.targets - gone), found)
     with open_operation(request, services, found) as operation:
         leader = choose_leader(operation, found, leaving)
-        cluster = Cluster(found, services.store, [leader], leader, leaving=leaving)
+        hosts = [leader, *_exporting(operation, found)]
+        cluster = Cluster(found, services.store, hosts, leader, leaving=leaving)
         operation.run(plans.SCALE_IN, cluster)
 
 
@@ -197,6 +200,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         found = as_upgraded(operation, found, leader)
         new = operation.connect(coming)
         serving = operation.connect_to_running(others) if has_control_plane else []
+        serving += _exporting(operation, found, is_needed=True)
         joined = _having_joined(operation, found, new)
         cluster = _joining(operation, found, leader, new, joined, serving)
         operation.run(plans.HEAL_END, cluster)
@@ -283,6 +287,19 @@ def _having_joined(operation: Operation, found: Topology, new: Sequence[Host]) -
 def _storage(found: Topology, machines: Sequence[Node]) -> list[StorageServer]:
     """The storage server, if it is one of the machines."""
     return [found.storage] if found.storage and found.storage.node in machines else []
+
+
+def _exporting(operation: Operation, found: Topology, is_needed: bool = False) -> list[Host]:
+    """The storage server, where its exports follow the nodes.
+
+    :param is_needed: nodes come, which could mount nothing without it
+    :raises OperationError: when it is needed and does not answer
+    """
+    storage = found.storage
+    if storage is None or not storage.params.exports_to_nodes:
+        return []
+    hosts = operation.connect_to_running([storage.node])
+    return operation.connect([storage.node]) if is_needed else hosts
 
 
 def _check_volumes(request: LcmRequest, found: Topology, machines: Sequence[Node]) -> None:

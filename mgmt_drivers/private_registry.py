@@ -33,6 +33,7 @@ def instantiate(request: LcmRequest, services: Services) -> None:
             username=params.ssh_username,
             password=params.ssh_password,
             server_id=node.server_id,
+            host_keys=params.host_keys,
         )
 
     with Operation(request, services, machines, endpoint, params.secrets()) as operation:

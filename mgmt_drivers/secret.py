@@ -1,7 +1,10 @@
 """Secrets: values that must reach a machine and nothing else."""
 
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+
+_TELLING = 16  # characters of a line
 
 
 @dataclass(frozen=True)
@@ -24,14 +27,33 @@ class Secret:
 
 
 class Masker:
-    """Takes known secrets out of text that came from elsewhere (a command's output)."""
+    """Takes known secrets out of text that came from elsewhere (a command's output).
+
+    Thread safe.
+    """
 
     def __init__(self, secrets: Iterable[Secret]) -> None:
-        values = {secret.reveal() for secret in secrets if secret.reveal()}
-        # Longest first: one secret may be part of another.
-        self._values = sorted(values, key=len, reverse=True)
+        self._lock = threading.Lock()
+        self._values: list[str] = []
+        self.learn(*secrets)
+
+    def learn(self, *secrets: Secret) -> None:
+        """Take these out as well, from now on."""
+        with self._lock:
+            found = {text for secret in secrets for text in _parts(secret.reveal())}
+            # Longest first: one secret may be part of another.
+            self._values = sorted(found.union(self._values), key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         for value in self._values:
             text = text.replace(value, "***")
         return text
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A secret, and of one of several lines, such as a key, each that tells something."""
+    lines = text.splitlines()
+    if text:
+        yield text
+    if len(lines) > 1:
+        yield from (line for line in lines if len(line) >= _TELLING)

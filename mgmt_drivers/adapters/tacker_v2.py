@@ -4,6 +4,7 @@ Nothing of Tacker is imported: all comes and goes as dictionaries.
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.inventory import VimAccess
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.secret import Secret
+
+LOG = logging.getLogger(__name__)
 
 _OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
 _OURS = "mgmt_driver_"  # begins the keys of what is kept in the instance's metadata
@@ -99,6 +102,13 @@ class Call:
         if self.operation.startswith("instantiate"):
             # Later operations need the parameters of the instantiate request; Tacker drops them.
             self.store.save_in_instance(_PARAMS, self.request.get("additionalParams") or {})
+        if self.operation == "instantiate_start":
+            LOG.warning(
+                "passwords and keys of additionalParams are kept in clear text in the metadata of "
+                "VNF instance %s, as they are in the operation occurrence: whoever may read either "
+                "reads them",
+                self.instance["id"],
+            )
         flavour = self.request.get("flavourId") or self.info["flavourId"]
         definition = vnfd.of_flavour(self.package, flavour)
         return LcmRequest(

@@ -10,7 +10,7 @@ from typing import TypeVar
 from mgmt_drivers.engine.phase import Plan, at_once
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.engine.trace import CHECKED, FAILED, Outcome, Record, Trace
-from mgmt_drivers.errors import HostKeyChanged, NodeError, Occupied, OperationError, told
+from mgmt_drivers.errors import NodeError, Occupied, OperationError, WrongHostKey, told
 from mgmt_drivers.host import lock
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
@@ -101,7 +101,7 @@ class Operation:
         for check in checks:
             for node in nodes:
                 failed = self._log_in([node], RUNNING_LIMIT)
-                if failed and isinstance(failed[0].cause, HostKeyChanged):
+                if failed and isinstance(failed[0].cause, WrongHostKey):
                     self._raise_any(failed)
                 if not failed:
                     failure = self._run_lane(title, _passes, check, [self._hosts[node]])
@@ -220,6 +220,7 @@ class Operation:
             try:
                 outcome = step(item, context)
             except Exception as error:  # noqa: BLE001 - reported with its node, never lost
+                _clean(error, self._masker)
                 failure = NodeError(node, title, error, nodes[number:])
             self._trace.add(
                 Record(
@@ -241,3 +242,13 @@ class Operation:
 def _passes(host: Host, check: Callable[[Host], None]) -> Outcome:
     check(host)
     return CHECKED
+
+
+def _clean(error: BaseException | None, mask: Masker) -> None:
+    """Leave in an error, and in what led to it, neither secrets nor what could forge a log.
+
+    Whoever logs it with its traceback shows them all; they may quote what a machine said.
+    """
+    while error:
+        error.args = tuple(told(mask(a)) if isinstance(a, str) else a for a in error.args)
+        error = error.__cause__ or error.__context__

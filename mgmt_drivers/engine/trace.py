@@ -62,6 +62,7 @@ class Trace:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 path = self._folder / f"{record.vnf}.jsonl"
                 path.touch(_MODE)
+                path.chmod(path.stat().st_mode & _MODE)  # earlier versions wrote it for all
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(fields) + "\n")
             except OSError as error:

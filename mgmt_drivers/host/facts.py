@@ -18,12 +18,17 @@ LABEL_KEY = re.compile(rf"(?:[a-z0-9][a-z0-9.-]{{0,252}}/)?{_LABEL}")
 LABEL_VALUE = re.compile(rf"(?:{_LABEL})?")
 TAINT_EFFECT = re.compile("NoSchedule|PreferNoSchedule|NoExecute")
 
+_QUOTED = 200  # characters
+
 
 def checked(text: object, form: re.Pattern[str], what: str) -> str:
     """A word that a machine reports, when it is of a form.
 
     :raises MgmtDriverError: when it is not
     """
-    if not isinstance(text, str) or not form.fullmatch(text):
-        raise MgmtDriverError(f"the machine reports {str(text)[:200]!a}, which is not {what}")
-    return text
+    if isinstance(text, str) and form.fullmatch(text):
+        return text
+    seen = str(text)
+    # Not cut: what is left might be half of a secret, which nobody would know again.
+    quoted = f"'{seen}'" if len(seen) <= _QUOTED else f"{len(seen)} characters"
+    raise MgmtDriverError(f"the machine reports {quoted}, which is not {what}")

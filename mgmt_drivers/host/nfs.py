@@ -8,21 +8,28 @@ from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host import syntax, units
 from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.host.script import Script
 
 UNIT = "nfs-server.service"
 SERVER_PACKAGE = "nfs-kernel-server"
 CLIENT_PACKAGE = "nfs-common"
 _EXPORTS = "/etc/exports.d/mgmt-driver.exports"
+_NOBODY = "nobody:nogroup"  # user and group as whom clients write whose root is squashed
+_GIVE = Script("give-folder")
 _NAMESPACE = uuid.UUID("7a3b2a0e-5b7e-4d3c-9f5a-0c6d5f2f1b60")
 
 
 @dataclass(frozen=True)
 class Export:
-    """A folder, the network that may mount it, and the mount point it lies below."""
+    """A folder, the network that may mount it, and the mount point it lies below.
+
+    ``squashes_root``: root of the clients is nobody.
+    """
 
     folder: str
     network: str
     mount_point: str
+    squashes_root: bool = False
 
     def line(self) -> str:
         """As exports(5) wants it: never the root disk's folder where the volume is missing.
@@ -30,12 +37,16 @@ class Export:
         The fsid stays the same when the server is replaced, so that handles of clients do.
         """
         place = syntax.words(self.folder, self.network)
+        squash = "root_squash" if self.squashes_root else "no_root_squash"
         options = [
-            "rw", "sync", "no_subtree_check", "no_root_squash",
+            "rw", "sync", "no_subtree_check", squash,
             f"mountpoint={syntax.words(self.mount_point)}",
             f"fsid={uuid.uuid5(_NAMESPACE, self.folder)}",
         ]
         return f"{place}({','.join(options)})"
+
+    def has(self, folder: str) -> bool:
+        return f"{folder}/".startswith(f"{self.folder}/")
 
 
 def is_serving(host: Host, exports: Sequence[Export]) -> bool:
@@ -49,7 +60,10 @@ def serve(host: Host, exports: Sequence[Export], below: Collection[str] = ()) ->
     :raises MgmtDriverError: when the kernel does not export one of them
     """
     for folder in sorted({*below, *(export.folder for export in exports)}):
-        host.sudo("mkdir", "--parents", folder)
+        if any(export.squashes_root and export.has(folder) for export in exports):
+            host.sudo(*_GIVE.command(folder, _NOBODY))
+        else:
+            host.sudo("mkdir", "--parents", folder)
     units.configure(host, UNIT, [_file(exports)])
     lacking = _lacking(host, exports)
     if lacking:

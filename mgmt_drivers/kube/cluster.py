@@ -35,8 +35,8 @@ class Cluster:
     control-plane node on which the cluster is asked and changed. ``joining`` are the hosts
     that are to become nodes, ``leaving`` the machines that are to be nodes no more, which
     need not be alive. ``members`` names the nodes among the hosts that have joined before.
-    ``storage`` is the storage server, when it comes or goes. ``upgrade`` is that of an operation
-    that upgrades.
+    ``storage`` is the storage server, when it comes or goes; it is among the hosts also when its
+    exports follow the nodes. ``upgrade`` is that of an operation that upgrades.
     """
 
     topology: Topology
@@ -108,9 +108,15 @@ class Cluster:
         """The machines that are set up: all that have come, or those that are upgraded."""
         return [*self.prepared, *self.storage_hosts]
 
+    @property
+    def exporting(self) -> list[tuple[Host, StorageServer]]:
+        """The host of the storage server, wherever the operation is logged in to it."""
+        server = self.topology.storage
+        return [(host, server) for host in self.hosts if server and server.node == host.node]
+
     def storage_of(self, host: Host) -> StorageServer:
         """The storage server that a host is."""
-        return next(server for server in self.storage if server.node == host.node)
+        return next(server for found, server in self.exporting if found is host)
 
     def has_joined(self, host: Host) -> bool:
         return self.name(host) in self.members

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mgmt_drivers import grammar
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import MgmtDriverError, told
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import transient
@@ -64,7 +64,8 @@ class Member:
         return bool(self.name) and not self.is_learner
 
     def __str__(self) -> str:
-        return f"{self.name or 'a member that never started'} ({', '.join(self.peer_urls)})"
+        name = told(self.name) or "a member that never started"
+        return f"{name} ({', '.join(self.peer_urls)})"
 
     def is_at(self, address: str) -> bool:
         """Whether its peers reach it at the address, which is compared as a whole."""

@@ -154,7 +154,9 @@ def create_join_credentials(
     :param for_control_plane: upload the control plane's certificates as well
     """
     certificate_key = Secret(secrets.token_hex(32)) if for_control_plane else None
-    credentials = JoinCredentials(_new_token(), certificate_key)
+    if certificate_key:
+        host.session.hide(certificate_key)
+    credentials = JoinCredentials(_new_token(host), certificate_key)
     config = _credentials_config(host, cluster, credentials)
     create = ("kubeadm", "token", "create", "--print-join-command")
     upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
@@ -315,9 +317,10 @@ def _run(host: Host, cluster: Cluster, words: Sequence[str], config: Secret) -> 
     host.sudo(*_RUN.command(*arguments), stdin=config, timeout=_LIMIT)
 
 
-def _new_token() -> Secret:
+def _new_token(host: Host) -> Secret:
     alphabet = string.ascii_lowercase + string.digits
     letters = "".join(secrets.choice(alphabet) for _ in range(22))
+    host.session.hide(Secret(letters[6:]))  # the part before is its name, which all may see
     return Secret(f"{letters[:6]}.{letters[6:]}")
 
 
@@ -345,7 +348,7 @@ def _init_config(
         **_timeouts(cluster),
         # kubeadm would create a token that is valid for a day; machines that join
         # get one of their own.
-        "bootstrapTokens": [{"token": _new_token().reveal(), "ttl": "1s"}],
+        "bootstrapTokens": [{"token": _new_token(host).reveal(), "ttl": "1s"}],
         "nodeRegistration": _registration(host, cluster),
         "localAPIEndpoint": _local_endpoint(host, cluster),
     }

@@ -65,7 +65,9 @@ def read(host: Host, account: ServiceAccount) -> Credentials:
         words = ("secret", account.name, "--namespace", _NAMESPACE, "--ignore-not-found")
         data = kubectl.get(host, *words).get("data", {})
         if "token" in data and "ca.crt" in data:
-            return Credentials(Secret(_decoded(data["token"])), _decoded(data["ca.crt"]))
+            token = Secret(_decoded(data["token"]))
+            host.session.hide(token, Secret(data["token"]))
+            return Credentials(token, _decoded(data["ca.crt"]))
     raise WaitTimeout(
         f"service account {_NAMESPACE}/{account.name} has no token within {_LIMIT:g} s. Look at "
         "the controller manager, then retry the operation"

@@ -80,6 +80,7 @@ class Topology:
             password=group.login.password,
             private_key=group.login.private_key,
             server_id=node.server_id,
+            host_keys=group.login.host_keys,
         )
 
 

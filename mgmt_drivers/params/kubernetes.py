@@ -129,7 +129,7 @@ class KubernetesParams:
             if group:
                 yield from group.login.secrets()
         if self.proxy:
-            yield from filter(None, (self.proxy.http, self.proxy.https))
+            yield from self.proxy.secrets()
         for login in (registry.login for registry in self.registries):
             if login:
                 yield from (login.password, login.basic)

@@ -16,10 +16,12 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
 from mgmt_drivers import grammar
+from mgmt_drivers.params.login import read_host_keys
 from mgmt_drivers.params.proxy import Proxy, read_proxy
 from mgmt_drivers.params.reader import Reader, read_object
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh.hostkeys import KnownKey
 
 NAME = "private_registry_installation_param"
 DEFAULT_PORT = 5000
@@ -78,12 +80,18 @@ class PrivateRegistryParams:
     proxy: Proxy | None = None
     tls: Tls | None = None
     htpasswd: Path | None = None
+    host_keys: tuple[KnownKey, ...] = ()
 
     def secrets(self) -> Iterator[Secret]:
         """Every secret in here, for masking what machines print."""
         yield self.ssh_password
         if self.proxy:
-            yield from filter(None, (self.proxy.http, self.proxy.https))
+            yield from self.proxy.secrets()
+        if self.tls:
+            yield Secret(self.tls.key.read_bytes().decode())
+        if self.htpasswd:
+            lines = self.htpasswd.read_bytes().decode().splitlines()
+            yield from (Secret(line.rpartition(":")[2]) for line in lines)
 
 
 def read_params(request: LcmRequest) -> PrivateRegistryParams:
@@ -105,6 +113,7 @@ def read(reader: Reader, request: LcmRequest) -> PrivateRegistryParams:
         proxy=read_proxy(reader.section("proxy")),
         tls=_read_tls(reader, request.package),
         htpasswd=_read_htpasswd(reader, request.package),
+        host_keys=read_host_keys(reader),
     )
     reader.end()
     return params

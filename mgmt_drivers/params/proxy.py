@@ -1,7 +1,9 @@
 """The parameter ``proxy``: how machines reach the world outside."""
 
 import ipaddress
+from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
 
 from mgmt_drivers import grammar
 from mgmt_drivers.params.reader import Reader
@@ -20,6 +22,13 @@ class Proxy:
     https: Secret | None = None
     no_proxy: tuple[str, ...] = ()
     node_cidr: str | None = None
+
+    def secrets(self) -> Iterator[Secret]:
+        """The URLs, and the passwords in them as they are and as they are written there."""
+        for url in filter(None, (self.http, self.https)):
+            yield url
+            password = urlsplit(url.reveal()).password or ""
+            yield from (Secret(password), Secret(unquote(password)))
 
     def way_to(self, scheme: str, host: str) -> Secret | None:
         """The proxy by which programs written in Go, as the runtimes are, reach a host."""

@@ -108,6 +108,20 @@ class Reader:
             return ""
         return value
 
+    def texts(self, key: str) -> list[tuple[str, str]]:
+        """The strings of the list below ``key``, each after its own key; none where left out."""
+        values = self._values[key] if self.has(key) else None
+        if values is None:
+            return []
+        if not isinstance(values, list):
+            self.error(key, f"must be a list of strings, not {_kind(values)}")
+            return []
+        if not values:
+            self.error(key, "must be a list with at least one string")
+        items = {f"{key}[{n}]": value for n, value in enumerate(values)}
+        reader = Reader(items, self.path, self.errors)
+        return [(item, text) for item in items if (text := reader.text(item))]
+
     def optional_text(self, key: str) -> str | None:
         return self.text(key) if self.has(key) else None
 
@@ -129,6 +143,13 @@ class Reader:
             self.error(key, f"must be one of: {', '.join(allowed)}")
             return default
         return value
+
+    def flag(self, key: str) -> bool:
+        """Whether something is true, which it is not where it is left out."""
+        value = self._values[key] if self.has(key) else False
+        if not isinstance(value, bool):
+            self.error(key, f"must be true or false, not {_kind(value)}")
+        return value is True
 
     def network(self, key: str, default: str = "") -> ipaddress.IPv4Network:
         """An IPv4 network of machines in CIDR notation; bits beyond its prefix are dropped."""

@@ -38,10 +38,14 @@ class Volume:
 
 @dataclass(frozen=True)
 class Export:
-    """A folder of a volume, and the network whose machines may mount it."""
+    """A folder of a volume, and the network whose machines may mount it.
+
+    None stands for the nodes that there are. ``squashes_root``: root of them is nobody there.
+    """
 
     folder: str
-    network: ipaddress.IPv4Network
+    network: ipaddress.IPv4Network | None
+    squashes_root: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,11 @@ class Storage:
     volumes: tuple[Volume, ...]
     exports: tuple[Export, ...]
     manifests: tuple[Manifest, ...] = ()
+
+    @property
+    def exports_to_nodes(self) -> bool:
+        """Whether exports change with the nodes."""
+        return any(export.network is None for export in self.exports)
 
     def folders(self) -> set[str]:
         """All that PersistentVolumes name, also below what is exported."""
@@ -128,16 +137,18 @@ def _read_volumes(reader: Reader, known: Collection[str]) -> Iterator[Volume]:
 
 
 def _read_exports(reader: Reader, volumes: Collection[Volume]) -> Iterator[Export]:
-    seen: set[Export] = set()
+    seen: set[tuple[str, ipaddress.IPv4Network | None]] = set()
     for section in reader.sections(EXPORTS, at_least_one=True):
         folder = _read_path(section, "export_dir")
         points = [volume.mount_point for volume in volumes]
         if folder and all(points) and not any(_inside(folder, point) for point in points):
             section.error("export_dir", f"lies in none of the volumes: {', '.join(points)}")
-        export = Export(folder, section.network("export_to"))
-        if export in seen:
-            section.error("export_dir", "is exported to this network before")
-        seen.add(export)
+        network = section.network("export_to") if section.has("export_to") else None
+        export = Export(folder, network, section.flag("root_squash"))
+        if (folder, network) in seen:
+            client = "this network" if network else "the nodes"
+            section.error("export_dir", f"is exported to {client} before")
+        seen.add((folder, network))
         section.end()
         yield export
 

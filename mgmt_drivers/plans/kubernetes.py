@@ -79,13 +79,13 @@ INSTANTIATE: Plan[Cluster] = (
 SCALE_OUT: Plan[Cluster] = (*_PREPARE, *_JOIN)
 
 # Workers are about to go.
-SCALE_IN: Plan[Cluster] = (UncordonNodes(), DrainNodes(), RemoveNodes())
+SCALE_IN: Plan[Cluster] = (UncordonNodes(), DrainNodes(), RemoveNodes(), ExportVolumes())
 
 # What a scale-out that failed has joined is removed again.
 UNDO_SCALE_OUT: Plan[Cluster] = (RemoveNodes(),)
 
 # Machines that came are gone; so must their nodes be, if they became any.
-ROLL_BACK_SCALE_OUT: Plan[Cluster] = (RemoveOrphanedNodes(),)
+ROLL_BACK_SCALE_OUT: Plan[Cluster] = (RemoveOrphanedNodes(), ExportVolumes())
 
 # Machines are about to be replaced. Remove before add: etcd's quorum.
 HEAL_START: Plan[Cluster] = (

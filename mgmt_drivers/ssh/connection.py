@@ -23,11 +23,12 @@ from mgmt_drivers.errors import (
     ConnectionFailed,
     OutputTooLong,
     WaitTimeout,
+    WrongHostKey,
     told,
 )
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh import algorithms, keys
-from mgmt_drivers.ssh.hostkeys import HostKeys
+from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey, check_known
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 
 LOG = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ class Endpoint:
     """Where and as whom to log in; ``server_id`` names the machine's host key.
 
     With a ``private_key`` (its text), ``password`` is for sudo only, where that
-    wants one.
+    wants one. It shows one of the ``host_keys``, if there are any.
     """
 
     address: str
@@ -70,10 +71,15 @@ class Endpoint:
     server_id: str
     port: int = 22
     private_key: Secret | None = None
+    host_keys: tuple[KnownKey, ...] = ()
 
 
 class _Refused(Exception):
-    """The machine answers but does not accept the login."""
+    """The machine answers, but there is no login: cloud-init may not have ended."""
+
+    def __init__(self, error: ConnectionFailed) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 def connect(
@@ -87,7 +93,7 @@ def connect(
 
     :raises ConnectionFailed: no answer within ``boot_limit`` seconds, or no
         login within ``login_limit`` seconds after the first answer
-    :raises HostKeyChanged: see :mod:`mgmt_drivers.ssh.hostkeys`
+    :raises WrongHostKey: see :mod:`mgmt_drivers.ssh.hostkeys`
     """
     refused_since: list[float] = []
 
@@ -97,11 +103,8 @@ def connect(
         except _Refused as refusal:
             refused_since.append(time.monotonic())
             if refused_since[-1] - refused_since[0] > login_limit:
-                raise ConnectionFailed(
-                    f"{endpoint.address} refuses the login of user {endpoint.username}: {refusal}. "
-                    "Check the user name and the password (or private key) in additionalParams"
-                ) from None
-            raise NotYet(f"login refused: {refusal}") from refusal
+                raise refusal.error from None
+            raise NotYet(str(refusal)) from refusal
         except (OSError, EOFError, paramiko.SSHException) as error:
             raise NotYet(f"{type(error).__name__}: {error}") from error
 
@@ -109,6 +112,10 @@ def connect(
         what = f"SSH to {endpoint.address} port {endpoint.port}"
         return SYSTEM_CLOCK.until(attempt, boot_limit, what)
     except WaitTimeout as error:
+        # Behind what was seen last: who refused is there, and is told from who does not answer.
+        refusal = error.__cause__ and error.__cause__.__cause__
+        if isinstance(refusal, _Refused):
+            raise refusal.error from None
         raise ConnectionFailed(str(error)) from None
 
 
@@ -124,7 +131,11 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
             _shake_hands(transport, endpoint, host_keys)
     except paramiko.AuthenticationException as error:
         transport.close()
-        raise _Refused(str(error).rstrip(".")) from None
+        reason = str(error).rstrip(".")
+        raise _Refused(ConnectionFailed(
+            f"{endpoint.address} refuses the login of user {endpoint.username}: {reason}. "
+            "Check the user name and the password (or private key) in additionalParams"
+        )) from None
     except BaseException:
         transport.close()
         raise
@@ -163,16 +174,21 @@ def _shake_hands(
     transport: paramiko.Transport, endpoint: Endpoint, host_keys: HostKeys
 ) -> None:
     """Check the machine's host key, and log in."""
-    pinned = host_keys.type_of(endpoint.server_id)
-    if pinned:
+    types = host_keys.types_of(endpoint.server_id, endpoint.host_keys)
+    if types:
         options = transport.get_security_options()
+        wanted = (proof for name in types for proof in _signature_algorithms(name))
         # Those that this paramiko has: old ones lack SHA-2.
-        proofs = tuple(p for p in _signature_algorithms(pinned) if p in options.key_types)
-        # First, so that a server with several keys shows the one we know.
+        proofs = tuple(dict.fromkeys(p for p in wanted if p in options.key_types))
+        # First, so that a server with several keys shows one we know.
         options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
     transport.start_client(timeout=_CONNECT_TIMEOUT)
     shown = transport.get_remote_server_key()
     host_keys.check(endpoint.server_id, endpoint.address, shown)
+    try:
+        check_known(endpoint.host_keys, endpoint.address, shown)
+    except WrongHostKey as error:
+        raise _Refused(error) from None
     _authenticate(transport, endpoint)
     host_keys.pin(endpoint.server_id, shown)
     transport.set_keepalive(_KEEPALIVE)
@@ -235,6 +251,9 @@ class Connection:
         with self._errors(shown, timeout):
             status, output = self._begin_line(shlex.join(words), prefix, timeout)
         return Result(status, *output.texts(), self._masker)
+
+    def hide(self, *secrets: Secret) -> None:
+        self._masker.learn(*secrets)
 
     def _as_root(self, argv: Sequence[str]) -> tuple[list[str], bytes]:
         """The command under sudo, and what sudo must read before its input."""

@@ -1,5 +1,6 @@
 """Host keys, pinned: taken at the first login to a machine, checked ever after.
 
+What a machine shows at first is trusted, unless the parameters say which keys it may show.
 Not before the login: a machine that still boots may show a key that cloud-init replaces, and
 whoever answers in its place but does not take the login must not become it.
 Keys are kept by the id of the server, not by address: a replaced machine has
@@ -8,12 +9,37 @@ another id and so is met for the first time, while the address may be the same.
 
 import base64
 import hashlib
+import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 import paramiko
 
-from mgmt_drivers.errors import HostKeyChanged
+from mgmt_drivers.errors import WrongHostKey
+from mgmt_drivers.ssh import keys
+
+# 256 bits in base64: the last character has four of them.
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]")
+
+
+@dataclass(frozen=True)
+class KnownKey:
+    """A host key that is known beforehand: its fingerprint, and its type if that is known."""
+
+    fingerprint: str
+    type: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "KnownKey":
+        """From a public key as OpenSSH writes it, or a fingerprint as ``ssh-keygen -l`` shows it.
+
+        :raises ValueError: when it is neither
+        """
+        if _FINGERPRINT.fullmatch(text):
+            return cls(text)
+        key = keys.load_public(text)
+        return cls(_fingerprint(key), key.get_name())
 
 
 class HostKeys:
@@ -32,6 +58,11 @@ class HostKeys:
         with self._lock:
             return dict(self._keys)
 
+    def types_of(self, server_id: str, known: Collection[KnownKey]) -> list[str]:
+        """Types of the key that the server is asked for: of the pinned one, else of the known."""
+        pinned = self.type_of(server_id)
+        return [pinned] if pinned else [key.type for key in known if key.type]
+
     def type_of(self, server_id: str) -> str | None:
         """Type of the key that is pinned for a server, such as ssh-ed25519."""
         pinned = self.as_dict().get(server_id)
@@ -40,20 +71,33 @@ class HostKeys:
     def check(self, server_id: str, address: str, shown: paramiko.PKey) -> None:
         """Compare the key a server shows with the pinned one, if there is one.
 
-        :raises HostKeyChanged: when it is another one
+        :raises WrongHostKey: when it is another one
         """
         if self.as_dict().get(server_id, _text(shown)) != _text(shown):
-            raise HostKeyChanged(
+            raise WrongHostKey(
                 f"{address} shows an SSH host key ({_fingerprint(shown)}) other than the one seen "
                 f"before, though server {server_id} was not replaced. If its key was changed on "
                 "purpose, heal the VNFC; otherwise something answers in its place"
             )
 
-
     def pin(self, server_id: str, shown: paramiko.PKey) -> None:
         """Keep the key of a server that has taken the login, unless one is pinned."""
         with self._lock:
             self._keys.setdefault(server_id, _text(shown))
+
+
+def check_known(known: Collection[KnownKey], address: str, shown: paramiko.PKey) -> None:
+    """Compare the key a server shows with those that it may show, if they are known.
+
+    :raises WrongHostKey: when it is none of them
+    """
+    print_ = _fingerprint(shown)
+    if known and print_ not in {key.fingerprint for key in known}:
+        raise WrongHostKey(
+            f"{address} shows the SSH host key {shown.get_name()} {print_}, which is none of "
+            "host_key in additionalParams. Compare it with the fingerprints on the machine's "
+            "console: something may answer in its place"
+        )
 
 
 def _text(key: paramiko.PKey) -> str:

@@ -23,12 +23,12 @@ def _as_it_is(text: str) -> str:
 class Result:
     """How a command ended: exit status, and what it wrote, decoded as UTF-8.
 
-    ``mask`` takes secrets out of a text.
+    ``mask`` takes secrets out of a text; what was written may hold some, and is not shown.
     """
 
     status: int
-    stdout: str = ""
-    stderr: str = ""
+    stdout: str = field(default="", repr=False)
+    stderr: str = field(default="", repr=False)
     mask: Callable[[str], str] = field(default=_as_it_is, repr=False, compare=False)
 
     @property
@@ -72,6 +72,9 @@ class Session(Protocol):
 
         :param timeout: seconds until it must have begun
         """
+
+    def hide(self, *secrets: Secret) -> None:
+        """Take secrets that were made on the way out of all that errors and logs tell."""
 
     def close(self) -> None:
         """End the connection; closing twice is fine."""

@@ -38,6 +38,7 @@ class FakeSession:
         self.commands: list[Sequence[str]] = []  # with scripts whole
         self.held: list[tuple[str, ...]] = []
         self.occupant = ""  # who has the machine already
+        self.hidden: list[str] = []
         self.closed = 0
 
     def expect(self, *words: str, status: int = 0, stdout: str = "", stderr: str = "") -> None:
@@ -90,6 +91,9 @@ class FakeSession:
         if not self._script:
             raise AssertionError(f"unexpected command: {words}")
         return self._script[0]
+
+    def hide(self, *secrets: Secret) -> None:
+        self.hidden += [secret.reveal() for secret in secrets]
 
     def close(self) -> None:
         self.closed += 1

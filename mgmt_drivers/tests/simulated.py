@@ -142,6 +142,7 @@ class SimulatedCloud:
         machine.came = not is_member
         if is_member and machine.role == "storage":
             self.world.formatted = 1
+            machine.files["mounted /volume"] = (b"", "")
             self.world.volumes = {"pv1": dict(volumes.at(_VOLUME, STORAGE))}
         elif is_member:
             machine.files[MEMBER] = (b"", "644")

@@ -3,6 +3,7 @@
 An unknown command fails the test. Faults can be put before or after any command.
 """
 
+import base64
 import hashlib
 import json
 import sys
@@ -18,6 +19,7 @@ import yaml
 from mgmt_drivers.errors import CommandFailed, ConnectionFailed
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.inventory import Node
+from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import SUDO, fed, named
@@ -28,6 +30,7 @@ _NAMES = ("kube-apiserver", "kube-proxy")  # of images that come with each relea
 RELEASE = "v1.20.2"
 # The newest release that the package repository has of a series.
 NEWEST = {"1.20": "1.20.2", "1.36": "1.36.4", "1.37": "1.37.2"}
+ACCOUNT_TOKEN = "eyJhbGciOiJSUzI1NiJ9.c2ltdWxhdGVk.c2lnbmF0dXJl"
 CA_HASH = f"sha256:{'0a' * 32}"
 _OK = Result(0)
 _NO = Result(1)
@@ -56,6 +59,7 @@ class Machine:
     running: str = RELEASE  # the kubelet that runs
     apiserver: str = RELEASE  # of the static pods
     free: int = 9000  # MiB of its disk
+    container: str = ""  # as docker shows the registry's
     alive: bool = True
     came: bool = False  # since the cluster was built
     interrupted: bool = False  # a transaction of dpkg was broken off
@@ -198,6 +202,9 @@ class SimulatedSession:
         self.after(self, argv)
         return Result(0, "held\n")
 
+    def hide(self, *secrets: Secret) -> None:
+        """Errors of the simulation quote nothing."""
+
     def close(self) -> None:
         self.broken = True
 
@@ -245,9 +252,6 @@ class SimulatedSession:
     def _has_program(self, words: list[str], stdin: bytes) -> Result:
         return _NO
 
-    def _through_proxy(self, words: list[str], stdin: bytes) -> Result:
-        return self._answer(words[1:], stdin)
-
     def _set_conntrack(self, words: list[str], stdin: bytes) -> Result:
         return _OK
 
@@ -292,6 +296,10 @@ class SimulatedSession:
     def _df(self, words: list[str], stdin: bytes) -> Result:
         return Result(0, f"Avail\n {self.machine.free}\n {self.machine.free}\n")
 
+    def _through_proxy(self, words: list[str], stdin: bytes) -> Result:
+        assert words[0] in self.machine.files, f"{self.machine.name} has no {words[0]}"
+        return self._answer(words[1:], stdin)
+
     def _flock(self, words: list[str], stdin: bytes) -> Result:
         return self._answer(words[1:], stdin)
 
@@ -318,7 +326,12 @@ class SimulatedSession:
         return _OK
 
     def _python3(self, words: list[str], stdin: bytes) -> Result:
-        """The registries are asked: those that the machine was told of are fine."""
+        """The registries are asked: those that the machine was told of are fine.
+
+        Or an image is fetched.
+        """
+        if isinstance(json.loads(stdin), dict):
+            return Result(0, "Loaded image: registry:2\n")
         told = [path for path in self.machine.files if path.startswith("/etc/containerd/certs.d")]
         answers = [None if any(q["url"].partition("//")[2] in path for path in told) else "unknown"
                    for q in json.loads(stdin)]
@@ -346,6 +359,29 @@ class SimulatedSession:
     def _haproxy(self, words: list[str], stdin: bytes) -> Result:
         return _OK
 
+    # The private registry.
+
+    def _docker(self, words: list[str], stdin: bytes) -> Result:
+        machine, (verb, *rest) = self.machine, words
+        if words[:2] == ["image", "inspect"]:
+            return _OK if rest[-1] in machine.images else _NO
+        if words[:2] == ["container", "inspect"]:
+            return Result(0, machine.container) if machine.container else Result(1, "[]")
+        if verb == "tag":
+            machine.images.add(rest[1])
+        if verb == "run":
+            name, _, value = rest[rest.index("--label") + 1].partition("=")
+            labels = {"Config": {"Labels": {name: value}}, "State": {"Running": True}}
+            machine.container = json.dumps([labels])
+        return _OK
+
+    def _ss(self, words: list[str], stdin: bytes) -> Result:
+        return _OK
+
+    def _ask_registry(self, words: list[str], stdin: bytes) -> Result:
+        wanted = "401" if "/etc/private_registry/htpasswd" in self.machine.files else "200"
+        return Result(0, f"HTTP/1.0 {wanted} as is right\r\n")
+
     # The storage server's volume.
 
     def _blkid(self, words: list[str], stdin: bytes) -> Result:
@@ -365,6 +401,9 @@ class SimulatedSession:
         return Result(0, "u-1\n") if f"mounted {words[-1]}" in self.machine.files else _NO
 
     def _mkdir(self, words: list[str], stdin: bytes) -> Result:
+        return _OK
+
+    def _give_folder(self, words: list[str], stdin: bytes) -> Result:
         return _OK
 
     def _mount(self, words: list[str], stdin: bytes) -> Result:
@@ -515,7 +554,8 @@ class SimulatedSession:
         if words[0] == "secret" and words[1] not in world.accounts:
             return _OK
         if words[0] == "secret":
-            return Result(0, json.dumps({"data": {"token": "dA==", "ca.crt": "Yw=="}}))
+            token = base64.b64encode(ACCOUNT_TOKEN.encode()).decode()
+            return Result(0, json.dumps({"data": {"token": token, "ca.crt": "Yw=="}}))
         if words[0] == "persistentvolumes":
             return Result(0, json.dumps({"items": self._volumes()}))
         if "--all-namespaces" in words:

@@ -16,12 +16,13 @@ class Server(paramiko.ServerInterface):
 
     def __init__(self, password: str) -> None:
         self.password = password
-        self.logins = 0
+        self.attempts = self.logins = 0
         self.refusals = 0  # so many sessions are still to be refused
         self.goes_deaf = False  # once a command runs
         self.ended = threading.Event()
 
     def check_auth_password(self, username: str, password: str) -> int:
+        self.attempts += 1
         if (username, password) != ("ubuntu", self.password):
             return paramiko.common.AUTH_FAILED
         self.logins += 1
@@ -112,6 +113,7 @@ class Sshd:
 
     def __init__(self, password: str) -> None:
         self.key: paramiko.PKey = paramiko.ECDSAKey.generate()
+        self.more_keys: list[paramiko.PKey] = []
         self.server = Server(password)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
@@ -125,7 +127,8 @@ class Sshd:
             while True:
                 client, _ = self._socket.accept()
                 transport = _Transport(client)
-                transport.add_server_key(self.key)
+                for key in (self.key, *self.more_keys):
+                    transport.add_server_key(key)
                 for kind, names in self.algorithms.items():
                     setattr(transport.get_security_options(), kind, names)
                 self.transports.append(transport)

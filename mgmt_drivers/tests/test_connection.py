@@ -1,6 +1,8 @@
 """The SSH connection, against a real SSH server."""
 
+import base64
 import contextlib
+import hashlib
 import io
 import os
 import socket
@@ -21,12 +23,12 @@ from mgmt_drivers.errors import (
     CommandFailed,
     CommandTimeout,
     ConnectionFailed,
-    HostKeyChanged,
     OutputTooLong,
+    WrongHostKey,
 )
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Connection, Endpoint, _converse, connect
-from mgmt_drivers.ssh.hostkeys import HostKeys
+from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from mgmt_drivers.tests.sshd import sshd
 
 PASSWORD = "p'a\"s$ wörd"
@@ -39,9 +41,12 @@ class ServerTest(unittest.TestCase):
         self.addCleanup(manager.__exit__, None, None, None)
         self.keys = HostKeys()
 
-    def log_in(self, password: str = PASSWORD, port: int | None = None) -> Connection:
+    def log_in(self, password: str = PASSWORD, known: tuple[str, ...] = ()) -> Connection:
         secret = Secret(password)
-        endpoint = Endpoint("127.0.0.1", "ubuntu", secret, "server-1", port or self.sshd.port)
+        keys = tuple(map(KnownKey.parse, known))
+        endpoint = Endpoint(
+            "127.0.0.1", "ubuntu", secret, "server-1", self.sshd.port, host_keys=keys
+        )
         connection = connect(
             endpoint, self.keys, Masker([secret]), boot_limit=1.0, login_limit=0.5
         )
@@ -197,7 +202,7 @@ class ConnectionTest(ServerTest):
     def test_changed_host_key(self) -> None:
         self.log_in()
         self.sshd.key = paramiko.ECDSAKey.generate()
-        with self.assertRaisesRegex(HostKeyChanged, "SHA256:.* server-1 was not replaced"):
+        with self.assertRaisesRegex(WrongHostKey, "SHA256:.* server-1 was not replaced"):
             self.log_in()
 
     def test_a_key_is_pinned_only_by_a_login_that_works(self) -> None:
@@ -209,6 +214,38 @@ class ConnectionTest(ServerTest):
         self.log_in()
         self.assertEqual({"server-1"}, set(self.keys.as_dict()))
 
+    def test_a_key_that_is_none_of_those_given_gets_no_login(self) -> None:
+        """Nor the password, which whoever answers would learn."""
+        other = _line(paramiko.ECDSAKey.generate())
+        with self.assertRaisesRegex(WrongHostKey, "ecdsa-sha2-nistp256 SHA256:.* none of host_key"):
+            self.log_in(known=(other,))
+        self.assertEqual((0, {}), (self.sshd.server.attempts, self.keys.as_dict()))
+
+    def test_a_wrong_key_is_no_machine_that_does_not_answer(self) -> None:
+        """Of a machine that runs an answer is expected at once."""
+        known = (KnownKey.parse(_line(paramiko.ECDSAKey.generate())),)
+        endpoint = Endpoint(
+            "127.0.0.1", "ubuntu", None, "server-1", self.sshd.port, host_keys=known
+        )
+        with self.assertRaises(WrongHostKey):
+            connect(endpoint, self.keys, Masker([]), boot_limit=0.3, login_limit=30)
+
+    def test_a_key_that_is_given_is_taken(self) -> None:
+        right = f"SHA256:{fingerprint(self.sshd.key)}"
+        for known in ((_line(self.sshd.key),), (_line(paramiko.ECDSAKey.generate()), right)):
+            self.assertTrue(self.log_in(known=known).run(["true"]).ok)
+
+    def test_a_key_that_cloud_init_makes_late(self) -> None:
+        right = paramiko.ECDSAKey.generate()
+        threading.Timer(0.2, setattr, (self.sshd, "key", right)).start()
+        self.assertTrue(self.log_in(known=(_line(right),)).run(["true"]).ok)
+
+    def test_of_several_keys_the_machine_shows_the_one_that_is_given(self) -> None:
+        given = paramiko.RSAKey.generate(2048)
+        self.sshd.more_keys = [given]
+        self.assertTrue(self.log_in(known=(_line(given),)).run(["true"]).ok)
+        self.assertEqual("ssh-rsa", self.keys.type_of("server-1"))
+
     def test_an_rsa_host_key_is_known_again(self) -> None:
         self.sshd.key = paramiko.RSAKey.generate(2048)
         for _ in range(2):
@@ -217,7 +254,7 @@ class ConnectionTest(ServerTest):
     def test_another_type_of_host_key_is_a_changed_one(self) -> None:
         self.log_in()
         self.sshd.key = paramiko.RSAKey.generate(2048)
-        with self.assertRaises(HostKeyChanged):
+        with self.assertRaises(WrongHostKey):
             self.log_in()
 
 
@@ -335,6 +372,15 @@ def offers() -> list[set[str]]:
     thread.join()
     packet.get_bytes(1 + 16)  # its number and the cookie
     return [set(packet.get_list()) for _ in range(5)]
+
+
+def _line(key: paramiko.PKey) -> str:
+    """A key as OpenSSH's file of it has it."""
+    return f"{key.get_name()} {key.get_base64()} root@machine"
+
+
+def fingerprint(key: paramiko.PKey) -> str:
+    return base64.b64encode(hashlib.sha256(key.asbytes()).digest()).decode().rstrip("=")
 
 
 class EndsAfter:

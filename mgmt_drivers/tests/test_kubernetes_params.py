@@ -15,6 +15,7 @@ from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST, KubernetesParams, read_params
 from mgmt_drivers.params.series import DEFAULT_VERSION
 from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.ssh.hostkeys import KnownKey
 
 _HOT = """
 heat_template_version: 2013-05-23
@@ -23,6 +24,13 @@ resources:
   vip_FIP: {type: OS::Neutron::FloatingIP}
   server: {type: OS::Nova::Server}
 """
+
+
+_BAD_HOST_KEYS = (
+    "SHA256:", f"SHA256:{'a' * 43}", f"SHA256:{'a' * 44}", "MD5:" + ":".join(["ab"] * 16), "x",
+    "ssh-ed25519", "ssh-ed25519 AAAA", "ssh-ed25519 é", "ssh-dss AAAAB3NzaC1kc3MAAA",
+    "@cert-authority * ssh-rsa AAAA",
+)
 
 
 class ParamsTest(unittest.TestCase):
@@ -100,6 +108,31 @@ class ParamsTest(unittest.TestCase):
         self.assertEqual(("10.0.0.1", "10.10.0.0/24"), found.proxy.no_proxy)
         self.assertEqual("172.16.0.0/16", str(found.pod_cidr))
         self.assertNotIn("hidden", repr(found))
+
+    def test_host_keys(self) -> None:
+        key = paramiko.ECDSAKey.generate()
+        line = f"{key.get_name()} {key.get_base64()}"
+        print_ = f"SHA256:{'ab' * 21}A"
+        values = self.values()
+        values["worker_node"]["host_key"] = [f"{line} root@machine", print_]
+        found = self.read(values)
+        known = [KnownKey.parse(line), KnownKey(print_)]
+        self.assertEqual(known, list(found.worker.login.host_keys))
+        self.assertEqual(("ecdsa-sha2-nistp256", ()), (known[0].type, found.master.login.host_keys))
+        for value, words in (
+            (line, "worker_node.host_key: must be a list of strings, not a string"),
+            ([], "worker_node.host_key: must be a list with at least one string"),
+            ([print_, None], "worker_node.host_key[1]: missing"),
+            ([print_, 7], "worker_node.host_key[1]: must be a string that is not empty"),
+            *(([bad], "worker_node.host_key[0]: must be a public key as OpenSSH writes it, ")
+              for bad in _BAD_HOST_KEYS),
+            ([f"ssh-rsa {key.get_base64()}"], "worker_node.host_key[0]: must be a public key"),
+            ([f"{key.get_name()} {key.get_base64()[:-8]}"], "worker_node.host_key[0]: must be a"),
+        ):
+            values["worker_node"]["host_key"] = value
+            with self.subTest(value):
+                (error,) = self.errors(values)
+                self.assertIn(words, error)
 
     def test_private_key_instead_of_password(self) -> None:
         text = io.StringIO()

@@ -515,6 +515,8 @@ class ReadinessTest(PhaseTest):
         found = service_account.read(self.hosts[0], VIM_ACCOUNT)
         self.assertEqual(("the token", "the CA"), (found.token.reveal(), found.ca))
         self.assertNotIn("the token", repr(found))
+        encoded = base64.b64encode(b"the token").decode()
+        self.assertEqual(["the token", encoded], session.hidden)
 
     def test_what_is_inside_goes_past_the_proxy(self) -> None:
         self.make(proxy=Proxy(Secret("http://p:3128"), None, ("10.0.0.0/8",), "10.0.0.0/8"))

@@ -59,6 +59,10 @@ class FactsTest(unittest.TestCase):
             with self.assertRaises(etcd.EtcdUnreadable):
                 etcd.members(made.hosts[0], made)
 
+    def test_names_of_members_forge_no_log(self) -> None:
+        member = etcd.Member(1, "a\x1b[2J\n2026 INFO forged", ("https://192.0.2.1:2380",), ())
+        self.assertEqual(r"a\x1b[2J\n2026 INFO forged (https://192.0.2.1:2380)", str(member))
+
     def test_labels_and_taints(self) -> None:
         for labels, taints in (
             ({"--server": "https://evil"}, []),

@@ -15,9 +15,9 @@ from mgmt_drivers.engine.phase import Change, Check, Lanes, Phase, at_once
 from mgmt_drivers.errors import (
     CommandFailed,
     ConnectionFailed,
-    HostKeyChanged,
     InventoryError,
     OperationError,
+    WrongHostKey,
 )
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
@@ -210,7 +210,7 @@ class OperationTest(unittest.TestCase):
             self.assertIn(words, str(caught.exception))
 
     def test_what_answers_in_the_place_of_a_machine_is_not_passed_over(self) -> None:
-        self.errors["server-1"] = HostKeyChanged("vnfc-1 shows another host key")
+        self.errors["server-1"] = WrongHostKey("vnfc-1 shows another host key")
         with (
             self.operation() as operation,
             self.assertRaisesRegex(OperationError, "another host key"),
@@ -259,7 +259,11 @@ class OperationTest(unittest.TestCase):
 
     def test_a_trace_is_not_everybodys(self) -> None:
         self.run_plan(Agree())
-        self.assertEqual(0, (self.folder / "vnf-1.jsonl").stat().st_mode & 0o027)
+        trace = self.folder / "vnf-1.jsonl"
+        self.assertEqual(0, trace.stat().st_mode & 0o027)
+        trace.chmod(0o644)
+        self.run_plan(Agree())
+        self.assertEqual(0o640, trace.stat().st_mode & 0o777)
 
     def test_a_trace_that_cannot_be_written_fails_nothing(self) -> None:
         blocked = self.folder / "file"

@@ -105,6 +105,7 @@ class ParamsTest(unittest.TestCase):
             ({"image_url": "http://.."}, "image_url", "must be a URL"),
             ({"port_no": 0}, "port_no", "1 to 65535"),
             ({"port_no": "x"}, "port_no", "1 to 65535"),
+            ({"host_key": ["SHA256:x"]}, "host_key[0]", "must be a public key"),
             ({"port_no": True}, "port_no", "1 to 65535"),
             ({"image_path": "none.tar"}, "image_path", "has no file none.tar"),
             ({"image_path": "../etc/passwd"}, "image_path", "outside the VNF package"),

@@ -143,3 +143,42 @@ class HoldLockTest(unittest.TestCase):
         lines = [self.first_line(process) for _ in range(3)]
         self.assertEqual(["held\n", "\n", "\n"], lines)
         self.assertEqual(75, self.hold("another").wait(20))
+
+
+class GiveFolderTest(unittest.TestCase):
+    """Folders of root's are played by a stat that says so."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.owner = "0"
+
+    def given(self, path: str) -> list[str]:
+        """What chown is called with."""
+        programs = {"stat": f"echo {self.owner}", "chown": 'echo "$@"'}
+        (self.root / "bin").mkdir(exist_ok=True)
+        for name, line in programs.items():
+            (self.root / "bin" / name).write_text(f"#!/bin/sh\n{line}\n")
+            (self.root / "bin" / name).chmod(0o755)
+        script = (Path(payloads.__file__).parent / "give-folder.sh").read_text()
+        ran = subprocess.run(
+            ["sh", "-c", script, "give-folder", str(self.root / path), "nobody:nogroup"],
+            env={"PATH": f"{self.root}/bin:{os.environ['PATH']}"},
+            text=True, stdout=subprocess.PIPE, check=True,
+        )
+        self.assertTrue((self.root / path).is_dir())
+        return ran.stdout.split()
+
+    def test_a_new_folder_and_an_empty_file_system_are_given(self) -> None:
+        for path in ("new/folder", "mounted"):
+            (self.root / "mounted/lost+found").mkdir(parents=True, exist_ok=True)
+            words = ["-h", "nobody:nogroup", str(self.root / path)]
+            self.assertEqual(words, self.given(path))
+
+    def test_what_has_data_or_an_owner_stays(self) -> None:
+        (self.root / "full").mkdir()
+        (self.root / "full/data").write_text("x")
+        self.assertEqual([], self.given("full"))
+        self.owner = "1000"
+        self.assertEqual([], self.given("theirs"))

@@ -6,7 +6,7 @@ import unittest
 import paramiko
 
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.errors import HostKeyChanged, WaitTimeout
+from mgmt_drivers.errors import WaitTimeout, WrongHostKey
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.tests.fakes import FakeClock
@@ -64,7 +64,7 @@ class HostKeysTest(unittest.TestCase):
         keys.check("server-1", "192.0.2.1", self.key)
         self.assertEqual("ecdsa-sha2-nistp256", keys.type_of("server-1"))
         again = HostKeys(keys.as_dict())
-        with self.assertRaisesRegex(HostKeyChanged, "192.0.2.1 .* server-1 was not replaced"):
+        with self.assertRaisesRegex(WrongHostKey, "192.0.2.1 .* server-1 was not replaced"):
             again.check("server-1", "192.0.2.1", self.other)
 
     def test_a_replaced_server_has_another_key(self) -> None:

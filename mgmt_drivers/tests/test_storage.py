@@ -99,6 +99,23 @@ class ExportsTest(unittest.TestCase):
         session.assert_done()
 
 
+    def test_root_is_squashed_where_it_is_to_be(self) -> None:
+        """Then root of the clients is nobody, who could not write to a folder of root's."""
+        host, session = fake_host()
+        exports = [
+            nfs.Export("/v/a", "10.0.0.0/24", "/v", squashes_root=True),
+            nfs.Export("/v/b", "10.0.0.0/24", "/v"),
+        ]
+        self.assertIn(",no_subtree_check,root_squash,mountpoint=", exports[0].line())
+        session.expect("sudo", "give-folder", "/v/a", "nobody:nogroup")
+        session.expect("sudo", "give-folder", "/v/a/pv1", "nobody:nogroup")
+        session.expect("sudo", "mkdir", "--parents", "/v/ab")
+        session.expect("sudo", "mkdir", "--parents", "/v/b", status=1)
+        with self.assertRaises(MgmtDriverError):
+            nfs.serve(host, exports, ["/v/a/pv1", "/v/ab"])
+        session.assert_done()
+
+
 class VolumesTest(unittest.TestCase):
     def setUp(self) -> None:
         self.host, self.session = fake_host()

@@ -93,6 +93,22 @@ class StorageParamsTest(unittest.TestCase):
         names = [[v["metadata"]["name"] for v in m.volumes] for m in found.manifests]
         self.assertEqual([["a", "b"], ["c"]], names)
         self.assertNotIn("hidden", repr(found))
+        self.assertFalse(found.exports_to_nodes)
+
+    def test_exports_to_nodes_and_squashed_ones(self) -> None:
+        values = _changed("storage_server.nfs_server_setup_params.2.root_squash", True)
+        del values["storage_server"]["nfs_server_setup_params"][0]["export_to"]
+        found, errors = self.read(values)
+        self.assertEqual([], errors)
+        assert found
+        self.assertTrue(found.exports_to_nodes)
+        self.assertEqual([None, "10.11.0.0/24", "10.10.0.0/24"],
+                         [e.network and str(e.network) for e in found.exports])
+        self.assertEqual([False, False, True], [e.squashes_root for e in found.exports])
+        del values["storage_server"]["nfs_server_setup_params"][1]["export_to"]
+        (error,) = self.read(values)[1]
+        self.assertIn("nfs_server_setup_params[1].export_dir: is exported to the nodes before",
+                      error)
 
     def test_none(self) -> None:
         self.assertEqual((None, []), self.read({}))
@@ -115,7 +131,8 @@ class StorageParamsTest(unittest.TestCase):
             (f"{export}.1.export_to", "10.10.0.0/24", "is exported to this network before"),
             (f"{export}.0.export_to", "everybody", "must be an IPv4 network"),
             (f"{export}.0.export_to", "10.10.0.0", "must be an IPv4 network such as"),
-            (f"{export}.0.export_to", None, "missing"),
+            (f"{export}.0.root_squash", "yes", "must be true or false, not a string"),
+            (f"{export}.0.root_squash", 1, "must be true or false, not a number"),
             (f"{export}.0.export_to", "0.0.0.0/0", "overlaps with 0.0.0.0/8, where machines have"),
             (f"{export}.0.export_to", "128.0.0.0/1", "overlaps with 169.254.0.0/16"),
             (f"{manifest}.0.pv_manifest_file_path", "none", "the VNF package has no file none"),

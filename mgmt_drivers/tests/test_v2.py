@@ -135,6 +135,17 @@ class RequestTest(ScriptTest):
         # Tacker copies it into the error of an operation that fails.
         self.assertEqual({}, first.answer["user_script_err_handling_data"])
 
+    def test_the_log_says_once_that_passwords_are_kept(self) -> None:
+        asked = {"flavourId": "simple", "additionalParams": {"password": "Pl4nted"}}
+        with self.assertLogs("mgmt_drivers", "WARNING") as logs:
+            self.call("instantiate_start", request=asked).lcm_request("instantiate")
+        (line,) = logs.output
+        self.assertIn("clear text in the metadata of VNF instance vnf-1", line)
+        self.assertNotIn("Pl4nted", line)
+        with self.assertNoLogs("mgmt_drivers"):
+            self.call("instantiate_end", request=asked).lcm_request("instantiate")
+            self.call("heal_start").lcm_request("heal")
+
     def test_what_is_kept_outlives_a_failure(self) -> None:
         """Of an operation that fails Tacker saves nothing but its memory."""
         first = self.call("heal_start")

@@ -182,6 +182,9 @@ class _UnconditionalSession:
     def hold(self, argv: Sequence[str], **options: Any) -> Result:
         return self.session.hold(argv, **options)
 
+    def hide(self, *secrets: Secret) -> None:
+        self.session.hide(*secrets)
+
     def close(self) -> None:
         self.session.close()
 

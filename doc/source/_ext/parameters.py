@@ -63,6 +63,10 @@ class Recorder(Reader):
         self._note(key, "string or number" if digits else "string")
         return ""
 
+    def texts(self, key: str) -> list[tuple[str, str]]:
+        self._note(key, "list of strings")
+        return []
+
     def optional_text(self, key: str) -> str | None:
         self.text(key)
         return None
@@ -77,6 +81,10 @@ class Recorder(Reader):
     def choice(self, key: str, allowed: Sequence[str], default: str) -> str:
         self._note(key, " or ".join(allowed), default)
         return default
+
+    def flag(self, key: str) -> bool:
+        self._note(key, "true or false", "false")
+        return False
 
     def network(self, key: str, default: str = "") -> ipaddress.IPv4Network:
         self._note(key, "IPv4 network", default)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import Change, Check
+from mgmt_drivers.engine.phase import Change, Check, Lanes, at_once
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host import disks, nfs
 from mgmt_drivers.host.host import Host
@@ -56,18 +56,31 @@ def _is_mounted(host: Host, device: str, point: str) -> bool:
     return uuid is not None and disks.is_mounted(host, disks.Mount(uuid, point))
 
 
-class ExportVolumes(OnStorageServer, Change[Cluster, Sequence[nfs.Export]]):
-    """Export folders over NFS, but only of volumes that are mounted."""
+class ExportVolumes(Change[Cluster, Sequence[nfs.Export]]):
+    """Export folders over NFS, but only of volumes that are mounted.
+
+    Also when nodes come or go, where an export is theirs and no network's.
+    """
 
     title = "export volumes over NFS"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return at_once([host for host, _ in cluster.exporting])
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[nfs.Export] | None:
         storage = cluster.storage_of(host).params
         exports = [
-            nfs.Export(e.folder, str(e.network), storage.volume_of(e).mount_point)
+            nfs.Export(e.folder, network, storage.volume_of(e).mount_point, e.squashes_root)
             for e in storage.exports
+            for network in ([str(e.network)] if e.network else _nodes(cluster))
         ]
         return None if nfs.is_serving(host, exports) else exports
 
     def act(self, host: Host, cluster: Cluster, exports: Sequence[nfs.Export]) -> None:
         nfs.serve(host, exports, cluster.storage_of(host).params.folders())
+
+
+def _nodes(cluster: Cluster) -> list[str]:
+    """The nodes that are to stay, each as a network."""
+    staying = [node for node in cluster.topology.nodes if node not in cluster.leaving]
+    return sorted(f"{cluster.topology.address_of(node)}/32" for node in staying)
