@@ -78,11 +78,11 @@ class Seed:
 
 
 def all_seeds() -> list[Seed]:
-    """Every request in each of the variations, with and without private registries."""
+    """Every request to instantiate in each of the variations, with and without registries."""
     return [
         Seed(file, number, request["flavourId"], parameter, _varied(parameter, number, values))
         for file, request in _requests().items()
-        for parameter, values in request["additionalParams"].items()
+        for parameter, values in request.get("additionalParams", {}).items()
         for number in range(len(_VARIATIONS.get(parameter, ())))
     ]
 
