@@ -41,6 +41,7 @@ def render(
 global_defs {{
     enable_script_security
     script_user nobody
+    vrrp_check_unicast_src
 }}
 
 vrrp_script haproxy {{

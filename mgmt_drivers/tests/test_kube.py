@@ -272,6 +272,11 @@ class LoadBalancerTest(unittest.TestCase):
                      "unicast_src_ip 192.0.2.12", "        192.0.2.13\n"):
             self.assertIn(line, text)
 
+    def test_keepalived_takes_adverts_of_peers_alone(self) -> None:
+        text = keepalived.render(VIP, "192.0.2.12", "eth1", ["192.0.2.11"], rank=1)
+        settings = text.partition("global_defs {")[2].partition("}")[0].split("\n")
+        self.assertIn("    vrrp_check_unicast_src", settings)
+
     def test_router_ids_are_valid_and_of_the_address(self) -> None:
         ids = set()
         for last in range(256):
