@@ -41,14 +41,16 @@ class ServerTest(unittest.TestCase):
         self.addCleanup(manager.__exit__, None, None, None)
         self.keys = HostKeys()
 
-    def log_in(self, password: str = PASSWORD, known: tuple[str, ...] = ()) -> Connection:
+    def log_in(
+        self, password: str = PASSWORD, known: tuple[str, ...] = (), login_limit: float = 0.5
+    ) -> Connection:
         secret = Secret(password)
         keys = tuple(map(KnownKey.parse, known))
         endpoint = Endpoint(
             "127.0.0.1", "ubuntu", secret, "server-1", self.sshd.port, host_keys=keys
         )
         connection = connect(
-            endpoint, self.keys, Masker([secret]), boot_limit=1.0, login_limit=0.5
+            endpoint, self.keys, Masker([secret]), boot_limit=1.0, login_limit=login_limit
         )
         self.addCleanup(connection.close)
         return connection
@@ -192,7 +194,7 @@ class ConnectionTest(ServerTest):
     def test_password_that_cloud_init_sets_late(self) -> None:
         self.sshd.server.password = "not yet"
         threading.Timer(0.3, setattr, (self.sshd.server, "password", PASSWORD)).start()
-        self.assertTrue(self.log_in().run(["true"]).ok)
+        self.assertTrue(self.log_in(login_limit=60).run(["true"]).ok)
 
     def test_nobody_listens(self) -> None:
         self.sshd.close()
@@ -238,7 +240,7 @@ class ConnectionTest(ServerTest):
     def test_a_key_that_cloud_init_makes_late(self) -> None:
         right = paramiko.ECDSAKey.generate()
         threading.Timer(0.2, setattr, (self.sshd, "key", right)).start()
-        self.assertTrue(self.log_in(known=(_line(right),)).run(["true"]).ok)
+        self.assertTrue(self.log_in(known=(_line(right),), login_limit=60).run(["true"]).ok)
 
     def test_of_several_keys_the_machine_shows_the_one_that_is_given(self) -> None:
         given = paramiko.RSAKey.generate(2048)
