@@ -100,5 +100,11 @@ class ConfessingConnection(Connection):
             answer = self._confession.answer(*answer)
         return answer[0], _Said(*answer[1:])
 
+    def _begin_line(self, line: str, prefix: bytes, timeout: float) -> tuple[int, Any]:
+        argv = shlex.split(line)[len(_SUDO) :]
+        self._confession.note(line, named(argv)[:2], prefix)
+        seen = self._session_.hold(argv)
+        return seen.status, _Said(seen.stdout, seen.stderr)
+
     def close(self) -> None:
         self._session_.close()
