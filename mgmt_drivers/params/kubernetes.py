@@ -255,7 +255,7 @@ def _read_package_repository(reader: Reader, series: Series, package: Path) -> P
     elif set("?#[]") & set(address.partition("//")[2].removeprefix(urlsplit(address).netloc)):
         # In sources.list(5) a comment would begin, or options.
         section.error("url", "must have nothing but a path behind its host, without ?, #, [ and ]")
-    if address.startswith("http://") and not section.has("key_path"):
+    if urlsplit(address).scheme == "http" and not section.has("key_path"):
         section.error("key_path", "missing: over http, no key can be fetched that is to be trusted")
     section.end()
     return PackageRepository(address.rstrip("/") + "/", key)

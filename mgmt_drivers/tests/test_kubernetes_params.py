@@ -203,6 +203,7 @@ class ParamsTest(unittest.TestCase):
             ({"master_node": None}, "master_node: missing"),
             ({"worker_node": "x"}, "worker_node: must be an object"),
             ({"package_repository": {"url": "http://mirror"}}, "package_repository.key_path"),
+            ({"package_repository": {"url": "HTTP://mirror"}}, "package_repository.key_path"),
             ({"package_repository": {}}, "package_repository.url: missing"),
             ({"kubernetes_version": "1.23"}, "package_repository: missing"),
             ({"package_repository": {"url": "https://me:pw@mirror"}}, "package_repository.url"),
