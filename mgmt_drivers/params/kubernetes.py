@@ -175,9 +175,9 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
         section.end()
     _check_networks(params, master)
     _check_image_repository(params, reader)
-    _check_machines(params, request, reader)
     if params.master.nic_cp_name and params.master.nic_cp_name == params.worker.nic_cp_name:
         worker.error("nic_cp_name", "must be another CP than that of master_node")
+    _check_machines(params, request, reader)
     return params
 
 
@@ -254,7 +254,10 @@ def read_package_repository(reader: Reader, series: Series, package: Path) -> Pa
     address = url.reveal() if url else default.url
     if "@" in address:
         section.error("url", "must not carry a user name or password")
-    if address.startswith("http://") and not section.has("key_path"):
+    elif set("?#[]") & set(address.partition("//")[2].removeprefix(urlsplit(address).netloc)):
+        # In sources.list(5) a comment would begin, or options.
+        section.error("url", "must have nothing but a path behind its host, without ?, #, [ and ]")
+    if urlsplit(address).scheme == "http" and not section.has("key_path"):
         section.error("key_path", "missing: over http, no key can be fetched that is to be trusted")
     section.end()
     return PackageRepository(address.rstrip("/") + "/", key)
@@ -294,10 +297,12 @@ def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reade
     if params.storage:
         known.add(params.storage.ssh_cp_name)
     elsewhere = known - set(request.cps)  # named by their floating IPs
+    groups = (params.master, params.worker)
+    is_one_vdu = len({request.cps.get(group.nic_cp_name) for group in groups}) == 1
     for vdu in sorted(set(request.cps.values())):
         cps = sorted(cp for cp, of in request.cps.items() if of == vdu)
         if not known & set(cps) and not elsewhere:
-            hint = "storage_server" if params.storage is None else "nic_cp_name"
+            hint = "worker_node.nic_cp_name" if is_one_vdu or params.storage else "storage_server"
             reader.error(hint, f"no parameter names a CP of VDU {vdu}: {', '.join(cps)}")
 
 

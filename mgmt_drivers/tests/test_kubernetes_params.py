@@ -193,6 +193,15 @@ class ParamsTest(unittest.TestCase):
             self.errors(self.values()),
         )
 
+    def test_a_worker_node_with_a_cp_of_the_masters(self) -> None:
+        self.more_cps = {"CP4": "masterNode"}
+        values = self.values()
+        for cp, words in (("CP4", "no parameter names a CP of VDU workerNode"),
+                          ("CP1", "must be another CP than that of master_node")):
+            values["worker_node"]["nic_cp_name"] = cp
+            (error,) = self.errors(values)
+            self.assertTrue(error.startswith(f"worker_node.nic_cp_name: {words}"), error)
+
     def test_a_nodes_cp_is_not_the_storage_servers(self) -> None:
         self.more_cps = {"CP3": "storage"}
         values = self.values()
@@ -236,9 +245,14 @@ class ParamsTest(unittest.TestCase):
             ({"master_node": None}, "master_node: missing"),
             ({"worker_node": "x"}, "worker_node: must be an object"),
             ({"package_repository": {"url": "http://mirror"}}, "package_repository.key_path"),
+            ({"package_repository": {"url": "HTTP://mirror"}}, "package_repository.key_path"),
             ({"package_repository": {}}, "package_repository.url: missing"),
             ({"kubernetes_version": "1.23"}, "package_repository: missing"),
             ({"package_repository": {"url": "https://me:pw@mirror"}}, "package_repository.url"),
+            *(
+                ({"package_repository": {"url": url}}, "package_repository.url: must have nothing")
+                for url in ("https://mirror/#deb", "https://mirror/?a=b", "https://[::1]/[a")
+            ),
             ({"container_runtime": "docker"}, "container_runtime: Kubernetes 1.37 has no support"),
             ({"container_runtime": "rkt"}, "container_runtime: must be one of: containerd, docker"),
             ({"proxy": {"http_proxy": "http://p", "k8s_node_cidr": "x"}}, "proxy.k8s_node_cidr"),

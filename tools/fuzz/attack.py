@@ -48,6 +48,7 @@ class Attack:
             self._known[above].append(key)
         self._habits: dict[str, Habits] = defaultdict(Habits)  # by the driver's parameter
         self._inputs = inputs(self.seeds)
+
     @property
     def tried(self) -> int:
         return self.outcomes.total()
@@ -113,8 +114,7 @@ class Attack:
             except Finding:
                 raise
             except Exception as error:
-                kind = type(error).__name__
-                raise Finding(f"{kind} is no error of parameters: {error}") from error
+                raise _no_error_of_parameters(error) from error
             if given.params != before and json.dumps(given.params) != json.dumps(before):
                 raise Finding("the drivers change the request")
             meaning = _meaning(given, package.folder)
@@ -129,6 +129,8 @@ class Attack:
         except ParameterError as error:
             self._check_errors(error, given)
             return None
+        except Exception as error:
+            raise _no_error_of_parameters(error) from error
         cloud.build()
         return cloud
 
@@ -167,6 +169,10 @@ class Attack:
                 cloud.validate()
                 cloud.build()
                 self._habits[one.parameter].learn(cloud.carry_out(story))
+
+
+def _no_error_of_parameters(error: Exception) -> Finding:
+    return Finding(f"{type(error).__name__} is no error of parameters: {error}")
 
 
 def _meaning(given: Input, package: Path) -> Meaning:

@@ -22,10 +22,11 @@ _MADE = re.compile(r"(mgmt-driver\.settings=|master-|worker-)?[0-9a-z]{1,16}")
 _SAID = re.compile(
     "(KUBERNETES_VERSION|PACKAGE_REPOSITORY|PACKAGE_KEY|IMAGE_REPOSITORY|CONTAINER_RUNTIME)="
 )
+_SOURCE = "PACKAGE_REPOSITORY="
 _DIGEST = re.compile(r"[0-9a-f]{64}\n|")
 _INSIDE = "mounted "  # begins what the simulation itself notes among the files
 _SECRETS = ("password", "ssh_password", "private_key", "http_proxy", "https_proxy")
-_SHORTEST_SECRET = 6  # characters; a shorter one is found anywhere
+_SHORTEST_SECRET = 8  # characters; a shorter one is found anywhere
 _LONGEST_PATH, _LONGEST_NAME = 4096, 255  # bytes
 _PARSERS = {
     "/etc/haproxy/haproxy.cfg": syntaxes.haproxy,
@@ -81,6 +82,9 @@ def _check_words(command: Command, meaning: Meaning, habits: Habits) -> None:
             continue
         if "\0" in word or not _is_encodable(word) or shlex.split(shlex.join([word])) != [word]:
             raise Finding(f"{word!r} in {command.words} cannot be told to a shell")
+        if word.startswith(_SOURCE):  # the package's script writes it to sources.list
+            line = f"deb [signed-by=/x] {word.removeprefix(_SOURCE)} /\n"
+            _about(word, syntaxes.apt_sources, line)
         if word not in meaning.words:
             raise Finding(f"{word!r} in {command.words} is what no parameter says")
         if word.startswith("-") or not word.isprintable():
@@ -186,9 +190,10 @@ def _ask_haproxy(text: str) -> None:
 
 
 def leaves(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Texts in parameters, each with the key that it stands below."""
+    """Texts in parameters, each with the key that it stands below; keys stand below none."""
     if isinstance(value, dict):
         for name, item in value.items():
+            yield "", str(name)
             yield from leaves(item, str(name))
     elif isinstance(value, list):
         for item in value:

@@ -21,6 +21,9 @@ _PRINTABLE = re.compile(r"[ -~\n]*")  # ASCII
 _VARIABLE = re.compile(r'([A-Z_]+)="((?:[^"\\$`\n]|\\["\\$`])*)"\n')
 _APT = re.compile(r'([A-Za-z0-9]+(?:::[A-Za-z0-9._-]+)*) "([^"\\\n]*)";\n')
 _EXPORT = re.compile(r"(/[A-Za-z0-9._/-]*) ([0-9./]+)\(([a-z0-9_,=/.A-Z-]+)\)")
+_SOURCE = re.compile(
+    r'deb \[signed-by=[a-z/.]+\] ((?:https?|HTTPS?)://(?:\[[0-9A-Fa-f:.]+\])?[^][#?\s"]*) (/)\n'
+)
 _SETTING = re.compile(r"([A-Za-z]+)=(\S+)")
 _FSTAB_FIELDS = 6
 _PLAIN_WORDS = re.compile(r"[A-Za-z0-9._:/*@=,-]+")
@@ -44,6 +47,14 @@ def variables(text: str) -> Pairs:
 def apt_options(text: str) -> Pairs:
     """Options of apt.conf(5)."""
     return _repeated(_APT, text)
+
+
+def apt_sources(text: str) -> Pairs:
+    """The lines of sources.list(5): URLs and folders.
+
+    A mark of comments counts wherever it stands, and brackets are those of options.
+    """
+    return _repeated(_SOURCE, text)
 
 
 def unit(text: str) -> dict[str, Pairs]:

@@ -20,7 +20,7 @@ from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
 from mgmt_drivers.params.private_registry import NAME as REGISTRY
 from tools.fuzz import cli, syntaxes
 from tools.fuzz.attack import ACCEPTED, REFUSED, Attack
-from tools.fuzz.judge import Habits, judge
+from tools.fuzz.judge import Habits, judge, secrets_in
 from tools.fuzz.machines import Cloud, Command, Rendering
 from tools.fuzz.meaning import Finding
 from tools.fuzz.meaning_kubernetes import of_request
@@ -178,6 +178,13 @@ class JudgeTest(unittest.TestCase):
                 self.judge(self.rendering(), _changed(self.seed, path, value))
 
 
+class SecretsTest(unittest.TestCase):
+    def test_what_stands_elsewhere_too_is_none(self) -> None:
+        params = {"a": {"password": "0" * 8}, "b": {"password": "planted1"}, "0" * 9: "x"}
+        self.assertEqual({"planted1"}, secrets_in(params))
+        self.assertEqual(set(), secrets_in({**params, "c": ["is planted1"]}))
+
+
 class SyntaxesTest(unittest.TestCase):
     @settings(max_examples=20, derandomize=True, database=None, deadline=None)
     @given(st.text(st.sampled_from("a'\"\\$` #;=\n"), max_size=12))
@@ -196,6 +203,7 @@ class SyntaxesTest(unittest.TestCase):
             (syntaxes.variables, "A=x\n"),
             (syntaxes.apt_options, 'A::B "x"; C "y";\n'),
             (syntaxes.apt_options, 'A::B// "x";\n'),
+            (syntaxes.apt_sources, "deb [signed-by=/x] http://a/#/ /\n"),
             (syntaxes.unit, "EnvironmentFile=/x\n"),
             (syntaxes.hosts, "10.0.0.1\n"),
             (syntaxes.hosts, "10.0.0.1 a\u2028b\n"),
