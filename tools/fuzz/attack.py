@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +117,7 @@ class Attack:
                 raise _no_error_of_parameters(error) from error
             if given.params != before and json.dumps(given.params) != json.dumps(before):
                 raise Finding("the drivers change the request")
-            meaning = _meaning(given, package.folder)
+            meaning = _meaning(given, package.folder, rendering.nodes)
             judge(rendering, meaning, self._habits[given.seed.parameter], given.params)
         return ACCEPTED
 
@@ -175,10 +175,10 @@ def _no_error_of_parameters(error: Exception) -> Finding:
     return Finding(f"{type(error).__name__} is no error of parameters: {error}")
 
 
-def _meaning(given: Input, package: Path) -> Meaning:
+def _meaning(given: Input, package: Path, nodes: Collection[str]) -> Meaning:
     if given.seed.parameter == REGISTRY:
         return meaning_registry.of_request(given.params, package)
-    return meaning_kubernetes.of_request(given.params, package)
+    return meaning_kubernetes.of_request(given.params, package, nodes)
 
 
 def _walk(path: str, value: Any) -> Iterator[str]:

@@ -16,8 +16,12 @@ from tools.fuzz.machines import Command, Rendering
 from tools.fuzz.meaning import Finding, Meaning, text_of
 from tools.fuzz.syntaxes import Malformed
 
-# What is made anew each time: numbers, ids of tokens and processes, digests, names.
-_MADE = re.compile(r"(mgmt-driver\.settings=|master-|worker-)?[0-9a-z]{1,16}")
+# What is made anew each time: numbers, ids of tokens and processes, digests, names, and the time
+# since which a lock is held.
+_MADE = re.compile(
+    r"(mgmt-driver\.settings=|master-|worker-)?[0-9a-z]{1,16}|bootstrap-token-[0-9a-z]{6}"
+    r"|[a-z]+ of VNF vnf-1, since 1970-01-01 [0-9]{2}:[0-9]{2}:[0-9]{2} UTC"
+)
 # Settings of the package's script that are what parameters say, and never a habit.
 _SAID = re.compile(
     "(KUBERNETES_VERSION|PACKAGE_REPOSITORY|PACKAGE_KEY|IMAGE_REPOSITORY|CONTAINER_RUNTIME)="

@@ -17,6 +17,13 @@ SSH_KEY = (
     .decode()
 )
 
+HOST_KEY = (
+    ec.derive_private_key(8, ec.SECP256R1())
+    .public_key()
+    .public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    .decode()
+)
+
 # Its signatures have nothing random in them.
 _TLS = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))
 TLS_KEY = _TLS.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, _PLAIN)

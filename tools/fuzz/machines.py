@@ -17,7 +17,7 @@ from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, fed, named
 from mgmt_drivers.tests.simulated import Vims, no_fault
-from mgmt_drivers.tests.simulation import Machine, SimulatedSession, World
+from mgmt_drivers.tests.simulation import NEWEST, Machine, SimulatedSession, World
 from tools.fuzz import syntaxes
 from tools.fuzz.packages import Package
 from tools.fuzz.seeds import FLOATING_IP, Seed
@@ -60,6 +60,17 @@ class Rendering:
         for machine in self.machines:
             yield role_of(machine), machine
 
+    @property
+    def nodes(self) -> set[str]:
+        """The addresses of the cluster's nodes, which a machine has from the one it replaces."""
+        return {m.address for role, m in self.roles() if role in ("master", "worker")}
+
+
+def newest(version: str) -> str:
+    """The release that the package repository has of a series, or that release."""
+    series = version.removeprefix("v")
+    return f"v{NEWEST.get(series) or (series if series.count('.') == 2 else f'{series}.0')}"
+
 
 def role_of(machine: Machine) -> str:
     """master, worker, storage or registry."""
@@ -86,8 +97,20 @@ class RecordingSession(SimulatedSession):
         self._commands.append(Command(tuple(argv), fed(stdin)))
         return super().run(argv, stdin=stdin, sudo=sudo, check=check, timeout=timeout)
 
-    def _stat(self, words: list[str], stdin: bytes) -> Result:
-        return Result(0, "cgroup2fs\n")
+    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+        self._commands.append(Command(tuple(argv), b""))
+        return super().hold(argv, timeout=timeout)
+
+    def close(self) -> None:
+        super().close()
+        if self.machine.occupant is self:
+            self.machine.occupant = None  # what is left of a machine is its disk
+
+    def _env(self, words: list[str], stdin: bytes) -> Result:
+        result = super()._env(words, stdin)
+        machine = self.machine
+        machine.kubeadm, machine.kubelet = map(newest, (machine.kubeadm, machine.kubelet))
+        return result
 
     def _through_proxy(self, words: list[str], stdin: bytes) -> Result:
         return self._answer(words[1:], stdin)

@@ -6,7 +6,7 @@ import functools
 import ipaddress
 import json
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from mgmt_drivers.params.kubernetes import (
 )
 from mgmt_drivers.params.series import DEFAULT_VERSION
 from tools.fuzz import syntaxes
-from tools.fuzz.machines import HOSTS, NODE_ADDRESSES, VIP
+from tools.fuzz.machines import HOSTS, NODE_ADDRESSES, VIP, newest
 from tools.fuzz.meaning import (
     STATE,
     Finding,
@@ -32,8 +32,9 @@ from tools.fuzz.meaning import (
 _NODES = ("master", "worker")
 _CA_FILE = "tacker-mgmt-drivers.crt"
 _MOUNT = "defaults,nofail,x-systemd.before=nfs-server.service"
-_EXPORT_OPTIONS = {"rw", "sync", "no_subtree_check", "no_root_squash", "root_squash"}
+_EXPORT_OPTIONS = {"rw", "sync", "no_subtree_check"}
 _OURS = {"app.kubernetes.io/managed-by": "tacker-mgmt-drivers"}
+_OF_RELEASES = ("kube-apiserver", "kube-proxy")  # the simulated machines' images
 _POD_CIDR = "@POD_CIDR@"
 
 
@@ -64,17 +65,22 @@ class Registry:
         return self.values.get("username") is not None
 
 
-def of_request(params: Mapping[str, Any], package: Path) -> Meaning:
-    """:param package: the folder of the VNF package, as it was when the request was read"""
-    return _Reading(params, package).meaning()
+def of_request(params: Mapping[str, Any], package: Path, nodes: Collection[str]) -> Meaning:
+    """
+    :param package: the folder of the VNF package, as it was when the request was read
+    :param nodes: the addresses of the cluster's nodes
+    """
+    return _Reading(params, package, nodes).meaning()
 
 
 class _Reading:
     """Reads a request that was accepted; None is as good as nothing everywhere."""
 
-    def __init__(self, params: Mapping[str, Any], package: Path) -> None:
+    def __init__(
+        self, params: Mapping[str, Any], package: Path, nodes: Collection[str]
+    ) -> None:
         self.params: Mapping[str, Any] = _without_nothing(params)
-        self.package = package
+        self.package, self.nodes = package, nodes
 
     def meaning(self) -> Meaning:
         found = Meaning()
@@ -218,17 +224,24 @@ class _Reading:
         points = [_path(v["mount_to"]) for v in storage["cinder_volume_setup_params"]]
         mounts = [["UUID=u-1", point, "ext4", _MOUNT, "0", "2"] for point in points]
         found.add_file(["storage"], "/etc/fstab", same(syntaxes.fstab, mounts))
+        squashes = {True: "root_squash", False: "no_root_squash"}
         exports = [
-            (_path(e["export_dir"]), _network(e["export_to"]))
+            (_path(e["export_dir"]), client, squashes[e.get("root_squash", False)])
             for e in storage["nfs_server_setup_params"]
+            for client in self._clients(e)
         ]
         check = functools.partial(_check_exports, wanted=exports, points=points)
         found.add_file(["storage"], "/etc/exports.d/mgmt-driver.exports", check)
-        found.words |= {*points, *(folder for folder, _ in exports)}
+        found.words |= {*points, *(folder for folder, _, _ in exports)}
         for volume in self._volumes():
             found.words |= {
                 posixpath.normpath(volume["spec"]["nfs"]["path"]), volume["metadata"]["name"],
             }
+
+    def _clients(self, export: Mapping[str, Any]) -> list[str]:
+        if "export_to" in export:
+            return [_network(export["export_to"])]
+        return sorted(map(_network, self.nodes))
 
     def _volumes(self) -> Iterator[dict[str, Any]]:
         """The PersistentVolumes as the API has to get them, but for the server's address."""
@@ -243,11 +256,13 @@ class _Reading:
                 yield volume
 
     def _add_images(self, found: Meaning) -> None:
+        release = newest(self._version())
+        images = [f"r/{name}:{release}" for name in _OF_RELEASES]
+        if self.images and "cni_manifest_path" not in self.params:
+            images += [_reference(self.images, name) for name in _flannel_images(self.package)]
+        found.words |= {release, *images, *(f"name=={image}" for image in images)}
         if self.images:
             found.words.add(self.images)
-            if "cni_manifest_path" not in self.params:
-                images = [_reference(self.images, name) for name in _flannel_images(self.package)]
-                found.words |= {*images, *(f"name=={image}" for image in images)}
 
     def _check_objects(self, text: str) -> None:
         """What is applied: the pod network, PersistentVolumes, or what any cluster gets."""
@@ -339,16 +354,17 @@ def _check_kubeadm(text: str, networks: Mapping[str, str], repository: str) -> N
 
 
 def _check_exports(
-    text: str, wanted: Sequence[tuple[str, str]], points: Sequence[str]
+    text: str, wanted: Sequence[tuple[str, str, str]], points: Sequence[str]
 ) -> None:
+    """:param wanted: folder, client, and what becomes of its root, of each export"""
     found = syntaxes.exports(text)
-    if [(folder, client) for folder, client, _ in found] != wanted:
+    if [(folder, client) for folder, client, _ in found] != [(f, c) for f, c, _ in wanted]:
         raise Finding(f"it exports {found}, where the parameters say {wanted}")
-    allowed = _EXPORT_OPTIONS | {f"mountpoint={point}" for point in points}
-    for _, _, options in found:
-        odd = [o for o in options if o not in allowed and not o.startswith("fsid=")]
-        if odd:
-            raise Finding(f"an export has the options {odd}")
+    below = {f"mountpoint={point}" for point in points}
+    for (_, _, options), (_, _, squash) in zip(found, wanted, strict=True):
+        rest = {o for o in options if not o.startswith("fsid=")} - below
+        if rest != {*_EXPORT_OPTIONS, squash} or not below & {*options}:
+            raise Finding(f"an export has the options {options}, where they say {squash}")
 
 
 

@@ -10,6 +10,7 @@ import yaml
 from hypothesis import strategies as st
 
 from mgmt_drivers.params.series import SUPPORTED
+from tools.fuzz import keys
 from tools.fuzz.machines import STORIES
 from tools.fuzz.packages import ADDED, image_archive
 from tools.fuzz.seeds import FLOATING_IP, Seed
@@ -35,6 +36,8 @@ _ODD: tuple[Any, ...] = (
 )  # fmt: skip
 _NAMES = ("registry.example.com", "a", "A-b.c", "10.10.0.9", "xn--bcher-kva.example", "r1.lab.test",
           "2001:db8::5", "localhost", "ip6-localhost", "0")  # fmt: skip
+_HOST_KEYS = (keys.HOST_KEY, f"{keys.HOST_KEY} me@host", "ssh-ed25519 AAAA", "ssh-rsa", "SHA256:",
+              f"SHA256:{'0' * 43}", f"SHA256:{'0' * 42}1", "")  # fmt: skip
 _VOLUMES = ("/volume", "/volume/nfs", "/srv/volume", "/mnt/a_b-c.d", "//volume//x/", "/export/1")
 _PATH_PARTS = ("nfs", "pv1", "a b", "..", ".", "-x", "$(id)", "é", "\0", "\n", "\ud800", "'", "")
 
@@ -204,6 +207,8 @@ _OF_KEYS: Mapping[str, st.SearchStrategy[Any]] = {
     ),
     "kubernetes_version": _VERSIONS,
     "container_runtime": st.sampled_from(("containerd", "docker", "cri-o")),
+    "host_key": st.lists(st.sampled_from(_HOST_KEYS), max_size=3),
+    "root_squash": st.sampled_from((True, False, "true", 1, None)),
     "port_no": st.integers(-1, 70000) | st.integers(1, 65535).map(str),
     "image_sha256": st.text(st.sampled_from("0123456789abcdefABCDEF"), min_size=64, max_size=64),
 }  # fmt: skip

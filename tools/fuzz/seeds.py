@@ -21,7 +21,12 @@ _JSON = re.compile(r"^\.\. code-block:: json\n\n((?:   .*\n|\n)+)", re.MULTILINE
 
 FLOATING_IP = "cluster_fip"  # which the scenarios add to packages
 
-_LOGIN = {"private_key": keys.SSH_KEY}
+_HOST_KEYS = {"host_key": [keys.HOST_KEY, f"SHA256:{'a' * 42}A"]}
+_LOGIN = {"private_key": keys.SSH_KEY, **_HOST_KEYS}
+# Laid over the exports, one after another; the last is for the nodes alone.
+_EXPORTS: Sequence[Mapping[str, Any]] = (
+    {"root_squash": True}, {"root_squash": False}, {"export_to": None},
+)  # fmt: skip
 _MIRROR = {"url": "http://mirror.example.com/apt/", "key_path": "Files/key.asc"}
 _PROXY = {
     "http_proxy": "http://me:Pl4nted%21@proxy.example.com:3128",
@@ -48,7 +53,7 @@ _VARIATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"proxy": _PROXY, "port_no": 5001},
         {"image_path": None, "image_url": "http://files.example.com/registry.tar", "proxy": _PROXY,
          "image_sha256": "0a" * 32},
-        {"image_path": None},
+        {"image_path": None, **_HOST_KEYS},
         {"image_path": None, "image_url": "https://files.example.com/registry.tar"},
         {"tls_certificate_path": "Files/tls.crt", "tls_key_path": "Files/tls.key",
          "htpasswd_path": "Files/htpasswd"},
@@ -103,7 +108,9 @@ def _varied(parameter: str, number: int, values: Mapping[str, Any]) -> Mapping[s
     if parameter == KUBERNETES and number in _WITH_REGISTRIES:
         params["private_registry_connection_info"] = guide_registries()
     if "private_key" in params.get("master_node", {}) and "storage_server" in params:
-        params["storage_server"] |= _LOGIN
+        storage = params["storage_server"]
+        pairs = zip(storage["nfs_server_setup_params"], _EXPORTS, strict=True)
+        storage |= {**_LOGIN, "nfs_server_setup_params": [_laid(*pair) for pair in pairs]}
     return params
 
 

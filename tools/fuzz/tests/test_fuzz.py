@@ -102,7 +102,7 @@ class JudgeTest(unittest.TestCase):
     def judge(self, rendering: Rendering, params: Any = None) -> None:
         habits = Habits()
         habits.learn(self.good)
-        meaning = of_request(params or self.seed.params, self.package.folder)
+        meaning = of_request(params or self.seed.params, self.package.folder, self.good.nodes)
         judge(rendering, meaning, habits, self.seed.params)
 
     def test_as_it_is(self) -> None:
@@ -145,6 +145,8 @@ class JudgeTest(unittest.TestCase):
             Command(("mkdir", "/etc/x y"), b""),
             Command(("mkdir", "/volume/nfs/pv1\0"), b""),
             Command(("mkdir", "/\ud800"), b""),
+            Command(("kubectl", "delete", "secret", "bootstrap-token-abcdef0"), b""),
+            Command(("hold-lock", "instantiate of VNF vnf-2, since 1970-01-01 00:00:00 UTC"), b""),
             Command(("kubectl", "apply"), b"kind: ClusterRoleBinding\n"),
             Command(("kubeadm", "token", "create"), b"kind: X\nextra: y\n"),
             Command(("python3",), b'[{"url": "http://elsewhere"}]'),
@@ -168,6 +170,8 @@ class JudgeTest(unittest.TestCase):
             ("proxy.no_proxy", "other.example.com"),
             ("master_node.pod_cidr", "172.16.0.0/16"),
             ("storage_server.nfs_server_setup_params.0.export_to", "10.0.0.0/8"),
+            ("storage_server.nfs_server_setup_params.0.export_to", None),
+            ("storage_server.nfs_server_setup_params.0.root_squash", True),
             ("storage_server.cinder_volume_setup_params.0.mount_to", "/other"),
             ("private_registry_connection_info.0.server", "other:5000"),
             ("private_registry_connection_info.1.password", "another"),
