@@ -11,9 +11,10 @@ PACKAGE = "haproxy"
 HEALTH_PORT = 16444  # on the loopback address: whether HAProxy itself answers
 _CONFIG = "/etc/haproxy/haproxy.cfg"
 
-# Long timeouts: `kubectl logs --follow` may be silent for minutes. A machine that died
-# without a word costs a connection one second, then the next apiserver is tried; failed
-# connections count as failed checks, so that it is soon taken out.
+# Long timeouts: `kubectl logs --follow` may be silent for minutes. A machine that died without a
+# word costs a connection one second, then the next apiserver is tried; after three it is taken
+# out. An apiserver that is not ready stays longer: while etcd elects a leader none is, and those
+# who wait are better off than those who find no apiserver at all.
 _HEAD = f"""\
 # Written by tacker-mgmt-drivers.
 global
@@ -46,8 +47,8 @@ backend apiservers
     option redispatch 1
     option httpchk GET /readyz
     http-check expect status 200
-    default-server check check-ssl verify none inter 2s fastinter 500ms fall 3 rise 1
-    default-server observe layer4 error-limit 1 on-error fail-check
+    default-server check check-ssl verify none inter 2s downinter 1s fall 3 rise 1
+    default-server observe layer4 error-limit 3 on-error mark-down
     default-server on-marked-down shutdown-sessions
 """
 
