@@ -13,8 +13,9 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
 from mgmt_drivers.errors import InventoryError, OperationError, ParameterError, told
+from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
 from mgmt_drivers.params.private_registry import NAME as REGISTRY
-from tools.fuzz import meaning_kubernetes, meaning_registry
+from tools.fuzz import meaning_kubernetes, meaning_modification, meaning_registry
 from tools.fuzz.judge import Habits, judge, secrets_in
 from tools.fuzz.machines import STORIES, Cloud
 from tools.fuzz.meaning import Finding, Meaning
@@ -162,9 +163,10 @@ class Attack:
         # runtimes and by roles.
         for one in self.seeds:
             is_largest = one.has_storage and one.flavour != "simple"
-            if one.number and not is_largest and one.parameter != REGISTRY:
+            if one.number and not is_largest and one.parameter == KUBERNETES:
                 continue
-            for story in STORIES if is_largest and one.number in (1, 4) else ("",):
+            has_stories = is_largest and one.number in (1, 4) or one.cluster is not None
+            for story in STORIES if has_stories else ("",):
                 cloud = Cloud(self._packages.of(one), one, one.params)
                 cloud.validate()
                 cloud.build()
@@ -178,6 +180,8 @@ def _no_error_of_parameters(error: Exception) -> Finding:
 def _meaning(given: Input, package: Path, nodes: Collection[str]) -> Meaning:
     if given.seed.parameter == REGISTRY:
         return meaning_registry.of_request(given.params, package)
+    if given.seed.cluster is not None:
+        return meaning_modification.of_request(given.seed.cluster, given.params, package, nodes)
     return meaning_kubernetes.of_request(given.params, package, nodes)
 
 

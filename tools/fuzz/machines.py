@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mgmt_drivers import kubernetes, private_registry
+from mgmt_drivers import kubernetes, private_registry, upgrade
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Address, Contents, Node, Placement
 from mgmt_drivers.package import volume_names
@@ -20,7 +20,7 @@ from mgmt_drivers.tests.simulated import Vims, no_fault
 from mgmt_drivers.tests.simulation import NEWEST, Machine, SimulatedSession, World
 from tools.fuzz import syntaxes
 from tools.fuzz.packages import Package
-from tools.fuzz.seeds import FLOATING_IP, Seed
+from tools.fuzz.seeds import BEFORE, FLOATING_IP, Seed
 
 VIP, PUBLIC = "10.10.0.110", "203.0.113.7"
 NODE_ADDRESSES = {
@@ -164,6 +164,11 @@ class Cloud:
         self.world, self.vims = World(), Vims()
         self.rendering = Rendering()
         self._bare = package.request(seed, params)
+        self._is_modification = seed.cluster is not None
+        # The v1 API has its text.
+        self._wanted = json.dumps(params) if seed.number % 2 else params
+        if self._is_modification:
+            self.world.release = f"v{BEFORE}"
         self._volumes = volume_names(package.folder, seed.flavour) if seed.has_storage else ()
         stacks = FakeStacks(self._contents)
         self._services = Services(stacks, MemoryStore(), None, 1.0, self._connect, FakeClock())
@@ -184,15 +189,23 @@ class Cloud:
         """What Tacker's hook does before any machine exists."""
         if REGISTRY in self._bare.additional_params:
             private_registry.validate(self._bare)
+        elif self._is_modification:
+            upgrade.validate(self._bare, self._services, self._wanted)
         else:
             kubernetes.validate(self._bare, self.vims)
 
     def carry_out(self, story: str) -> Rendering:
-        """Instantiate, and go on as the story wants, where there is such a machine."""
+        """Instantiate, and go on as the story wants, where there is such a machine.
+
+        Of a cluster that is modified only what is done from then on is rendered.
+        """
         if REGISTRY in self._bare.additional_params:
             private_registry.instantiate(self._request(), self._services)
             return self.rendering
         kubernetes.instantiate(self._request(), self._services, self.vims)
+        if self._is_modification:
+            self.rendering.commands.clear()
+            upgrade.modify(self._request(), self._services, self._wanted)
         if story == "scale out":
             new = _node("worker", 1)
             self._arrive(new)

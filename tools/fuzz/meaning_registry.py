@@ -23,7 +23,7 @@ def of_request(params: Mapping[str, Any], package: Path) -> Meaning:
     """:param package: the folder of the VNF package, as it was when the request was read"""
     given = {key: value for key, value in params.items() if value is not None}
     meaning = Meaning()
-    port = str(given.get("port_no", 5000))
+    port = str(int(given.get("port_no", 5000)))  # it may have zeros in front
     meaning.words |= {f"sport = :{port}", port, f"{port}:5000"}
     for key, name in _FILES.items():
         if key in given:

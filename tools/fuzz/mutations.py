@@ -209,6 +209,7 @@ _OF_KEYS: Mapping[str, st.SearchStrategy[Any]] = {
     "container_runtime": st.sampled_from(("containerd", "docker", "cri-o")),
     "host_key": st.lists(st.sampled_from(_HOST_KEYS), max_size=3),
     "root_squash": st.sampled_from((True, False, "true", 1, None)),
+    "workers_at_once": st.integers(0, 101) | st.sampled_from((True, 1.0, "1")),
     "port_no": st.integers(-1, 70000) | st.integers(1, 65535).map(str),
     "image_sha256": st.text(st.sampled_from("0123456789abcdefABCDEF"), min_size=64, max_size=64),
 }  # fmt: skip

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from mgmt_drivers.adapters import vnfd
+from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
 from mgmt_drivers.params.private_registry import NAME as REGISTRY
 from mgmt_drivers.request import LcmRequest
 from tools.csar import overlay
@@ -53,6 +54,7 @@ def image_archive(tags: Any) -> bytes:
 # By the names that the seeds have.
 ADDED = {
     "Files/key.asc": b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n",
+    "Files/other.asc": b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n",
     "Files/cni.yaml": _CNI,
     "Files/registries/ca.crt": keys.CERTIFICATE,
     "Files/tls.crt": keys.CERTIFICATE,
@@ -69,7 +71,12 @@ class Package:
     folder: Path
 
     def request(self, seed: Seed, params: Any) -> LcmRequest:
-        """An instantiate request of the seed's flavour, still without machines."""
+        """An instantiate request of the seed's flavour, still without machines.
+
+        Where the seed is a modification, that of the cluster before.
+        """
+        is_modification = seed.cluster is not None
+        given = {KUBERNETES: seed.cluster} if is_modification else {seed.parameter: params}
         cps, aspects = _flavour(self.folder, seed.flavour)
         return LcmRequest(
             operation="instantiate",
@@ -78,7 +85,7 @@ class Package:
             flavour=seed.flavour,
             cps=cps,
             aspects=aspects,
-            additional_params={seed.parameter: params},
+            additional_params=given,
             stack_id="vnf",
         )
 

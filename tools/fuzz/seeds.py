@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
+from mgmt_drivers.params.modification import NAME as MODIFICATION
 from mgmt_drivers.params.private_registry import NAME as REGISTRY
 from tools.fuzz import keys
 
@@ -59,19 +60,37 @@ _VARIATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
          "htpasswd_path": "Files/htpasswd"},
     ),
 }  # fmt: skip
+# Clusters, each with what it is to become: laid over the smallest cluster, and over the scenario's
+# modification.
+_MODIFIED: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = (
+    ({"package_repository": _MIRROR}, {}),
+    ({"package_repository": _MIRROR, "proxy": _PROXY},
+     {"package_repository": {"url": "https://other.example.com/"}, "workers_at_once": 2}),
+    ({"image_repository": "images.example.com/k8s"},
+     {"package_repository": {"url": "http://other.example.com/", "key_path": "Files/other.asc"},
+      "image_repository": "images.example.com/new"}),
+    ({}, {"image_repository": "http://images.example.com:5000/new"}),
+)  # fmt: skip
+BEFORE = "1.36.4"  # the release of clusters that are modified
+_MODIFICATION = "kubernetes/upgrade.json"
+_SIMPLE = "kubernetes/simple.json"
 _WITH_REGISTRIES = (1, 3, 4)  # variations of clusters
 _OF_STORAGE = ("storage_server", "pv_registration_params")
 
 
 @dataclass(frozen=True)
 class Seed:
-    """A good request: its file and the number of its variation, the parameter and its value."""
+    """A good request: its file and the number of its variation, the parameter and its value.
+
+    ``cluster`` are the parameters of the cluster that the request modifies, if it does.
+    """
 
     file: str
     number: int
     flavour: str
     parameter: str
     params: Mapping[str, Any] = field(repr=False)
+    cluster: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -83,12 +102,21 @@ class Seed:
 
 
 def all_seeds() -> list[Seed]:
-    """Every request to instantiate in each of the variations, with and without registries."""
-    return [
+    """Every request in each of the variations, with and without registries."""
+    requests = _requests()
+    seeds = [
         Seed(file, number, request["flavourId"], parameter, _varied(parameter, number, values))
-        for file, request in _requests().items()
+        for file, request in requests.items()
         for parameter, values in request.get("additionalParams", {}).items()
         for number in range(len(_VARIATIONS.get(parameter, ())))
+    ]
+    simple = requests[_SIMPLE]
+    cluster = {**simple["additionalParams"][KUBERNETES], "kubernetes_version": BEFORE}
+    wanted = json.loads(requests[_MODIFICATION]["metadata"][MODIFICATION])
+    return seeds + [
+        Seed(_MODIFICATION, number, simple["flavourId"], MODIFICATION,
+             _laid(wanted, changes), _laid(cluster, before))
+        for number, (before, changes) in enumerate(_MODIFIED)
     ]
 
 
@@ -97,10 +125,10 @@ def _requests() -> dict[str, Any]:
     paths = sorted(_REQUESTS.rglob("*.json"))
     found = {str(p.relative_to(_REQUESTS)): json.loads(p.read_text()) for p in paths}
     with_storage = found["kubernetes/complex_storage.json"]["additionalParams"][KUBERNETES]
-    small = copy.deepcopy(found["kubernetes/simple.json"])
+    small = copy.deepcopy(found[_SIMPLE])
     for key in _OF_STORAGE:
         small["additionalParams"][KUBERNETES][key] = with_storage[key]
-    return {**found, "kubernetes/simple.json with a storage server": small}
+    return {**found, f"{_SIMPLE} with a storage server": small}
 
 
 def _varied(parameter: str, number: int, values: Mapping[str, Any]) -> Mapping[str, Any]:

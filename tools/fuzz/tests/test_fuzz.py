@@ -24,6 +24,7 @@ from tools.fuzz.judge import Habits, judge, secrets_in
 from tools.fuzz.machines import Cloud, Command, Rendering
 from tools.fuzz.meaning import Finding
 from tools.fuzz.meaning_kubernetes import of_request
+from tools.fuzz.meaning_modification import of_request as modified
 from tools.fuzz.mutations import Input
 from tools.fuzz.packages import Package, Packages
 from tools.fuzz.seeds import Seed, all_seeds, known_parameters
@@ -180,6 +181,36 @@ class JudgeTest(unittest.TestCase):
         ):
             with self.subTest(path=path), self.assertRaises(Finding):
                 self.judge(self.rendering(), _changed(self.seed, path, value))
+
+
+class ModificationTest(unittest.TestCase):
+    seed = next(s for s in all_seeds() if s.cluster is not None and s.number == 2)
+
+    def test_parameters_that_say_something_else(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        package = Packages(Path(folder.name)).of(self.seed)
+        cloud = Cloud(package, self.seed, self.seed.params)
+        cloud.build()
+        rendering, habits = cloud.carry_out(""), Habits()
+        kept = [c for c in rendering.commands if c.words[0] == "kubectl" and "apply" in c.words]
+        self.assertEqual(1, len(kept), "the driver's ConfigMap")
+        habits.learn(rendering)
+
+        def judged(params: Any) -> None:
+            meaning = modified(self.seed.cluster or {}, params, package.folder, rendering.nodes)
+            judge(rendering, meaning, habits, params)
+
+        judged(self.seed.params)
+        for path, value in (
+            ("kubernetes_version", "1.36"),
+            ("package_repository.url", "http://elsewhere/"),
+            ("package_repository.key_path", "Files/key.asc"),
+            ("image_repository", "images.example.com/old"),
+            ("image_repository", None),
+        ):
+            with self.subTest(path=path), self.assertRaises(Finding):
+                judged(_changed(self.seed, path, value))
 
 
 class SecretsTest(unittest.TestCase):
