@@ -113,5 +113,5 @@ def _object(wanted: Any) -> Any:
         return wanted
     try:
         return json.loads(wanted)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParameterError([f"{NAME}: must be an object, or its text in JSON: {error}"]) from None

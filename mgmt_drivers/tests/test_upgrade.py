@@ -240,6 +240,7 @@ class UpgradeTest(UpgradableClusterTest):
             ({**WANTED, "pod_cidr": "10.0.0.0/8"}, "pod_cidr: unknown parameter"),
             ([1], "k8s_cluster_modification_param: must be an object, not a list"),
             ("{", "k8s_cluster_modification_param: must be an object, or its text in JSON"),
+            ("[" * 100_000, "k8s_cluster_modification_param: must be an object, or its text"),
         ):
             with self.subTest(wanted), self.assertRaisesRegex(ParameterError, words):
                 upgrade.validate(self.request(), self.services(), wanted)
