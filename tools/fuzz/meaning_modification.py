@@ -25,10 +25,11 @@ def of_request(
     :param nodes: the addresses of the cluster's nodes
     """
     changed = {key: params[key] for key in _REPLACED if params.get(key) is not None}
-    meaning = meaning_kubernetes.of_request({**cluster, **changed}, package, nodes)
+    after = {**cluster, **changed}
+    meaning = meaning_kubernetes.of_request(after, package, nodes)
     # Of a series all nodes get the release that the first one has got.
     release = newest(str(params["kubernetes_version"])).removeprefix("v")
-    meaning.words |= {_patch(changed), f"KUBERNETES_VERSION={release}"}
+    meaning.words |= {_patch(after), f"KUBERNETES_VERSION={release}"}
     check_objects = meaning.inputs["kubectl"]
     wanted = {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": _KEPT,
@@ -48,8 +49,8 @@ def of_request(
     return meaning
 
 
-def _patch(changed: Mapping[str, Any]) -> str:
+def _patch(after: Mapping[str, Any]) -> str:
     """What kubeadm's ConfigMap of the simulated cluster becomes."""
-    images = changed.get("image_repository", "").rpartition("://")[2].rstrip("/")
-    config = {"kubernetesVersion": f"v{BEFORE}", "imageRepository": images}
+    images = after.get("image_repository", "").rpartition("://")[2].rstrip("/")
+    config = {"imageRepository": images, "kubernetesVersion": f"v{BEFORE}"}
     return json.dumps({"data": {"ClusterConfiguration": yaml.safe_dump(config, sort_keys=False)}})
