@@ -17,8 +17,8 @@ _DESCRIPTION = """\
 Try mutated requests on the drivers. Each is refused with errors that begin with the path of a
 parameter, or accepted; nothing else may be raised. Each accepted request is carried out on
 simulated machines, one in five clusters is also scaled out or healed there; every file and command
-is parsed and compared with what the parameters say. HAProxy's configuration is shown to haproxy where
-that is installed.
+is parsed and compared with what the parameters say. HAProxy's configuration is shown to haproxy
+where that is installed.
 """
 
 
