@@ -65,7 +65,8 @@ def judge(rendering: Rendering, meaning: Meaning, habits: Habits, params: Any) -
         files = {p: text_of(c) for p, (c, _) in machine.files.items() if not p.startswith(_INSIDE)}
         for path, text in files.items():
             _about(f"{path} of a {role}", _check_file, role, path, text, meaning, habits)
-        lacking = [path for of, path in meaning.files if of == role and path not in files]
+        wanted = meaning.files.keys() - meaning.optional
+        lacking = sorted(path for of, path in wanted if of == role and path not in files)
         if lacking:
             raise Finding(f"a {role} lacks {lacking}")
     _check_secrets(rendering, habits, params)

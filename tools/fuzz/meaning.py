@@ -25,12 +25,14 @@ class Meaning:
     """Of one request.
 
     ``files`` are those of machines by role, ``words`` may stand in commands besides those of any
-    request, ``inputs`` are what programs have to be fed, by the program's name.
+    request, ``inputs`` are what programs have to be fed, by the program's name. ``optional`` are
+    files that a machine need not have.
     """
 
     files: dict[tuple[str, str], Check] = field(default_factory=dict)
     words: set[str] = field(default_factory=set)
     inputs: dict[str, Check] = field(default_factory=dict)
+    optional: set[tuple[str, str]] = field(default_factory=set)
 
     def add_file(self, roles: Collection[str], path: str, check: Check) -> None:
         self.words |= {path, posixpath.dirname(path)}
@@ -45,6 +47,18 @@ def same(parse: Parse, value: Any) -> Check:
         found = parse(text)
         if found != value:
             raise Finding(f"it means {found!r}, where the parameters say {value!r}")
+
+    return check
+
+
+def either(first: Check, second: Check) -> Check:
+    """A check that a text passes one of two."""
+
+    def check(text: str) -> None:
+        try:
+            first(text)
+        except (Finding, syntaxes.Malformed):
+            second(text)
 
     return check
 

@@ -9,7 +9,7 @@ import yaml
 
 from tools.fuzz import meaning_kubernetes, syntaxes
 from tools.fuzz.machines import newest
-from tools.fuzz.meaning import Finding, Meaning
+from tools.fuzz.meaning import STATE, Finding, Meaning, either
 from tools.fuzz.seeds import BEFORE
 
 _REPLACED = ("kubernetes_version", "package_repository", "image_repository")
@@ -27,6 +27,8 @@ def of_request(
     changed = {key: params[key] for key in _REPLACED if params.get(key) is not None}
     after = {**cluster, **changed}
     meaning = meaning_kubernetes.of_request(after, package, nodes)
+    if newest(str(params["kubernetes_version"])) == f"v{BEFORE}":
+        _let_workers_keep(meaning, meaning_kubernetes.of_request(cluster, package, nodes))
     # Of a series all nodes get the release that the first one has got.
     release = newest(str(params["kubernetes_version"])).removeprefix("v")
     meaning.words |= {_patch(after), f"KUBERNETES_VERSION={release}"}
@@ -47,6 +49,15 @@ def of_request(
 
     meaning.inputs["kubectl"] = check
     return meaning
+
+
+def _let_workers_keep(meaning: Meaning, before: Meaning) -> None:
+    """Workers that have the release already may have the repository's key of before, or none."""
+    place = ("worker", f"{STATE}/kubernetes.asc")
+    if place in meaning.files:
+        meaning.optional.add(place)
+        if place in before.files:
+            meaning.files[place] = either(before.files[place], meaning.files[place])
 
 
 def _patch(after: Mapping[str, Any]) -> str:
