@@ -132,8 +132,9 @@ class Sshd:
                 for kind, names in self.algorithms.items():
                     setattr(transport.get_security_options(), kind, names)
                 self.transports.append(transport)
-                with contextlib.suppress(paramiko.SSHException, EOFError):
-                    transport.start_server(server=self.server)
+                # With an event it does not wait: a client that breaks off would keep the next one
+                # waiting.
+                transport.start_server(event=threading.Event(), server=self.server)
 
     def cut(self) -> None:
         """Break every connection."""
