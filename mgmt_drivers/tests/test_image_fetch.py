@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import http.server
 import json
 import os
 import re
@@ -14,6 +13,7 @@ import threading
 import unittest
 from collections.abc import Iterator
 from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer  # not eventlet's copies
 from pathlib import Path
 
 from mgmt_drivers.payloads import image_fetch
@@ -32,8 +32,8 @@ class ImageFetchTest(unittest.TestCase):
         (self.folder / "docker").write_text(_DOCKER)
         (self.folder / "docker").chmod(0o755)
         (self.folder / "r.tar").write_text("the layers\n")
-        handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(self.folder))
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        handler = partial(SimpleHTTPRequestHandler, directory=str(self.folder))
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
         thread.start()
         self.addCleanup(thread.join)

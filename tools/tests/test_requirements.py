@@ -2,13 +2,13 @@
 
 import configparser
 import contextlib
-import http.server
 import io
 import json
 import re
 import sys
 import threading
 import unittest
+from http.server import BaseHTTPRequestHandler, HTTPServer  # not eventlet's copies
 
 from tools.audit import audit
 from tools.tests.test_boundaries import CHECKOUT
@@ -28,7 +28,7 @@ class BoundsTest(unittest.TestCase):
         self.assertEqual([], unbounded)
 
 
-class Answers(http.server.BaseHTTPRequestHandler):
+class Answers(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(404 if "none" in self.path else 200)
         self.end_headers()
@@ -41,7 +41,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
 class AuditTest(unittest.TestCase):
     def setUp(self) -> None:
-        self.server = http.server.HTTPServer(("127.0.0.1", 0), Answers)
+        self.server = HTTPServer(("127.0.0.1", 0), Answers)
         thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
         thread.start()
         self.addCleanup(thread.join)
