@@ -26,9 +26,9 @@ def take(host: Host, who: str) -> None:
     seen = host.session.hold(command, timeout=_PATIENCE + DEFAULT_TIMEOUT)
     if seen.status == _TAKEN:
         raise Occupied(
-            f"another operation works on the machine: {seen.tail}. Nothing was changed. Wait until "
-            "that operation has ended, then retry this one. If the conductor of that operation "
-            "died, its connection ends by itself, within 20 minutes where its host died, too"
+            f"another operation works on the machine: {seen.tail}. Wait until that operation has "
+            "ended, then retry this one. If the conductor of that operation died, its connection "
+            "ends by itself, within 20 minutes where its host died, too"
         )
     if not seen.ok:
         raise CommandFailed("hold-lock", seen.status, seen.tail)
