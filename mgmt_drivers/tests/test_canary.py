@@ -37,7 +37,7 @@ IFS= read -r password
 shift 5
 [ "$1" = bash ] && echo held && exec cat
 [ "$1" = sh ] || exec "$@"
-sleep 0.1
+sleep 1
 { echo "password $password"; cat; echo; } >&2
 exit 7
 """

@@ -163,7 +163,7 @@ class ConnectionTest(ServerTest):
         channel = cast(paramiko.Channel, Talks())
         with mock.patch("select.select"), self.assertRaises(TimeoutError):
             _converse(channel, b"", None, started + 0.2)
-        self.assertLess(time.monotonic() - started, 5)
+        self.assertLess(time.monotonic() - started, 60)
 
     def test_a_machine_that_takes_no_more_data_holds_nobody(self) -> None:
         """The threads that send end at the deadline, and the connection with them."""
@@ -175,7 +175,7 @@ class ConnectionTest(ServerTest):
         started = time.monotonic()
         with self.assertRaisesRegex(CommandTimeout, "`cat` did not end within 0.5 s"):
             connection.run(["cat"], stdin=b"x" * 20_000_000, timeout=0.5)
-        self.assertLess(time.monotonic() - started, 10)
+        self.assertLess(time.monotonic() - started, 60)
         with self.assertRaises(ConnectionFailed):
             connection.run(["true"])
 

@@ -40,12 +40,12 @@ class PackageYamlTest(unittest.TestCase):
             ("a: b: c", "no YAML"),
             ("a\n---\nb", "2 documents where one is expected"),
         ):
-            started = time.monotonic()
+            started = time.process_time()
             with self.subTest(text[:20]), self.assertRaises(BadYaml) as caught:
                 package_yaml.load(text)
             self.assertIn(words, str(caught.exception))
             self.assertLess(len(str(caught.exception)), 1000)
-            self.assertLess(time.monotonic() - started, 5)
+            self.assertLess(time.process_time() - started, 5)
 
     @settings(max_examples=200, derandomize=True, database=None, deadline=None)
     @given(st.text("[]{}:,-?!&*#|>'\"%@`~ \n\tab019.ex_=<", max_size=60) | st.binary(max_size=40))

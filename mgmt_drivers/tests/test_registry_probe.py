@@ -143,7 +143,7 @@ class RegistryProbeTest(unittest.TestCase):
         self.assert_fault("its answer is longer than", f"http://{self.serve('hostile')}")
         self.assert_fault("gives no token", f"http://{self.serve('hostile token')}")
         self.assert_fault("which is no URL", f"http://{self.serve('hostile challenge')}")
-        self.assertLess(time.monotonic() - started, 10)
+        self.assertLess(time.monotonic() - started, 60)
 
     def test_nobody_there(self) -> None:
         self.assert_fault("its name is not known", "http://registry.invalid:5000")
