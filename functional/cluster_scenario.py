@@ -89,8 +89,7 @@ class ClusterScenario(Scenario):
         folder = Path(self.enter(tempfile.TemporaryDirectory()))
         cluster = kubernetes.Cluster.from_vim(vim.auth_url, nodes[MASTER][0], folder)
         ready = cluster.ready_nodes()
-        for words in ("get nodes", "get pods --all-namespaces"):
-            log(nodes[MASTER][0].run(f"{kubernetes.KUBECTL} {words} --output wide"))
+        show(nodes[MASTER][0])
         self.assertEqual(masters + workers, len(ready))
         self.assertEqual(masters, sum("control-plane" in roles for roles in ready.values()))
         with (
@@ -273,4 +272,11 @@ class BalancedClusterScenario(ClusterScenario):
             self.assertEqual(self.vim_before.id, vim.id)
             wait.until(self.cluster.ready_replicas, lambda seen: seen == 6, 120, "the workload")
             self.await_pods_on_every_node(self.cluster, 3 + workers)
+        show(master)
         log(f"nodes {sorted(ready)}; etcd and HAProxy of each master have {sorted(names)}")
+
+
+def show(master: Remote) -> None:
+    """Log the nodes and pods of a cluster, as a user sees them on a master."""
+    for words in ("get nodes", "get pods --all-namespaces"):
+        log(master.run(f"{kubernetes.KUBECTL} {words} --output wide"))
