@@ -181,6 +181,8 @@ class Vnf:
             ]
             if not new:
                 return {"operationState": "none yet"}
+            if operation == "MODIFY_INFO":  # which Tacker 16's v1 API lists, but cannot show
+                return new[-1]
             shown: dict[str, Any] = self._client.show_vnf_lcm_op_occs(new[-1]["id"])
             return shown
 

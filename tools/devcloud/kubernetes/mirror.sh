@@ -72,8 +72,8 @@ for series in /opt/series/[0-9]*; do
         "conntrack, ethtool, iproute2, iptables, kubernetes-cni, mount, socat, util-linux"
     programs /usr/bin kubeadm
     unit /provision/10-kubeadm.conf kubelet.service.d/10-kubeadm.conf
-    package kubeadm "$version" "Cluster set-up of Kubernetes" \
-        "cri-tools, kubectl (>= $version), kubelet (>= $version)"
+    # Of any version, as in the project's own packages: kubeadm is upgraded before the others.
+    package kubeadm "$version" "Cluster set-up of Kubernetes" "cri-tools, kubectl, kubelet"
     if [ -e "$bin/crictl" ]; then
         programs /usr/bin crictl
         package cri-tools "$version" "Command line of container runtimes"
