@@ -5,7 +5,7 @@ import textwrap
 
 from functional import guide_outputs, kubernetes
 from functional.cluster_scenario import MASTER, WORKER, BalancedClusterScenario
-from functional.poll import poll_readiness
+from functional.poll import poll_api
 from tools.client import wait
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
@@ -82,14 +82,16 @@ class NodesScenario(BalancedClusterScenario):
             (v, m) for v, m in self.vnfcs(vnf, MASTER) if self.node_name(m) == leader
         )
         log(f"{vnfc} has the leader of etcd")
-        machine.cut_power()
-        self.heal_master(vnf, vnfc)
+        with poll_api(self.vim_before.auth_url):
+            machine.cut_power()
+            self.heal(vnf, [vnfc])
+        self.check_balanced_cluster(vnf, workers=3)
 
     def virtual_ip(self) -> str:
         return self.vim_before.auth_url.partition("://")[2].rpartition(":")[0]
 
     def heal_master(self, vnf: Vnf, vnfc: str) -> None:
-        with poll_readiness(self.vim_before.auth_url):
+        with poll_api(self.vim_before.auth_url):
             self.heal(vnf, [vnfc])
         self.check_balanced_cluster(vnf, workers=3)
 

@@ -9,7 +9,7 @@ from fixtures import EnvironmentVariable
 
 from functional import shared
 from functional.nodes_scenario import NodesScenario
-from functional.poll import poll_readiness
+from functional.poll import poll_api
 from functional.requests import REQUESTS
 from mgmt_drivers.params.modification import NAME
 from mgmt_drivers.params.series import SUPPORTED
@@ -50,9 +50,9 @@ class Upgrade(NodesScenario):
         return {"metadata": {NAME: json.dumps({**wanted, "kubernetes_version": _AFTER})}}
 
     def upgrade(self, vnf: Vnf) -> None:
-        with poll_readiness(self.vim_before.auth_url) as seen:
+        with poll_api(self.vim_before.auth_url) as seen:
             self.assert_completed(vnf.modify(self.modification()))
-        self.assertLess(seen.longest_outage, 10)
+        self.assertLess(seen.answers.longest, 10)
         self.assertNotIn(NAME, vnf.show()["metadata"])
         self.check_versions(_AFTER)
         self.check_balanced_cluster(vnf, workers=2)
