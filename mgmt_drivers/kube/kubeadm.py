@@ -42,11 +42,12 @@ _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 # By which kubeadm pins the cluster's CA.
 _CA_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
-# Milliseconds. When the second master joins, etcd is without a quorum until that one's
-# etcd has started: seconds, within which a leader with the default timing steps down,
-# and every watch on the cluster breaks off. Some controllers of Kubernetes 1.20 then
-# miss events for minutes.
-_ETCD_TIMING = {"heartbeat-interval": "500", "election-timeout": "5000"}
+# Milliseconds, where members join with a vote at once. When the second master joins, etcd is
+# without a quorum until that one's etcd has started: seconds, within which a leader with the
+# default timing steps down, and every watch on the cluster breaks off. Some controllers of
+# Kubernetes 1.20 then miss events for minutes. The price is an API that is silent for five to
+# ten seconds when the leader dies, instead of one to two.
+_PATIENT_ETCD = {"heartbeat-interval": "500", "election-timeout": "5000"}
 # For masters on slow or busy machines: a member of etcd that joins halts writing for a while.
 # (kubeadm's API reference, v1beta4, Timeouts; the defaults are one and two minutes.)
 _TIMEOUTS = {"kubernetesAPICall": "3m0s", "etcdAPICall": "4m0s"}
@@ -391,8 +392,8 @@ def _cluster_config(cluster: Cluster, release: str) -> dict[str, Any]:
         "apiServer": {"certSANs": sorted(names)},
         "controllerManager": {"extraArgs": _extra_arguments(cluster, mask)},
     }
-    if cluster.topology.is_balanced:
-        timing = _extra_arguments(cluster, _ETCD_TIMING)
+    if cluster.topology.is_balanced and not cluster.params.series.has_learners:
+        timing = _extra_arguments(cluster, _PATIENT_ETCD)
         config["etcd"] = {"local": {"dataDir": "/var/lib/etcd", "extraArgs": timing}}
     if cluster.params.image_repository:
         config["imageRepository"] = cluster.params.image_repository.reference

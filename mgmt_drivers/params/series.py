@@ -11,13 +11,16 @@ class Series:
     ``kubeadm_api`` is the version of kubeadm's configuration that it reads and
     that the series after it still read (kubeadm's API reference). ``dockershim``
     tells whether its kubelet drives Docker itself. From 1.24 on, sockets of
-    container runtimes are given as URLs. ``refuses_cgroup_v1`` tells whether its
+    container runtimes are given as URLs. ``has_learners`` tells whether its kubeadm
+    lets members of etcd join as learners, without a vote until they have caught up
+    (kubeadm's feature gate EtcdLearnerMode). ``refuses_cgroup_v1`` tells whether its
     kubelet starts on cgroup v1 only when told to (KEP-5573).
     """
 
     name: str
     kubeadm_api: str
     dockershim: bool
+    has_learners: bool
     refuses_cgroup_v1: bool
 
     @property
@@ -30,12 +33,13 @@ class Series:
 
 
 def _series(first: int, last: int, kubeadm_api: str) -> dict[str, Series]:
-    last_with_dockershim, first_without_cgroup_v1 = 23, 35
+    last_with_dockershim, first_with_learners, first_without_cgroup_v1 = 23, 29, 35
     return {
         f"1.{minor}": Series(
             f"1.{minor}",
             kubeadm_api,
             dockershim=minor <= last_with_dockershim,
+            has_learners=minor >= first_with_learners,
             refuses_cgroup_v1=minor >= first_without_cgroup_v1,
         )
         for minor in range(first, last + 1)

@@ -129,6 +129,14 @@ class KubeadmTest(unittest.TestCase):
         self.assertNotIn("timeouts", first)  # came with v1beta4
         self.assertEqual("192.0.2.11", first["localAPIEndpoint"]["advertiseAddress"])
 
+    def test_etcd_that_has_learners_keeps_its_own_timing(self) -> None:
+        made, sessions = cluster(masters=3, version="1.29")
+        session = sessions[made.name(made.leader)]
+        session.expect("sudo", "kubeadm", "version", stdout="v1.29.4\n")
+        session.expect("sudo", "run-kubeadm")
+        kubeadm.init(made.leader, made, with_dns=False, sets_conntrack=False)
+        self.assertNotIn("etcd", self.documents(session.stdin[-1])["ClusterConfiguration"])
+
     def test_a_series_that_refuses_cgroup_v1_is_told_to_take_it(self) -> None:
         both = "ImagePull,SystemVerification"
         for seen, ignored in (("tmpfs", both), ("cgroup2fs", "ImagePull")):
