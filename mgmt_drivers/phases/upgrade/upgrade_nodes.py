@@ -32,9 +32,10 @@ class _UpgradeNodes(HostPhase[Cluster]):
         node_packages.run_script(host, cluster, KUBERNETES_VERSION=release.removeprefix("v"))
         host.sudo("systemctl", "daemon-reload")
         host.sudo("systemctl", "restart", "kubelet")
-        if cluster.is_control_plane(host):
-            VerifyControlPlane().check(host, cluster)
         _wait_for_kubelet(leader, name, release)
+        if cluster.is_control_plane(host):
+            # A kubelet of another series starts the static pods anew.
+            VerifyControlPlane().check(host, cluster)
         if kubectl.is_cordoned_by_us(kubectl.nodes(leader)[name]):
             kubectl.uncordon(leader, name)
         return CHANGED
