@@ -31,10 +31,15 @@ class ClusterVim:
 
 
 class Api(Protocol):
-    """``variant`` is the suffix of the names of the VNF packages for this version."""
+    """``variant`` is the suffix of the names of the VNF packages for this version.
+
+    ``ends_modifications`` tells whether *fail* ends a modification that has failed: through v1
+    Tacker 16 answers with status 500, and other operations need no such end.
+    """
 
     version: str
     variant: str
+    ends_modifications: bool
 
     def instantiation(self, request: dict[str, Any]) -> dict[str, Any]: ...
 
@@ -50,7 +55,7 @@ class Api(Protocol):
 
 
 class V1:
-    version, variant = "1", ""
+    version, variant, ends_modifications = "1", "", False
 
     def instantiation(self, request: dict[str, Any]) -> dict[str, Any]:
         return request
@@ -77,7 +82,7 @@ class V1:
 class V2:
     """ETSI SOL003 3.3.1. Every request names the UserData."""
 
-    version, variant = "2", "_v2"
+    version, variant, ends_modifications = "2", "_v2", True
 
     def instantiation(self, request: dict[str, Any]) -> dict[str, Any]:
         (vim,) = request["vimConnectionInfo"]

@@ -202,7 +202,7 @@ class Vnf:
                 continue
             if occurrence["operation"] == "INSTANTIATE":
                 self.rollback(occurrence)  # takes the stack away as well
-            else:
+            elif occurrence["operation"] != "MODIFY_INFO" or self._api.ends_modifications:
                 self._client.fail_vnf_instance(occurrence["id"])
         if self.show()["instantiationState"] == "INSTANTIATED":
             self.terminate()
