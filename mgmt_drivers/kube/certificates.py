@@ -112,7 +112,7 @@ def read(host: Host) -> ControlPlaneState:
     shown = host.sudo("python3", "-c", _PROGRAM)
     try:
         return _state(**json.loads(shown))
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise MgmtDriverError("the machine does not tell of its certificates") from error
 
 
