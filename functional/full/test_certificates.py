@@ -72,7 +72,7 @@ class CertificatesThatExpire(CertificatesScenario):
         vnf = self.instantiate_balanced_cluster()
         self.check_status(vnf, 0)
         self.reissue(vnf, 9)
-        self.check_status(vnf, 1, "expire, the first in 8 days")
+        self.check_status(vnf, 1, " expires in 8 days, and ")
         with poll_readiness(self.vim_before.auth_url) as seen:
             self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
         self.assertLess(seen.longest_outage, 5)

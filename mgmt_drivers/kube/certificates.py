@@ -66,6 +66,11 @@ class Certificate:
         """Whole days; negative when it has expired."""
         return math.floor((self.end - now) / _DAY)
 
+    def ending(self, now: float) -> str:
+        """The days left, in words."""
+        days = self.days_left(now)
+        return "has expired" if days < 0 else f"expires in {days} days"
+
 
 @dataclass(frozen=True)
 class ControlPlaneState:
@@ -93,7 +98,7 @@ class ControlPlaneState:
         limits = {KUBELET: KUBELET_SOON, **dict.fromkeys(AUTHORITIES, AUTHORITY_SOON)}
         found = [self.certificates[name] for name in limits if name in self.certificates]
         return [
-            f"{certificate.name} expires in {certificate.days_left(now)} days"
+            f"{certificate.name} {certificate.ending(now)}"
             for certificate in found
             if certificate.end - now < limits[certificate.name] * _DAY
         ]

@@ -101,10 +101,10 @@ def _add_certificates(status: Status, host: Host, now: float) -> None:
         status.lines.append(f"  {name}  {certificate.days_left(now)}")
     due = state.due(now, certificates.SOON)
     if due:
-        days = min(certificate.days_left(now) for certificate in due)
-        names = ", ".join(certificate.name for certificate in due)
+        first = min(due, key=lambda certificate: certificate.end)
+        others = f", and {len(due) - 1} more within {certificates.SOON:g} days" if due[1:] else ""
         status.faults.append(
-            f"{_address(host)}: {names} expire, the first in {days} days. Renew the certificates"
+            f"{_address(host)}: {first.name} {first.ending(now)}{others}. Renew the certificates"
         )
     status.faults += [f"{_address(host)}: {worry}" for worry in state.worries(now)]
     for program, older in state.outdated.items():

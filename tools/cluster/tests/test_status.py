@@ -38,11 +38,11 @@ class StatusTest(SimulatedClusterTest):
         self.assertEqual([], self.look(now=274.9 * _DAY).faults)
         status = self.look(now=275.1 * _DAY)
         self.assertEqual(3, len(status.faults))
-        self.assertIn("apiserver, apiserver-kubelet-client, ", status.faults[0])
-        self.assertIn("expire, the first in 89 days. Renew", status.faults[0])
+        words = "apiserver expires in 89 days, and 10 more within 90 days. Renew the certificates"
+        self.assertEqual(f"{MASTERS[0]}: {words}", status.faults[0])
         # The first line is of what kubeadm renews, the others of what nobody does.
-        worries = [fault for fault in self.look(now=366 * _DAY).faults if "kubelet exp" in fault]
-        self.assertEqual([f"{address}: kubelet expires in -1 days" for address in MASTERS], worries)
+        worries = [fault for fault in self.look(now=366 * _DAY).faults if "kubelet has" in fault]
+        self.assertEqual([f"{address}: kubelet has expired" for address in MASTERS], worries)
 
     def test_a_renewal_that_was_broken_off(self) -> None:
         self.machine(MASTERS[1]).certify(365.0, "scheduler.conf")
