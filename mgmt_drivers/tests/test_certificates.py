@@ -152,7 +152,17 @@ class RenewalTest(AgingClusterTest):
         self.renew()
         order, note = self.noted()
         self.renew(self.services(note))
-        self.assertEqual([f"ready {MASTERS[0]}"], order)
+        self.assertEqual([f"ready {name}" for name in (MASTERS[0], *MASTERS)], order)
+
+    def test_a_node_that_was_not_verified_is_verified_again(self) -> None:
+        def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "/readyz" in argv and session.machine.address == MASTERS[2]:
+                raise MgmtDriverError("the API does not come up")
+
+        for _ in range(2):
+            with self.assertRaisesRegex(MgmtDriverError, f"{MASTERS[2]}.*: the API does not come"):
+                self.renew(self.services(fail))
+        self.assertEqual(_RESTARTED, self.machine(MASTERS[2]).ended)
 
     def test_a_renewal_that_was_broken_off_is_found(self) -> None:
         """The files are new, and programs still use the old ones: whoever has renewed them."""

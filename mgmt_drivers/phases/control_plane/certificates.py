@@ -6,7 +6,8 @@ member of etcd with a new certificate has no peer that takes part before the oth
 
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import Change, Lanes
+from mgmt_drivers.engine.phase import Change, HostPhase, Lanes
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import certificates, etcd
@@ -36,32 +37,34 @@ class RenewCertificates(_OneAfterAnother, Change[Cluster, Sequence[Certificate]]
         certificates.renew(host, due)
 
 
-class RestartPrograms(_OneAfterAnother, Change[Cluster, ControlPlaneState]):
+class RestartPrograms(_OneAfterAnother, HostPhase[Cluster]):
     """Restart the programs of the control plane that use older certificates than the disk has.
 
-    One after another, and each control-plane node is verified before the next one. Programs that
-    read the new certificates by themselves are left alone, as etcd is.
+    One after another, and each control-plane node is verified before the next one, also when an
+    attempt before has restarted its programs. Programs that read the new certificates by
+    themselves are left alone, as etcd is.
     """
 
     title = "restart the control plane"
 
-    def look(self, host: Host, cluster: Cluster) -> ControlPlaneState | None:
-        """The state of a node on which a program uses an older certificate, or does not run."""
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
         found = certificates.read(host)
-        return found if found.unsettled else None
-
-    def act(self, host: Host, cluster: Cluster, found: ControlPlaneState) -> None:
-        if set(found.unsettled) - found.outdated.keys():
-            # kubelet waits up to five minutes before it starts a program that failed; a kubelet
-            # that has just started does not.
-            host.sudo("systemctl", "restart", "kubelet")
-        for program in found.unsettled:
-            if program == certificates.ETCD and program in found.outdated:
-                _check_quorum(host, cluster)
-            if program in found.outdated:
-                certificates.restart(host, program)
-            certificates.wait_until_settled(host, program)
+        _restart(host, cluster, found)
         VerifyControlPlane().check(host, cluster)
+        return CHANGED if found.unsettled else UNCHANGED
+
+
+def _restart(host: Host, cluster: Cluster, found: ControlPlaneState) -> None:
+    if set(found.unsettled) - found.outdated.keys():
+        # kubelet waits up to five minutes before it starts a program that failed; a kubelet that
+        # has just started does not.
+        host.sudo("systemctl", "restart", "kubelet")
+    for program in found.unsettled:
+        if program == certificates.ETCD and program in found.outdated:
+            _check_quorum(host, cluster)
+        if program in found.outdated:
+            certificates.restart(host, program)
+        certificates.wait_until_settled(host, program)
 
 
 def _check_quorum(host: Host, cluster: Cluster) -> None:
