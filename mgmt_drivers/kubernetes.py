@@ -13,6 +13,7 @@ from mgmt_drivers.errors import InventoryError, MgmtDriverError, Occupied, Param
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.kube import (
+    certificates,
     changed_params,
     kubeadm,
     kubectl,
@@ -20,7 +21,7 @@ from mgmt_drivers.kube import (
     service_account,
 )
 from mgmt_drivers.kube.changed_params import Changed
-from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.cluster import Cluster, Renewal
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.kube.topology import StorageServer, Topology, check_networks, topology
 from mgmt_drivers.package import has_server_group
@@ -102,7 +103,8 @@ def scale_out(request: LcmRequest, services: Services) -> None:
             joined = _having_joined(operation, found, hosts)
             exporting = _exporting(operation, found, is_needed=True)
             cluster = _joining(operation, found, leader, hosts, joined, exporting)
-            operation.run(plans.SCALE_OUT, cluster)
+            renewal = find_renewal(operation, found.control_plane)
+            operation.run(plans.SCALE_OUT, replace(cluster, renewal=renewal))
     except MgmtDriverError as failure:
         if isinstance(failure.__cause__, Occupied):
             raise  # nothing was changed, and the nodes may be the other operation's
@@ -142,7 +144,8 @@ def scale_in(request: LcmRequest, services: Services) -> None:
     with open_operation(request, services, found) as operation:
         leader = choose_leader(operation, found, leaving)
         hosts = [leader, *_exporting(operation, found)]
-        cluster = Cluster(found, services.store, hosts, leader, leaving=leaving)
+        renewal = find_renewal(operation, found.control_plane)
+        cluster = Cluster(found, services.store, hosts, leader, leaving=leaving, renewal=renewal)
         operation.run(plans.SCALE_IN, cluster)
 
 
@@ -203,7 +206,8 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         serving += _exporting(operation, found, is_needed=True)
         joined = _having_joined(operation, found, new)
         cluster = _joining(operation, found, leader, new, joined, serving)
-        operation.run(plans.HEAL_END, cluster)
+        renewal = find_renewal(operation, others)
+        operation.run(plans.HEAL_END, replace(cluster, renewal=renewal))
     node_metadata.forget(services.store, request.targets)
 
 
@@ -230,6 +234,27 @@ def as_upgraded(
     changed_params.save(store, kept)
     params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
     return replace(found, params=params)
+
+
+def find_renewal(operation: Operation, nodes: Sequence[Node]) -> Renewal | None:
+    """The control-plane nodes that have something to be renewed, of those that answer.
+
+    A renewal by the way holds no operation up: what does not answer is left for another one.
+    """
+    hosts = operation.connect_to_running(nodes)
+    missed = ", ".join(str(n) for n in nodes if n not in [host.node for host in hosts])
+    if missed:
+        LOG.warning("certificates are not looked at on those that do not answer: %s", missed)
+    now = operation.services.clock.time()
+    due = []
+    for host, state in zip(
+        hosts, operation.ask_each(GATHER, hosts, certificates.read), strict=True
+    ):
+        for worry in state.worries(now):
+            LOG.warning("%s: %s, and no operation renews it", host.node, worry)
+        if state.needs_renewal(now, certificates.SOON):
+            due.append(host)
+    return Renewal(due, certificates.SOON) if due else None
 
 
 def open_operation(request: LcmRequest, services: Services, found: Topology) -> Operation:

@@ -1,17 +1,28 @@
-"""The modification of a Kubernetes cluster: request in, another version of Kubernetes out."""
+"""The modification of a Kubernetes cluster: request in, another version of Kubernetes out.
+
+Or new certificates: see :mod:`mgmt_drivers.renewal`.
+"""
 
 import logging
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from mgmt_drivers import renewal
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
 from mgmt_drivers.kube import changed_params, kubectl, node_packages
 from mgmt_drivers.kube.cluster import Cluster, Upgrade
 from mgmt_drivers.kube.topology import Topology
-from mgmt_drivers.kubernetes import GATHER, as_upgraded, choose_leader, open_operation, read
+from mgmt_drivers.kubernetes import (
+    GATHER,
+    as_upgraded,
+    choose_leader,
+    find_renewal,
+    open_operation,
+    read,
+)
 from mgmt_drivers.params.kubernetes import NAME as INSTALLATION
 from mgmt_drivers.params.kubernetes import read_params
 from mgmt_drivers.params.modification import Change, read_modification
@@ -36,6 +47,8 @@ def validate(request: LcmRequest, services: Services, wanted: Any) -> Change:
     kept = changed_params.load(services.store)
     before = read_params(changed_params.applied(request, kept))
     found = read_modification(wanted, before, request)
+    if found.renews_certificates:
+        return found
     after = read_params(changed_params.applied(request, {**kept, **found.params}))
     if not node_packages.can_install_some(after.script):
         text = f"the script must heed {node_packages.PACKAGES}, as the package's own does"
@@ -50,6 +63,9 @@ def modify(request: LcmRequest, services: Services, wanted: Any) -> None:
     :raises MgmtDriverError: with the cause; the cluster works, with the versions that it names
     """
     change = validate(request, services, wanted)
+    if change.renews_certificates:
+        renewal.renew(request, services)
+        return
     found = read(request, services, change.params)
     try:
         with open_operation(request, services, found) as operation:
@@ -58,7 +74,8 @@ def modify(request: LcmRequest, services: Services, wanted: Any) -> None:
             hosts = operation.connect(found.nodes, RUNNING_LIMIT)
             kept = changed_params.load(services.store)
             upgrade = Upgrade(hosts, {**kept, **change.params}, change.workers_at_once)
-            cluster = Cluster(found, services.store, hosts, leader, upgrade=upgrade)
+            due = find_renewal(operation, found.control_plane)
+            cluster = Cluster(found, services.store, hosts, leader, upgrade=upgrade, renewal=due)
             operation.run(plans.UPGRADE, cluster)
     except MgmtDriverError as error:
         raise UpgradeFailed(f"{error}. {_state(request, services, found)}") from error

@@ -28,6 +28,14 @@ class Upgrade:
 
 
 @dataclass(frozen=True)
+class Renewal:
+    """A renewal of certificates, on control-plane nodes, of all that expire within so many days."""
+
+    hosts: Sequence[Host]
+    within: float
+
+
+@dataclass(frozen=True)
 class Cluster:
     """The cluster as an operation finds it.
 
@@ -36,7 +44,8 @@ class Cluster:
     that are to become nodes, ``leaving`` the machines that are to be nodes no more, which
     need not be alive. ``members`` names the nodes among the hosts that have joined before.
     ``storage`` is the storage server, when it comes or goes; it is among the hosts also when its
-    exports follow the nodes. ``upgrade`` is that of an operation that upgrades.
+    exports follow the nodes. ``upgrade`` is that of an operation that upgrades, ``renewal`` that
+    of one that finds certificates to be renewed.
     """
 
     topology: Topology
@@ -48,6 +57,7 @@ class Cluster:
     members: frozenset[str] = frozenset()
     storage: Sequence[StorageServer] = ()
     upgrade: Upgrade | None = None
+    renewal: Renewal | None = None
 
     @property
     def params(self) -> KubernetesParams:
@@ -97,6 +107,11 @@ class Cluster:
     def upgrading(self) -> Sequence[Host]:
         """The hosts that are upgraded."""
         return self.upgrade.hosts if self.upgrade else ()
+
+    @property
+    def renewing(self) -> Sequence[Host]:
+        """The control-plane nodes whose certificates are renewed."""
+        return self.renewal.hosts if self.renewal else ()
 
     @property
     def prepared(self) -> list[Host]:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from mgmt_drivers import grammar
@@ -19,6 +19,7 @@ from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import transient
 from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.runtime import ContainerRuntime
 from mgmt_drivers.ssh.session import Result
 
 LOG = logging.getLogger(__name__)
@@ -43,6 +44,13 @@ _SNAPSHOT_LIMIT = 300.0  # seconds
 # Programs of etcd's image that check a snapshot: etcdctl lost it in 3.6 to etcdutl, new in 3.5.
 _CHECKERS = ("etcdutl", "etcdctl")
 _GRACE = 60.0  # seconds for etcdctl to time out by itself
+
+
+class Running(Protocol):
+    """What is needed to ask etcd: the container runtime of its machine."""
+
+    @property
+    def runtime(self) -> ContainerRuntime: ...
 
 
 class EtcdUnreadable(MgmtDriverError):
@@ -81,7 +89,7 @@ class Census:
     leader: int
 
 
-def members(host: Host, cluster: Cluster) -> list[Member]:
+def members(host: Host, cluster: Running) -> list[Member]:
     """What etcd on this machine knows of its members.
 
     Without a quorum, what it knows by itself, if its etcdctl can ask for that (3.6 or later).
@@ -97,7 +105,7 @@ def members(host: Host, cluster: Cluster) -> list[Member]:
     return [_member(entry) for entry in json.loads(seen.stdout)["members"]]
 
 
-def census(host: Host, cluster: Cluster) -> Census:
+def census(host: Host, cluster: Running) -> Census:
     """Ask each member how it is: what it answers, it answers without a quorum."""
     listed = members(host, cluster)
     urls = ",".join(member.client_urls[0] for member in listed if member.client_urls)
@@ -246,7 +254,7 @@ def _check_snapshot(host: Host, cluster: Cluster, path: str) -> None:
 
 def _run(
     host: Host,
-    cluster: Cluster,
+    cluster: Running,
     endpoints: str,
     *words: str,
     timeout: float = _LIMIT,

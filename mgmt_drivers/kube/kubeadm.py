@@ -33,6 +33,7 @@ LOG = logging.getLogger(__name__)
 _LIMIT = 600.0  # seconds for one init or join
 # kubeadm itself gives each of four components five minutes to come up again.
 _UPGRADE_LIMIT = 1500.0  # seconds
+_RENEWAL_LIMIT = 300.0  # seconds
 # That of run-kubeadm: a kubeadm whose connection broke may still run.
 _LOCK = f"{STATE_FOLDER}/kubeadm.lock"
 _CONFIG_MAP = ("configmap", "kubeadm-config", "--namespace", "kube-system")
@@ -270,6 +271,12 @@ def upgrade_cluster(host: Host, cluster: Cluster, release: str) -> None:
 def upgrade_node(host: Host, cluster: Cluster) -> None:
     """Upgrade a node's part of the control plane, if it has one, and kubelet's configuration."""
     _upgrade(host, cluster, "node")
+
+
+def renew_certificates(host: Host) -> None:
+    """Renew what kubeadm can renew, whenever it expires; also where the API does not answer."""
+    command = ("flock", _LOCK, "kubeadm", "certs", "renew", "all")
+    host.sudo(*command, timeout=_RENEWAL_LIMIT)
 
 
 def check_kubelet_starts(host: Host, cluster: Cluster) -> None:

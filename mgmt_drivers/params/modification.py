@@ -22,6 +22,7 @@ from mgmt_drivers.request import LcmRequest
 
 NAME = "k8s_cluster_modification_param"
 DEFAULT_FILE = "Files/kubernetes/modification.yaml"
+_RENEW = "renew_certificates"
 # Parameters of the instantiate request that a modification replaces.
 _REPLACED = ("kubernetes_version", "package_repository", "image_repository")
 
@@ -34,6 +35,7 @@ class Modification:
     package_repository: PackageRepository | None = None
     image_repository: ImageRepository | None = None
     workers_at_once: int = 1
+    renews_certificates: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Change:
 
     params: Mapping[str, Any]
     workers_at_once: int
+    renews_certificates: bool = False
 
 
 def read_modification(wanted: Any, before: KubernetesParams, request: LcmRequest) -> Change:
@@ -58,22 +61,31 @@ def read_modification(wanted: Any, before: KubernetesParams, request: LcmRequest
     errors = ValidationErrors()
     reader = Reader(values, NAME, errors)
     found = read(reader, request)
-    if not errors.found:
+    if not errors.found and not found.renews_certificates:
         _check(found, before, reader)
     errors.raise_if_any()
-    return Change({k: values[k] for k in _REPLACED if reader.has(k)}, found.workers_at_once)
+    params = {key: values[key] for key in _REPLACED if reader.has(key)}
+    return Change(params, found.workers_at_once, found.renews_certificates)
 
 
 def read(reader: Reader, request: LcmRequest) -> Modification:
     """Read everything; errors are noted in the reader."""
-    if reader.usable and not reader.has("kubernetes_version"):
-        reader.error("kubernetes_version", "missing")
+    renews_certificates = reader.flag(_RENEW)
+    if renews_certificates:
+        for key in filter(reader.has, (*_REPLACED, "workers_at_once")):
+            reader.error(key, f"must not stand beside {_RENEW}: an upgrade renews them anyway")
+    elif reader.usable and not reader.has("kubernetes_version"):
+        reader.error("kubernetes_version", f"missing, or {_RENEW} instead")
     version = read_kubernetes_version(reader)
     packages = None
     if reader.has("package_repository"):
         packages = read_package_repository(reader, version.series, request.package)
     found = Modification(
-        version, packages, read_image_repository(reader), reader.count("workers_at_once", 1)
+        version,
+        packages,
+        read_image_repository(reader),
+        reader.count("workers_at_once", 1),
+        renews_certificates,
     )
     reader.end()
     return found

@@ -2,6 +2,7 @@
 
 from mgmt_drivers.engine.phase import Plan
 from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.control_plane.certificates import RenewCertificates, RestartPrograms
 from mgmt_drivers.phases.control_plane.control_plane import (
     CheckAllReached,
     InitializeControlPlane,
@@ -65,6 +66,9 @@ _JOIN: Plan[Cluster] = (
     LabelNodes(),
 )
 
+# What expires soon. Also on request, for whatever expires.
+RENEW: Plan[Cluster] = (RenewCertificates(), RestartPrograms())
+
 # Also heal of the whole VNF.
 INSTANTIATE: Plan[Cluster] = (
     *_PREPARE,
@@ -76,10 +80,16 @@ INSTANTIATE: Plan[Cluster] = (
 )
 
 # New workers have come.
-SCALE_OUT: Plan[Cluster] = (*_PREPARE, *_JOIN)
+SCALE_OUT: Plan[Cluster] = (*RENEW, *_PREPARE, *_JOIN)
 
 # Workers are about to go.
-SCALE_IN: Plan[Cluster] = (UncordonNodes(), DrainNodes(), RemoveNodes(), ExportVolumes())
+SCALE_IN: Plan[Cluster] = (
+    *RENEW,
+    UncordonNodes(),
+    DrainNodes(),
+    RemoveNodes(),
+    ExportVolumes(),
+)
 
 # What a scale-out that failed has joined is removed again.
 UNDO_SCALE_OUT: Plan[Cluster] = (RemoveNodes(),)
@@ -102,7 +112,7 @@ HEAL_START: Plan[Cluster] = (
 )
 
 # Others have come in their place. A control-plane node is put into HAProxy only
-# when it is verified.
+# when it is verified, and no other is restarted before.
 HEAL_END: Plan[Cluster] = (
     *_PREPARE,
     *_JOIN,
@@ -112,9 +122,11 @@ HEAL_END: Plan[Cluster] = (
     VerifyControlPlane(),
     ConfigureLoadBalancer(),
     VerifyVirtualIp(),
+    *RENEW,
 )
 
 # A new version. Nothing of the cluster changes before every machine has its packages and images.
+# kubeadm renews the certificates of a control-plane node that it upgrades, and of no other.
 UPGRADE: Plan[Cluster] = (
     CheckCluster(),
     CheckMachines(),
@@ -130,5 +142,6 @@ UPGRADE: Plan[Cluster] = (
     KeepVersion(),
     UpgradeControlPlane(),
     UpgradeWorkers(),
+    *RENEW,
     VerifyVirtualIp(),
 )

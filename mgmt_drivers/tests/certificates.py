@@ -1,6 +1,7 @@
 """Keys and certificates for tests, made anew each time; all PEM."""
 
 import datetime
+import functools
 from dataclasses import dataclass
 
 from cryptography import x509
@@ -33,6 +34,29 @@ def signed(name: str) -> Signed:
         _certificate(key, name, authority, issuer),
         _certificate(authority, issuer, authority, issuer, is_authority=True),
     )
+
+
+@functools.cache
+def lasting(days: float, serial: int) -> str:
+    """A certificate that ends so many days after the epoch, at which the time of tests begins."""
+    epoch = datetime.datetime.fromtimestamp(0, datetime.timezone.utc)
+    key, name = _any_key(), _name("localhost")
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(serial)
+        .not_valid_before(epoch - datetime.timedelta(days=1000))
+        .not_valid_after(epoch + datetime.timedelta(days=days))
+    )
+    signed = builder.sign(key, hashes.SHA256())
+    return signed.public_bytes(serialization.Encoding.PEM).decode()
+
+
+@functools.cache
+def _any_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
 
 
 def _certificate(

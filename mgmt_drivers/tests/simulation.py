@@ -19,8 +19,11 @@ import yaml
 from mgmt_drivers.errors import CommandFailed, ConnectionFailed
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.inventory import Node
+from mgmt_drivers.kube.certificates import AUTHORITIES, KUBELET, PROGRAMS, RENEWED
+from mgmt_drivers.payloads import control_plane
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
+from mgmt_drivers.tests.certificates import lasting
 from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import SUDO, fed, named
 
@@ -31,6 +34,14 @@ RELEASE = "v1.20.2"
 # The newest release that the package repository has of a series.
 NEWEST = {"1.20": "1.20.2", "1.36": "1.36.4", "1.37": "1.37.2"}
 ACCOUNT_TOKEN = "eyJhbGciOiJSUzI1NiJ9.c2ltdWxhdGVk.c2lnbmF0dXJl"
+_CONTROL_PLANE = Path(control_plane.__file__).read_text()
+# What programs use of the certificates. etcd reads its own anew by itself.
+_USED = {
+    "etcd": (),
+    "kube-apiserver": ("apiserver", "apiserver-etcd-client", "front-proxy-client"),
+    "kube-controller-manager": ("controller-manager.conf",),
+    "kube-scheduler": ("scheduler.conf",),
+}
 CA_HASH = f"sha256:{'0a' * 32}"
 _OK = Result(0)
 _NO = Result(1)
@@ -64,6 +75,11 @@ class Machine:
     came: bool = False  # since the cluster was built
     interrupted: bool = False  # a transaction of dpkg was broken off
     clock: float = 0.0  # seconds that it is ahead
+    # Of a control-plane node: days left and serial number by name, and what programs have in use.
+    certificates: dict[str, tuple[float, int]] = field(default_factory=dict)
+    programs: dict[str, dict[str, int]] = field(default_factory=dict)
+    ended: list[str] = field(default_factory=list)  # programs, in their order
+    failed: set[str] = field(default_factory=set)  # programs that kubelet waits to start again
     occupant: "SimulatedSession | None" = None  # which has it for its operation
     occupied_for: str = ""
 
@@ -79,6 +95,19 @@ class Machine:
     @property
     def address(self) -> str:
         return next(iter(self.node.addresses.values()))
+
+    def certify(self, days: float, *names: str) -> None:
+        """Get new certificates; programs go on with what they have."""
+        for name in names:
+            _, serial = self.certificates.get(name, (0.0, 0))
+            self.certificates[name] = (days, serial + 1)
+
+    def start(self, program: str) -> None:
+        self.programs[program] = {name: self.certificates[name][1] for name in _USED[program]}
+
+    def outdated(self, program: str) -> list[str]:
+        used = self.programs[program]
+        return [name for name, serial in used.items() if serial != self.certificates[name][1]]
 
     @property
     def backends(self) -> list[str]:
@@ -130,6 +159,10 @@ class World:
         if machine.role == "master":
             urls = {"peerURLs": [f"https://{machine.address}:2380"],
                     "clientURLs": [f"https://{machine.address}:2379"]}
+            machine.certify(3650.0, *AUTHORITIES)
+            machine.certify(365.0, *RENEWED, KUBELET)
+            for program in PROGRAMS:
+                machine.start(program)
             number = max((m["ID"] for m in self.members), default=0) + 1
             self.members.append({"ID": number, "name": machine.name, **urls})
 
@@ -138,6 +171,14 @@ class World:
         self.release = release
         for machine in self.machines.values():
             machine.kubeadm = machine.kubelet = machine.running = machine.apiserver = release
+
+    def age(self, days: float) -> None:
+        """Leave so many days to the certificates of all control-plane nodes; programs use them."""
+        for machine in self.machines.values():
+            if machine.certificates:
+                machine.certify(days, *RENEWED)
+                for program in PROGRAMS:
+                    machine.start(program)
 
     def machine_of(self, name: str) -> Machine | None:
         return next((m for m in self.machines.values() if m.name == name and m.alive), None)
@@ -328,14 +369,31 @@ class SimulatedSession:
     def _python3(self, words: list[str], stdin: bytes) -> Result:
         """The registries are asked: those that the machine was told of are fine.
 
-        Or an image is fetched.
+        Or an image is fetched. Or the certificates of a control-plane node are looked at.
         """
+        if words[1] == _CONTROL_PLANE:
+            return self._control_plane(words[2:])
         if isinstance(json.loads(stdin), dict):
             return Result(0, "Loaded image: registry:2\n")
         told = [path for path in self.machine.files if path.startswith("/etc/containerd/certs.d")]
         answers = [None if any(q["url"].partition("//")[2] in path for path in told) else "unknown"
                    for q in json.loads(stdin)]
         return Result(0, json.dumps(answers))
+
+    def _control_plane(self, words: list[str]) -> Result:
+        machine = self.machine
+        if words:
+            machine.programs.pop(words[0], None)
+            machine.ended += words
+            return _OK
+        found = {name: lasting(*made) for name, made in machine.certificates.items()}
+        running = {
+            program: {"outdated": machine.outdated(program), "answers": True}
+            for program in machine.programs
+        }
+        for program in set(PROGRAMS) - running.keys() - machine.failed:
+            machine.start(program)  # kubelet needs a moment
+        return Result(0, json.dumps({"certificates": found, "programs": running}))
 
     def _dpkg_query(self, words: list[str], stdin: bytes) -> Result:
         return Result(0, "".join(f"installed {name}\n" for name in self.machine.packages))
@@ -351,6 +409,7 @@ class SimulatedSession:
         if unit == "kubelet" and action == "restart":
             assert _minor(self.machine.kubelet) <= _minor(self.world.release), "kubelet leads"
             self.machine.running = self.machine.kubelet
+            self.machine.failed.clear()
         return _OK
 
     def _timeout(self, words: list[str], stdin: bytes) -> Result:
@@ -467,6 +526,9 @@ class SimulatedSession:
             return Result(0, "\n".join([*images, "r/pause:3.2\n"]))
         if words[0] == "upgrade":
             return self._upgraded(words[1:])
+        if words[:3] == ["certs", "renew", "all"]:
+            self.machine.certify(365.0, *RENEWED)
+            return _OK
         if words[:2] == ["token", "create"]:
             made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
             self.world.tokens.add(made.partition(".")[0])
@@ -487,6 +549,9 @@ class SimulatedSession:
             return Result(1, stderr=f"the cluster has {world.release}")
         if machine.role == "master":
             machine.apiserver = world.release
+            machine.certify(365.0, *RENEWED)
+            for program in PROGRAMS:
+                machine.start(program)
         return _OK
 
     _bash = _sh

@@ -26,7 +26,7 @@ ROOMS = (
     "errors", "grammar", "secret", "request", "clock", "package_yaml", "package",
     "payloads", "ssh", "params",
     "inventory", "host", "engine", "kube", "phases", "plans", "private_registry", "kubernetes",
-    "upgrade", "adapters",
+    "renewal", "upgrade", "adapters",
 )
 
 # What Tacker 16.0.0 requires itself (its METADATA), as far as it is used here.

@@ -215,13 +215,13 @@ class FaultsTest(FaultsTestCase):
         self.assertEqual(0, self.connections.total())
 
     def test_few_connections(self) -> None:
-        """Scale-out by one takes two, heal of a master at most one for each machine."""
+        """Scale-out by one takes one, and one for each master; so does the heal of a master."""
         self.build()
         new = new_node("worker", 20, "10.10.0.20")
         self.arrive(new)
         whole = self.services()
         kubernetes.scale_out(self.request(new.vnfc_id), whole)
-        self.assertEqual(2, self.connections.total())
+        self.assertEqual(4, self.connections.total())
         for operation in ("start", "end"):
             self.connections.clear()
             target = self.machine(MASTERS[0]).node

@@ -7,7 +7,7 @@ from typing import Any
 
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host import disks, interfaces
-from mgmt_drivers.kube import etcd, kubeadm, node_metadata
+from mgmt_drivers.kube import certificates, etcd, kubeadm, node_metadata
 from mgmt_drivers.kube.runtime import Containerd, Docker
 from mgmt_drivers.tests.cluster import cluster
 from mgmt_drivers.tests.fakes import FakeSession, fake_host
@@ -42,6 +42,22 @@ class FactsTest(unittest.TestCase):
         session.expect("sudo", "ctr", stdout="--rm 7 RUNNING\n")
         with self.assertRaisesRegex(MgmtDriverError, "not the id of a container"):
             Containerd().exec_prefix(host, "etcd")
+
+    def test_certificates(self) -> None:
+        for shown in (
+            "", "[]", "null", "{}", '{"certificates": {}}', '{"certificates": 1, "programs": {}}',
+            '{"certificates": {"ca": "x"}, "programs": {}}',
+            '{"certificates": {"ca": 7}, "programs": {}}',
+            '{"certificates": {}, "programs": {"etcd": []}}',
+        ):
+            self.refused(certificates.read, shown, "sudo", "python3")
+        host, session = fake_host()
+        odd = {"--x": {"outdated": [], "answers": True}}
+        etcd = {"outdated": ["--x", "ca"], "answers": True}
+        shown = json.dumps({"certificates": {"--x": ""}, "programs": {**odd, "etcd": etcd}})
+        session.expect("sudo", "python3", stdout=shown)
+        found = certificates.read(host)
+        self.assertEqual(({}, {}, {"etcd"}), (found.certificates, found.outdated, found.settled))
 
     def test_interfaces(self) -> None:
         for name in ("eth0\n}", "-x", "x" * 16, 7):

@@ -33,7 +33,7 @@ class NodesTest(SimulatedClusterTest):
         self.assertNotIn(name, self.world.nodes)
         self.assertEqual(4, len(self.world.nodes))
         self.assertEqual([name], self.world.drained)
-        self.assertEqual(1, self.connections.total())
+        self.assertEqual(3, self.connections.total())
 
     def test_scale_in_goes_on_where_heat_has_deleted_a_machine(self) -> None:
         """Tacker knows both VNFCs until the operation has come to a good end."""

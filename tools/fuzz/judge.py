@@ -20,7 +20,7 @@ from tools.fuzz.syntaxes import Malformed
 # since which a lock is held.
 _MADE = re.compile(
     r"(mgmt-driver\.settings=|master-|worker-)?[0-9a-z]{1,16}|bootstrap-token-[0-9a-z]{6}"
-    r"|[a-z]+ of VNF vnf-1, since 1970-01-01 [0-9]{2}:[0-9]{2}:[0-9]{2} UTC"
+    r"|[a-z ]+ of VNF vnf-1, since 1970-01-01 [0-9]{2}:[0-9]{2}:[0-9]{2} UTC"
 )
 # Settings of the package's script that are what parameters say, and never a habit.
 _SAID = re.compile(

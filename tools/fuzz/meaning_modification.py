@@ -1,4 +1,4 @@
-"""What a request for another version of a cluster means."""
+"""What a request for another version of a cluster, or for new certificates, means."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -24,6 +24,8 @@ def of_request(
     :param package: the folder of the VNF package, as it was when the request was read
     :param nodes: the addresses of the cluster's nodes
     """
+    if params.get("renew_certificates"):
+        return meaning_kubernetes.of_request(cluster, package, nodes)
     changed = {key: params[key] for key in _REPLACED if params.get(key) is not None}
     after = {**cluster, **changed}
     meaning = meaning_kubernetes.of_request(after, package, nodes)

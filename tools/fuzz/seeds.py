@@ -70,6 +70,7 @@ _MODIFIED: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = (
      {"package_repository": {"url": "http://other.example.com/", "key_path": "Files/other.asc"},
       "image_repository": "images.example.com/new"}),
     ({}, {"image_repository": "http://images.example.com:5000/new"}),
+    ({}, {"renew_certificates": True, "kubernetes_version": None}),
 )  # fmt: skip
 BEFORE = "1.36.4"  # the release of clusters that are modified
 _MODIFICATION = "kubernetes/upgrade.json"

@@ -1,0 +1,101 @@
+"""Certificates of control-plane nodes: read, and issued anew with another end."""
+
+import base64
+import datetime
+import re
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+
+from tools.client.machines import Remote
+
+_PKI = "/etc/kubernetes/pki"
+# Certificates and kubeconfigs, by the CA that has signed them. Each keeps its key.
+_SIGNED = {
+    f"{_PKI}/ca": (
+        f"{_PKI}/apiserver.crt", f"{_PKI}/apiserver-kubelet-client.crt",
+        "/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf",
+        "/etc/kubernetes/controller-manager.conf", "/etc/kubernetes/scheduler.conf",
+    ),
+    f"{_PKI}/front-proxy-ca": (f"{_PKI}/front-proxy-client.crt",),
+    f"{_PKI}/etcd/ca": (
+        f"{_PKI}/apiserver-etcd-client.crt", f"{_PKI}/etcd/server.crt",
+        f"{_PKI}/etcd/peer.crt", f"{_PKI}/etcd/healthcheck-client.crt",
+    ),
+}  # fmt: skip
+_EMBEDDED = re.compile(r"(?<=client-certificate-data: )[A-Za-z0-9+/=]+")
+# etcd reads its certificates anew at each connection.
+_RESTART = """
+for process in /proc/[0-9]*; do
+    case $(tr '\\0' ' ' <"$process/cmdline" 2>/dev/null) in
+    "kube-apiserver "* | "kube-controller-manager "* | "kube-scheduler "*)
+        sudo kill "${process#/proc/}" ;;
+    esac
+done
+"""
+
+
+def days_left(master: Remote) -> dict[str, float]:
+    """Days until each certificate that kubeadm renews expires, by its file."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {
+        path: (_load(text).not_valid_after_utc - now).total_seconds() / 86400
+        for paths in _SIGNED.values()
+        for path in paths
+        if (text := _read(master, path))
+    }
+
+
+def reissue(master: Remote, days: float) -> None:
+    """Issue all of them anew, to expire in so many days, and let the programs take them."""
+    for authority, paths in _SIGNED.items():
+        issuer = x509.load_pem_x509_certificate(_read(master, f"{authority}.crt").encode())
+        key = serialization.load_pem_private_key(_read(master, f"{authority}.key").encode(), None)
+        for path in paths:
+            text = _read(master, path)
+            if text:
+                _write(master, path, _replaced(text, _signed(_load(text), issuer, key, days)))
+    master.run(_RESTART)
+
+
+def _signed(
+    old: x509.Certificate, issuer: x509.Certificate, key: object, days: float
+) -> x509.Certificate:
+    now = datetime.datetime.now(datetime.timezone.utc)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(old.subject)
+        .issuer_name(issuer.subject)
+        .public_key(old.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=356))
+        .not_valid_after(now + datetime.timedelta(days=days))
+    )
+    for extension in old.extensions:
+        builder = builder.add_extension(extension.value, extension.critical)
+    return builder.sign(key, hashes.SHA256())  # type: ignore[arg-type]
+
+
+def _load(text: str) -> x509.Certificate:
+    embedded = _EMBEDDED.search(text)
+    return x509.load_pem_x509_certificate(
+        base64.b64decode(embedded[0]) if embedded else text.encode()
+    )
+
+
+def _replaced(text: str, certificate: x509.Certificate) -> str:
+    pem = certificate.public_bytes(serialization.Encoding.PEM)
+    if _EMBEDDED.search(text):
+        return _EMBEDDED.sub(base64.b64encode(pem).decode(), text)
+    return pem.decode()
+
+
+def _read(master: Remote, path: str) -> str:
+    """What a file holds; nothing where there is none."""
+    return master.run(f"sudo cat {path} 2>/dev/null", check=False)
+
+
+def _write(master: Remote, path: str, text: str) -> None:
+    """Replace what a file holds; its mode stays."""
+    encoded = base64.b64encode(text.encode()).decode()
+    master.run(f"echo {encoded} | base64 --decode | sudo tee {path} >/dev/null")

@@ -1,0 +1,127 @@
+"""Certificates that are about to expire, or have expired, are renewed."""
+
+import json
+import os
+import ssl
+import subprocess
+import sys
+
+from functional import certificates
+from functional.cluster_scenario import MASTER
+from functional.kubernetes import KUBECTL
+from functional.nodes_scenario import NodesScenario
+from functional.poll import poll_readiness
+from functional.requests import REQUESTS
+from tools.client import wait
+from tools.client.api import V2
+from tools.client.config import CHECKOUT, CONFIG
+from tools.client.lcm import Vnf
+from tools.client.log import log, step
+from tools.client.machines import Remote
+
+_READY = f"{KUBECTL} --server https://127.0.0.1:6443 --tls-server-name kubernetes get --raw /readyz"
+_REQUEST = "kubernetes/certificates.json"
+
+
+class CertificatesScenario(NodesScenario):
+    image = CONFIG.prepared_image
+
+    def masters(self, vnf: Vnf) -> list[Remote]:
+        return [machine for _, machine in self.vnfcs(vnf, MASTER)]
+
+    def reissue(self, vnf: Vnf, days: float) -> None:
+        with step(f"issue certificates that expire in {days} days"):
+            for master in self.masters(vnf):
+                certificates.reissue(master, days)
+                if days > 0:
+                    await_ready(master)
+
+    def renew(self, vnf: Vnf) -> None:
+        """The request that the guide shows."""
+        request = json.loads((REQUESTS / _REQUEST).read_text())
+        self.assert_completed(vnf.modify(request))
+
+    def check_renewed(self, vnf: Vnf) -> None:
+        """All certificates last for a year, and the apiservers show those on the disk."""
+        for master in self.masters(vnf):
+            left = certificates.days_left(master)
+            log(f"days left on {master.address}: {left}")
+            self.assertLess(364, min(left.values()))
+            on_disk = master.run("sudo cat /etc/kubernetes/pki/apiserver.crt")
+            shown = ssl.get_server_certificate((master.address, 6443))
+            self.assertEqual(ssl.PEM_cert_to_DER_cert(on_disk), ssl.PEM_cert_to_DER_cert(shown))
+        self.check_status(vnf, 0)
+
+    def check_status(self, vnf: Vnf, status: int, words: str = "") -> None:
+        """What an operator sees of the cluster."""
+        command = [sys.executable, "-m", "tools.cluster", "status", vnf.id]
+        command += ["--api", self.api.version, "--username", CONFIG.username]
+        environment = {**os.environ, "CLUSTER_PASSWORD": CONFIG.password}
+        ran = subprocess.run(
+            command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=300
+        )
+        log(f"tools.cluster status: {ran.returncode}\n{ran.stdout}{ran.stderr}")
+        self.assertEqual(status, ran.returncode, ran.stderr)
+        self.assertIn(words, ran.stdout)
+
+
+class CertificatesThatExpire(CertificatesScenario):
+    """Nine days are left: a scale-out renews them by the way; and again on request."""
+
+    def test_certificates_that_expire(self) -> None:
+        vnf = self.instantiate_balanced_cluster()
+        self.check_status(vnf, 0)
+        self.reissue(vnf, 9)
+        self.check_status(vnf, 1, " expires in 8 days, and ")
+        with poll_readiness(self.vim_before.auth_url) as seen:
+            self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
+        self.assertLess(seen.longest_outage, 5)
+        self.check_renewed(vnf)
+        self.check_balanced_cluster(vnf, workers=3)
+
+        self.reissue(vnf, 9)
+        with poll_readiness(self.vim_before.auth_url) as seen:
+            self.renew(vnf)
+        self.assertLess(seen.longest_outage, 5)
+        self.check_renewed(vnf)
+        self.check_balanced_cluster(vnf, workers=3)
+        self.check_nothing_is_renewed_again(vnf)
+        # Through the VIM, whose credentials are those of before.
+        self.check_terminate(vnf, self.check_cnf(vnf))
+
+    def check_nothing_is_renewed_again(self, vnf: Vnf) -> None:
+        digests = "sudo sha256sum /etc/kubernetes/pki/*.crt /etc/kubernetes/admin.conf"
+        before = [master.run(digests) for master in self.masters(vnf)]
+        self.renew(vnf)
+        self.assertEqual(before, [master.run(digests) for master in self.masters(vnf)])
+
+
+class CertificatesThatHaveExpired(CertificatesScenario):
+    """No apiserver is ready, and kubectl gets in nowhere; through the v2 API."""
+
+    api = V2()
+
+    def test_certificates_that_have_expired(self) -> None:
+        vnf = self.instantiate_balanced_cluster()
+        self.reissue(vnf, -1)
+        first = self.masters(vnf)[0]
+        gone = wait.until(lambda: ready(first), lambda seen: seen != "ok", 120, "the API's end")
+        log(f"with expired certificates: {gone}")
+        self.renew(vnf)
+        for master in self.masters(vnf):
+            await_ready(master)
+        # Whose kubelets reached no apiserver.
+        wait.until(lambda: len(self.cluster.ready_nodes()), lambda n: n == 5, 120, "all nodes")
+        self.check_renewed(vnf)
+        self.check_balanced_cluster(vnf, workers=2)
+        self.check_terminate(vnf)
+
+
+def ready(master: Remote) -> str:
+    """``ok`` when the machine's own apiserver is ready, or else why it is not."""
+    return master.run(f"{_READY} 2>&1", check=False).strip()
+
+
+def await_ready(master: Remote) -> None:
+    what = f"the apiserver of {master.address}"
+    wait.until(lambda: ready(master), lambda seen: seen == "ok", 300, what)

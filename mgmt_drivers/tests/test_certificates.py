@@ -1,0 +1,306 @@
+"""The certificates of a simulated cluster: renewed by the way, and on request."""
+
+import json
+import unittest
+from collections.abc import Callable, Sequence
+
+from mgmt_drivers import kubernetes, upgrade
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import MgmtDriverError, ParameterError
+from mgmt_drivers.kube import certificates
+from mgmt_drivers.kube.certificates import AUTHORITIES, KUBELET, PROGRAMS, RENEWED
+from mgmt_drivers.tests.certificates import lasting
+from mgmt_drivers.tests.fakes import fake_host
+from mgmt_drivers.tests.simulated import (
+    MASTERS,
+    STORAGE,
+    WORKERS,
+    SimulatedClusterTest,
+    new_node,
+)
+from mgmt_drivers.tests.simulation import Machine, SimulatedSession
+from mgmt_drivers.tests.test_faults import FaultsTestCase
+
+RENEW = {"renew_certificates": True}
+_RESTARTED = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"]
+
+
+class AgingClusterTest(SimulatedClusterTest):
+    """A cluster whose certificates have nine days left."""
+
+    def build(self, is_clustered: bool = True) -> None:
+        super().build(is_clustered)
+        self.world.age(9.0)
+
+    def masters(self) -> list[Machine]:
+        return [m for m in self.world.machines.values() if m.role == "master"]
+
+    def renew(self, services: Services | None = None) -> None:
+        upgrade.modify(self.request(), services or self.services(), RENEW)
+
+    def scale_out(self, services: Services | None = None, number: int = 20) -> None:
+        new = self.arrive(new_node("worker", number, f"10.10.0.{number}")).node
+        kubernetes.scale_out(self.request(new.vnfc_id), services or self.services())
+
+    def assert_renewed(self, *machines: Machine) -> None:
+        """Certificates last, and every program uses them."""
+        for machine in machines or self.masters():
+            left = {name: machine.certificates[name][0] for name in RENEWED}
+            self.assertEqual(dict.fromkeys(RENEWED, 365.0), left, machine.name)
+            found = {program: machine.outdated(program) for program in machine.programs}
+            self.assertEqual(dict.fromkeys(PROGRAMS, []), found, machine.name)
+
+
+class RenewalTest(AgingClusterTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.build()
+
+    def noted(self) -> tuple[list[str], Callable[[SimulatedSession, Sequence[str]], None]]:
+        """What happens to control-plane nodes, in its order, and what notes it."""
+        order: list[str] = []
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            name = session.machine.address
+            if "renew" in argv:
+                order.append(f"renew {name}")
+            if argv[0] == "python3" and argv[3:]:
+                order.append(f"restart {argv[3]} {name}")
+            if "/readyz" in argv:
+                order.append(f"ready {name}")
+
+        return order, note
+
+    def test_a_scale_out_renews_one_node_after_another(self) -> None:
+        order, note = self.noted()
+        self.scale_out(self.services(note))
+        self.assert_renewed()
+        self.assert_whole(3, 3)
+        each = [
+            [*(f"restart {program} {name}" for program in _RESTARTED), f"ready {name}"]
+            for name in MASTERS
+        ]
+        wanted = [*(f"renew {name}" for name in MASTERS), *sum(each, [])]
+        self.assertEqual([f"ready {MASTERS[0]}", *wanted], order)
+
+    def test_a_scale_in(self) -> None:
+        kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.services())
+        self.assert_renewed()
+
+    def test_heals(self) -> None:
+        """After the new machine has come: before, a restart could cost etcd its quorum."""
+        for address in (WORKERS[0], STORAGE, MASTERS[0]):
+            self.build()
+            target = self.machine(address).node
+            order, note = self.noted()
+            self.heal_start(self.request(target.vnfc_id), self.services(note))
+            self.assertNotIn("renew", str(order))
+            self.replaced(target)
+            self.heal_end(self.request(target.vnfc_id), self.services(note))
+            self.assertIn("renew", str(order))
+            self.assert_renewed()
+
+    def test_an_upgrade_to_the_release_that_the_cluster_has(self) -> None:
+        """kubeadm upgrades nothing then, and renews nothing."""
+        self.params = {**self.params, "kubernetes_version": "1.36.4"}
+        self.world.have("v1.36.4")
+        wanted = {"kubernetes_version": "1.36.4"}
+        upgrade.modify(self.request(), self.services(), wanted)
+        self.assert_renewed()
+
+    def test_what_lasts_is_left_alone_and_costs_one_command(self) -> None:
+        self.world.age(91.0)
+        asked: list[str] = []
+        order, note = self.noted()
+
+        def count(session: SimulatedSession, argv: Sequence[str]) -> None:
+            note(session, argv)
+            if session.machine.role == "master" and session.machine.address != MASTERS[0]:
+                asked.append(argv[0])
+
+        self.scale_out(self.services(count))
+        self.assertEqual([f"ready {MASTERS[0]}"], order)
+        self.assertEqual(["bash", "bash", "python3", "python3"], sorted(asked))  # the lock; a look
+
+    def test_one_node_has_less_than_the_others(self) -> None:
+        self.world.age(200.0)
+        one = self.machine(MASTERS[1])
+        one.certify(89.0, "front-proxy-client")
+        one.start("kube-apiserver")
+        self.scale_out()
+        self.assert_renewed(one)
+        self.assertEqual(200.0, self.machine(MASTERS[0]).certificates["apiserver"][0])
+
+    def test_a_node_that_does_not_answer_holds_nothing_up(self) -> None:
+        self.deaf.add(MASTERS[2])
+        self.scale_out()
+        self.assert_renewed(*(self.machine(address) for address in MASTERS[:2]))
+        self.assertEqual(9.0, self.machine(MASTERS[2]).certificates["apiserver"][0])
+
+    def test_on_request_all_must_answer(self) -> None:
+        self.deaf.add(MASTERS[2])
+        with self.assertRaisesRegex(MgmtDriverError, f"renewal of cert.*{MASTERS[2]}: no answer"):
+            self.renew()
+        self.assertEqual({9.0}, {m.certificates["apiserver"][0] for m in self.masters()})
+
+    def test_on_request_whatever_is_left(self) -> None:
+        self.world.age(350.0)
+        self.renew()
+        self.assert_renewed()
+
+    def test_a_request_again_renews_nothing_again(self) -> None:
+        self.renew()
+        order, note = self.noted()
+        self.renew(self.services(note))
+        self.assertEqual([f"ready {name}" for name in (MASTERS[0], *MASTERS)], order)
+
+    def test_a_node_that_was_not_verified_is_verified_again(self) -> None:
+        def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "/readyz" in argv and session.machine.address == MASTERS[2]:
+                raise MgmtDriverError("the API does not come up")
+
+        for _ in range(2):
+            with self.assertRaisesRegex(MgmtDriverError, f"{MASTERS[2]}.*: the API does not come"):
+                self.renew(self.services(fail))
+        self.assertEqual(_RESTARTED, self.machine(MASTERS[2]).ended)
+
+    def test_a_renewal_that_was_broken_off_is_found(self) -> None:
+        """The files are new, and programs still use the old ones: whoever has renewed them."""
+        one = self.machine(MASTERS[1])
+        self.world.age(300.0)
+        one.certify(365.0, *RENEWED)
+        order, note = self.noted()
+        self.scale_out(self.services(note))
+        self.assert_renewed(one)
+        self.assertNotIn("renew", str(order))
+
+    def test_certificates_that_have_expired(self) -> None:
+        """No apiserver is ready, kubectl gets in nowhere, and kubelet has given an apiserver up."""
+        self.world.age(-1.0)
+        names = {machine.name for machine in self.masters()}
+        self.world.unhealthy = set(names)
+        self.machine(MASTERS[0]).programs.pop("kube-apiserver")
+        self.machine(MASTERS[0]).failed.add("kube-apiserver")
+        restarted: list[str] = []
+
+        def mend(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "renew" in argv:
+                self.world.unhealthy.discard(session.machine.name)
+            if tuple(argv) == ("systemctl", "restart", "kubelet"):
+                restarted.append(session.machine.address)
+
+        with self.assertRaisesRegex(MgmtDriverError, "apiserver is not ready"):
+            self.scale_out(self.services(mend))
+        self.world.machines.popitem()
+        self.renew(self.services(mend))
+        self.assert_renewed()
+        self.assertEqual([MASTERS[0]], restarted)
+
+    def test_what_kubeadm_cannot_renew(self) -> None:
+        """A CA whose key lies elsewhere: kubeadm says so, and ends well."""
+
+        def keep(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "renew" in argv:
+                session.machine.certificates["front-proxy-client"] = (9.0, 2)
+
+        with self.assertRaisesRegex(MgmtDriverError, "did not renew front-proxy-client: where"):
+            self.renew(self.services(after=keep))
+
+    def test_a_program_that_does_not_come_up(self) -> None:
+        def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
+            session.machine.programs.pop("kube-scheduler", None)
+
+        words = "restart the control plane.*kube-scheduler with the certificates.*does not run.*not"
+        with self.assertRaisesRegex(MgmtDriverError, f"{words} tried after that: .*{MASTERS[1]}"):
+            self.renew(self.services(fail))
+
+    def test_an_etcd_that_does_not_read_its_certificate_anew(self) -> None:
+        """It is restarted as long as the others have a quorum."""
+        self.renew()
+        one = self.machine(MASTERS[0])
+        one.programs["etcd"] = {"etcd-server": 0}
+        with self.subTest("the others have a quorum"):
+            self.renew()
+            self.assertEqual("etcd", one.ended[-1])
+            self.assert_renewed()
+        one.programs["etcd"] = {"etcd-server": 0}
+        self.world.members.pop()
+        with self.assertRaisesRegex(MgmtDriverError, "etcd has to read its .* must not stop: .*"):
+            self.renew()
+        self.assertEqual(1, one.ended.count("etcd"))
+
+    def test_the_vim_stays(self) -> None:
+        self.vims.registered = {"kept": None}  # type: ignore[dict-item]
+        self.renew()
+        self.assertEqual(["kept"], list(self.vims.registered))
+
+    def test_the_parameter(self) -> None:
+        for wanted, words in (
+            ({"renew_certificates": "yes"}, "renew_certificates: must be true or false"),
+            ({"renew_certificates": False}, "kubernetes_version: missing, or renew_certificates"),
+            ({**RENEW, "kubernetes_version": "1.37"}, "kubernetes_version: must not stand beside"),
+            ({**RENEW, "workers_at_once": 2}, "workers_at_once: must not stand beside renew_"),
+            ({**RENEW, "image_repository": "a/b"}, "image_repository: must not stand beside"),
+        ):
+            with self.subTest(wanted), self.assertRaisesRegex(ParameterError, words):
+                upgrade.validate(self.request(), self.services(), wanted)
+        (self.package / "install_k8s_cluster.sh").write_text("a script that cannot upgrade")
+        upgrade.validate(self.request(), self.services(), json.dumps(RENEW))
+
+
+class RenewalFaultsTest(FaultsTestCase, AgingClusterTest):
+    """Every remote command fails once; trying again ends right."""
+
+    def test_on_request(self) -> None:
+        def story(number: int, fault: str) -> bool:
+            struck = self.cured(self.renew, number, fault)
+            self.assert_renewed()
+            self.assert_whole(3, 2)
+            return struck
+
+        self.assertGreater(self.all_faults(story), 100)
+
+    def test_by_the_way(self) -> None:
+        """What did not answer during one operation is left to the next."""
+
+        def scale_in(address: str) -> Callable[[Services], None]:
+            request = self.request(*self.ids(address))
+            return lambda services: kubernetes.scale_in(request, services)
+
+        def story(number: int, fault: str) -> bool:
+            struck = self.cured(scale_in(WORKERS[0]), number, fault)
+            self.assertEqual(4, len(self.world.nodes))
+            scale_in(WORKERS[1])(self.services())
+            self.assert_renewed()
+            return struck
+
+        self.assertGreater(self.all_faults(story), 150)
+
+
+class StateTest(unittest.TestCase):
+    def state(self, **days: float) -> certificates.ControlPlaneState:
+        host, session = fake_host()
+        found = {name.replace("_", "-"): lasting(left, 1) for name, left in days.items()}
+        programs = {"etcd": {"outdated": [], "answers": False}}
+        shown = json.dumps({"certificates": found, "programs": programs})
+        session.expect("sudo", "python3", stdout=shown)
+        return certificates.read(host)
+
+    def test_what_is_due(self) -> None:
+        found = self.state(apiserver=90.5, front_proxy_client=89.5, ca=1.0, kubelet=1.0)
+        self.assertEqual(["front-proxy-client"], [c.name for c in found.due(0.0, 90.0)])
+        self.assertEqual([90, 89], [c.days_left(0.0) for c in found.certificates.values()][:2])
+        self.assertEqual(-1, found.certificates["ca"].days_left(86400.0 * 1.5))
+
+    def test_what_nobody_renews(self) -> None:
+        found = self.state(apiserver=9.0, ca=364.0, etcd_ca=366.0, kubelet=29.0)
+        words = ["kubelet expires in 29 days", "ca expires in 364 days"]
+        self.assertEqual(words, found.worries(0.0))
+
+    def test_what_runs_and_does_not_answer_is_waited_for(self) -> None:
+        found = self.state(apiserver=365.0)
+        self.assertEqual(list(PROGRAMS), found.unsettled)
+        self.assertFalse(found.needs_renewal(0.0, 90.0))
+
+    def test_every_name_is_of_a_kind(self) -> None:
+        self.assertEqual(15, len({*RENEWED, *AUTHORITIES, KUBELET}))

@@ -1,0 +1,1 @@
+"""Looks at clusters that the drivers have made; changes nothing."""

@@ -1,0 +1,102 @@
+"""Command line of the looks at clusters."""
+
+import argparse
+import contextlib
+import getpass
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers.engine.operation import RUNNING_LIMIT
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.secret import Masker, Secret
+from mgmt_drivers.ssh.connection import Endpoint, connect
+from mgmt_drivers.ssh.hostkeys import HostKeys
+from tools.client import stacks
+from tools.client.api import V1, V2
+from tools.client.config import CONFIG, cloud, tacker
+from tools.client.lcm import Vnf
+from tools.cluster.status import Status, look_at
+
+_PASSWORD = "CLUSTER_PASSWORD"  # noqa: S105 - the name of a variable
+# Where the drivers keep SSH host keys with the VNF instance, as Tacker's API shows the name.
+_HOST_KEYS = "mgmtdriversshhostkeys"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0: all is well; 1: something is not, or cannot be looked at."""
+    options = _parser().parse_args(argv)
+    status = Status()
+    try:
+        with contextlib.ExitStack() as connections:
+            masters = _masters(options, status, connections)
+            look_at(status, masters, time.time())
+    except Exception as error:
+        print(f"cluster: the cluster cannot be looked at: {error}", file=sys.stderr)
+        return 1
+    print("\n".join([*status.lines, *(f"FAULT: {fault}" for fault in status.faults)]))
+    return int(bool(status.faults))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.cluster", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    status = commands.add_parser(
+        "status",
+        help="nodes, members of etcd, days left of certificates",
+        description="Tell the nodes, the members of etcd and the days left of the certificates of "
+        "a cluster in the Tacker of OS_CLOUD or OS_*. The exit status is 1 when something is not "
+        "healthy or expires soon.",
+    )
+    status.add_argument("vnf", metavar="VNF-INSTANCE-ID")
+    status.add_argument("--api", choices=("1", "2"), default="1", help="version of Tacker's API")
+    status.add_argument("--vdu", default="masterNode", help="VDU of the control-plane nodes")
+    status.add_argument("--username", default=CONFIG.username, help="SSH user of the machines")
+    status.add_argument(
+        "--private-key", type=Path, metavar="FILE",
+        help=f"of the user; without it the password is taken from {_PASSWORD}, or asked for",
+    )
+    return parser
+
+
+def _masters(
+    options: argparse.Namespace, status: Status, connections: contextlib.ExitStack
+) -> list[Host]:
+    """The control-plane nodes, logged in to; one that does not answer is a fault."""
+    connection = cloud()
+    api = V2() if options.api == "2" else V1()
+    vnf = Vnf(tacker(connection, api.version), options.vnf, options.vnf, api)
+    found = [vnfc for vnfc in vnf.vnfcs() if vnfc["vduId"] == options.vdu]
+    if not found:
+        raise LookupError(f"VNF instance {vnf.id} has no VNFC of VDU {options.vdu}")
+    addresses = stacks.server_addresses(connection, vnf.id)
+    keys = HostKeys(pinned(vnf.show().get("metadata") or {}))
+    key = Secret(options.private_key.read_text()) if options.private_key else None
+    password = os.environ.get(_PASSWORD) or (None if key else getpass.getpass("SSH password: "))
+    secret = Secret(password) if password else None
+    masker = Masker([s for s in (key, secret) if s])
+    hosts: list[Host] = []
+    for vnfc in found:
+        server = vnfc["computeResource"]["resourceId"]
+        address = addresses[server]
+        node = Node(vnfc["id"], vnfc["vduId"], server, {"SSH": address})
+        endpoint = Endpoint(address, options.username, secret, server, private_key=key)
+        with status.looking_at(address):
+            session = connect(endpoint, keys, masker, RUNNING_LIMIT)
+            connections.callback(session.close)
+            hosts.append(Host(node, session))
+    return hosts
+
+
+def pinned(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """The SSH host keys that the drivers have seen, by the ids of servers."""
+    for name, value in metadata.items():
+        if name.replace("_", "").lower() == _HOST_KEYS:
+            found: dict[str, str] = json.loads(value)
+            return found
+    return {}

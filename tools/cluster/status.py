@@ -1,0 +1,118 @@
+"""The status of a cluster, as its control-plane nodes tell it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from mgmt_drivers.errors import MgmtDriverError, told
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import certificates, etcd, kubectl
+from mgmt_drivers.kube.runtime import Containerd, ContainerRuntime, Docker
+
+
+@dataclass
+class Status:
+    """What was seen, in lines; and what is wrong, with what to do about it."""
+
+    lines: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def looking_at(self, what: str) -> Iterator[None]:
+        """What cannot be looked at is a fault like others."""
+        try:
+            yield
+        except MgmtDriverError as error:
+            self.faults.append(f"{what}: {error}")
+
+
+@dataclass(frozen=True)
+class _Runtime:
+    """What etcd is asked with."""
+
+    runtime: ContainerRuntime
+
+
+def look_at(status: Status, masters: Sequence[Host], now: float) -> None:
+    """Add the nodes, the members of etcd, and the certificates on each control-plane node.
+
+    :param now: seconds since the epoch
+    """
+    ready = []
+    for host in masters:
+        with status.looking_at(_address(host)):
+            _check_ready(host)
+            ready.append(host)
+    runtime: ContainerRuntime = Containerd()
+    if ready:
+        with status.looking_at("nodes"):
+            nodes = kubectl.nodes(ready[0])
+            runtime = _runtime_of(nodes)
+            _add_nodes(status, nodes)
+    for host in (ready or masters)[:1]:
+        with status.looking_at("etcd"):
+            _add_members(status, host, runtime, len(masters))
+    for host in masters:
+        with status.looking_at(f"certificates of {_address(host)}"):
+            _add_certificates(status, host, now)
+
+
+def _check_ready(host: Host) -> None:
+    reason = kubectl.unreadiness(host)
+    if reason:
+        raise MgmtDriverError(f"the apiserver is not ready: {reason}")
+
+
+def _add_nodes(status: Status, nodes: Mapping[str, Mapping[str, Any]]) -> None:
+    status.lines.append("nodes:")
+    for name, node in sorted(nodes.items()):
+        state = told(kubectl.state_of(node))
+        cordoned = ", cordoned" if node["spec"].get("unschedulable") else ""
+        status.lines.append(f"  {name}  {kubectl.kubelet_release(node)}  {state}{cordoned}")
+        if not kubectl.is_ready(node):
+            status.faults.append(f"node {name} is not ready: {state}. Heal its VNFC")
+
+
+def _runtime_of(nodes: Mapping[str, Mapping[str, Any]]) -> ContainerRuntime:
+    infos = [node["status"].get("nodeInfo", {}) for node in nodes.values()]
+    with_docker = any(str(i.get("containerRuntimeVersion")).startswith("docker") for i in infos)
+    return Docker() if with_docker else Containerd()
+
+
+def _add_members(status: Status, host: Host, runtime: ContainerRuntime, wanted: int) -> None:
+    found = etcd.census(host, _Runtime(runtime))
+    status.lines.append("members of etcd:")
+    for member in found.members:
+        is_healthy = member.is_voter and member.id in found.healthy
+        state = "healthy" if is_healthy else "no healthy voter"
+        state += ", leader" if member.id == found.leader else ""
+        status.lines.append(f"  {member}  {state}")
+        if not is_healthy:
+            status.faults.append(f"etcd's member {member} is no healthy voter. Heal its VNFC")
+    if len(found.members) < wanted:
+        status.faults.append(f"etcd has {len(found.members)} of {wanted} members")
+
+
+def _add_certificates(status: Status, host: Host, now: float) -> None:
+    state = certificates.read(host)
+    status.lines.append(f"days left of the certificates of {_address(host)}:")
+    for name, certificate in state.certificates.items():
+        status.lines.append(f"  {name}  {certificate.days_left(now)}")
+    due = state.due(now, certificates.SOON)
+    if due:
+        first = min(due, key=lambda certificate: certificate.end)
+        others = f", and {len(due) - 1} more within {certificates.SOON:g} days" if due[1:] else ""
+        status.faults.append(
+            f"{_address(host)}: {first.name} {first.ending(now)}{others}. Renew the certificates"
+        )
+    status.faults += [f"{_address(host)}: {worry}" for worry in state.worries(now)]
+    for program, older in state.outdated.items():
+        listed = ", ".join(older)
+        status.faults.append(
+            f"{_address(host)}: {program} uses older editions of {listed}. Renew the certificates"
+        )
+
+
+def _address(host: Host) -> str:
+    return ", ".join(host.node.addresses.values())

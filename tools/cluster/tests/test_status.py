@@ -1,0 +1,76 @@
+"""The status of a simulated cluster."""
+
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.tests.simulated import MASTERS, WORKERS, SimulatedClusterTest, no_fault
+from mgmt_drivers.tests.simulation import SimulatedSession
+from tools.cluster.cli import pinned
+from tools.cluster.status import Status, look_at
+
+_DAY = 86400.0
+
+
+class StatusTest(SimulatedClusterTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.build()
+
+    def look(self, now: float = 0.0) -> Status:
+        machines = [self.machine(address) for address in MASTERS]
+        status = Status()
+        hosts = [
+            Host(m.node, SimulatedSession(self.world, m, no_fault, no_fault)) for m in machines
+        ]
+        look_at(status, hosts, now)
+        return status
+
+    def test_a_cluster_that_is_well(self) -> None:
+        status = self.look()
+        self.assertEqual([], status.faults)
+        text = "\n".join(status.lines)
+        self.assertIn(f"{self.machine(WORKERS[0]).name}  v1.20.2  ready", text)
+        self.assertEqual(3, text.count("healthy"))
+        self.assertEqual(1, text.count("leader"))
+        for address in MASTERS:
+            self.assertIn(f"certificates of {address}:\n  apiserver  365\n", text)
+        self.assertEqual(3, text.count("  front-proxy-ca  3650"))
+
+    def test_certificates_that_expire(self) -> None:
+        self.assertEqual([], self.look(now=274.9 * _DAY).faults)
+        status = self.look(now=275.1 * _DAY)
+        self.assertEqual(3, len(status.faults))
+        words = "apiserver expires in 89 days, and 10 more within 90 days. Renew the certificates"
+        self.assertEqual(f"{MASTERS[0]}: {words}", status.faults[0])
+        # The first line is of what kubeadm renews, the others of what nobody does.
+        worries = [fault for fault in self.look(now=366 * _DAY).faults if "kubelet has" in fault]
+        self.assertEqual([f"{address}: kubelet has expired" for address in MASTERS], worries)
+
+    def test_a_renewal_that_was_broken_off(self) -> None:
+        self.machine(MASTERS[1]).certify(365.0, "scheduler.conf")
+        words = "kube-scheduler uses older editions of scheduler.conf. Renew the certificates"
+        self.assertEqual([f"{MASTERS[1]}: {words}"], self.look().faults)
+
+    def test_nodes_and_members_that_are_not_well(self) -> None:
+        self.machine(WORKERS[0]).alive = False
+        self.world.unhealthy.add(self.machine(MASTERS[0]).name)
+        self.world.members.pop()
+        faults = "\n".join(self.look().faults)
+        self.assertIn(f"node {self.machine(WORKERS[0]).name} is not ready: kubelet", faults)
+        self.assertIn(f"{MASTERS[0]}: the apiserver is not ready: etcd failed", faults)
+        self.assertIn("etcd has 2 of 3 members", faults)
+
+    def test_nobody_is_ready(self) -> None:
+        self.world.unhealthy = {self.machine(address).name for address in MASTERS}
+        status = self.look()
+        self.assertEqual(3, len(status.faults))
+        self.assertIn("members of etcd:", status.lines)
+
+    def test_a_machine_that_dies(self) -> None:
+        self.machine(MASTERS[2]).alive = False
+        faults = "\n".join(self.look().faults)
+        self.assertIn(f"{MASTERS[2]}: {MASTERS[2]}: connection lost", faults)
+        self.assertIn("is no healthy voter", faults)
+
+    def test_host_keys_that_the_drivers_have_seen(self) -> None:
+        for name in ("mgmt_driver_ssh_host_keys", "mgmtDriverSshHostKeys"):
+            self.assertEqual({"a": "b"}, pinned({"other": "x", name: '{"a": "b"}'}))
+        self.assertEqual({}, pinned({"other": "x"}))
