@@ -27,7 +27,14 @@ from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.tests.cluster import FLANNEL, MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, stack_of
-from mgmt_drivers.tests.simulation import MEMBER, Fault, Machine, SimulatedSession, World
+from mgmt_drivers.tests.simulation import (
+    CHARTS,
+    MEMBER,
+    Fault,
+    Machine,
+    SimulatedSession,
+    World,
+)
 
 # One is a prefix of another, and they look alike inside of URLs.
 MASTERS = ("10.10.0.1", "10.10.0.11", "10.10.0.111")
@@ -169,6 +176,8 @@ class SimulatedCloud:
             machine.files[MEMBER] = (b"", "644")
             machine.packages |= {"haproxy", "keepalived"}
             machine.services |= {"haproxy", "keepalived"}
+            if machine.role == "master":
+                machine.files[CHARTS] = (b"charts", "755")
             self.world.join(machine)
         return machine
 
