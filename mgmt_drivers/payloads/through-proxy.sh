@@ -4,6 +4,6 @@
 set -a
 # shellcheck source=/dev/null
 . "$1"
-http_proxy=${HTTP_PROXY-} https_proxy=${HTTPS_PROXY-} no_proxy=${NO_PROXY-}
+export http_proxy=${HTTP_PROXY-} https_proxy=${HTTPS_PROXY-} no_proxy=${NO_PROXY-}
 shift
 exec "$@"
