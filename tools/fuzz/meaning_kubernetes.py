@@ -40,6 +40,8 @@ _EXPORT_OPTIONS = {"rw", "sync", "no_subtree_check"}
 _OURS = {"app.kubernetes.io/managed-by": "tacker-mgmt-drivers"}
 _OF_RELEASES = ("kube-apiserver", "kube-proxy")  # the simulated machines' images
 _POD_CIDR = "@POD_CIDR@"
+# What a control-plane node may need before Helm.
+_BEFORE_HELM = ("", "nfs-common ", "haproxy keepalived ", "nfs-common haproxy keepalived ")
 
 
 @dataclass(frozen=True)
@@ -281,6 +283,8 @@ class _Reading:
             content = text_of((self.package / script).read_bytes())
             path = f"{STATE}/install_helm.sh"
             found.add_file(masters, path, same(syntaxes.as_it_is, content))
+        if not name and not script:
+            found.words |= {f"EXTRA_PACKAGES={other}helm" for other in _BEFORE_HELM}
         if name:
             content = (self.package / name).read_bytes()
             found.words |= {hashlib.sha256(content).hexdigest(), _program_in(content)}
