@@ -79,10 +79,9 @@ def _run_script(host: Host, has_proxy: bool) -> None:
 
 def configure(host: Host, cluster: Cluster, credentials: Credentials) -> bool:
     """Let Helm use the cluster as the VIM's account; returns whether it did not before."""
-    config = kubeconfig(cluster, credentials).reveal().encode()
-    words = _WRITE_CONFIG.command(str(len(config)))
-    said = host.run(*words, stdin=Secret(config.decode()))
-    return said.strip() == "changed"
+    config = kubeconfig(cluster, credentials)
+    words = _WRITE_CONFIG.command(str(len(config.reveal().encode())))
+    return host.run(*words, stdin=config).strip() == "changed"
 
 
 def kubeconfig(cluster: Cluster, credentials: Credentials) -> Secret:

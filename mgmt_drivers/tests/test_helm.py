@@ -19,6 +19,7 @@ import paramiko
 import yaml
 
 from mgmt_drivers import kubernetes
+from mgmt_drivers.adapters.vims_v2 import InstanceVims
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
 from mgmt_drivers.host.script import Script
 from mgmt_drivers.inventory import Node
@@ -26,6 +27,7 @@ from mgmt_drivers.kube import helm, node_packages
 from mgmt_drivers.kube.service_account import Credentials
 from mgmt_drivers.params.helm import Helm
 from mgmt_drivers.params.kubernetes import KubernetesParams, read_params
+from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.phases.control_plane.helm import InstallHelm
 from mgmt_drivers.secret import Secret
@@ -325,6 +327,31 @@ class PayloadsTest(unittest.TestCase):
         self.assertEqual(b"", self.run_script("pack-folder", str(self.folder)).stdout)
 
 
+def _vim(*addresses: str) -> kubernetes.Vim:
+    """One with Helm on the nodes at these addresses, if there are any."""
+    access = kubernetes.HelmAccess(addresses, SshLogin("ubuntu", Secret("a'b\"c")))
+    credentials = Credentials(Secret("token"), "CA")
+    url = "https://192.0.2.1:6443"
+    return kubernetes.Vim("vim", url, credentials, access if addresses else None)
+
+
+class VimOfInstanceTest(unittest.TestCase):
+    """The VIM as Tacker's v2 API keeps it."""
+
+    def test_its_type_tells_of_helm(self) -> None:
+        openstack = {"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}
+        instance: dict[str, Any] = {"vimConnectionInfo": {"vim1": openstack}}
+        vims = InstanceVims(mock.Mock(instance=instance))
+        for vim, kind in ((_vim("192.0.2.1"), "HELM.V_3"), (_vim(), "KUBERNETES.V_1")):
+            vims.register(vim)
+            first, second = instance["vimConnectionInfo"].values()
+            self.assertEqual((openstack, f"ETSINFV.{kind}"), (first, second["vimType"]))
+            self.assertNotIn("a'b", str(second))
+        vims.register(_vim("192.0.2.1"))
+        vims.unregister()
+        self.assertEqual({"vim1": openstack}, instance["vimConnectionInfo"])
+
+
 @needs_openstack
 class VimOfTackerTest(unittest.TestCase):
     """The VIM as genuine Tacker's v1 registry keeps it, and reads it again for either API."""
@@ -363,14 +390,6 @@ class VimOfTackerTest(unittest.TestCase):
         (found,) = self.vims()._find(name=vim.name)
         return str(found["id"])
 
-    def vim(self, *addresses: str) -> kubernetes.Vim:
-        from mgmt_drivers.params.login import SshLogin
-
-        login = SshLogin("ubuntu", Secret("a'b\"c"))
-        access = kubernetes.HelmAccess(addresses, login) if addresses else None
-        credentials = Credentials(Secret("token"), "CA")
-        return kubernetes.Vim("vim", "https://192.0.2.1:6443", credentials, access)
-
     def known(self, vim_id: str) -> dict[str, Any]:
         """As Tacker's drivers of CNFs are given it."""
         from tacker.nfvo.nfvo_plugin import NfvoPlugin
@@ -383,7 +402,7 @@ class VimOfTackerTest(unittest.TestCase):
         return found
 
     def test_without_helm(self) -> None:
-        self.assertFalse(self.known(self.register(self.vim()))["extra"])
+        self.assertFalse(self.known(self.register(_vim()))["extra"])
 
     def test_what_the_drivers_of_cnfs_read(self) -> None:
         from tacker import objects
@@ -393,7 +412,7 @@ class VimOfTackerTest(unittest.TestCase):
 
         register_all()
         with self.assertLogs("mgmt_drivers", "WARNING") as logs:
-            found = self.known(self.register(self.vim("192.0.2.1")))
+            found = self.known(self.register(_vim("192.0.2.1")))
         self.assertIn("in clear text in the extra of VIM vim", logs.output[0])
         self.assertNotIn("a'b", logs.output[0])
         info = {"id": "1", "vim_type": "kubernetes", "extra": found["extra"]}
@@ -409,9 +428,9 @@ class VimOfTackerTest(unittest.TestCase):
         from tacker.extensions.nfvo import VimInUseException
         from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
-        vim_id = self.register(self.vim("192.0.2.1", "192.0.2.2"))
+        vim_id = self.register(_vim("192.0.2.1", "192.0.2.2"))
         before = self.known(vim_id)
-        access = self.vim("192.0.2.1", "192.0.2.9").helm
+        access = _vim("192.0.2.1", "192.0.2.9").helm
         in_use = VimInUseException(vim_id=vim_id)
         with mock.patch.object(NfvoPlugin, "is_vim_still_in_use", side_effect=in_use):
             self.vims().move_helm(access)

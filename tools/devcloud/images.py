@@ -124,7 +124,7 @@ OPENSTACK = Recipe(
     parent=BASE,
     files=(("/provision/constraints.txt", "controller/constraints.txt"),),
 )
-DATABASES = Recipe(name="databases", script="controller/databases.sh", parent=OPENSTACK)
+DATABASES = Recipe(name="controller", script="controller/databases.sh", parent=OPENSTACK)
 NODE = _node("node-debian-13", _base("base-debian-13", "trixie"))
 NODE_DOCKER = Recipe(name="node-debian-13-docker", script="node/provision-docker.sh", parent=NODE)
 NODE_BEFORE = _node("node-debian-12", BASE)
@@ -175,7 +175,7 @@ NODE_KUBERNETES = Recipe(
     source=_PACKAGES,
 )
 CONTROLLER = Recipe(
-    name="controller", script="controller/helm.sh", parent=DATABASES, source=_PACKAGES
+    name="controller-helm", script="controller/helm.sh", parent=DATABASES, source=_PACKAGES
 )
 OF_SERVERS = (NODE, NODE_DOCKER, NODE_KUBERNETES, NODE_BEFORE)
 _BEFORE = Recipe(
