@@ -1,5 +1,6 @@
 """The bases of scenarios with clusters."""
 
+import functools
 import tempfile
 import urllib.request
 import uuid
@@ -150,22 +151,35 @@ class ClusterScenario(Scenario):
 
     def check_cnf(self, vnf: Vnf) -> Vnf:
         """Tacker deploys and removes the pods of a CNF through the VIM."""
-        package = self.onboard_csar(cnf_csar(f"{self.registry}/busybox:1"))
+        csar = cnf_csar(f"{self.registry}/busybox:1")
+        cnf = self.deploy_cnf(vnf, csar, {"lcm-kubernetes-def-files": [CNF_MANIFEST]})
+        self.remove_cnf(cnf)
+        return cnf
+
+    def deploy_cnf(self, vnf: Vnf, csar: Path, params: Mapping[str, Any]) -> Vnf:
+        """Deploy the two pods of a CNF through the VIM; returns the CNF."""
+        package = self.onboard_csar(csar)
         # V1 does not translate the request, which is written for either version.
         cnf = Vnf.create(self.tacker, package, "scenario-cnf", V1())
         self.addCleanup(cnf.remove)
         request = {
             "flavourId": "simple",
-            "additionalParams": {"lcm-kubernetes-def-files": [CNF_MANIFEST]},
+            "additionalParams": params,
             "vimConnectionInfo": self.vim_connection_info(vnf),
         }
         self.assert_completed(cnf.instantiate(request))
         pods = [pod.metadata.name for pod in self.cluster.pods("app=cnf-web")]
         log(f"pods of the CNF: {pods}")
         self.assertEqual(2, len(pods))
-        self.assert_completed(cnf.terminate())
-        wait.until(lambda: self.cluster.pods("app=cnf-web"), lambda p: not p, 60, "no pods left")
         return cnf
+
+    def remove_cnf(self, cnf: Vnf) -> None:
+        self.assert_completed(cnf.terminate())
+        self.await_pods_of_cnf(0)
+
+    def await_pods_of_cnf(self, wanted: int) -> None:
+        pods = functools.partial(self.cluster.pods, "app=cnf-web")
+        wait.until(pods, lambda found: len(found) == wanted, 60, f"{wanted} pods of the CNF")
 
     def vim_connection_info(self, vnf: Vnf) -> Any:
         """The cluster as the VIM of a CNF: by its id, or in v2, where it has none, as a whole."""

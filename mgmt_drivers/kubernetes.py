@@ -15,6 +15,7 @@ from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.kube import (
     certificates,
     changed_params,
+    helm,
     kubeadm,
     kubectl,
     node_metadata,
@@ -26,6 +27,7 @@ from mgmt_drivers.kube.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.kube.topology import StorageServer, Topology, check_networks, topology
 from mgmt_drivers.package import has_server_group
 from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, read_params
+from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.plans import kubernetes as plans
 from mgmt_drivers.request import LcmRequest
 
@@ -35,22 +37,40 @@ GATHER = "gather facts"  # the title under which the trace notes it
 
 
 @dataclass(frozen=True)
+class HelmAccess:
+    """The control-plane nodes that have Helm, by the addresses and login that SSH uses."""
+
+    addresses: tuple[str, ...]
+    login: SshLogin
+
+
+@dataclass(frozen=True)
 class Vim:
-    """A cluster as it is to be registered in Tacker."""
+    """A cluster as it is to be registered in Tacker; with ``helm`` it takes charts."""
 
     name: str
     url: str
     credentials: Credentials
+    helm: HelmAccess | None = None
 
 
 class Vims(Protocol):
-    """The clusters that are registered in Tacker."""
+    """The clusters that are registered in Tacker.
+
+    ``log_in_for_helm``: Tacker runs Helm on the control-plane nodes, with their password; else
+    on its own host.
+    """
+
+    log_in_for_helm: bool
 
     def is_taken(self, name: str) -> bool:
         """Whether there is a VIM of that name which is not this VNF's."""
 
     def register(self, vim: Vim) -> None:
         """Register a cluster, in the place of one of this VNF that was registered before."""
+
+    def move_helm(self, access: HelmAccess) -> None:
+        """Let the cluster of this VNF that is registered have Helm on these nodes."""
 
     def unregister(self) -> None:
         """Remove what is registered of this VNF, if anything."""
@@ -61,9 +81,17 @@ def validate(request: LcmRequest, vims: Vims) -> None:
 
     :raises ParameterError: with every error
     """
-    name = _vim_name(read_params(request), request)
+    params = read_params(request)
+    name = _vim_name(params, request)
+    errors: list[str] = []
     if vims.is_taken(name):
-        raise ParameterError([f"{NAME}.vim_name: Tacker already has a VIM {name}; choose another"])
+        errors.append(f"{NAME}.vim_name: Tacker already has a VIM {name}; choose another")
+    if params.helm and vims.log_in_for_helm and not params.master.login.password:
+        errors.append(
+            f"{NAME}.master_node.password: missing: Tacker's v1 API logs in with it to run Helm"
+        )
+    if errors:
+        raise ParameterError(errors)
 
 
 def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
@@ -76,6 +104,7 @@ def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
     _check_volumes(request, found, found.machines)
     with open_operation(request, services, found) as operation:
         hosts = operation.connect(found.machines)
+        _check_helm_login(operation, found, hosts, vims)
         joined = _having_joined(operation, found, hosts)
         # An attempt before this one may have initialized the control plane.
         leader = next(h for h in [*joined, *hosts] if found.is_control_plane(h.node))
@@ -84,7 +113,8 @@ def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
         read_account = functools.partial(service_account.read, account=VIM_ACCOUNT)
         credentials = operation.ask("read the VIM credentials", leader, read_account)
     url = f"https://{found.public}:{found.port}"
-    vims.register(Vim(_vim_name(found.params, request), url, credentials))
+    access = _helm_access(found) if found.params.helm else None
+    vims.register(Vim(_vim_name(found.params, request), url, credentials, access))
 
 
 def scale_out(request: LcmRequest, services: Services) -> None:
@@ -202,12 +232,15 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         leader = choose_leader(operation, found, coming)
         found = as_upgraded(operation, found, leader)
         new = operation.connect(coming)
+        _check_helm_login(operation, found, new, vims)
         serving = operation.connect_to_running(others) if has_control_plane else []
         serving += _exporting(operation, found, is_needed=True)
         joined = _having_joined(operation, found, new)
         cluster = _joining(operation, found, leader, new, joined, serving)
         renewal = find_renewal(operation, others)
         operation.run(plans.HEAL_END, replace(cluster, renewal=renewal))
+    if found.params.helm and has_control_plane:
+        vims.move_helm(_helm_access(found))
     node_metadata.forget(services.store, request.targets)
 
 
@@ -307,6 +340,21 @@ def _having_joined(operation: Operation, found: Topology, new: Sequence[Host]) -
     nodes = [host for host in new if host.node in found.nodes]
     answers = operation.ask_each(GATHER, nodes, kubeadm.is_member)
     return [host for host, is_member in zip(nodes, answers, strict=True) if is_member]
+
+
+def _check_helm_login(
+    operation: Operation, found: Topology, new: Sequence[Host], vims: Vims
+) -> None:
+    """See that Tacker will be able to run Helm on the new control-plane nodes, where it is to."""
+    if found.params.helm and vims.log_in_for_helm:
+        masters = [host for host in new if found.is_control_plane(host.node)]
+        operation.ask_each("check the login for Helm", masters, helm.check_login)
+
+
+def _helm_access(found: Topology) -> HelmAccess:
+    group = found.params.master
+    addresses = tuple(node.address(group.ssh_cp_name) for node in found.control_plane)
+    return HelmAccess(addresses, group.login)
 
 
 def _storage(found: Topology, machines: Sequence[Node]) -> list[StorageServer]:

@@ -1,20 +1,26 @@
 """A cluster as a VIM of Tacker's, which its v1 API keeps in a registry of its own."""
 
+import logging
 from typing import Any
 
 from oslo_utils import uuidutils
 from tacker import objects
+from tacker.db.nfvo.nfvo_db_plugin import NfvoPluginDb
 from tacker.extensions.nfvo import VimInUseException
 from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.kubernetes import Vim
+from mgmt_drivers.kubernetes import HelmAccess, Vim
+
+LOG = logging.getLogger(__name__)
 
 _TYPE = "kubernetes"
 
 
 class RegisteredVims:
     """The VIMs in Tacker's registry; a :class:`mgmt_drivers.kubernetes.Vims`."""
+
+    log_in_for_helm = True
 
     def __init__(self, context: Any, vnf_instance: Any) -> None:
         self._context, self._vnf_instance = context, vnf_instance
@@ -26,6 +32,13 @@ class RegisteredVims:
 
     def register(self, vim: Vim) -> None:
         self.unregister()
+        if vim.helm:
+            LOG.warning(
+                "the password of user %s of the control-plane nodes is kept in clear text in the "
+                "extra of VIM %s, where Tacker's v1 API wants it to run Helm: whoever may show the "
+                "VIM, or read Tacker's database, reads it",
+                vim.helm.login.username, vim.name,
+            )
         created = NfvoPlugin().create_vim(self._context, {"vim": self._as_tacker_wants_it(vim)})
         connection = objects.VimConnectionInfo(
             id=uuidutils.generate_uuid(),
@@ -35,6 +48,16 @@ class RegisteredVims:
             interface_info=None,
         )
         self._set_connections([*self._vnf_instance.vim_connection_info, connection])
+
+    def move_helm(self, access: HelmAccess) -> None:
+        """Where CNFs use the VIM, too, whose update Tacker's own plugin refuses then."""
+        plugin = NfvoPlugin()
+        for found in self._find(description=self._description):
+            vim = NfvoPluginDb.get_vim(plugin, self._context, found["id"], mask_password=False)
+            wanted = {**(vim["extra"] or {}), **_extra(access)}
+            if vim["extra"] != wanted:
+                changed = {**vim, "extra": wanted}
+                NfvoPluginDb.update_vim(plugin, self._context, found["id"], changed)
 
     def unregister(self) -> None:
         for vim in self._find(description=self._description):
@@ -67,9 +90,26 @@ class RegisteredVims:
             "vim_project": {"name": "default"},
             "is_default": False,
             "tenant_id": self._vnf_instance.tenant_id,
+            **({"extra": _extra(vim.helm)} if vim.helm else {}),
         }
 
     def _find(self, **wanted: str) -> list[dict[str, Any]]:
         filters = {key: [value] for key, value in wanted.items()}
         found: list[dict[str, Any]] = NfvoPlugin().get_vims(self._context, filters=filters)
         return found
+
+
+def _extra(access: HelmAccess) -> dict[str, Any]:
+    """What Tacker wants of a VIM that takes charts.
+
+    ``helm_info`` is for CNFs of the v1 API (tacker.vnfm.infra_drivers.kubernetes), ``use_helm``
+    makes the VIM one of type ETSINFV.HELM.V_3 for those of the v2 API
+    (tacker.sol_refactored.common.vim_utils).
+    """
+    login = access.login
+    info = {
+        "masternode_ip": list(access.addresses),
+        "masternode_username": login.username,
+        "masternode_password": login.password.reveal() if login.password else "",
+    }
+    return {"use_helm": True, "helm_info": info}

@@ -1,13 +1,16 @@
 """A cluster as a VIM, which Tacker's v2 API keeps in the VNF instance."""
 
 from mgmt_drivers.adapters.tacker_v2 import Call
-from mgmt_drivers.kubernetes import Vim
+from mgmt_drivers.kubernetes import HelmAccess, Vim
 
-_TYPE = "ETSINFV.KUBERNETES.V_1"
+# Tacker's v2 API deploys manifests onto the one, and charts onto the other (SOL003 4.4.1.6).
+_KUBERNETES, _HELM = "ETSINFV.KUBERNETES.V_1", "ETSINFV.HELM.V_3"
 
 
 class InstanceVims:
     """The VIMs of the VNF instance; a :class:`mgmt_drivers.kubernetes.Vims`."""
+
+    log_in_for_helm = False
 
     def __init__(self, call: Call) -> None:
         self._instance = call.instance
@@ -26,13 +29,18 @@ class InstanceVims:
         first = next(iter(self._instance["vimConnectionInfo"]))
         self._instance["vimConnectionInfo"][f"{first}.{vim.name}"] = {
             "vimId": vim.name,
-            "vimType": _TYPE,
+            "vimType": _HELM if vim.helm else _KUBERNETES,
             "interfaceInfo": {"endpoint": vim.url, "ssl_ca_cert": vim.credentials.ca},
             "accessInfo": {"bearer_token": vim.credentials.token.reveal()},
         }
 
+    def move_helm(self, access: HelmAccess) -> None:
+        """Nothing in the instance names nodes."""
+
     def unregister(self) -> None:
         vims = self._instance.get("vimConnectionInfo") or {}
         self._instance["vimConnectionInfo"] = {
-            key: vim for key, vim in vims.items() if vim.get("vimType") != _TYPE
+            key: vim
+            for key, vim in vims.items()
+            if vim.get("vimType") not in (_KUBERNETES, _HELM)
         }

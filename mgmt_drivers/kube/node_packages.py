@@ -8,7 +8,7 @@ from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host import files, nfs, packages
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import haproxy, keepalived
+from mgmt_drivers.kube import haproxy, helm, keepalived
 from mgmt_drivers.kube.cluster import Cluster
 
 _LIMIT = 1800.0  # seconds
@@ -63,6 +63,9 @@ def needed(host: Host, cluster: Cluster) -> Sequence[str]:
     names = [nfs.CLIENT_PACKAGE] if cluster.params.storage else []
     if cluster.topology.is_balanced and cluster.is_control_plane(host):
         names += [haproxy.PACKAGE, keepalived.PACKAGE]
+    wanted = cluster.params.helm
+    if wanted and wanted.is_packaged and cluster.is_control_plane(host):
+        names.append(helm.PACKAGE)
     return names
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from mgmt_drivers import grammar
 from mgmt_drivers.package import address_names, volume_names
+from mgmt_drivers.params.helm import Helm, read_helm
 from mgmt_drivers.params.login import SshLogin, read_login
 from mgmt_drivers.params.proxy import Proxy, read_proxy
 from mgmt_drivers.params.reader import Reader, read_object
@@ -103,6 +104,7 @@ class KubernetesParams:
     container_runtime: str = CONTAINERD
     private_registries: tuple[Registry, ...] = ()
     storage: Storage | None = None
+    helm: Helm | None = None
 
     @property
     def registries(self) -> tuple[Registry, ...]:
@@ -170,6 +172,7 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
         cni_manifest=_read_cni_manifest(reader, request.package),
         private_registries=read_registries(reader, request.package),
         storage=_read_storage(reader, request, cps, (masters, workers)),
+        helm=read_helm(reader, request.package),
     )
     for section in (master, worker, reader):
         section.end()

@@ -10,6 +10,7 @@ from mgmt_drivers.phases.control_plane.control_plane import (
 )
 from mgmt_drivers.phases.control_plane.etcd_members import CheckQuorum, RemoveEtcdMembers
 from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
+from mgmt_drivers.phases.control_plane.helm import ConfigureHelm, CopyCharts, InstallHelm
 from mgmt_drivers.phases.control_plane.load_balancer import (
     ConfigureLoadBalancer,
     ReleaseVirtualIp,
@@ -52,6 +53,7 @@ _PREPARE: Plan[Cluster] = (
     CheckClocks(),
     ConfigureProxy(services=("containerd", "docker")),
     InstallPackages(),
+    InstallHelm(),
     WaitForVolumes(),
     MountVolumes(),
     ExportVolumes(),
@@ -77,6 +79,7 @@ INSTANTIATE: Plan[Cluster] = (
     *_JOIN,
     RegisterVolumes(),
     GrantVimAccess(),
+    ConfigureHelm(),
 )
 
 # New workers have come.
@@ -122,6 +125,8 @@ HEAL_END: Plan[Cluster] = (
     VerifyControlPlane(),
     ConfigureLoadBalancer(),
     VerifyVirtualIp(),
+    ConfigureHelm(),
+    CopyCharts(),
     *RENEW,
 )
 

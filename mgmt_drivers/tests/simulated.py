@@ -1,8 +1,10 @@
 """Tests on a simulated cluster: three masters behind a virtual IP, two workers, storage."""
 
 import dataclasses
+import io
 import logging
 import shutil
+import tarfile
 import tempfile
 import unittest
 from collections import Counter
@@ -25,7 +27,14 @@ from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.tests.cluster import FLANNEL, MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, stack_of
-from mgmt_drivers.tests.simulation import MEMBER, Fault, Machine, SimulatedSession, World
+from mgmt_drivers.tests.simulation import (
+    CHARTS,
+    MEMBER,
+    Fault,
+    Machine,
+    SimulatedSession,
+    World,
+)
 
 # One is a prefix of another, and they look alike inside of URLs.
 MASTERS = ("10.10.0.1", "10.10.0.11", "10.10.0.111")
@@ -74,6 +83,7 @@ PARAMS: dict[str, Any] = {
         "nfs_server_setup_params": [{"export_dir": "/volume/nfs", "export_to": "10.10.0.0/24"}],
     },
     "pv_registration_params": [{"pv_manifest_file_path": "pv.yaml", "nfs_server_cp": STORAGE_CP}],
+    "helm": {"archive_path": "helm.tar.gz"},
 }
 
 
@@ -87,17 +97,34 @@ def no_fault(session: SimulatedSession, argv: Sequence[str]) -> None:
     """Nothing happens."""
 
 
+def helm_archive(*members: str) -> bytes:
+    """An archive as Helm's project publishes it, with a program that does nothing."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name in ("linux-amd64/LICENSE", *(members or ("linux-amd64/helm",))):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(name)
+            archive.addfile(entry, io.BytesIO(name.encode()))
+    return buffer.getvalue()
+
+
 class Vims:
     """The VIMs of Tacker, by name."""
 
+    log_in_for_helm = True
+
     def __init__(self) -> None:
         self.registered: dict[str, kubernetes.Vim] = {}
+        self.moved: list[kubernetes.HelmAccess] = []
 
     def is_taken(self, name: str) -> bool:
         return False
 
     def register(self, vim: kubernetes.Vim) -> None:
         self.registered = {vim.name: vim}
+
+    def move_helm(self, access: kubernetes.HelmAccess) -> None:
+        self.moved.append(access)
 
     def unregister(self) -> None:
         self.registered = {}
@@ -116,6 +143,7 @@ class SimulatedCloud:
         (self.package / "pv.yaml").write_text(yaml.safe_dump(_VOLUME))
         for name in ("install_k8s_cluster.sh", "key.asc"):
             (self.package / name).write_text(f"{name}: KUBERNETES_PACKAGES")
+        (self.package / "helm.tar.gz").write_bytes(helm_archive())
         (self.package / DEFAULT_CNI_MANIFEST).parent.mkdir(parents=True)
         shutil.copy(FLANNEL, self.package / DEFAULT_CNI_MANIFEST)
         self.params = PARAMS
@@ -148,6 +176,8 @@ class SimulatedCloud:
             machine.files[MEMBER] = (b"", "644")
             machine.packages |= {"haproxy", "keepalived"}
             machine.services |= {"haproxy", "keepalived"}
+            if machine.role == "master":
+                machine.files[CHARTS] = (b"charts", "755")
             self.world.join(machine)
         return machine
 

@@ -5,8 +5,10 @@ An unknown command fails the test. Faults can be put before or after any command
 
 import base64
 import hashlib
+import io
 import json
 import sys
+import tarfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +30,8 @@ from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import SUDO, fed, named
 
 MEMBER = f"{STATE_FOLDER}/member"
+HELM, HELM_CONFIG = "/usr/local/bin/helm", ".kube/config"
+CHARTS = "/var/tacker/helm"
 _KUBELET = "/etc/kubernetes/kubelet.conf"
 _NAMES = ("kube-apiserver", "kube-proxy")  # of images that come with each release
 RELEASE = "v1.20.2"
@@ -70,6 +74,7 @@ class Machine:
     running: str = RELEASE  # the kubelet that runs
     apiserver: str = RELEASE  # of the static pods
     free: int = 9000  # MiB of its disk
+    sudo_asks: bool = False  # for a password, where nothing can be asked
     container: str = ""  # as docker shows the registry's
     alive: bool = True
     came: bool = False  # since the cluster was built
@@ -273,7 +278,7 @@ class SimulatedSession:
         return True
 
     def _answer(self, argv: list[str], stdin: bytes) -> Result:
-        program = argv[0].replace("-", "_").replace(".", "_")
+        program = argv[0].rpartition("/")[2].replace("-", "_").replace(".", "_")
         handler = getattr(self, f"_{program}", None)
         if handler is None:
             raise AssertionError(f"the simulation does not know {argv}")
@@ -343,6 +348,53 @@ class SimulatedSession:
 
     def _flock(self, words: list[str], stdin: bytes) -> Result:
         return self._answer(words[1:], stdin)
+
+    # Helm; charts are kept as a file of their folder's name.
+
+    def _sudo(self, words: list[str], stdin: bytes) -> Result:
+        if self.machine.sudo_asks:
+            return Result(1, stderr="sudo: a password is required")
+        return self._answer(words[2:], stdin)
+
+    def _true(self, words: list[str], stdin: bytes) -> Result:
+        return _OK
+
+    def _id(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, "1000\n")
+
+    def _unpack_helm(self, words: list[str], stdin: bytes) -> Result:
+        if hashlib.sha256(stdin).hexdigest() != words[1]:
+            return Result(1, stderr="the archive is another")
+        with tarfile.open(fileobj=io.BytesIO(stdin)) as archive:
+            program = archive.extractfile(words[0])
+            assert program
+            self.machine.files[HELM] = (program.read(), "755")
+        return _OK
+
+    def _install_helm_sh(self, words: list[str], stdin: bytes) -> Result:
+        self.machine.files[HELM] = (b"of a script", "755")
+        return _OK
+
+    def _write_kubeconfig(self, words: list[str], stdin: bytes) -> Result:
+        assert words == [str(len(stdin))], words
+        before = self.machine.files.get(HELM_CONFIG)
+        self.machine.files[HELM_CONFIG] = (stdin, "600")
+        return _OK if before == (stdin, "600") else Result(0, "changed\n")
+
+    def _helm(self, words: list[str], stdin: bytes) -> Result:
+        if HELM not in self.machine.files and "helm" not in self.machine.packages:
+            return Result(127, stderr="helm: command not found")
+        config = json.loads(self.machine.files[HELM_CONFIG][0])
+        token = config["users"][0]["user"]["token"]
+        return _OK if token == ACCOUNT_TOKEN else Result(1, stderr="Unauthorized")
+
+    def _pack_folder(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, self.machine.files.get(words[0], (b"", ""))[0].decode())
+
+    def _unpack_folder(self, words: list[str], stdin: bytes) -> Result:
+        assert words[1] == str(len(stdin)), words
+        self.machine.files[words[0]] = (stdin, "755")
+        return _OK
 
     def _date(self, words: list[str], stdin: bytes) -> Result:
         return Result(0, f"{1_000_000 + self.machine.clock}\n")

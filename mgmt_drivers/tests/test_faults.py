@@ -14,7 +14,7 @@ from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.tests.fakes import named
 from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
-from mgmt_drivers.tests.simulation import SimulatedSession
+from mgmt_drivers.tests.simulation import CHARTS, HELM, HELM_CONFIG, SimulatedSession
 
 FAULTS = ("fails", "is cut off", "kills the machine")
 
@@ -83,7 +83,11 @@ class InstantiateFaultsTest(FaultsTestCase):
         def story(number: int, fault: str) -> bool:
             struck = self.cured(self.instantiate, number, fault)
             self.assert_whole(3, 2)
-            self.assertEqual({"kubernetes_vim_vnf-1"}, set(self.vims.registered))
+            (vim,) = self.vims.registered.values()
+            self.assertEqual("kubernetes_vim_vnf-1", vim.name)
+            with_helm = [m.address for m in self.world.machines.values() if HELM_CONFIG in m.files]
+            self.assertEqual([*MASTERS], with_helm)
+            self.assertEqual(vim.helm and vim.helm.addresses, MASTERS)
             self.assertEqual((1, {"pv1"}), (self.world.formatted, set(self.world.volumes)))
             return struck
 
@@ -159,6 +163,9 @@ class FaultsTest(FaultsTestCase):
 
             def story(number: int, fault: str, when: str = when) -> bool:
                 struck = self.heal(MASTERS[0], number, fault, when)
+                new = self.machine(MASTERS[0]).files
+                self.assertLessEqual({HELM, HELM_CONFIG, CHARTS}, set(new))
+                self.assertEqual({MASTERS}, {tuple(sorted(a.addresses)) for a in self.vims.moved})
                 masters = [m for m in self.world.machines.values() if m.role == "master"]
                 for machine in masters:
                     self.assertEqual(sorted(m.name for m in masters), sorted(machine.backends))

@@ -18,7 +18,7 @@ _USER_DATA = {
     "lcm-operation-user-data-class": "StandardUserData",
 }
 _OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
-KUBERNETES = ("kubernetes", "ETSINFV.KUBERNETES.V_1")
+KUBERNETES = ("kubernetes", "ETSINFV.KUBERNETES.V_1", "ETSINFV.HELM.V_3")
 
 
 @dataclass(frozen=True)

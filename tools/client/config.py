@@ -55,6 +55,8 @@ class CloudConfig:
     kill_conductor = _Variable("FUNCTIONAL_KILL_CONDUCTOR", "", str)
     # Shell commands, a line each, that kill a service of the cloud which something starts again.
     kill_services = _Variable("FUNCTIONAL_KILL_SERVICES", "", str)
+    # Whether Tacker's host has Helm, which the v2 API runs there.
+    helm_on_tacker = _Variable("FUNCTIONAL_HELM_ON_TACKER", False, lambda value: value == "1")
     # Command that is ovn-trace on this cloud, if it is OVN's.
     ovn_trace = _Variable("FUNCTIONAL_OVN_TRACE", "", str)
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)

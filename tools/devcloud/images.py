@@ -124,7 +124,7 @@ OPENSTACK = Recipe(
     parent=BASE,
     files=(("/provision/constraints.txt", "controller/constraints.txt"),),
 )
-CONTROLLER = Recipe(name="controller", script="controller/databases.sh", parent=OPENSTACK)
+DATABASES = Recipe(name="controller", script="controller/databases.sh", parent=OPENSTACK)
 NODE = _node("node-debian-13", _base("base-debian-13", "trixie"))
 NODE_DOCKER = Recipe(name="node-debian-13-docker", script="node/provision-docker.sh", parent=NODE)
 NODE_BEFORE = _node("node-debian-12", BASE)
@@ -164,14 +164,18 @@ def _mirror(name: str, programs: Recipe) -> Recipe:
 _NEWEST = Recipe(
     name="kubernetes-1.37",
     script="kubernetes/build-modules.sh",
-    files=_modules("1.37", "flannel-cni-plugin"),
+    files=_modules("1.37", "flannel-cni-plugin", "helm"),
 )
 MIRROR = _mirror("mirror", _NEWEST)
+_PACKAGES = (MIRROR, "/srv/mirror/1.37/apt")
 NODE_KUBERNETES = Recipe(
     name="node-debian-13-kubernetes",
     script="node/provision-kubernetes.sh",
     parent=NODE,
-    source=(MIRROR, "/srv/mirror/1.37/apt"),
+    source=_PACKAGES,
+)
+CONTROLLER = Recipe(
+    name="controller-helm", script="controller/helm.sh", parent=DATABASES, source=_PACKAGES
 )
 OF_SERVERS = (NODE, NODE_DOCKER, NODE_KUBERNETES, NODE_BEFORE)
 _BEFORE = Recipe(
@@ -210,7 +214,7 @@ def ensure(
     remove_build_containers(client)
     builder.ensure(BASE)
     # The chains in parallel: some wait for the network while others compile.
-    chains = ((CONTROLLER,), (NODE, NODE_DOCKER), (NODE_BEFORE, VM), (mirror(older),))
+    chains = ((DATABASES,), (NODE, NODE_DOCKER), (NODE_BEFORE, VM), (mirror(older),))
     with ThreadPoolExecutor() as pool:
         try:
             for _ in pool.map(builder.ensure_all, chains):
@@ -220,7 +224,7 @@ def ensure(
             builder.cancelled = True
             remove_build_containers(client)
             raise
-    builder.ensure(NODE_KUBERNETES)  # of two chains
+    builder.ensure_all((NODE_KUBERNETES, CONTROLLER))  # each of two chains
 
 
 def mirror(older: bool) -> Recipe:

@@ -20,6 +20,7 @@ def variables(settings: Settings) -> dict[str, str]:
         "OS_IDENTITY_API_VERSION": "3",
         "FUNCTIONAL_NETWORK": PROVIDER_NETWORK,
         "FUNCTIONAL_EXTERNAL_NETWORK": PROVIDER_NETWORK,
+        "FUNCTIONAL_HELM_ON_TACKER": "1",
         "FUNCTIONAL_PREPARED_IMAGE": images.NODE_KUBERNETES.name,
         "FUNCTIONAL_KUBERNETES_MIRROR": f"http://{networks.mirror_address(settings.network)}",
     }

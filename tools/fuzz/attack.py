@@ -160,12 +160,12 @@ class Attack:
 
     def _learn(self) -> None:
         # Request files differ by flavours, their variations alike; and the stories by container
-        # runtimes and by roles.
+        # runtimes, by roles and by Helm.
         for one in self.seeds:
             is_largest = one.has_storage and one.flavour != "simple"
             if one.number and not is_largest and one.parameter == KUBERNETES:
                 continue
-            has_stories = is_largest and one.number in (1, 4) or one.cluster is not None
+            has_stories = is_largest and one.number in (1, 4, 7) or one.cluster is not None
             for story in STORIES if has_stories else ("",):
                 cloud = Cloud(self._packages.of(one), one, one.params)
                 cloud.validate()

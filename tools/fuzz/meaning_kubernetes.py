@@ -3,9 +3,12 @@
 import base64
 import copy
 import functools
+import hashlib
+import io
 import ipaddress
 import json
 import posixpath
+import tarfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +20,7 @@ from mgmt_drivers.params.kubernetes import (
     DEFAULT_SERVICE_CIDR,
 )
 from mgmt_drivers.params.series import DEFAULT_VERSION
+from mgmt_drivers.tests.simulation import ACCOUNT_TOKEN, HELM_CONFIG
 from tools.fuzz import syntaxes
 from tools.fuzz.machines import HOSTS, NODE_ADDRESSES, VIP, newest
 from tools.fuzz.meaning import (
@@ -36,6 +40,8 @@ _EXPORT_OPTIONS = {"rw", "sync", "no_subtree_check"}
 _OURS = {"app.kubernetes.io/managed-by": "tacker-mgmt-drivers"}
 _OF_RELEASES = ("kube-apiserver", "kube-proxy")  # the simulated machines' images
 _POD_CIDR = "@POD_CIDR@"
+# What a control-plane node may need before Helm.
+_BEFORE_HELM = ("", "nfs-common ", "haproxy keepalived ", "nfs-common haproxy keepalived ")
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,7 @@ class _Reading:
         self._add_registries(found)
         self._add_storage(found)
         self._add_images(found)
+        self._add_helm(found)
         if "proxy" in self.params:
             proxy = ProxyMeaning(self.params["proxy"], ("containerd", "docker"), self._inside())
             proxy.add_to(found, [*_NODES, "storage"])
@@ -264,6 +271,33 @@ class _Reading:
         if self.images:
             found.words.add(self.images)
 
+    def _add_helm(self, found: Meaning) -> None:
+        name = (self.params.get("helm") or {}).get("archive_path")
+        script = self.params.get("helm_installation_script_path")
+        if "helm" not in self.params and not script:
+            return
+        masters = ["master"]
+        found.add_file(masters, HELM_CONFIG, self._check_kubeconfig)
+        found.inputs["write-kubeconfig"] = self._check_kubeconfig
+        if script:
+            content = text_of((self.package / script).read_bytes())
+            path = f"{STATE}/install_helm.sh"
+            found.add_file(masters, path, same(syntaxes.as_it_is, content))
+        if not name and not script:
+            found.words |= {f"EXTRA_PACKAGES={other}helm" for other in _BEFORE_HELM}
+        if name:
+            content = (self.package / name).read_bytes()
+            found.words |= {hashlib.sha256(content).hexdigest(), _program_in(content)}
+            found.inputs["unpack-helm"] = same(syntaxes.as_it_is, text_of(content))
+
+    def _check_kubeconfig(self, text: str) -> None:
+        """Helm reaches the cluster inside of its network, with the token of the VIM's account."""
+        config = syntaxes.json_document(text)
+        users = [user["user"] for user in config["users"]]
+        host = host_of(config["clusters"][0]["cluster"]["server"])
+        if users != [{"token": ACCOUNT_TOKEN}] or host not in self._inside():
+            raise Finding(f"Helm is told {config}")
+
     def _check_objects(self, text: str) -> None:
         """What is applied: the pod network, PersistentVolumes, or what any cluster gets."""
         found = syntaxes.objects(text)
@@ -289,6 +323,11 @@ def _without_nothing(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _without_nothing(v) for key, v in value.items() if v is not None}
     return [_without_nothing(v) for v in value] if isinstance(value, list) else value
+
+
+def _program_in(archive: bytes) -> str:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
+        return next(name for name in opened.getnames() if name.endswith("/helm"))
 
 
 def _network(text: str) -> str:

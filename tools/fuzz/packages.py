@@ -21,6 +21,7 @@ from mgmt_drivers.adapters import vnfd
 from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
 from mgmt_drivers.params.private_registry import NAME as REGISTRY
 from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.tests.simulated import helm_archive
 from tools.csar import overlay
 from tools.csar.build import OVERLAYS, PACKAGES
 from tools.csar.contents import Contents
@@ -61,6 +62,8 @@ ADDED = {
     "Files/tls.key": keys.TLS_KEY,
     "Files/htpasswd": _HTPASSWD,
     "Files/images/private_registry.tar": image_archive(["registry:2"]),
+    "Files/helm.tar.gz": helm_archive(),
+    "Scripts/install_helm.sh": b"#!/bin/sh\n",
 }
 
 

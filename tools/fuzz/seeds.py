@@ -48,6 +48,10 @@ _VARIATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
          "cni_manifest_path": "Files/cni.yaml"},
         {"package_repository": _MIRROR, "kubernetes_version": "v1.20.2"},
         {"master_node": {**_LOGIN, "cluster_fip_name": FLOATING_IP}, "worker_node": _LOGIN},
+        {"helm": {"archive_path": "Files/helm.tar.gz"}},
+        {"helm": {}, "proxy": _PROXY},
+        {"helm_installation_script_path": "Scripts/install_helm.sh", "proxy": _PROXY},
+        {"helm_installation_script_path": "Scripts/install_helm.sh"},
     ),
     REGISTRY: (
         {},

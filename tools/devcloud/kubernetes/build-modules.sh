@@ -53,6 +53,7 @@ stamps() {
 github.com/containerd/containerd/v2 github.com/containerd/containerd/v2/version.Version
 github.com/containernetworking/plugins github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion
 github.com/flannel-io/flannel github.com/flannel-io/flannel/pkg/version.Version
+helm.sh/helm/v3 helm.sh/helm/v3/internal/version.version
 VARIABLES
 }
 

@@ -90,8 +90,12 @@ for series in /opt/series/[0-9]*; do
         programs /opt/cni/bin $cni_plugins
         cni=$("$bin/bridge" 2>&1 | sed -n '1s/.*plugin v//p')
         package kubernetes-cni "$cni" "Plugins of container networks" iptables
+        cp /opt/series/helm/bin/helm "$bin/"
+        programs /usr/bin helm
+        helm=$("$bin/helm" version --template '{{.Version}}')
+        package helm "${helm#v}" "Package manager of Kubernetes"
     else
-        from_newest 'apt/kubernetes-cni_*' 'images/flannel*'
+        from_newest 'apt/kubernetes-cni_*' 'apt/helm_*' 'images/flannel*'
         # Older kubelets speak to containerd 1 only, which is Debian's.
         [ "${series##*.}" -lt 26 ] || from_newest 'apt/containerd_*'
     fi

@@ -1,0 +1,91 @@
+"""Helm on control-plane nodes, where Tacker deploys CNFs by charts."""
+
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from mgmt_drivers.engine.phase import Ask, Change, Lanes, Phase, Step, at_once
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.host import files
+from mgmt_drivers.host.files import STATE_FOLDER
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import helm, service_account
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.service_account import VIM_ACCOUNT, Credentials
+
+_DONE = f"{STATE_FOLDER}/helm"  # the digest of what has installed Helm
+
+
+class OnNewControlPlane:
+    """On the control-plane nodes that have come, where the request asks for Helm."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return at_once(cluster.joining_control_plane) if cluster.params.helm else []
+
+
+class InstallHelm(OnNewControlPlane, Change[Cluster, str]):
+    """Install Helm from the VNF package; the package ``helm`` has come with all other packages."""
+
+    title = "install Helm"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        wanted = cluster.params.helm
+        return [] if wanted is None or wanted.is_packaged else super().select(cluster)
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        """The digest of the archive or script, where another or none has been used."""
+        digest = _digest(cluster)
+        return None if files.has(host, _DONE, digest) else digest
+
+    def act(self, host: Host, cluster: Cluster, digest: str) -> None:
+        wanted = cluster.params.helm
+        assert wanted
+        helm.install(host, wanted, has_proxy=cluster.proxy is not None)
+        files.write(host, _DONE, digest)
+
+
+def _digest(cluster: Cluster) -> str:
+    wanted = cluster.params.helm
+    if wanted and wanted.archive:
+        return wanted.archive.sha256 + "\n"
+    script = wanted.script.read_bytes() if wanted and wanted.script else b""
+    return hashlib.sha256(script).hexdigest() + "\n"
+
+
+class ConfigureHelm(OnNewControlPlane, Phase[Cluster]):
+    """Let Helm use the cluster with the rights of the VIM, and see that it works."""
+
+    title = "give Helm access"
+
+    @contextmanager
+    def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
+        """Read the credentials of the VIM's account on the leader."""
+        read = functools.partial(service_account.read, account=VIM_ACCOUNT)
+        yield functools.partial(_configure, credentials=ask(cluster.leader, read))
+
+
+def _configure(host: Host, cluster: Cluster, credentials: Credentials) -> Outcome:
+    changed = helm.configure(host, cluster, credentials)
+    helm.check_works(host)
+    return CHANGED if changed else UNCHANGED
+
+
+class CopyCharts(OnNewControlPlane, Phase[Cluster]):
+    """Copy what Tacker keeps for CNFs on each control-plane node, from the leader.
+
+    Tacker scales a CNF with the chart on the first control-plane node, which the new one may be.
+    """
+
+    title = "copy Helm's charts"
+
+    @contextmanager
+    def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
+        """Read the charts and repositories on the leader."""
+        yield functools.partial(_copy, folders=ask(cluster.leader, helm.packed))
+
+
+def _copy(host: Host, cluster: Cluster, folders: Mapping[str, str]) -> Outcome:
+    if folders:
+        helm.unpack(host, folders)
+    return CHANGED if folders else UNCHANGED
