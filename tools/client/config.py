@@ -55,6 +55,8 @@ class CloudConfig:
     kill_conductor = _Variable("FUNCTIONAL_KILL_CONDUCTOR", "", str)
     # Shell commands, a line each, that kill a service of the cloud which something starts again.
     kill_services = _Variable("FUNCTIONAL_KILL_SERVICES", "", str)
+    # Shell command that shows the drivers' trace of the VNF instance whose id follows.
+    show_trace = _Variable("FUNCTIONAL_SHOW_TRACE", "", str)
     # Command that is ovn-trace on this cloud, if it is OVN's.
     ovn_trace = _Variable("FUNCTIONAL_OVN_TRACE", "", str)
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)

@@ -189,7 +189,7 @@ class InstancesTest(ShownClusterTest):
         self.world.have("v1.36.4")
         wanted = {"kubernetes_version": "1.37.2"}
         body: dict[str, Any] = {"metadata": {MODIFICATION: json.dumps(wanted)}}
-        change = {"additionalParams": {**_USER_DATA, MODIFICATION: wanted}}
+        change: dict[str, Any] = {"additionalParams": {**_USER_DATA, MODIFICATION: wanted}}
         for operation, instance, given in (
             ("modify", self.v1(), body),
             ("modify", self.v2(body), body),
@@ -232,6 +232,13 @@ class ReportTest(ShownClusterTest):
         self.assertIn("masterNode (VNFC master-10.10.0.1, 10.10.0.1) stays", heads)
         (drain,) = (line.split(None, 6) for line in lines if line.startswith("  drain nodes"))
         self.assertEqual(["drain", "nodes", "would", "change", name], drain)
+
+    def test_the_guide_shows_it(self) -> None:
+        """The output in the guide, which a change of the table makes old."""
+        targets = self.ids(WORKERS[0])
+        lines = report.table(self.rehearsed("heal", {"vnfcInstanceId": targets}))
+        shown = (CHECKOUT / "doc/source/outputs/dry-run.txt").read_text()
+        self.assertEqual(shown.splitlines()[1:], [*lines])
 
     def test_the_same_lines(self) -> None:
         body = {"type": "SCALE_OUT", "aspectId": "worker_instance", "numberOfSteps": 1}
