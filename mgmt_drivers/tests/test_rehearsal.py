@@ -16,6 +16,7 @@ from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube import node_metadata
 from mgmt_drivers.kube.node_metadata import NodeMetadata
 from mgmt_drivers.params.series import read_version
+from mgmt_drivers.plans import kubernetes, private_registry
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.tests.fakes import FakeSession, services
@@ -124,6 +125,18 @@ class RehearsalTest(unittest.TestCase):
 
 
 class ForecastTest(unittest.TestCase):
+    def test_every_phase_of_a_plan_foresees(self) -> None:
+        """None leaves its users with the default, which depends on everything."""
+        plans = [
+            plan
+            for module in (kubernetes, private_registry)
+            for name, plan in vars(module).items()
+            if name.isupper() and not name.startswith("_")
+        ]
+        self.assertGreater(len(plans), 6)
+        for phase in {type(phase) for plan in plans for phase in plan}:
+            self.assertIsNot(Phase.foresee, phase.foresee, phase)
+
     def test_releases_of_a_version(self) -> None:
         for version, release, wanted in (
             ("1.37.2", "v1.37.2", True),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mgmt_drivers import inventory, kubernetes, private_registry, upgrade
+from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.rehearsal import Line, Rehearsal
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.inventory import Contents, Node
@@ -83,6 +84,7 @@ class Vnf:
             given,
             store=ForgetfulStore(given.store),
             trace_folder=None,
+            ssh_timeout=RUNNING_LIMIT,  # those that may still be booting are yet to be made
             rehearsal=self.rehearsal,
         )
 
@@ -103,7 +105,6 @@ class Vnf:
 
     def instantiate(self, numbers: Mapping[str, int]) -> Outlook:
         """:param numbers: of machines, by VDU"""
-        self.validate()
         request = replace(self.request, operation="instantiate", stack_id=coming.STACK)
         new = coming.vnfcs(numbers)
         made = {**coming.stacks_of(request, new, ()), coming.STACK: coming.own_stack(request)}
