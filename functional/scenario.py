@@ -20,10 +20,11 @@ from tools.client.machines import Remote
 class Scenario(testtools.TestCase):
     """A test on a real cloud; what it creates is removed at its end, also when it fails.
 
-    ``api`` is the version of Tacker's API that it uses.
+    ``api`` is the version of Tacker's API that it uses, ``kind`` the class of its VNFs.
     """
 
     api: Api = V1()
+    kind: type[Vnf] = Vnf
 
     def setUp(self) -> None:
         super().setUp()
@@ -91,7 +92,7 @@ class Scenario(testtools.TestCase):
 
     def create_vnf(self, package: Package) -> Vnf:
         name = f"scenario-{uuid.uuid4().hex[:6]}"
-        vnf = Vnf.create(self.tacker, package, name, self.api)
+        vnf = self.kind.create(self.tacker, package, name, self.api)
         self.vnfs.append(vnf)
         self.addCleanup(vnf.remove)
         return vnf

@@ -55,6 +55,10 @@ class Occupied(MgmtDriverError):
     """Another operation works on a machine."""
 
 
+class NotMade(MgmtDriverError):
+    """A dry run has asked a machine that is yet to be made."""
+
+
 class CommandFailed(MgmtDriverError):
     """A command ended with another status than 0.
 

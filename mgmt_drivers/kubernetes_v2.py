@@ -18,7 +18,7 @@ _KNOWN, _TARGETS = "known_vnfcs", "healed_vnfcs"  # keys of what is kept between
 
 
 def instantiate_start(call: Call) -> None:
-    _check_user_data(call)
+    check_user_data(call)
     kubernetes.validate(call.lcm_request("instantiate"), InstanceVims(call))
 
 
@@ -32,7 +32,7 @@ def terminate_end(call: Call) -> None:
 
 
 def scale_start(call: Call) -> None:
-    _check_user_data(call)
+    check_user_data(call)
     call.store.save(_KNOWN, [vnfc.id for vnfc in call.vnfcs])
     if call.request["type"] == "SCALE_IN":
         removed = call.grant_request.get("removeResources", ())
@@ -85,28 +85,31 @@ def modify_information_end(call: Call) -> None:
 
 
 def change_current_package_start(call: Call) -> None:
-    _check_user_data(call)
-    if (call.request.get("additionalParams") or {}).get("vdu_params"):
-        text = "vdu_params: must be an empty list: machines are upgraded, and none is replaced"
-        raise ParameterError([text])
-    wanted = _of_new_package(call)
+    wanted = of_new_package(call)
     if wanted:
         upgrade.validate(call.lcm_request("upgrade"), call.services, wanted)
 
 
 def change_current_package_end(call: Call) -> None:
-    wanted = _of_new_package(call)
+    wanted = of_new_package(call)
     if wanted:
         upgrade.modify(call.lcm_request("upgrade"), call.services, wanted)
 
 
-def _of_new_package(call: Call) -> Any:
-    """What the request wants of the cluster, or else the new package, which Tacker hands over."""
+def of_new_package(call: Call) -> Any:
+    """What the request wants of the cluster, or else the new package, which Tacker hands over.
+
+    :raises ParameterError: when the request is not to be carried out
+    """
+    check_user_data(call)
     params = call.request.get("additionalParams") or {}
+    if params.get("vdu_params"):
+        text = "vdu_params: must be an empty list: machines are upgraded, and none is replaced"
+        raise ParameterError([text])
     return params.get(MODIFICATION) or of_package(call.package)
 
 
-def _check_user_data(call: Call) -> None:
+def check_user_data(call: Call) -> None:
     """Tacker's default sets other parameters than the templates have: no machine would move."""
     params = call.request.get("additionalParams") or {}
     errors = [

@@ -7,7 +7,8 @@ from typing import Any
 from mgmt_drivers import package_yaml
 
 # Resources that carry an address a parameter may name.
-_ADDRESSES = ("OS::Neutron::Port", "OS::Neutron::FloatingIP")
+_FLOATING_IP = "OS::Neutron::FloatingIP"
+_ADDRESSES = ("OS::Neutron::Port", _FLOATING_IP)
 _VOLUMES = ("OS::Cinder::Volume",)
 _SERVER_GROUPS = ("OS::Nova::ServerGroup",)
 
@@ -15,6 +16,17 @@ _SERVER_GROUPS = ("OS::Nova::ServerGroup",)
 def address_names(package: Path, flavour: str) -> frozenset[str]:
     """Names of the ports and floating IPs in the flavour's BaseHOT, nested ones included."""
     return _names((package / "BaseHOT" / flavour).rglob("*.yaml"), _ADDRESSES)
+
+
+def floating_ips(package: Path, flavour: str) -> dict[str, str]:
+    """Names of the floating IPs in the flavour's BaseHOT, each with that of its port."""
+    found = {}
+    for path in (package / "BaseHOT" / flavour).rglob("*.yaml"):
+        for name, resource in _resources(path):
+            port = (resource.get("properties") or {}).get("port_id")
+            if resource.get("type") == _FLOATING_IP and isinstance(port, dict):
+                found[name] = str(port.get("get_resource"))
+    return found
 
 
 def volume_names(package: Path, flavour: str) -> frozenset[str]:

@@ -8,18 +8,20 @@ from typing import Any
 from fixtures import EnvironmentVariable
 
 from functional import shared
+from functional.foretold import ForetoldVnf
 from functional.nodes_scenario import NodesScenario
 from functional.poll import poll_api
 from functional.requests import REQUESTS
 from mgmt_drivers.params.modification import NAME
 from mgmt_drivers.params.series import SUPPORTED
-from tools.client import kubernetes_source
+from tools.client import kubernetes_source, wait
 from tools.client.api import V2
 from tools.client.lcm import Package, Vnf
-from tools.client.log import log
+from tools.client.log import log, step
 
 _BEFORE, _AFTER = list(SUPPORTED)[-2:]
 _KEY = "Files/kubernetes-new.asc"
+_NODES = 6  # after scale-out by two workers and scale-in by one
 
 
 def _newest() -> EnvironmentVariable:
@@ -28,8 +30,12 @@ def _newest() -> EnvironmentVariable:
 
 
 class Upgrade(NodesScenario):
-    """Three masters and two workers with a workload; the API is polled meanwhile."""
+    """Three masters and two workers with a workload; the API is polled meanwhile.
 
+    A dry run foretells each operation.
+    """
+
+    kind = ForetoldVnf
     kubernetes_version = _BEFORE
 
     def onboard_package(
@@ -56,6 +62,20 @@ class Upgrade(NodesScenario):
         self.assertNotIn(NAME, vnf.show()["metadata"])
         self.check_versions(_AFTER)
         self.check_balanced_cluster(vnf, workers=2)
+
+    def heal_master(self, vnf: Vnf, vnfc: str) -> None:
+        """When the cluster misses the dead node: what is foretold of the node stays true then."""
+        with step("wait until the cluster misses the node"):
+            wait.until(self.count_ready, lambda seen: seen == _NODES - 1, 300, "ready nodes")
+        super().heal_master(vnf, vnfc)
+
+    def count_ready(self) -> int:
+        """How many nodes are ready; 0 while no API answers."""
+        try:
+            return len(self.cluster.ready_nodes())
+        except Exception as error:
+            log(f"API: {type(error).__name__}")
+            return 0
 
     def check_versions(self, series: str) -> None:
         found = self.cluster.kubelet_versions()

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from mgmt_drivers.engine.phase import Plan, at_once
+from mgmt_drivers.engine.phase import Forecast, Phase, Plan, at_once
+from mgmt_drivers.engine.rehearsal import Rehearsal
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.engine.trace import CHECKED, FAILED, Outcome, Record, Trace
+from mgmt_drivers.engine.trace import CHANGED, CHECKED, FAILED, Outcome, Record, Trace
 from mgmt_drivers.errors import NodeError, Occupied, OperationError, WrongHostKey, told
 from mgmt_drivers.host import lock
 from mgmt_drivers.host.host import Host
@@ -148,20 +149,38 @@ class Operation:
     def run(self, plan: Plan[C], context: C) -> None:
         """Run the phases of a plan; each begins when the one before has ended well.
 
+        In a dry run, tell the rehearsal what they would do.
+
         :raises OperationError: naming each host that failed, and why
         """
+        rehearsal = self.services.rehearsal
         for phase in plan:
             lanes = [lane for lane in phase.select(context) if lane]
-            if lanes:
+            if lanes and rehearsal:
+                hosts = [host for lane in lanes for host in lane]
+                self._rehearse(rehearsal, phase, hosts, context)
+            elif lanes:
                 ask = functools.partial(self.ask, phase.title)
                 with phase.around(context, ask) as step:
                     lane = functools.partial(self._run_lane, phase.title, step, context)
                     self._raise_any(list(self._pool.map(lane, lanes)))
 
+    def _rehearse(
+        self, rehearsal: Rehearsal, phase: Phase[C], hosts: Sequence[Host], context: C
+    ) -> None:
+        def foresee(host: Host) -> Forecast:
+            return rehearsal.foresee(phase, host, context)
+
+        forecasts = self.ask_each(phase.title, hosts, foresee)
+        for host in phase.prepares(context):
+            rehearsal.note(phase.title, host.node, Forecast(CHANGED, "for the other machines"))
+        for host, forecast in zip(hosts, forecasts, strict=True):
+            rehearsal.note(phase.title, host.node, forecast)
+
     def _log_in(self, nodes: Sequence[Node], limit: float) -> list[NodeError]:
         """Open what is not open yet; a machine that does not answer is waited for once.
 
-        Each machine is this operation's alone, until its connection ends.
+        Each machine is this operation's alone, until its connection ends; but not a dry run's.
 
         :raises OperationError: when another operation works on one
         """
@@ -173,7 +192,8 @@ class Operation:
             session = services.connect(self._endpoint(node), self._host_keys, self._masker, limit)
             host = Host(node, session, services.clock)
             try:
-                lock.take(host, who)
+                if not services.rehearsal:
+                    lock.take(host, who)
             except BaseException:
                 session.close()
                 raise

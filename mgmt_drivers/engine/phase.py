@@ -3,7 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, Final, Generic, Literal, Protocol, TypeVar
 
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED, Outcome
 from mgmt_drivers.host.host import Host
@@ -24,6 +25,20 @@ def at_once(hosts: Sequence[Host]) -> Lanes:
     return [[host] for host in hosts]
 
 
+DEPENDS: Final = "depends"
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a step would do on a host; ``depends``: that shows only when the step is taken.
+
+    ``reason`` says what would change, or on what it depends.
+    """
+
+    outcome: Literal["changed", "unchanged", "checked", "depends"]
+    reason: str = ""
+
+
 class Ask(Protocol):
     """Asks one host for something that all hosts of a phase need; the trace notes it."""
 
@@ -35,10 +50,12 @@ class Ask(Protocol):
 class Phase(ABC, Generic[C_contra]):
     """One step of an operation, safe to run again.
 
-    ``title`` names the phase in logs, traces and errors.
+    ``title`` names the phase in logs, traces and errors. ``on_new_machine`` is what it does on a
+    machine that is yet to be made.
     """
 
     title: str
+    on_new_machine: ClassVar[Forecast] = Forecast(CHANGED, "the machine is new")
 
     @abstractmethod
     def select(self, context: C_contra) -> Lanes:
@@ -50,6 +67,17 @@ class Phase(ABC, Generic[C_contra]):
 
         It provides what all hosts need, and cleans up when the last has ended, however it did.
         """
+
+    def prepares(self, context: C_contra) -> Sequence[Host]:
+        """The hosts that :meth:`around` changes, besides those that are selected."""
+        return ()
+
+    def foresee(self, host: Host, context: C_contra) -> Forecast:
+        """What the step would do on the host. Changes nothing.
+
+        :raises NotMade: where that is for the host to tell, and the host is yet to be made
+        """
+        return Forecast(DEPENDS, "on what the phase finds when its turn comes")
 
 
 class HostPhase(Phase[C_contra]):
@@ -67,6 +95,8 @@ class HostPhase(Phase[C_contra]):
 class Check(HostPhase[C_contra]):
     """A phase that only looks, or waits: it passes or raises, and changes nothing."""
 
+    on_new_machine = Forecast(CHECKED)
+
     @abstractmethod
     def check(self, host: Host, context: C_contra) -> None:
         """:raises MgmtDriverError: saying what is wrong and what to do"""
@@ -74,6 +104,10 @@ class Check(HostPhase[C_contra]):
     def step(self, host: Host, context: C_contra) -> Outcome:
         self.check(host, context)
         return CHECKED
+
+    def foresee(self, host: Host, context: C_contra) -> Forecast:
+        self.check(host, context)
+        return Forecast(CHECKED)
 
 
 class Change(HostPhase[C_contra], Generic[C_contra, F]):
@@ -86,6 +120,14 @@ class Change(HostPhase[C_contra], Generic[C_contra, F]):
     @abstractmethod
     def act(self, host: Host, context: C_contra, found: F) -> None:
         """Do what :meth:`look` found."""
+
+    def tell(self, found: F) -> str:
+        """What :meth:`look` found, in words without secrets; none where the title says it all."""
+        return ""
+
+    def foresee(self, host: Host, context: C_contra) -> Forecast:
+        found = self.look(host, context)
+        return Forecast(UNCHANGED) if found is None else Forecast(CHANGED, self.tell(found))
 
     def step(self, host: Host, context: C_contra) -> Outcome:
         found = self.look(host, context)

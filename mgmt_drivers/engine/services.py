@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mgmt_drivers.clock import SYSTEM_CLOCK, Clock
+from mgmt_drivers.engine.rehearsal import Rehearsal
 from mgmt_drivers.inventory import Stacks
 from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import BOOT_LIMIT, Endpoint, connect
@@ -29,6 +30,7 @@ class Services:
 
     ``stacks`` is the Heat that holds the VNF. ``trace_folder`` is where traces go, if
     anywhere. ``ssh_timeout`` is how many seconds a new machine has to answer on its SSH port.
+    ``rehearsal`` makes it a dry run.
     """
 
     stacks: Stacks
@@ -37,3 +39,4 @@ class Services:
     ssh_timeout: float = BOOT_LIMIT
     connect: Callable[[Endpoint, HostKeys, Masker, float], Session] = connect
     clock: Clock = SYSTEM_CLOCK
+    rehearsal: Rehearsal | None = None

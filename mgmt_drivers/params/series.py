@@ -65,6 +65,16 @@ class Version:
         _, _, number = self.text.removeprefix(self.series.name).partition(".")
         return int(number) if number else None
 
+    def is_release(self, release: str) -> bool | None:
+        """Whether a release such as v1.33.2 is this version.
+
+        None for one of a wanted series: only the package repository knows the newest.
+        """
+        found = read_version(release)
+        if found is None or found.series != self.series:
+            return False
+        return None if self.patch is None else found.patch == self.patch
+
     def __str__(self) -> str:
         return self.text
 

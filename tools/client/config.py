@@ -57,6 +57,8 @@ class CloudConfig:
     kill_services = _Variable("FUNCTIONAL_KILL_SERVICES", "", str)
     # Whether Tacker's host has Helm, which the v2 API runs there.
     helm_on_tacker = _Variable("FUNCTIONAL_HELM_ON_TACKER", False, lambda value: value == "1")
+    # Shell command that shows the drivers' trace of the VNF instance whose id follows.
+    show_trace = _Variable("FUNCTIONAL_SHOW_TRACE", "", str)
     # Command that is ovn-trace on this cloud, if it is OVN's.
     ovn_trace = _Variable("FUNCTIONAL_OVN_TRACE", "", str)
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)

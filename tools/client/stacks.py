@@ -70,11 +70,26 @@ def physical_id(connection: Connection, stack_id: str, name: str) -> str:
     return _resource(connection, stack_id, name).id
 
 
+def members(connection: Connection, stack_id: str, group: str) -> list[str]:
+    """Ids of the stacks in a scaling group of a stack, the oldest first."""
+    made = physical_id(connection, stack_id, group)
+    path = _path(connection, made)
+    listed = connection.orchestration.get(f"{path}/resources").json().get("resources", ())
+    complete = [found for found in listed if found["resource_status"].endswith("COMPLETE")]
+    complete.sort(key=lambda found: (found["creation_time"], found["resource_name"]))
+    return [found["physical_resource_id"] for found in complete]
+
+
 def _resource(connection: Connection, stack_id: str, name: str) -> Resource:
+    found = _resources(connection, _path(connection, stack_id))
+    return next(resource for resource in found if resource.name == name)
+
+
+def _path(connection: Connection, stack_id: str) -> str:
+    """A stack's path in Heat's API."""
     # Heat would compute the outputs, for minutes, of a stack that it shows.
     stack = connection.orchestration.get_stack(stack_id, resolve_outputs=False)
-    found = _resources(connection, f"/stacks/{stack.name}/{stack.id}")
-    return next(resource for resource in found if resource.name == name)
+    return f"/stacks/{stack.name}/{stack.id}"
 
 
 def address(connection: Connection, stack_id: str, port: str) -> str:

@@ -15,7 +15,7 @@ from tools.devcloud.controller import services
 from tools.devcloud.drivers import CONSOLES
 from tools.devcloud.identity import Identity
 
-_TRACES = "/var/log/tacker/mgmt_drivers"
+TRACES = "/var/log/tacker/mgmt_drivers"
 
 
 def collect(identity: Identity, folder: Path) -> None:
@@ -26,7 +26,7 @@ def collect(identity: Identity, folder: Path) -> None:
         return
     for service in (*(s.name for s in services.ALL), *services.FROM_DEBIAN):
         _journal(controller, folder / f"{service}.log", f"--unit={service}")
-    _copy(controller, _TRACES, folder)
+    _copy(controller, TRACES, folder)
     _copy(controller, CONSOLES, folder)
     consoles = folder / Path(CONSOLES).name
     consoles.mkdir(exist_ok=True)
@@ -42,8 +42,8 @@ def copy_traces(identity: Identity, folder: Path) -> Path:
     controller = find_controller(engine.connect(), identity)
     if controller is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        _copy(controller, _TRACES, folder)
-    return folder / Path(_TRACES).name
+        _copy(controller, TRACES, folder)
+    return folder / Path(TRACES).name
 
 
 def _journal(container: Any, path: Path, *options: str) -> None:

@@ -9,7 +9,7 @@ from docker.errors import DockerException
 
 from tools.devcloud import openrc
 from tools.devcloud.cloud import Cloud
-from tools.devcloud.diagnosis import collect
+from tools.devcloud.diagnosis import TRACES, collect
 from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CHECKOUT, Identity
@@ -97,8 +97,10 @@ def _scenario_variables(identity: Identity) -> dict[str, str]:
     on_controller = f"docker exec {identity.controller}"
     kill = f"{on_controller} systemctl kill --signal=KILL"
     services = ("nova", "neutron-api", "rabbitmq-server")
+    trace = f"sh -c 'cat {TRACES}/$0.jsonl'"
     return {
         "FUNCTIONAL_KILL_CONDUCTOR": f"{kill} tacker-conductor",
+        "FUNCTIONAL_SHOW_TRACE": f"{on_controller} {trace}",
         "FUNCTIONAL_KILL_SERVICES": "\n".join(f"{kill} {service}" for service in services),
         "FUNCTIONAL_OVN_TRACE": f"{on_controller} ovn-trace",
     }

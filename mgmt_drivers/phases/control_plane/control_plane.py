@@ -3,7 +3,7 @@
 import logging
 
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.engine.phase import Check, HostPhase, Lanes, at_once
+from mgmt_drivers.engine.phase import Check, Forecast, HostPhase, Lanes, at_once
 from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.host.host import Host
@@ -29,6 +29,9 @@ class InitializeControlPlane(HostPhase[Cluster]):
 
     def select(self, cluster: Cluster) -> Lanes:
         return [] if cluster.has_joined(cluster.leader) else [[cluster.leader]]
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         if cluster.topology.is_balanced:

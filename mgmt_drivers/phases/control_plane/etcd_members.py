@@ -80,6 +80,9 @@ class RemoveEtcdMembers(ForLeavingControlPlane, Change[Cluster, Sequence[Member]
         """The members that leave and are still there."""
         return etcd.leaving(cluster, etcd.members(host, cluster)) or None
 
+    def tell(self, leaving: Sequence[Member]) -> str:
+        return ", ".join(map(str, leaving))
+
     def act(self, host: Host, cluster: Cluster, leaving: Sequence[Member]) -> None:
         found = etcd.census(host, cluster)
         etcd.move_leader(host, cluster, found, leaving)

@@ -2,7 +2,7 @@
 
 import logging
 
-from mgmt_drivers.engine.phase import Change, Check, HostPhase, Lanes, at_once
+from mgmt_drivers.engine.phase import Change, Check, Forecast, HostPhase, Lanes, at_once
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host import interfaces
@@ -75,6 +75,9 @@ class ReleaseVirtualIp(HostPhase[Cluster]):
         if not cluster.topology.is_balanced:
             return []
         return at_once([h for h in cluster.hosts if h.node in cluster.leaving_control_plane])
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         try:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
 from mgmt_drivers.host import docker, packages, platforms
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.phases.selection import NewMachines, OnNewMachines
@@ -12,6 +12,7 @@ class InstallDocker(OnNewMachines, Change[NewMachines, Sequence[str]]):
     """Install Docker from the system's packages, unless the image brought an engine."""
 
     title = "install Docker"
+    on_new_machine = Forecast(DEPENDS, "on whether the image of the new machine brings Docker")
 
     def look(self, host: Host, context: NewMachines) -> Sequence[str] | None:
         """The packages to install; none where the engine only does not run."""

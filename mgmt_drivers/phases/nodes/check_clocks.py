@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.engine.phase import Ask, Lanes, Phase, Step, at_once
+from mgmt_drivers.engine.phase import Ask, Forecast, Lanes, Phase, Step, at_once
 from mgmt_drivers.engine.trace import CHECKED, Outcome
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.host import clocks
@@ -29,6 +29,9 @@ class CheckClocks(Phase[Cluster]):
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
         """Ask the leader once for all, as far as no clock differs."""
         yield functools.partial(_compare, first=ask(cluster.leader, clocks.offset))
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHECKED)
 
 
 def _compare(host: Host, cluster: Cluster, first: Offset) -> Outcome:

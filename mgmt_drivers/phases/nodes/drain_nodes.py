@@ -28,6 +28,9 @@ class UncordonNodes(ForLeavingNodes, Change[Cluster, Sequence[str]]):
         ours = [name for name, node in nodes.items() if kubectl.is_cordoned_by_us(node)]
         return [name for name in ours if name not in leaving] or None
 
+    def tell(self, names: Sequence[str]) -> str:
+        return ", ".join(names)
+
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
         for name in names:
             kubectl.uncordon(host, name)
@@ -48,6 +51,9 @@ class DrainNodes(ForLeavingNodes, Change[Cluster, Nodes]):
         leaving = map(cluster.topology.name, cluster.leaving)
         ready = {name: nodes[name] for name in leaving if kubectl.is_ready(nodes.get(name))}
         return ready or None
+
+    def tell(self, ready: Nodes) -> str:
+        return ", ".join(ready)
 
     def act(self, host: Host, cluster: Cluster, ready: Nodes) -> None:
         # What an attempt before this one cordoned is ours to uncordon, too.

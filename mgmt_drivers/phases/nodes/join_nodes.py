@@ -1,10 +1,10 @@
 """Join every machine that has not joined yet."""
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from mgmt_drivers.engine.phase import Ask, Lanes, Phase, Step, at_once
+from mgmt_drivers.engine.phase import Ask, Forecast, Lanes, Phase, Step, at_once
 from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import etcd, kubeadm, kubectl
@@ -38,6 +38,12 @@ class JoinNodes(Phase[Cluster]):
             yield functools.partial(_join, credentials=credentials)
         finally:
             kubeadm.revoke(cluster.leader, credentials)
+
+    def prepares(self, cluster: Cluster) -> Sequence[Host]:
+        return [cluster.leader]
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHANGED)
 
 
 def _joining(cluster: Cluster) -> list[Host]:

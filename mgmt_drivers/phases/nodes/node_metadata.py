@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from mgmt_drivers.engine.phase import Change, Lanes
+from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast, Lanes
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl, node_metadata
@@ -40,6 +41,10 @@ class LabelNodes(OnLeader, Change[Cluster, Mapping[str, Mapping[str, str]]]):
         }
         return lacking or None
 
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        """None of the workers is a node yet, and none has come to a compute host."""
+        return Forecast(CHANGED, "the new workers")
+
     def act(self, host: Host, cluster: Cluster, lacking: Mapping[str, Mapping[str, str]]) -> None:
         for name, labels in lacking.items():
             kubectl.label(host, name, labels)
@@ -66,6 +71,17 @@ class SaveNodeMetadata(OnLeader, Change[Cluster, Mapping[str, NodeMetadata]]):
                 found = node_metadata.of(node)
                 wanted[machine.vnfc_id] = saved.get(machine.vnfc_id, found).merged_into(found)
         return wanted if wanted != saved else None
+
+    def tell(self, found: Mapping[str, NodeMetadata]) -> str:
+        return ", ".join(metadata.node for metadata in found.values())
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        """The store of a dry run keeps nothing; there the successors' forecast finds it."""
+        found = self.look(host, cluster)
+        if found is None:
+            return Forecast(UNCHANGED)
+        node_metadata.save(cluster.store, found)
+        return Forecast(CHANGED, self.tell(found))
 
     def act(self, host: Host, cluster: Cluster, found: Mapping[str, NodeMetadata]) -> None:
         node_metadata.save(cluster.store, found)
@@ -96,6 +112,15 @@ class RestoreNodeMetadata(OnLeader, Change[Cluster, Mapping[str, NodeMetadata]])
         }
         lacking = {name: found for name, found in lacking.items() if found.labels or found.taints}
         return lacking or None
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        """The successors are no nodes yet; some labels they will have of themselves."""
+        saved = node_metadata.load(cluster.store)
+        found = [saved[new.node.vnfc_id] for new in cluster.joining if new.node.vnfc_id in saved]
+        names = ", ".join(metadata.node for metadata in found)
+        if any(map(node_metadata.is_given, found)):
+            return Forecast(CHANGED, f"those of {names}")
+        return Forecast(DEPENDS, f"on which labels of {names} the new nodes have of themselves")
 
     def act(self, host: Host, cluster: Cluster, lacking: Mapping[str, NodeMetadata]) -> None:
         for name, found in lacking.items():

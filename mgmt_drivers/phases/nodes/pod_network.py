@@ -1,6 +1,6 @@
 """Give a new cluster its pod network."""
 
-from mgmt_drivers.engine.phase import HostPhase, Lanes
+from mgmt_drivers.engine.phase import Forecast, HostPhase, Lanes
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl, pod_network
@@ -18,6 +18,9 @@ class ApplyCniManifest(OnLeader, HostPhase[Cluster]):
 
     def select(self, cluster: Cluster) -> Lanes:
         return super().select(cluster) if cluster.leader in cluster.joining else []
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         manifest = pod_network.manifest(cluster.params)

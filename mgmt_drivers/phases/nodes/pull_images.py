@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import images
+from mgmt_drivers.kube import images, kubeadm
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.phases.selection import OnPreparedNodes
 
@@ -14,10 +14,20 @@ class PullImages(OnPreparedNodes, Change[Cluster, Sequence[str]]):
     """Pull the images of Kubernetes that the node runs, before it joins or is upgraded."""
 
     title = "pull images"
+    on_new_machine = Forecast(DEPENDS, "on which images the image of the new machine brings")
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         """The images that the machine lacks."""
         return images.missing(host, cluster) or None
+
+    def tell(self, lacking: Sequence[str]) -> str:
+        return ", ".join(lacking)
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        wanted = cluster.params.version
+        if host in cluster.upgrading and not wanted.is_release(kubeadm.version(host)):
+            return Forecast(DEPENDS, f"on the images of the {wanted} that kubeadm will have")
+        return super().foresee(host, cluster)
 
     def act(self, host: Host, cluster: Cluster, lacking: Sequence[str]) -> None:
         for image in lacking:

@@ -23,6 +23,9 @@ class RemoveNodes(ForLeavingNodes, Change[Cluster, Sequence[str]]):
         nodes = kubectl.nodes(host)
         return [n for n in map(cluster.topology.name, cluster.leaving) if n in nodes] or None
 
+    def tell(self, names: Sequence[str]) -> str:
+        return ", ".join(names)
+
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
         kubectl.delete(host, "node", *names)
 
@@ -37,6 +40,9 @@ class RemoveOrphanedNodes(OnLeader, Change[Cluster, Sequence[str]]):
         own = set(map(cluster.topology.name, cluster.topology.nodes))
         workers = filter(_WORKER.fullmatch, kubectl.nodes(host))
         return [name for name in workers if name not in own] or None
+
+    def tell(self, names: Sequence[str]) -> str:
+        return ", ".join(names)
 
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
         kubectl.delete(host, "node", *names)

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host import docker
 from mgmt_drivers.host.host import Host
@@ -23,11 +23,15 @@ class ProvideImage(OnNewMachines, Change[RegistryVnf, str]):
     """Bring the registry's image: from the package, from a server, or by pulling it."""
 
     title = "provide the registry image"
+    on_new_machine = Forecast(DEPENDS, "on whether the image of the new machine brings it")
 
     def look(self, host: Host, vnf: RegistryVnf) -> str | None:
         """The tag of the image that the machine lacks."""
         tag = image_tag(vnf.params.image)
         return tag if docker.image_id(host, tag) is None else None
+
+    def tell(self, tag: str) -> str:
+        return tag
 
     def act(self, host: Host, vnf: RegistryVnf, tag: str) -> None:
         image = vnf.params.image

@@ -76,6 +76,9 @@ class ExportVolumes(Change[Cluster, Sequence[nfs.Export]]):
         ]
         return None if nfs.is_serving(host, exports) else exports
 
+    def tell(self, exports: Sequence[nfs.Export]) -> str:
+        return ", ".join(dict.fromkeys(export.folder for export in exports))
+
     def act(self, host: Host, cluster: Cluster, exports: Sequence[nfs.Export]) -> None:
         nfs.serve(host, exports, cluster.storage_of(host).params.folders())
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import Change, Check
+from mgmt_drivers.engine.phase import Change, Check, Forecast
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl, volumes
@@ -38,6 +39,11 @@ class RegisterVolumes(ForStorage, Change[Cluster, Sequence[Volume]]):
         wanted = [volume for server in cluster.storage for volume in volumes.wanted(server)]
         return volumes.missing(host, wanted) or None
 
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        """All: a heal has removed them before, and a new cluster has none."""
+        names = [name for server in cluster.storage for name in volumes.names(server)]
+        return Forecast(CHANGED, ", ".join(names)) if names else Forecast(UNCHANGED)
+
     def act(self, host: Host, cluster: Cluster, lacking: Sequence[Volume]) -> None:
         volumes.register(host, lacking)
 
@@ -51,6 +57,9 @@ class RemoveVolumes(ForStorage, Change[Cluster, Sequence[str]]):
         """The names of those that are registered by this driver."""
         names = [name for server in cluster.storage for name in volumes.names(server)]
         return volumes.removable(host, names) or None
+
+    def tell(self, names: Sequence[str]) -> str:
+        return ", ".join(names)
 
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
         kubectl.delete(host, "persistentvolume", *names)

@@ -5,12 +5,13 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mgmt_drivers.engine.phase import Ask, Change, Lanes, Phase, Step, at_once
+from mgmt_drivers.engine.phase import Ask, Change, Forecast, Lanes, Phase, Step, at_once
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import etcd, kubeadm, node_packages
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.phases.selection import OnLeader
+from mgmt_drivers.phases.upgrade.releases import forecast
 
 LOG = logging.getLogger(__name__)
 
@@ -36,6 +37,11 @@ class InstallKubeadm(Phase[Cluster]):
         release = ask(cluster.leader, kubeadm.version)
         yield functools.partial(_install_if_other, release=release)
 
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        if host is cluster.leader:
+            return Forecast(CHANGED, "the script of the VNF package runs")
+        return forecast(kubeadm.version(host), cluster)
+
 
 def _install(host: Host, cluster: Cluster, wanted: str) -> None:
     changes = {node_packages.PACKAGES: "kubeadm", "KUBERNETES_VERSION": wanted}
@@ -58,6 +64,9 @@ class SaveSnapshot(OnLeader, Change[Cluster, str]):
         """The release that the cluster is to have."""
         release = kubeadm.version(host)
         return None if kubeadm.cluster_release(host) == release else release
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return forecast(kubeadm.cluster_release(host), cluster)
 
     def act(self, host: Host, cluster: Cluster, release: str) -> None:
         path = etcd.snapshot(host, cluster, _SNAPSHOT)

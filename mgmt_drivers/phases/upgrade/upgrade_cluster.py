@@ -1,12 +1,13 @@
 """Upgrade what is the cluster's: the first apiserver, what kubeadm keeps, what the driver keeps."""
 
-from mgmt_drivers.engine.phase import Change, Lanes
+from mgmt_drivers.engine.phase import Change, Forecast, Lanes
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import changed_params, kubeadm
 from mgmt_drivers.kube.changed_params import Changed
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.phases.control_plane.control_plane import VerifyControlPlane
 from mgmt_drivers.phases.selection import OnLeader
+from mgmt_drivers.phases.upgrade.releases import forecast
 
 
 class SetImageRepository(OnLeader, Change[Cluster, str]):
@@ -24,6 +25,9 @@ class SetImageRepository(OnLeader, Change[Cluster, str]):
             return None
         return images.reference
 
+    def tell(self, reference: str) -> str:
+        return reference
+
     def act(self, host: Host, cluster: Cluster, reference: str) -> None:
         kubeadm.set_image_repository(host, reference)
 
@@ -40,6 +44,9 @@ class UpgradeCluster(OnLeader, Change[Cluster, str]):
         """The release that the cluster is to have, where it has another."""
         release = kubeadm.version(host)
         return None if kubeadm.cluster_release(host) == release else release
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return forecast(kubeadm.cluster_release(host), cluster)
 
     def act(self, host: Host, cluster: Cluster, release: str) -> None:
         kubeadm.upgrade_cluster(host, cluster, release)
@@ -59,6 +66,9 @@ class KeepVersion(OnLeader, Change[Cluster, Changed]):
         changed = cluster.upgrade.changed if cluster.upgrade else {}
         is_kept = changed_params.are_kept(host, cluster.store, changed)
         return None if is_kept else changed
+
+    def tell(self, changed: Changed) -> str:
+        return str(changed.get("kubernetes_version", ""))
 
     def act(self, host: Host, cluster: Cluster, changed: Changed) -> None:
         changed_params.keep(host, cluster.store, changed)

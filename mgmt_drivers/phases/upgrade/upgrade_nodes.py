@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.engine.phase import HostPhase, Lanes
+from mgmt_drivers.engine.phase import Forecast, HostPhase, Lanes
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import draining, kubeadm, kubectl, node_packages
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.phases.control_plane.control_plane import VerifyControlPlane
+from mgmt_drivers.phases.upgrade.releases import forecast
 
 _LIMIT = 300.0  # seconds for kubelet to report itself with its new release
 
@@ -20,6 +21,12 @@ class _UpgradeNodes(HostPhase[Cluster]):
 
     A node that fails on the way stays cordoned, by which the next attempt knows it.
     """
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        node = kubectl.nodes(cluster.leader)[cluster.name(host)]
+        if kubectl.is_cordoned_by_us(node):
+            return Forecast(CHANGED, "left cordoned by an upgrade that failed")
+        return forecast(kubectl.kubelet_release(node), cluster)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         leader, name = cluster.leader, cluster.name(host)

@@ -1,0 +1,76 @@
+"""Operations that are foretold, and what contradicts that."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from functional import foretold
+from functional.foretold import ForetoldVnf
+from tools.client.api import V2
+from tools.client.lcm import Vnf
+
+
+class ForetoldTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        variables = {"FUNCTIONAL_LOGS": folder.name, "FUNCTIONAL_SHOW_TRACE": "echo trace of"}
+        self.ran: list[tuple[str, ...]] = []
+        self.requests: list[Any] = []
+        self.traces: list[str] = []
+        self.metadata = {"a": "b"}
+        for patch in (
+            mock.patch.dict(os.environ, variables),
+            mock.patch.object(foretold, "_run_tool", self.run_tool),
+            mock.patch.object(Vnf, "show", lambda vnf: {"metadata": dict(self.metadata)}),
+        ):
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.status = {"scale": 0, "heal": 0, "compare": 0}
+
+    def run_tool(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        self.ran.append(words[:5])
+        if words[0] == "compare":
+            self.assertEqual("a plan", Path(words[1]).read_text())
+            self.traces.append(Path(words[2]).read_text())
+        else:
+            self.requests.append(json.loads(Path(words[-1]).read_text()))
+        return subprocess.CompletedProcess(words, self.status[words[0]], "a plan", "why")
+
+    def heal(self, state: str) -> dict[str, Any]:
+        vnf = ForetoldVnf(mock.Mock(), "vnf-1", "scenario", V2())
+        with mock.patch.object(Vnf, "heal", lambda *_: {"operationState": state}):
+            return vnf.heal({"vnfcInstanceId": ["x"]})
+
+    def test_what_is_as_foretold(self) -> None:
+        self.assertEqual({"operationState": "COMPLETED"}, self.heal("COMPLETED"))
+        self.assertEqual(("heal", "--vnf", "vnf-1", "--api-version", "2"), self.ran[0])
+        (request,) = self.requests
+        self.assertEqual(["x"], request["vnfcInstanceId"])
+        self.assertIn("lcm-operation-user-data", request["additionalParams"])
+        self.assertEqual(["trace of vnf-1\n"], self.traces)
+
+    def test_what_is_not(self) -> None:
+        self.status["compare"] = 1
+        with self.assertRaisesRegex(AssertionError, "is not what was foretold: why"):
+            self.heal("COMPLETED")
+
+    def test_what_is_refused(self) -> None:
+        self.status["heal"] = 1
+        self.heal("FAILED_TEMP")
+        with self.assertRaisesRegex(AssertionError, "was foretold to be refused"):
+            self.heal("COMPLETED")
+        self.assertEqual([], self.traces)
+
+    def test_a_dry_run_that_changes_something(self) -> None:
+        shown = iter([{"metadata": {}}, {"metadata": {"a": "key"}}])
+        with (
+            mock.patch.object(Vnf, "show", lambda vnf: next(shown)),
+            self.assertRaisesRegex(AssertionError, "dry run has changed the VNF instance"),
+        ):
+            self.heal("COMPLETED")

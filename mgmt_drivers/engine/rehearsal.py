@@ -1,0 +1,51 @@
+"""The dry run of an operation: what its phases would do, of their looks alone."""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from mgmt_drivers.engine.phase import Check, Forecast, Phase
+from mgmt_drivers.engine.trace import CHECKED, UNCHANGED
+from mgmt_drivers.errors import NotMade
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.inventory import Node
+
+C = TypeVar("C")
+
+_AFTERWARDS = Forecast(CHECKED, "afterwards")
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one phase would do on one machine."""
+
+    phase: str
+    node: Node
+    forecast: Forecast
+
+
+class Rehearsal:
+    """What operations would do that are given it: they only look, and lock no machine.
+
+    What else they are given must keep nothing: the store, and the VIMs. ``lines`` are in the order
+    of the phases.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything would change, so far."""
+        return any(line.forecast.outcome not in (CHECKED, UNCHANGED) for line in self.lines)
+
+    def foresee(self, phase: Phase[C], host: Host, context: C) -> Forecast:
+        """:raises MgmtDriverError: where the operation would be refused"""
+        if isinstance(phase, Check) and self.changes:
+            return _AFTERWARDS  # it is about what is not there yet
+        try:
+            return phase.foresee(host, context)
+        except NotMade:
+            return phase.on_new_machine
+
+    def note(self, title: str, node: Node, forecast: Forecast) -> None:
+        self.lines.append(Line(title, node, forecast))

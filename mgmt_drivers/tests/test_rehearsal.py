@@ -1,0 +1,165 @@
+"""The dry run of a plan: what is asked, what is told, and what is left alone."""
+
+import unittest
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.phase import Change, Check, HostPhase, Lanes, Phase, at_once
+from mgmt_drivers.engine.rehearsal import Rehearsal
+from mgmt_drivers.engine.trace import CHANGED, Outcome
+from mgmt_drivers.errors import MgmtDriverError, NotMade, OperationError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.kube import node_metadata
+from mgmt_drivers.kube.node_metadata import NodeMetadata
+from mgmt_drivers.params.series import read_version
+from mgmt_drivers.plans import kubernetes, private_registry
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.tests.fakes import FakeSession, services
+
+NODES = [Node(f"vnfc-{n}", "VDU", f"server-{n}", {"CP1": f"192.0.2.{n}"}) for n in (1, 2, 3)]
+
+
+@dataclass(frozen=True)
+class Context:
+    hosts: Sequence[Host]
+
+
+class _OnAll:
+    def select(self, context: Context) -> Lanes:
+        return at_once(context.hosts)
+
+
+class Touch(_OnAll, Change[Context, str]):
+    """Has work on the first host; the third is yet to be made."""
+
+    title = "touch"
+
+    def look(self, host: Host, context: Context) -> str | None:
+        if host.node is NODES[2]:
+            raise NotMade("who?")
+        return "work" if host.node is NODES[0] else None
+
+    def tell(self, found: str) -> str:
+        return f"do {found}"
+
+    def act(self, host: Host, context: Context, found: str) -> None:
+        raise AssertionError("a dry run acts")
+
+
+class Agree(_OnAll, Check[Context]):
+    title = "agree"
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.asked: list[Node] = []
+
+    def check(self, host: Host, context: Context) -> None:
+        self.asked.append(host.node)
+        if self.error:
+            raise self.error
+
+
+class Guess(_OnAll, HostPhase[Context]):
+    title = "guess"
+
+    def prepares(self, context: Context) -> Sequence[Host]:
+        return context.hosts[:1]
+
+    def step(self, host: Host, context: Context) -> Outcome:
+        return CHANGED
+
+
+class RehearsalTest(unittest.TestCase):
+    def rehearse(self, *plan: Phase[Context]) -> list[tuple[str, str, str, str]]:
+        rehearsal, sessions = Rehearsal(), [FakeSession() for _ in NODES]
+
+        def connect(endpoint: Endpoint, *rest: Any) -> FakeSession:
+            return sessions[int(endpoint.server_id[-1]) - 1]
+
+        def endpoint(node: Node) -> Endpoint:
+            return Endpoint(node.address("CP1"), "ubuntu", None, node.server_id)
+
+        given = services(connect=connect, rehearsal=rehearsal)
+        request = LcmRequest("scale", "vnf-1", Path(), {}, {})
+        with Operation(request, given, NODES, endpoint, ()) as operation:
+            operation.run(plan, Context(operation.connect(NODES)))
+        self.assertEqual([[], [], []], [session.held for session in sessions])
+        self.assertEqual([1, 1, 1], [session.closed for session in sessions])
+        return [
+            (line.phase, line.node.vnfc_id, line.forecast.outcome, line.forecast.reason)
+            for line in rehearsal.lines
+        ]
+
+    def test_looks_tell_and_nothing_acts(self) -> None:
+        first, second = Agree(), Agree()
+        self.assertEqual(
+            [
+                *(("agree", f"vnfc-{n}", "checked", "") for n in (1, 2, 3)),
+                ("touch", "vnfc-1", "changed", "do work"),
+                ("touch", "vnfc-2", "unchanged", ""),
+                ("touch", "vnfc-3", "changed", "the machine is new"),
+                *(("agree", f"vnfc-{n}", "checked", "afterwards") for n in (1, 2, 3)),
+            ],
+            self.rehearse(first, Touch(), second),
+        )
+        self.assertEqual(NODES, sorted(first.asked, key=str))
+        self.assertEqual([], second.asked)
+
+    def test_what_only_the_step_can_tell(self) -> None:
+        told = self.rehearse(Guess())
+        self.assertEqual(("guess", "vnfc-1", "changed", "for the other machines"), told[0])
+        self.assertEqual(["depends"] * 3, [outcome for _, _, outcome, _ in told[1:]])
+
+    def test_checks_on_machines_that_are_yet_to_be_made(self) -> None:
+        told = self.rehearse(Agree(NotMade("who?")))
+        self.assertEqual(["checked"] * 3, [outcome for _, _, outcome, _ in told])
+
+    def test_what_would_be_refused(self) -> None:
+        with self.assertRaisesRegex(OperationError, "vnfc-1.*no quorum.*vnfc-3.*no quorum"):
+            self.rehearse(Agree(MgmtDriverError("no quorum")))
+
+
+class ForecastTest(unittest.TestCase):
+    def test_every_phase_of_a_plan_foresees(self) -> None:
+        """None leaves its users with the default, which depends on everything."""
+        plans = [
+            plan
+            for module in (kubernetes, private_registry)
+            for name, plan in vars(module).items()
+            if name.isupper() and not name.startswith("_")
+        ]
+        self.assertGreater(len(plans), 6)
+        for phase in {type(phase) for plan in plans for phase in plan}:
+            self.assertIsNot(Phase.foresee, phase.foresee, phase)
+
+    def test_releases_of_a_version(self) -> None:
+        for version, release, wanted in (
+            ("1.37.2", "v1.37.2", True),
+            ("1.37.2", "v1.37.1", False),
+            ("1.37", "v1.37.1", None),
+            ("1.37", "v1.36.9", False),
+            ("1.37.2", "v1.36.2", False),
+            ("1.37", "v2.0.0", False),
+        ):
+            found = read_version(version)
+            assert found
+            with self.subTest(version=version, release=release):
+                self.assertIs(wanted, found.is_release(release))
+
+    def test_labels_that_a_node_has_of_itself(self) -> None:
+        for labels, taints, given in (
+            ({"kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64"}, [], False),
+            ({"node-role.kubernetes.io/control-plane": ""}, [], False),
+            ({}, [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}], False),
+            ({"rack": "r7"}, [], True),
+            ({"example.org/rack": "r7"}, [], True),
+            ({}, [{"key": "lab", "effect": "NoSchedule"}], True),
+        ):
+            with self.subTest(labels=labels):
+                found = NodeMetadata("worker", labels, taints)
+                self.assertIs(given, node_metadata.is_given(found))

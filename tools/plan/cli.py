@@ -1,0 +1,197 @@
+"""The command line."""
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from keystoneauth1.exceptions import ClientException as KeystoneException
+from openstack.exceptions import SDKException
+from tackerclient.common.exceptions import TackerClientException
+
+from mgmt_drivers.adapters import vnfd
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import MgmtDriverError, ParameterError, told
+from mgmt_drivers.params.modification import NAME as MODIFICATION
+from tools.client.config import cloud, tacker
+from tools.client.errors import ClientError
+from tools.plan import numbers, report
+from tools.plan.coming import NoStacks
+from tools.plan.instances import Instance, NewInstance
+from tools.plan.rehearse import Outlook, Vnf
+from tools.plan.tacker import Cloud, unpacked
+from tools.timeline.runs import NoTrace
+
+_FAILURES = (
+    ClientError, KeystoneException, NoTrace, OSError, SDKException, TackerClientException
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0: the operation would do that; 1: it would be refused, or is not what was foretold."""
+    arguments = _parser().parse_args(argv)
+    logging.basicConfig(level=logging.CRITICAL)
+    try:
+        if arguments.operation == "compare":
+            return _compare(arguments)
+        plan = report.as_json(_rehearse(arguments))
+    except ParameterError as error:
+        for text in error.errors:
+            print(f"refused: {text}", file=sys.stderr)
+        return 1
+    except MgmtDriverError as error:
+        print(f"refused: {error}", file=sys.stderr)
+        return 1
+    except _FAILURES as error:
+        print(f"error: {told(str(error))}", file=sys.stderr)
+        return 1
+    print(json.dumps(plan, indent=2) if arguments.json else "\n".join(report.table(plan)))
+    return 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    found = report.compare(report.load(arguments.plan), arguments.trace)
+    print("\n".join(["foretold       done       phase and machine", *found.lines]))
+    for line in found.wrong:
+        print(f"wrong: {line}", file=sys.stderr)
+    return int(bool(found.wrong))
+
+
+def _rehearse(arguments: argparse.Namespace) -> Outlook:
+    body = _body(arguments.request)
+    if arguments.operation == "instantiate":
+        return _instantiate(arguments, body)
+    asked = _cloud(arguments.api_version)
+    shown = asked.shown(arguments.vnf)
+    vnfd_id = body.get("vnfdId") if arguments.operation == "change-package" else None
+    with _package(arguments, asked, vnfd_id or shown["vnfdId"]) as package:
+        instance = asked.instance(shown, package, body)
+        request = instance.request()
+        vnf = Vnf(
+            request,
+            asked.services(instance.store),
+            lambda name: asked.is_taken(name, shown["id"]),
+        )
+        return outlook(arguments.operation, vnf, instance, body)
+
+
+def _cloud(version: str) -> Cloud:
+    connection = cloud()
+    return Cloud(connection, tacker(connection, version), version)
+
+
+def _instantiate(arguments: argparse.Namespace, body: dict[str, Any]) -> Outlook:
+    """Without a cloud in the environment, Tacker is not asked whether it has the VIM already."""
+    if not arguments.package:
+        raise ClientError("--package: name the VNF package, a CSAR or the folder of its files")
+    has_cloud = os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")
+    asked = _cloud(arguments.api_version) if has_cloud else None
+    with unpacked(arguments.package) as package:
+        instance = NewInstance(package, body, arguments.api_version)
+        request = instance.request()
+        services = Services(NoStacks(), instance.store)
+        vnf = Vnf(request, services, asked.is_taken) if asked else Vnf(request, services)
+        vnf.validate()
+        definition = vnfd.of_flavour(package, request.flavour)
+        return vnf.instantiate(numbers.instantiated(definition, body.get("instantiationLevelId")))
+
+
+@contextmanager
+def _package(arguments: argparse.Namespace, asked: Cloud, vnfd_id: str) -> Iterator[Path]:
+    """The VNF package that is given, or the one in Tacker."""
+    given = arguments.package
+    with unpacked(given) if given else asked.package(vnfd_id) as package:
+        yield package
+
+
+def outlook(operation: str, vnf: Vnf, instance: Instance, body: dict[str, Any]) -> Outlook:
+    """What an operation on a VNF would do.
+
+    :param body: the request
+    :raises MgmtDriverError: when it would be refused
+    """
+    if operation == "scale":
+        return _scale(vnf, instance, body)
+    if operation == "heal":
+        return vnf.heal(instance.targets(body.get("vnfcInstanceId") or ()))
+    if operation == "modify":
+        return vnf.modify((body.get("metadata") or {}).get(MODIFICATION))
+    if operation == "change-package":
+        return vnf.modify(instance.of_new_package())
+    return vnf.terminate()
+
+
+def _scale(vnf: Vnf, instance: Instance, body: dict[str, Any]) -> Outlook:
+    kind, steps = body.get("type"), body.get("numberOfSteps", 1)
+    errors = []
+    if kind not in ("SCALE_OUT", "SCALE_IN"):
+        errors.append("type: must be SCALE_OUT or SCALE_IN")
+    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        errors.append("numberOfSteps: must be a whole number from 1 on")
+    if errors:
+        raise ParameterError(errors)
+    aspect = str(body.get("aspectId", ""))
+    request = instance.request()
+    found = numbers.scaled(vnfd.of_flavour(request.package, request.flavour), aspect, steps)
+    if kind == "SCALE_OUT":
+        return vnf.scale_out(found)
+    return vnf.scale_in(instance.leaving(aspect, found))
+
+
+def _body(path: Path | None) -> dict[str, Any]:
+    """The request; an empty one where none is given.
+
+    :raises ClientError: when the file holds none
+    """
+    if path is None:
+        return {}
+    try:
+        found = json.loads(path.read_text())
+    except (ValueError, RecursionError) as error:
+        raise ClientError(f"{path} is no request in JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise ClientError(f"{path} is no request: it must be an object in JSON")
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.plan",
+        description="Tell what an operation would change on which machine, and change nothing.",
+    )
+    commands = parser.add_subparsers(dest="operation", required=True, metavar="OPERATION")
+
+    def operation(name: str, text: str, request: str | None) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(request=None, vnf=None)
+        if request is not None:
+            added.add_argument(
+                "request", type=Path, nargs=request or None, metavar="REQUEST",
+                help="the JSON file that Tacker would be given",
+            )
+        if name != "instantiate":
+            added.add_argument("--vnf", required=True, metavar="VNF", help="its id or name")
+        added.add_argument(
+            "--package", type=Path, metavar="PACKAGE",
+            help="a CSAR or the folder of its files; default: that in Tacker",
+        )
+        added.add_argument("--api-version", choices=("1", "2"), default="1", help="of Tacker's API")
+        added.add_argument("--json", action="store_true", help="print JSON, for compare")
+        return added
+
+    operation("instantiate", "Instantiate a VNF.", "")
+    operation("scale", "Scale a VNF out or in.", "")
+    operation("heal", "Heal machines; without a request, the whole VNF.", "?")
+    operation("modify", "Modify a VNF.", "")
+    operation("change-package", "Change the VNF package (v2 API).", "")
+    operation("terminate", "Terminate a VNF.", None)
+    text = "Compare what was foretold with the last operation in a trace."
+    comparing = commands.add_parser("compare", help=text, description=text)
+    comparing.add_argument("plan", type=Path, metavar="PLAN", help="what --json printed")
+    comparing.add_argument("trace", type=Path, metavar="TRACE", help="JSON lines of the drivers")
+    return parser

@@ -1,0 +1,201 @@
+"""VNF instances as Tacker's APIs show them, read into what the hooks would be given."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from mgmt_drivers import kubernetes_v2
+from mgmt_drivers.adapters import vnfd
+from mgmt_drivers.adapters.tacker_v2 import Call, resource_ids
+from mgmt_drivers.engine.services import Store
+from mgmt_drivers.errors import ParameterError
+from mgmt_drivers.request import LcmRequest, Vnfc
+from tools.plan.rehearse import ForgetfulStore
+
+_OURS = "mgmt_driver_"  # begins the keys of what the drivers keep in the metadata
+
+NEW = "new"  # in the place of the id of an instance that is yet to be made
+
+Shown = Mapping[str, Any]  # an instance, or a request
+
+
+class Instance(Protocol):
+    """A VNF instance, of whichever version of the API."""
+
+    store: Store
+
+    def request(self) -> LcmRequest:
+        """What every operation is given, before it is known which VNFCs the operation is about."""
+
+    def targets(self, wanted: Collection[str]) -> list[str]:
+        """The VNFCs that a heal request names, by the ids that the drivers know them by."""
+
+    def leaving(self, aspect: str, numbers: Mapping[str, int]) -> list[str]:
+        """The VNFCs that Tacker chooses for a scale-in.
+
+        :param numbers: how many go, by VDU
+        """
+
+    def of_new_package(self) -> Any:
+        """What a change of the VNF package wants of the cluster, if anything."""
+
+
+class _Nothing:
+    """Of a VNF that is yet to be made nothing is kept."""
+
+    def load(self, key: str, default: Any) -> Any:
+        return default
+
+    def save(self, key: str, value: Any) -> None:
+        """See :class:`ForgetfulStore`."""
+
+
+class NewInstance:
+    """A VNF before it is instantiated.
+
+    :param body: the request to instantiate it
+    """
+
+    def __init__(self, package: Path, body: Shown, version: str) -> None:
+        self.store: Store = ForgetfulStore(_Nothing())
+        self._package, self._body, self._version = package, body, version
+
+    def request(self) -> LcmRequest:
+        flavour = self._body.get("flavourId")
+        if not isinstance(flavour, str):
+            raise ParameterError(["flavourId: must name a flavour of the VNF package"])
+        definition = vnfd.of_flavour(self._package, flavour)
+        if self._version == "2":
+            kubernetes_v2.check_user_data(_call(self._package, {"id": NEW}, self._body))
+        return LcmRequest(
+            operation="instantiate",
+            vnf_instance_id=NEW,
+            package=self._package,
+            flavour=flavour,
+            cps=vnfd.cps(definition),
+            aspects=vnfd.aspects(definition),
+            additional_params=self._body.get("additionalParams") or {},
+        )
+
+    def targets(self, wanted: Collection[str]) -> list[str]:
+        return []
+
+    def leaving(self, aspect: str, numbers: Mapping[str, int]) -> list[str]:
+        return []
+
+    def of_new_package(self) -> Any:
+        return None
+
+
+class InstanceV1:
+    """An instance of the v1 API, which does not show in which stacks its VNFCs lie.
+
+    :param stacks: the ids of the stacks, by those of the servers in them
+    :param members: ids of the stacks in a scaling group, the oldest first
+    """
+
+    def __init__(
+        self,
+        shown: Shown,
+        package: Path,
+        stack_id: str,
+        stacks: Mapping[str, str],
+        members: Callable[[str], Sequence[str]],
+    ) -> None:
+        self.store: Store = ForgetfulStore(_Metadata(shown.get("metadata") or {}))
+        self._shown, self._package, self._stack_id = shown, package, stack_id
+        self._stacks, self._members = stacks, members
+
+    def request(self) -> LcmRequest:
+        info = self._shown["instantiatedVnfInfo"]
+        definition = vnfd.of_flavour(self._package, info["flavourId"])
+        return LcmRequest(
+            operation="",
+            vnf_instance_id=self._shown["id"],
+            package=self._package,
+            flavour=info["flavourId"],
+            cps=vnfd.cps(definition),
+            aspects=vnfd.aspects(definition),
+            additional_params=info.get("additionalParams") or {},
+            stack_id=self._stack_id,
+            vnfcs=tuple(map(self._vnfc, info.get("vnfcResourceInfo", ()))),
+        )
+
+    def _vnfc(self, found: Shown) -> Vnfc:
+        server = found["computeResource"]["resourceId"]
+        return Vnfc(found["id"], found["vduId"], server, self._stacks.get(server, ""))
+
+    def targets(self, wanted: Collection[str]) -> list[str]:
+        return [*wanted]
+
+    def leaving(self, aspect: str, numbers: Mapping[str, int]) -> list[str]:
+        """Those of the group's oldest members (Tacker's ``get_scale_in_ids``).
+
+        Tacker never finds ``is_reverse`` in the request, with which the newest would go.
+        """
+        oldest = self._members(aspect)[: max(numbers.values(), default=0)]
+        return [vnfc.id for vnfc in self.request().vnfcs if vnfc.stack_id in oldest]
+
+    def of_new_package(self) -> Any:
+        raise ParameterError(["the v1 API does not change packages: --api-version 2"])
+
+
+class InstanceV2:
+    """An instance of the v2 API."""
+
+    def __init__(self, shown: Shown, package: Path, body: Shown) -> None:
+        self._call = _call(package, shown, body)
+        self.store: Store = self._call.store
+
+    def request(self) -> LcmRequest:
+        return self._call.lcm_request("")
+
+    def targets(self, wanted: Collection[str]) -> list[str]:
+        places = resource_ids(self._call)
+        infos = {i["id"]: i["vnfcResourceInfoId"] for i in self._call.info.get("vnfcInfo", ())}
+        return [places.get(infos.get(vnfc, ""), vnfc) for vnfc in wanted]
+
+    def leaving(self, aspect: str, numbers: Mapping[str, int]) -> list[str]:
+        """The newest, with which Tacker's list begins (``_make_scale_in_grant_request``)."""
+        kubernetes_v2.check_user_data(self._call)
+        found = self._call.vnfcs
+        return [
+            vnfc.id
+            for vdu, number in numbers.items()
+            for vnfc in [vnfc for vnfc in found if vnfc.vdu_id == vdu][:number]
+        ]
+
+    def of_new_package(self) -> Any:
+        return kubernetes_v2.of_new_package(self._call)
+
+
+class _Metadata:
+    """What the drivers have kept, in the metadata of an instance as the v1 API writes its keys."""
+
+    def __init__(self, metadata: Mapping[str, str]) -> None:
+        self._metadata = metadata
+
+    def load(self, key: str, default: Any) -> Any:
+        name = re.sub("_([a-z])", lambda match: match[1].upper(), f"{_OURS}{key}")
+        text = self._metadata.get(name) or self._metadata.get(f"{_OURS}{key}")
+        return json.loads(text) if text else default
+
+    def save(self, key: str, value: Any) -> None:
+        raise AssertionError("a dry run saves nothing")
+
+
+def _call(package: Path, shown: Shown, body: Shown) -> Call:
+    given = {
+        "operation": "",
+        "request": body,
+        "grant_request": None,
+        "vnf_instance": dict(shown),
+        "tmp_csar_dir": str(package),
+    }
+
+    def no_services(*_: object) -> Any:
+        raise AssertionError("a dry run has services of its own")
+
+    return Call(given, no_services)

@@ -1,0 +1,61 @@
+"""How many machines an operation makes or takes away, of the VNFD (ETSI SOL001 6.10)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mgmt_drivers.adapters.vnfd import Vnfd
+from mgmt_drivers.errors import ParameterError
+
+_POLICIES = "tosca.policies.nfv."
+_VDU = "tosca.nodes.nfv.Vdu.Compute"
+
+
+def instantiated(vnfd: Vnfd, level: str | None) -> dict[str, int]:
+    """The machines of an instantiation level by VDU; without a level, of the default one.
+
+    :raises ParameterError: when the VNFD has no such level
+    """
+    nodes = vnfd.get("topology_template", {}).get("node_templates", {})
+    found = {name: 1 for name, node in nodes.items() if node.get("type") == _VDU}
+    for policy in _policies(vnfd, "VduInitialDelta"):
+        number = policy["properties"]["initial_delta"]["number_of_instances"]
+        found |= {vdu: int(number) for vdu in policy["targets"]}
+    levels = [policy["properties"] for policy in _policies(vnfd, "InstantiationLevels")]
+    if level is None and levels:
+        level = levels[0].get("default_level")
+    if level is not None and level not in {name for known in levels for name in known["levels"]}:
+        raise ParameterError([f"instantiationLevelId: the VNFD has no level {level}"])
+    for policy in _policies(vnfd, "VduInstantiationLevels"):
+        of_level = policy["properties"]["levels"].get(level)
+        if of_level:
+            found |= {vdu: int(of_level["number_of_instances"]) for vdu in policy["targets"]}
+    return found
+
+
+def scaled(vnfd: Vnfd, aspect: str, steps: int) -> dict[str, int]:
+    """The machines by VDU that come or go when an aspect is scaled.
+
+    :raises ParameterError: when the VNFD has no such aspect
+    """
+    aspects = {
+        name: found
+        for policy in _policies(vnfd, "ScalingAspects")
+        for name, found in policy["properties"]["aspects"].items()
+    }
+    if aspect not in aspects:
+        known = ", ".join(aspects) or "none"
+        raise ParameterError([f"aspectId: the VNFD has no aspect {aspect}; it has: {known}"])
+    deltas = aspects[aspect].get("step_deltas") or ()
+    return {
+        vdu: steps * int(policy["properties"]["deltas"][delta]["number_of_instances"])
+        for policy in _policies(vnfd, "VduScalingAspectDeltas")
+        if policy["properties"]["aspect"] == aspect
+        for delta in deltas[:1]  # Tacker's steps are all alike
+        for vdu in policy["targets"]
+    }
+
+
+def _policies(vnfd: Vnfd, kind: str) -> Iterator[Mapping[str, Any]]:
+    policies = vnfd.get("topology_template", {}).get("policies") or ()
+    bodies = (body for policy in policies for body in policy.values())
+    return (body for body in bodies if body.get("type") == f"{_POLICIES}{kind}")

@@ -1,0 +1,206 @@
+"""Carries the operations out, as the hooks of Tacker do, in a dry run."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mgmt_drivers import inventory, kubernetes, private_registry, upgrade
+from mgmt_drivers.engine.operation import RUNNING_LIMIT
+from mgmt_drivers.engine.rehearsal import Line, Rehearsal
+from mgmt_drivers.engine.services import Services, Store
+from mgmt_drivers.inventory import Contents, Node
+from mgmt_drivers.kubernetes import Vim
+from mgmt_drivers.params.private_registry import NAME as REGISTRY
+from mgmt_drivers.request import LcmRequest, Vnfc
+from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.ssh.session import Session
+from tools.plan import coming
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What an operation would do.
+
+    ``lines`` are those of the phases, in their order; ``runs`` tells how often the operation logs
+    in to machines and carries out a plan. ``before`` and ``after`` are the machines.
+    """
+
+    operation: str
+    vnf: str
+    lines: Sequence[Line] = ()
+    runs: int = 1
+    before: Sequence[Node] = ()
+    after: Sequence[Node] = ()
+
+
+class ForgetfulStore:
+    """What is kept with the VNF instance; what is saved is forgotten in the end."""
+
+    def __init__(self, kept: Store) -> None:
+        self._kept = kept
+        self._saved: dict[str, Any] = {}
+
+    def load(self, key: str, default: Any) -> Any:
+        return self._saved[key] if key in self._saved else self._kept.load(key, default)
+
+    def save(self, key: str, value: Any) -> None:
+        self._saved[key] = value
+
+
+class _Vims:
+    """The VIMs in Tacker, which stay as they are."""
+
+    def __init__(self, is_taken: Callable[[str], bool]) -> None:
+        self._is_taken = is_taken
+
+    def is_taken(self, name: str) -> bool:
+        return self._is_taken(name)
+
+    def register(self, vim: Vim) -> None:
+        """A dry run has no cluster to register."""
+
+    def unregister(self) -> None:
+        """It stays registered."""
+
+
+def _nobody(name: str) -> bool:
+    return False
+
+
+class Vnf:
+    """A VNF as it is: what its hooks would be given. Each operation needs one of its own.
+
+    :param request: with its package and parameters, and the VNFCs that there are
+    :param given: of which nothing is changed
+    :param is_taken: whether Tacker has a VIM of that name which is not this VNF's
+    """
+
+    def __init__(
+        self, request: LcmRequest, given: Services, is_taken: Callable[[str], bool] = _nobody
+    ) -> None:
+        self.request, self.rehearsal = request, Rehearsal()
+        self._vims = _Vims(is_taken)
+        self._given = replace(
+            given,
+            store=ForgetfulStore(given.store),
+            trace_folder=None,
+            ssh_timeout=RUNNING_LIMIT,  # those that may still be booting are yet to be made
+            rehearsal=self.rehearsal,
+        )
+
+    @property
+    def _is_registry(self) -> bool:
+        return REGISTRY in self.request.additional_params
+
+    def validate(self) -> None:
+        """Check the request to instantiate the VNF.
+
+        :raises ParameterError: with every error
+        """
+        request = replace(self.request, operation="instantiate")
+        if self._is_registry:
+            private_registry.validate(request)
+        else:
+            kubernetes.validate(request, self._vims)
+
+    def instantiate(self, numbers: Mapping[str, int]) -> Outlook:
+        """:param numbers: of machines, by VDU"""
+        request = replace(self.request, operation="instantiate", stack_id=coming.STACK)
+        new = coming.vnfcs(numbers)
+        made = {**coming.stacks_of(request, new, ()), coming.STACK: coming.own_stack(request)}
+        services = self._services(made)
+        request = replace(request, vnfcs=tuple(new))
+        self._set_up(request, services)
+        return self._outlook(request, services, before=())
+
+    def scale_out(self, numbers: Mapping[str, int]) -> Outlook:
+        """:param numbers: of machines that come, by VDU"""
+        before = self._machines()
+        new = coming.vnfcs(numbers)
+        request = replace(
+            self.request,
+            operation="scale out",
+            vnfcs=(*self.request.vnfcs, *new),
+            targets=frozenset(vnfc.id for vnfc in new),
+        )
+        services = self._services(coming.stacks_of(request, new, before))
+        kubernetes.scale_out(request, services)
+        return self._outlook(request, services, before)
+
+    def scale_in(self, targets: Collection[str]) -> Outlook:
+        """:param targets: ids of the VNFCs that go"""
+        request = replace(self.request, operation="scale in", targets=frozenset(targets))
+        kubernetes.scale_in(request, self._services())
+        before = self._machines()
+        after = [node for node in before if node.vnfc_id not in targets]
+        return replace(self._outlook(request, self._services(), before), after=after)
+
+    def heal(self, targets: Collection[str]) -> Outlook:
+        """:param targets: ids of the VNFCs whose machines are replaced; none: of all"""
+        before = self._machines()
+        request = replace(self.request, operation="heal", targets=frozenset(targets))
+        if not self._is_registry:
+            kubernetes.heal_start(request, self._services(), self._vims)
+        replaced = [v for v in self._as_heat_has_them(before) if not targets or v.id in targets]
+        new = coming.renewed(replaced)
+        vnfcs = tuple(new.get(v.server_id, v) for v in self._as_heat_has_them(before))
+        request = replace(request, vnfcs=vnfcs)
+        services = self._services({}, {old: vnfc.server_id for old, vnfc in new.items()})
+        if targets and not self._is_registry:
+            kubernetes.heal_end(request, services, self._vims)
+        else:
+            self._set_up(request, services)
+        runs = 2 if targets and not self._is_registry else 1
+        return replace(self._outlook(request, services, before), runs=runs)
+
+    def modify(self, wanted: Any) -> Outlook:
+        """:param wanted: the parameter ``k8s_cluster_modification_param``; nothing: no driver's"""
+        request = replace(self.request, operation="upgrade")
+        services = self._services()
+        if wanted:
+            upgrade.modify(request, services, wanted)
+        return self._outlook(request, services, self._machines())
+
+    def terminate(self) -> Outlook:
+        """Heat takes all machines away, which the drivers leave alone."""
+        request = replace(self.request, operation="terminate")
+        return replace(self._outlook(request, self._services(), self._machines()), after=())
+
+    def _set_up(self, request: LcmRequest, services: Services) -> None:
+        if self._is_registry:
+            private_registry.instantiate(request, services)
+        else:
+            kubernetes.instantiate(request, services, self._vims)
+
+    def _as_heat_has_them(self, machines: Sequence[Node]) -> list[Vnfc]:
+        """The VNFCs, each with the server that Heat has, which Tacker may not know yet."""
+        servers = {node.vnfc_id: node.server_id for node in machines}
+        return [replace(v, server_id=servers.get(v.id, v.server_id)) for v in self.request.vnfcs]
+
+    def _machines(self) -> Sequence[Node]:
+        return inventory.read(self.request, self._given.stacks).nodes
+
+    def _services(
+        self,
+        made: Mapping[str, Contents] | None = None,
+        renewed: Mapping[str, str] | None = None,
+    ) -> Services:
+        def connect(endpoint: Endpoint, *rest: Any) -> Session:
+            if coming.is_new(endpoint.server_id):
+                return coming.NotMadeSession()
+            return self._given.connect(endpoint, *rest)
+
+        stacks = coming.ComingStacks(self._given.stacks, made or {}, renewed)
+        return replace(self._given, stacks=stacks, connect=connect)
+
+    def _outlook(
+        self, request: LcmRequest, services: Services, before: Sequence[Node]
+    ) -> Outlook:
+        after = inventory.read(request, services.stacks).nodes
+        return Outlook(
+            request.operation,
+            request.vnf_instance_id,
+            self.rehearsal.lines,
+            before=before,
+            after=after,
+        )

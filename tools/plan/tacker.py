@@ -1,0 +1,130 @@
+"""The cloud that is asked: VNF instances, packages and VIMs in Tacker, and stacks in Heat."""
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from openstack.connection import Connection
+from tackerclient.v1_0.client import Client
+
+from mgmt_drivers.engine.services import Services, Store
+from mgmt_drivers.inventory import Heat, VimAccess
+from mgmt_drivers.secret import Secret
+from tools.client import stacks
+from tools.client.errors import ClientError
+from tools.client.lcm import Vnf
+from tools.plan.instances import Instance, InstanceV1, InstanceV2
+
+_SERVER = "OS::Nova::Server"
+_PACKAGES = "/vnfpkgm/v1/vnf_packages"
+_SERVICE = "nfv-orchestration"
+
+
+class Cloud:
+    """The cloud behind a connection.
+
+    :param client: of Tacker's API
+    :param version: of its lifecycle management
+    """
+
+    def __init__(self, connection: Connection, client: Client, version: str) -> None:
+        self._connection, self._client, self._version = connection, client, version
+
+    def shown(self, name: str) -> dict[str, Any]:
+        """The instance of an id or a name.
+
+        :raises ClientError: when it is not there, or not instantiated
+        """
+        found = [vnf for vnf in Vnf.all(self._client) if name in (vnf.id, vnf.name)]
+        if len(found) != 1:
+            raise ClientError(f"Tacker's v{self._version} API has {len(found)} instances {name}")
+        shown = found[0].show()
+        if shown["instantiationState"] != "INSTANTIATED":
+            raise ClientError(f"{name} is not instantiated")
+        return shown
+
+    def instance(self, shown: dict[str, Any], package: Path, body: dict[str, Any]) -> Instance:
+        """An instance that Tacker has shown, with what only Heat knows of it."""
+        if self._version == "2":
+            return InstanceV2(shown, package, body)
+        connection, vnf_id = self._connection, shown["id"]
+        own = connection.orchestration.find_stack(f"vnflcm_{vnf_id}", resolve_outputs=False)
+        if own is None:
+            raise ClientError(f"Heat has no stack vnflcm_{vnf_id}")
+        places = {
+            found.id: found.stack.rpartition("/")[2]
+            for found in stacks.resources(connection, vnf_id)
+            if found.type == _SERVER and found.id
+        }
+        return InstanceV1(
+            shown, package, own.id, places, lambda group: stacks.members(connection, own.id, group)
+        )
+
+    @contextmanager
+    def package(self, vnfd_id: str) -> Iterator[Path]:
+        """The files of the VNF package that has a VNFD."""
+        listed = self._client.list_vnf_packages()
+        packages = listed if isinstance(listed, list) else listed["vnf_packages"]
+        found = next((p["id"] for p in packages if p.get("vnfdId") == vnfd_id), None)
+        if found is None:
+            raise ClientError(f"Tacker has no VNF package with the VNFD {vnfd_id}")
+        region = self._connection.config.get_region_name() or None
+        answer = self._connection.session.get(
+            f"{_PACKAGES}/{found}/package_content",
+            endpoint_filter={"service_type": _SERVICE, "region_name": region},
+            headers={"Accept": "application/zip"},
+        )
+        with TemporaryDirectory() as folder:
+            csar = Path(folder) / "package.zip"
+            csar.write_bytes(answer.content)
+            with unpacked(csar) as files:
+                yield files
+
+    def services(self, store: Store) -> Services:
+        return Services(Heat(self._access), store)
+
+    def is_taken(self, name: str, vnf_id: str = "") -> bool:
+        """Whether Tacker has a VIM of that name which is not the VNF's; v2 has none of its own."""
+        if self._version == "2":
+            return False
+        own = f"Kubernetes cluster of VNF instance {vnf_id}"
+        vims = self._client.list_vims()["vims"]
+        return any(vim["name"] == name and vim.get("description") != own for vim in vims)
+
+    def _access(self) -> VimAccess:
+        """The login of this program itself, which sees the stacks of its project."""
+        config = self._connection.config
+        auth: Mapping[str, str] = config.get_auth_args()
+        if not auth.get("password"):
+            raise ClientError("Heat is asked with a password: OS_PASSWORD, or that of OS_CLOUD")
+        return VimAccess(
+            auth_url=auth["auth_url"],
+            username=auth["username"],
+            password=Secret(auth["password"]),
+            project_name=auth["project_name"],
+            user_domain_name=auth.get("user_domain_name") or "Default",
+            project_domain_name=auth.get("project_domain_name") or "Default",
+            region=config.get_region_name() or None,
+            verify=bool(config.get_requests_verify_args()[0]),
+        )
+
+
+@contextmanager
+def unpacked(package: Path) -> Iterator[Path]:
+    """The files of a VNF package: of a CSAR, or the folder that they lie in already.
+
+    :raises ClientError: when it is neither
+    """
+    if package.is_dir():
+        yield package
+        return
+    with TemporaryDirectory() as folder:
+        try:
+            with zipfile.ZipFile(package) as archive:
+                archive.extractall(folder)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise ClientError(f"{package} is no VNF package: {error}") from error
+        yield Path(folder)

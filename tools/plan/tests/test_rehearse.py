@@ -1,0 +1,356 @@
+"""On the simulated cluster: a dry run changes nothing, and tells what the operation then does."""
+
+import copy
+import dataclasses
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers import kubernetes, private_registry, upgrade
+from mgmt_drivers.engine.rehearsal import Line
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.params.private_registry import NAME as REGISTRY
+from mgmt_drivers.request import Vnfc
+from mgmt_drivers.tests.fakes import named
+from mgmt_drivers.tests.simulated import (
+    MASTERS,
+    PARAMS,
+    STORAGE,
+    WORKERS,
+    SimulatedClusterTest,
+    new_node,
+)
+from mgmt_drivers.tests.simulation import SimulatedSession
+from tools.plan import coming
+from tools.plan.rehearse import Outlook, Vnf
+
+# What commands of a dry run begin with: the programs that only look, whatever their words are.
+_LOOKS = {"blkid", "cat", "date", "df", "digest-file", "dpkg-query", "find-disk", "findmnt",
+          "has-program", "ip", "read-file", "stat", "test"}
+_LOOKING = (
+    ("ctr", "--namespace", "k8s.io", "containers", "list"),
+    ("ctr", "--namespace", "k8s.io", "images", "ls"),
+    ("ctr", "--namespace", "k8s.io", "tasks", "list"),
+    ("docker", "container", "inspect"),
+    ("docker", "image", "inspect"),
+    ("docker", "version"),
+    ("exportfs", "-s"),
+    ("kubeadm", "config", "images", "list"),
+    ("kubeadm", "version"),
+    ("systemctl", "is-active"),
+)
+
+Key = tuple[str, str]  # a phase's title and a machine
+
+
+def only_looks(session: SimulatedSession, argv: Sequence[str]) -> None:
+    """Before each command of a dry run."""
+    words = named(argv)
+    if words[0] == "kubectl":
+        assert "get" in words, words
+    elif "etcdctl" in words:
+        assert {("member", "list"), ("endpoint", "status")} & {*pairwise(words)}, words
+    else:
+        known = words[0] in _LOOKS or any(words[: len(begin)] == begin for begin in _LOOKING)
+        assert known, f"a dry run must not run {words}"
+
+
+def machine(vdu: str, vnfc: str, known: Sequence[str]) -> str:
+    """One that comes is known by its VDU."""
+    return f"{vdu} {vnfc if vnfc in known else 'new'}"
+
+
+class RehearsalTest(SimulatedClusterTest):
+    """Foretells operations, carries them out, and compares."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.traces = Path(folder.name)
+
+    def state(self) -> Any:
+        """All that a command could change."""
+        machines = [
+            {f.name: getattr(m, f.name) for f in dataclasses.fields(m) if f.name != "occupant"}
+            for m in self.world.machines.values()
+        ]
+        parts = {
+            f.name: getattr(self.world, f.name)
+            for f in dataclasses.fields(self.world)
+            if f.name not in ("machines", "lock")
+        }
+        vims = dict(self.vims.registered)
+        return copy.deepcopy((machines, parts, dict(self.store.kept), vims))
+
+    def occupants(self) -> list[int]:
+        """The connections that have held locks last."""
+        return [id(machine.occupant) for machine in self.world.machines.values()]
+
+    def foretold(self, rehearse: Callable[[Vnf], Outlook]) -> Outlook:
+        """The outlook of a dry run, which changes nothing."""
+        before, occupants = self.state(), self.occupants()
+        outlook = rehearse(Vnf(self.request(), self.services(only_looks)))
+        self.assertEqual(before, self.state())
+        self.assertEqual(occupants, self.occupants())
+        return outlook
+
+    def done(self, outlook: Outlook, operation: Callable[[], object]) -> None:
+        """The operation changes what was foretold."""
+        known = [vnfc.id for vnfc in self.request().vnfcs]
+        operation()
+        lines = (self.traces / "vnf-1.jsonl").read_text().splitlines()
+        changed: Counter[Key] = Counter()
+        for record in map(json.loads, lines):
+            vdu, _, rest = record["node"].partition(" (VNFC ")
+            if record["outcome"] == "changed":
+                changed[record["phase"], machine(vdu, rest.partition(",")[0], known)] += 1
+        self.assert_foretold(changed, outlook.lines, known)
+
+    def assert_foretold(
+        self, changed: Counter[Key], lines: Sequence[Line], known: Sequence[str]
+    ) -> None:
+        sure: Counter[Key] = Counter()
+        open_: Counter[Key] = Counter()
+        for line in lines:
+            key = (line.phase, machine(line.node.vdu, line.node.vnfc_id, known))
+            sure[key] += line.forecast.outcome == "changed"
+            open_[key] += line.forecast.outcome == "depends"
+            if line.forecast.outcome == "depends":
+                self.assertTrue(line.forecast.reason.startswith("on "), line)
+        self.assertEqual({}, dict(sure - changed), "foretold, and not done")
+        self.assertEqual({}, dict(changed - sure - open_), "done, and not foretold")
+        self.assertLessEqual(changed.total() - sure.total(), open_.total())
+
+    def traced(self) -> Any:
+        return self.services(trace_folder=self.traces)
+
+    def outcomes(self, outlook: Outlook, phase: str) -> list[str]:
+        return [line.forecast.outcome for line in outlook.lines if line.phase == phase]
+
+
+class ClusterRehearsalTest(RehearsalTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.build()
+
+    def test_instantiate(self) -> None:
+        numbers = {"masterNode": 3, "workerNode": 2, "storageNode": 1}
+        self.world.machines.clear()
+        outlook = self.foretold(lambda vnf: vnf.instantiate(numbers))
+        self.assertEqual(0, self.connections.total())
+        self.build(is_clustered=False)
+        self.assertEqual(6, len(outlook.after))
+        self.done_anew(outlook, lambda: self.instantiate(self.traced()))
+
+    def done_anew(self, outlook: Outlook, operation: Callable[[], object]) -> None:
+        """All machines come."""
+        known: list[str] = []
+        operation()
+        lines = (self.traces / "vnf-1.jsonl").read_text().splitlines()
+        records = [json.loads(line) for line in lines]
+        changed = Counter(
+            (r["phase"], f"{r['node'].partition(' (VNFC ')[0]} new")
+            for r in records
+            if r["outcome"] == "changed"
+        )
+        self.assert_foretold(changed, outlook.lines, known)
+
+    def test_scale_out(self) -> None:
+        outlook = self.foretold(lambda vnf: vnf.scale_out({"workerNode": 2}))
+        self.assertEqual(["new-1", "new-2"], [n.vnfc_id for n in outlook.after[-2:]])
+
+        def operation() -> None:
+            new = [self.arrive(new_node("worker", n, f"10.10.0.{n}")).node for n in (20, 200)]
+            request = self.request(*(node.vnfc_id for node in new))
+            kubernetes.scale_out(request, self.traced())
+
+        self.done(outlook, operation)
+
+    def test_scale_out_where_exports_follow_the_nodes(self) -> None:
+        server = copy.deepcopy(PARAMS["storage_server"])
+        del server["nfs_server_setup_params"][0]["export_to"]
+        self.params = {**PARAMS, "storage_server": server}
+        self.test_scale_out()
+        outlook = self.foretold(lambda vnf: vnf.scale_out({"workerNode": 1}))
+        self.assertEqual(["changed"], self.outcomes(outlook, "export volumes over NFS"))
+
+    def test_scale_in(self) -> None:
+        targets = self.ids(WORKERS[1])
+        outlook = self.foretold(lambda vnf: vnf.scale_in(targets))
+        self.assertEqual(5, len(outlook.after))
+        request = self.request(*targets)
+        self.done(outlook, lambda: kubernetes.scale_in(request, self.traced()))
+        (line,) = (line for line in outlook.lines if line.phase == "drain nodes")
+        self.assertEqual(self.machine(WORKERS[1]).name, line.forecast.reason)
+
+    def heal(self, *addresses: str) -> Outlook:
+        """The dry run of a heal is right."""
+        targets = self.ids(*addresses)
+        nodes = [self.machine(address).node for address in addresses]
+        outlook = self.foretold(lambda vnf: vnf.heal(targets))
+
+        def operation() -> None:
+            self.heal_start(self.request(*targets), self.traced())
+            for node in nodes:
+                self.replaced(node)
+            self.heal_end(self.request(*targets), self.traced())
+
+        self.done(outlook, operation)
+        self.assertEqual(2, outlook.runs)
+        return outlook
+
+    def test_heal_of_a_worker(self) -> None:
+        name = self.machine(WORKERS[0]).name
+        self.world.nodes[name]["metadata"]["labels"]["rack"] = "r7"
+        outlook = self.heal(WORKERS[0])
+        self.assertEqual(["changed"], self.outcomes(outlook, "restore labels and taints"))
+
+    def test_heal_of_a_worker_without_labels_of_its_own(self) -> None:
+        outlook = self.heal(WORKERS[0])
+        self.assertEqual(["depends"], self.outcomes(outlook, "restore labels and taints"))
+
+    def test_heal_of_a_worker_that_is_dead(self) -> None:
+        self.machine(WORKERS[0]).alive = False
+        outlook = self.heal(WORKERS[0])
+        self.assertEqual(["unchanged"], self.outcomes(outlook, "drain nodes"))
+
+    def test_heal_of_masters(self) -> None:
+        outlook = self.heal(MASTERS[0])
+        self.assertEqual(["changed"] * 5, self.outcomes(outlook, "configure the load balancer"))
+
+    def test_heal_of_a_master_that_is_dead(self) -> None:
+        self.machine(MASTERS[2]).alive = False
+        outlook = self.heal(MASTERS[2])
+        self.assertEqual([], self.outcomes(outlook, "release the virtual IP"))
+
+    def test_heal_of_the_storage_server(self) -> None:
+        outlook = self.heal(STORAGE)
+        self.assertEqual(["changed"], self.outcomes(outlook, "register PersistentVolumes"))
+
+    def test_heal_of_the_whole_vnf(self) -> None:
+        outlook = self.foretold(lambda vnf: vnf.heal(()))
+        self.assertEqual(0, self.connections.total())
+        self.assertTrue(all(coming.is_new(node.server_id) for node in outlook.after))
+        kept = self.store
+        self.build(is_clustered=False)
+        self.store = kept
+        self.done(outlook, lambda: self.heal_end(self.request(), self.traced()))
+
+    def test_what_is_refused_is_refused_before(self) -> None:
+        self.world.claimed = True
+        for address, words in ((STORAGE, "in use"), (MASTERS[0], "etcd has 3 voters")):
+            before = self.state()
+            with self.subTest(address), self.assertRaisesRegex(MgmtDriverError, words):
+                Vnf(self.request(), self.services(only_looks)).heal(self.ids(address))
+            self.assertEqual(before, self.state())
+            self.machine(MASTERS[1]).alive = False
+        with self.assertRaisesRegex(MgmtDriverError, "does not have the VNFCs"):
+            Vnf(self.request(), self.services(only_looks)).heal(["nobody"])
+
+    def test_terminate(self) -> None:
+        outlook = self.foretold(lambda vnf: vnf.terminate())
+        self.assertEqual((6, 0), (len(outlook.before), len(outlook.after)))
+
+
+class UpgradeRehearsalTest(RehearsalTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.params = {**PARAMS, "kubernetes_version": "1.36.4"}
+        self.build()
+        self.world.have("v1.36.4")
+
+    def upgrade(self, **wanted: Any) -> Outlook:
+        """The dry run of an upgrade is right."""
+        outlook = self.foretold(lambda vnf: vnf.modify(wanted))
+        (self.traces / "vnf-1.jsonl").unlink(missing_ok=True)
+        self.done(outlook, lambda: upgrade.modify(self.request(), self.traced(), wanted))
+        return outlook
+
+    def test_to_a_release(self) -> None:
+        outlook = self.upgrade(kubernetes_version="1.37.2")
+        self.assertEqual(["changed"] * 5, self.outcomes(outlook, "install kubeadm"))
+        self.assertEqual(["changed"] * 2, self.outcomes(outlook, "upgrade workers"))
+        open_ = {line.phase for line in outlook.lines if line.forecast.outcome == "depends"}
+        self.assertEqual({"pull images"}, open_)
+
+    def test_to_a_series(self) -> None:
+        outlook = self.upgrade(kubernetes_version="1.37")
+        self.assertEqual(["changed"] * 3, self.outcomes(outlook, "upgrade control-plane nodes"))
+        open_ = {line.phase for line in outlook.lines if line.forecast.outcome == "depends"}
+        self.assertEqual({"pull images"}, open_)
+
+    def test_again(self) -> None:
+        self.upgrade(kubernetes_version="1.37.2")
+        outlook = self.upgrade(kubernetes_version="1.37.2")
+        changed = [line.phase for line in outlook.lines if line.forecast.outcome == "changed"]
+        self.assertEqual(["install kubeadm"], changed)  # its leader asks the packages
+        outlook = self.upgrade(kubernetes_version="1.37")
+        self.assertEqual(["depends"] * 2, self.outcomes(outlook, "upgrade workers"))
+
+    def test_of_a_cluster_that_is_not_whole(self) -> None:
+        self.world.members.pop()
+        with self.assertRaisesRegex(MgmtDriverError, "etcd lacks 1 of 3 members"):
+            self.foretold(lambda vnf: vnf.modify({"kubernetes_version": "1.37"}))
+
+    def test_a_modification_that_is_not_the_drivers(self) -> None:
+        self.assertEqual([], self.foretold(lambda vnf: vnf.modify(None)).lines)
+
+
+class RegistryRehearsalTest(RehearsalTest):
+    """One machine, whose VDU is called worker here."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.build()
+        self.world.machines.clear()
+        cp = "workerNode_CP2"
+        login = {"ssh_cp_name": cp, "ssh_username": "ubuntu", "ssh_password": "hidden"}
+        self.registry = {REGISTRY: login}
+
+    def request(self, *targets: str) -> Any:
+        found = super().request(*targets)
+        return dataclasses.replace(found, additional_params=self.registry)
+
+    def test_instantiate_and_heal(self) -> None:
+        outlook = self.foretold(lambda vnf: vnf.instantiate({"workerNode": 1}))
+        node = self.arrive(new_node("worker", 1, "10.10.0.5")).node
+        self.world.machines[node.server_id].services.add("docker")
+        known = self.request().vnfcs
+        self.assertEqual(1, len(known))
+        self.set_up(outlook, [])
+        (self.traces / "vnf-1.jsonl").unlink()
+        again = self.foretold(lambda vnf: vnf.heal([node.vnfc_id]))
+        self.replaced(node)
+        self.set_up(again, [vnfc.id for vnfc in known])
+
+    def set_up(self, outlook: Outlook, known: Sequence[str]) -> None:
+        private_registry.instantiate(self.request(), self.traced())
+        lines = (self.traces / "vnf-1.jsonl").read_text().splitlines()
+        records = [r for r in map(json.loads, lines) if r["outcome"] == "changed"]
+        where = machine("workerNode", known[0] if known else "", known)
+        changed = Counter((r["phase"], where) for r in records)
+        self.assertIn(("run the registry", where), changed)
+        self.assert_foretold(changed, outlook.lines, known)
+
+
+class ComingTest(RehearsalTest):
+    def test_machines_behind_floating_ips(self) -> None:
+        top = {"resources": {
+            "fip": {"type": "OS::Neutron::FloatingIP",
+                    "properties": {"port_id": {"get_resource": "workerNode_CP2"}}},
+            "workerNode_CP2": {"type": "OS::Neutron::Port"},
+            "vip_CP": {"type": "OS::Neutron::Port"},
+        }}
+        (self.package / "BaseHOT/complex/top.yaml").write_text(json.dumps(top))
+        self.build()
+        vnfc = Vnfc("new-1", "workerNode", "new-1", "new-1")
+        stacks = coming.stacks_of(self.request(), [vnfc], ())
+        names = {address.name for address in stacks["new-1"].addresses}
+        self.assertEqual({"fip", "workerNode_CP2"}, names)
+        own = {address.name for address in coming.own_stack(self.request()).addresses}
+        self.assertEqual({"vip_CP"}, own)
