@@ -9,7 +9,7 @@ from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.rehearsal import Line, Rehearsal
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.inventory import Contents, Node
-from mgmt_drivers.kubernetes import Vim
+from mgmt_drivers.kubernetes import HelmAccess, Vim
 from mgmt_drivers.params.private_registry import NAME as REGISTRY
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
@@ -50,6 +50,8 @@ class ForgetfulStore:
 class _Vims:
     """The VIMs in Tacker, which stay as they are."""
 
+    log_in_for_helm = False  # on machines that are yet to be made
+
     def __init__(self, is_taken: Callable[[str], bool]) -> None:
         self._is_taken = is_taken
 
@@ -58,6 +60,9 @@ class _Vims:
 
     def register(self, vim: Vim) -> None:
         """A dry run has no cluster to register."""
+
+    def move_helm(self, access: HelmAccess) -> None:
+        """It stays where it is."""
 
     def unregister(self) -> None:
         """It stays registered."""

@@ -6,7 +6,7 @@ member of etcd with a new certificate has no peer that takes part before the oth
 
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import Change, HostPhase, Lanes
+from mgmt_drivers.engine.phase import Change, Forecast, HostPhase, Lanes
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
@@ -33,6 +33,9 @@ class RenewCertificates(_OneAfterAnother, Change[Cluster, Sequence[Certificate]]
         within = cluster.renewal.within if cluster.renewal else 0.0
         return certificates.read(host).due(host.clock.time(), within) or None
 
+    def tell(self, due: Sequence[Certificate]) -> str:
+        return ", ".join(certificate.name for certificate in due)
+
     def act(self, host: Host, cluster: Cluster, due: Sequence[Certificate]) -> None:
         certificates.renew(host, due)
 
@@ -46,6 +49,11 @@ class RestartPrograms(_OneAfterAnother, HostPhase[Cluster]):
     """
 
     title = "restart the control plane"
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        found, within = certificates.read(host), cluster.renewal.within if cluster.renewal else 0.0
+        will_renew = found.due(host.clock.time(), within)
+        return Forecast(CHANGED if will_renew or found.unsettled else UNCHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         found = certificates.read(host)
