@@ -34,6 +34,7 @@ from mgmt_drivers.request import LcmRequest
 LOG = logging.getLogger(__name__)
 
 GATHER = "gather facts"  # the title under which the trace notes it
+CHECK_LOGIN = "check the login for Helm"
 
 
 @dataclass(frozen=True)
@@ -350,7 +351,7 @@ def _check_helm_login(
     """See that Tacker will be able to run Helm on the new control-plane nodes, where it is to."""
     if found.params.helm and vims.log_in_for_helm:
         masters = [host for host in new if found.is_control_plane(host.node)]
-        operation.ask_each("check the login for Helm", masters, helm.check_login)
+        operation.ask_each(CHECK_LOGIN, masters, helm.check_login)
 
 
 def _helm_access(found: Topology) -> HelmAccess:

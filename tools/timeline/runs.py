@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mgmt_drivers.engine.trace import FAILED, Record
-from mgmt_drivers.kubernetes import GATHER
+from mgmt_drivers.kubernetes import CHECK_LOGIN, GATHER
 
 FIRST_PHASE = "connect"  # with which every run of a plan begins
 # The titles under which an operation connects, perhaps several times, before its plan.
-_CONNECTING = {FIRST_PHASE, "choose a control-plane node", GATHER}
+_CONNECTING = {FIRST_PHASE, "choose a control-plane node", GATHER, CHECK_LOGIN}
 
 
 class NoTrace(Exception):

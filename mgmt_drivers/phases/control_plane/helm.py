@@ -5,7 +5,16 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from mgmt_drivers.engine.phase import Ask, Change, Lanes, Phase, Step, at_once
+from mgmt_drivers.engine.phase import (
+    DEPENDS,
+    Ask,
+    Change,
+    Forecast,
+    Lanes,
+    Phase,
+    Step,
+    at_once,
+)
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.host import files
 from mgmt_drivers.host.files import STATE_FOLDER
@@ -58,6 +67,9 @@ class ConfigureHelm(OnNewControlPlane, Phase[Cluster]):
 
     title = "give Helm access"
 
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(DEPENDS, "on whether Helm has the credentials of the VIM")
+
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
         """Read the credentials of the VIM's account on the leader."""
@@ -78,6 +90,9 @@ class CopyCharts(OnNewControlPlane, Phase[Cluster]):
     """
 
     title = "copy Helm's charts"
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(DEPENDS, "on whether there are charts")
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
