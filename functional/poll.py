@@ -39,7 +39,7 @@ class Outages:
 
 @dataclass(frozen=True)
 class Availability:
-    """When an API did not answer at all, and when it was not ready to serve all requests."""
+    """When an API did not answer as it should, and when it was not ready to serve all requests."""
 
     answers: Outages
     readiness: Outages

@@ -28,14 +28,14 @@ class HostileMachine(Scenario):
 
     def setUp(self) -> None:
         super().setUp()
-        (self.machine,) = self.enter(stacks.machines(self.cloud, ["hostile"]))
-        assert isinstance(self.machine, Remote)
+        machines: list[Remote] = self.enter(stacks.machines(self.cloud, ["hostile"]))
+        (self.machine,) = machines
         self.host_keys = HostKeys()
 
     def log_in(
-        self, server_id: str = "server-1", password: str = CONFIG.password, known: str = ""
+        self, server_id: str = "server-1", password: str = "", known: str = ""
     ) -> Connection:
-        secret = Secret(password)
+        secret = Secret(password or self.machine.password)
         keys = (KnownKey.parse(known),) if known else ()
         endpoint = Endpoint(
             self.machine.address, CONFIG.username, secret, server_id, host_keys=keys

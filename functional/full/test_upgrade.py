@@ -59,6 +59,7 @@ class Upgrade(NodesScenario):
         with poll_api(self.vim_before.auth_url) as seen:
             self.assert_completed(vnf.modify(self.modification()))
         self.assertLess(seen.answers.longest, 10)
+        self.assertLess(seen.readiness.longest, 10)
         self.assertNotIn(NAME, vnf.show()["metadata"])
         self.check_versions(_AFTER)
         self.check_balanced_cluster(vnf, workers=2)

@@ -73,6 +73,9 @@ def _configure(settings: Settings) -> None:
         'user = "root"\ngroup = "root"\nsecurity_driver = "none"\nnamespaces = []\n'
         'cgroup_controllers = []\nstdio_handler = "file"\nremember_owner = 0\n'
     )
+    # It asks the port mapper at its node's name. The controller's name has no address while br-ex
+    # takes eth0's over, which happens while RabbitMQ starts.
+    Path("/etc/rabbitmq/rabbitmq-env.conf").write_text("NODENAME=rabbit@localhost\n")
     Path("/etc/libvirt/libvirtd.conf").write_text('auth_unix_rw = "none"\n')
     for folder in ("vnfpackages", "csar_files", "coordination"):
         (Path("/var/lib/tacker") / folder).mkdir(parents=True, exist_ok=True)
