@@ -443,7 +443,8 @@ class SimulatedSession:
             program: {"outdated": machine.outdated(program), "answers": True}
             for program in machine.programs
         }
-        for program in set(PROGRAMS) - running.keys() - machine.failed:
+        known = PROGRAMS if machine.certificates else ()  # of a machine that has joined
+        for program in set(known) - running.keys() - machine.failed:
             machine.start(program)  # kubelet needs a moment
         return Result(0, json.dumps({"certificates": found, "programs": running}))
 

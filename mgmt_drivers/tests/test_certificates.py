@@ -137,6 +137,18 @@ class RenewalTest(AgingClusterTest):
         self.assert_renewed(*(self.machine(address) for address in MASTERS[:2]))
         self.assertEqual(9.0, self.machine(MASTERS[2]).certificates["apiserver"][0])
 
+    def test_a_machine_that_has_not_joined_yet(self) -> None:
+        """Between the hooks of a heal it has no certificates."""
+        target = self.machine(MASTERS[0]).node
+        self.heal_start(self.request(target.vnfc_id), self.services())
+        self.replaced(target)
+        kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.services())
+        self.assert_renewed(*(self.machine(address) for address in MASTERS[1:]))
+        with self.assertRaisesRegex(MgmtDriverError, f"{MASTERS[0]}.* does not belong to the clu"):
+            self.renew()
+        self.heal_end(self.request(target.vnfc_id), self.services())
+        self.assert_renewed()
+
     def test_on_request_all_must_answer(self) -> None:
         self.deaf.add(MASTERS[2])
         with self.assertRaisesRegex(MgmtDriverError, f"renewal of cert.*{MASTERS[2]}: no answer"):
