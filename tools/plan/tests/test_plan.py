@@ -421,6 +421,8 @@ class CloudTest(unittest.TestCase):
 
     def test_the_oldest_members_of_a_group(self) -> None:
         self.assertEqual(["a", "c", "b"], stacks.members(self.connection, "s1", "group"))
+        with self.assertRaisesRegex(ClientError, "stack s1 has no resource other"):
+            stacks.members(self.connection, "s1", "other")
 
     def test_an_instance_and_its_package(self) -> None:
         shown = self.cloud.shown("one")
