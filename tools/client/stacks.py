@@ -82,7 +82,10 @@ def members(connection: Connection, stack_id: str, group: str) -> list[str]:
 
 def _resource(connection: Connection, stack_id: str, name: str) -> Resource:
     found = _resources(connection, _path(connection, stack_id))
-    return next(resource for resource in found if resource.name == name)
+    named = [resource for resource in found if resource.name == name]
+    if not named:
+        raise ClientError(f"stack {stack_id} has no resource {name}")
+    return named[0]
 
 
 def _path(connection: Connection, stack_id: str) -> str:

@@ -118,7 +118,7 @@ class InstanceV1:
             flavour=info["flavourId"],
             cps=vnfd.cps(definition),
             aspects=vnfd.aspects(definition),
-            additional_params=info.get("additionalParams") or {},
+            additional_params=_with_nulls(info.get("additionalParams") or {}),
             stack_id=self._stack_id,
             vnfcs=tuple(map(self._vnfc, info.get("vnfcResourceInfo", ()))),
         )
@@ -184,6 +184,15 @@ class _Metadata:
 
     def save(self, key: str, value: Any) -> None:
         raise AssertionError("a dry run saves nothing")
+
+
+def _with_nulls(shown: Any) -> Any:
+    """Parameters as they were given: for each null the v1 API shows an empty text."""
+    if isinstance(shown, Mapping):
+        return {key: _with_nulls(value) for key, value in shown.items()}
+    if isinstance(shown, list):
+        return [_with_nulls(value) for value in shown]
+    return None if shown == "" else shown
 
 
 def _call(package: Path, shown: Shown, body: Shown) -> Call:

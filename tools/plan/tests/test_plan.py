@@ -138,6 +138,15 @@ class InstancesTest(ShownClusterTest):
         self.assertEqual({}, instance.store.load("ssh_host_keys", None))
         self.assertEqual(1, instance.store.load("nothing", 1))
 
+    def test_v1_shows_empty_text_for_null(self) -> None:
+        self.params = {**self.params, "proxy": "", "worker_node": {
+            **self.params["worker_node"], "private_key": ""
+        }}
+        found = self.v1().request().additional_params["k8s_cluster_installation_param"]
+        self.assertIsNone(found["proxy"])
+        self.assertIsNone(found["worker_node"]["private_key"])
+        self.assertEqual([], self.outlook("terminate", self.v1(), {}).lines)
+
     def test_scale_in_takes_those_that_tacker_takes(self) -> None:
         body = {"type": "SCALE_IN", "aspectId": "worker_instance", "numberOfSteps": 1}
         names = [self.machine(address).name for address in WORKERS]
@@ -421,6 +430,8 @@ class CloudTest(unittest.TestCase):
 
     def test_the_oldest_members_of_a_group(self) -> None:
         self.assertEqual(["a", "c", "b"], stacks.members(self.connection, "s1", "group"))
+        with self.assertRaisesRegex(ClientError, "stack s1 has no resource other"):
+            stacks.members(self.connection, "s1", "other")
 
     def test_an_instance_and_its_package(self) -> None:
         shown = self.cloud.shown("one")

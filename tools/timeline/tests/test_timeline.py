@@ -37,6 +37,14 @@ class TimelineTest(unittest.TestCase):
         self.assertEqual([3, 1, 1], [len(run.bars) for run in found])
         self.assertEqual(["heal", "heal", "scale"], [run.operation for run in found])
 
+    def test_facts_are_gathered_before_a_run_has_logged_in_everywhere(self) -> None:
+        self.write(
+            _record("connect", 1, 0), _record("choose a control-plane node", 1, 1),
+            _record("gather facts", 1, 2), _record("connect", 2, 3), _record("join", 2, 6),
+        )
+        (run,) = runs.read(self.trace)
+        self.assertEqual(5, len(run.bars))
+
     def test_the_page(self) -> None:
         self.write(
             _record("connect", 1, 0),
