@@ -10,6 +10,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube.runtime import ContainerRuntime, runtime_of
 from mgmt_drivers.kube.topology import StorageServer, Topology
+from mgmt_drivers.params.backup import Restore
 from mgmt_drivers.params.kubernetes import KubernetesParams
 from mgmt_drivers.params.proxy import Proxy
 
@@ -36,7 +37,8 @@ class Cluster:
     that are to become nodes, ``leaving`` the machines that are to be nodes no more, which
     need not be alive. ``members`` names the nodes among the hosts that have joined before.
     ``storage`` is the storage server, when it comes or goes; it is among the hosts also when its
-    exports follow the nodes. ``upgrade`` is that of an operation that upgrades.
+    exports follow the nodes. ``upgrade`` is that of an operation that upgrades, ``restore`` what a
+    new cluster is made of.
     """
 
     topology: Topology
@@ -48,6 +50,7 @@ class Cluster:
     members: frozenset[str] = frozenset()
     storage: Sequence[StorageServer] = ()
     upgrade: Upgrade | None = None
+    restore: Restore | None = None
 
     @property
     def params(self) -> KubernetesParams:

@@ -2,6 +2,20 @@
 
 from mgmt_drivers.engine.phase import Plan
 from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.backup.backups import (
+    ConfigureBackups,
+    PrepareBackupStore,
+    SaveFirstBackup,
+    ShowLastBackup,
+)
+from mgmt_drivers.phases.backup.restore import (
+    ForgetBackup,
+    GetBackup,
+    KeepNodeMetadata,
+    KeepOwnVersion,
+    RemoveOldNodes,
+    RestoreOldMetadata,
+)
 from mgmt_drivers.phases.control_plane.control_plane import (
     CheckAllReached,
     InitializeControlPlane,
@@ -65,21 +79,39 @@ _JOIN: Plan[Cluster] = (
     LabelNodes(),
 )
 
-# Also heal of the whole VNF.
+# Control-plane nodes or the storage server have come.
+_BACKUPS: Plan[Cluster] = (ConfigureBackups(), SaveFirstBackup(), ShowLastBackup())
+
+# Also heal of the whole VNF. Of a backup, too: then the nodes of the old cluster go before new ones
+# join, whose pod CIDRs they may have.
 INSTANTIATE: Plan[Cluster] = (
     *_PREPARE,
+    PrepareBackupStore(),
+    GetBackup(),
     ConfigureLoadBalancer(),
     InitializeControlPlane(),
+    KeepOwnVersion(),
+    KeepNodeMetadata(),
+    RemoveOldNodes(),
     *_JOIN,
+    RestoreOldMetadata(),
     RegisterVolumes(),
     GrantVimAccess(),
+    *_BACKUPS,
+    ForgetBackup(),
 )
 
 # New workers have come.
-SCALE_OUT: Plan[Cluster] = (*_PREPARE, *_JOIN)
+SCALE_OUT: Plan[Cluster] = (*_PREPARE, *_JOIN, ShowLastBackup())
 
 # Workers are about to go.
-SCALE_IN: Plan[Cluster] = (UncordonNodes(), DrainNodes(), RemoveNodes(), ExportVolumes())
+SCALE_IN: Plan[Cluster] = (
+    UncordonNodes(),
+    DrainNodes(),
+    RemoveNodes(),
+    ExportVolumes(),
+    ShowLastBackup(),
+)
 
 # What a scale-out that failed has joined is removed again.
 UNDO_SCALE_OUT: Plan[Cluster] = (RemoveNodes(),)
@@ -91,6 +123,7 @@ ROLL_BACK_SCALE_OUT: Plan[Cluster] = (RemoveOrphanedNodes(), ExportVolumes())
 HEAL_START: Plan[Cluster] = (
     CheckQuorum(),
     CheckVolumes(),
+    ShowLastBackup(),
     SaveNodeMetadata(),
     UncordonNodes(),
     DrainNodes(),
@@ -105,6 +138,7 @@ HEAL_START: Plan[Cluster] = (
 # when it is verified.
 HEAL_END: Plan[Cluster] = (
     *_PREPARE,
+    PrepareBackupStore(),
     *_JOIN,
     RestoreNodeMetadata(),
     RegisterVolumes(),
@@ -112,12 +146,14 @@ HEAL_END: Plan[Cluster] = (
     VerifyControlPlane(),
     ConfigureLoadBalancer(),
     VerifyVirtualIp(),
+    *_BACKUPS,
 )
 
 # A new version. Nothing of the cluster changes before every machine has its packages and images.
 UPGRADE: Plan[Cluster] = (
     CheckCluster(),
     CheckMachines(),
+    ShowLastBackup(),
     # The packages may come from another host. No runtime is restarted for it.
     ConfigureProxy(services=()),
     ConfigureRegistries(),

@@ -25,7 +25,8 @@ ADAPTERS = {
 ROOMS = (
     "errors", "grammar", "secret", "request", "clock", "package_yaml", "package",
     "payloads", "ssh", "params",
-    "inventory", "host", "engine", "kube", "phases", "plans", "private_registry", "kubernetes",
+    "inventory", "host", "engine", "kube", "phases", "plans", "private_registry", "restore",
+    "kubernetes",
     "upgrade", "adapters",
 )
 
