@@ -8,8 +8,10 @@ address of a node, as NFS would. Machines know each other by their host keys, wh
 pinned.
 """
 
+import gzip
 import json
 import tarfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -44,6 +46,7 @@ _SHOW, _MAKE_ACCOUNT = Script("show-backup"), Script("backup-account")
 _TICKS = 4
 _SHORTEST_TICK = 60  # seconds
 _LARGEST_METADATA = 1 << 16  # bytes
+_PIECE = 1 << 20  # bytes
 _SERVICE_UNIT = f"""\
 [Unit]
 Description=Backup of etcd
@@ -61,9 +64,6 @@ def _timer_unit(interval: int) -> str:
     tick = max(interval // _TICKS, _SHORTEST_TICK)
     # Not all nodes at once: the first saves, and the others see that it has.
     return f"""\
-[Unit]
-Description=Backups of etcd
-
 [Timer]
 OnActiveSec={_SHORTEST_TICK}
 OnUnitActiveSec={tick}
@@ -218,10 +218,13 @@ def contents(host: Host, path: str) -> Contents:
 def contents_of_file(path: Path) -> Contents:
     """As :func:`contents`, of a file of the VNF package."""
     try:
+        with gzip.open(path) as whole:
+            while whole.read(_PIECE):  # the checksum stands at the end
+                pass
         with tarfile.open(path, "r:gz") as archive:
             member = archive.extractfile("metadata.json")
             text = member.read(_LARGEST_METADATA).decode() if member else ""
-    except (tarfile.TarError, OSError, EOFError, KeyError, ValueError) as error:
+    except (tarfile.TarError, zlib.error, OSError, EOFError, KeyError, ValueError) as error:
         raise MgmtDriverError(f"{path.name} is no backup: {type(error).__name__}") from error
     return _read(text)
 

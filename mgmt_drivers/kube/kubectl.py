@@ -48,6 +48,12 @@ def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> 
     _run(host, "delete", kind, *names, *where, "--ignore-not-found", limit=limit)
 
 
+def delete_pods(host: Host, namespace: str, selector: str, node: str) -> None:
+    """Delete the pods of a node that a label selector names; whose they are makes others."""
+    where = ("--namespace", namespace, "--field-selector", f"spec.nodeName={node}")
+    _run(host, "delete", "pods", "--selector", selector, *where, "--ignore-not-found")
+
+
 def discard(host: Host, kind: str, name: str) -> None:
     """Delete an object without regard for who still wants to be asked (its finalizers)."""
     _run(host, "delete", kind, name, "--ignore-not-found", "--wait=false")

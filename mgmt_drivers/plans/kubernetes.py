@@ -14,6 +14,7 @@ from mgmt_drivers.phases.backup.restore import (
     KeepNodeMetadata,
     KeepOwnVersion,
     RemoveOldNodes,
+    RestartKubeProxy,
     RestoreOldMetadata,
 )
 from mgmt_drivers.phases.control_plane.control_plane import (
@@ -90,6 +91,7 @@ INSTANTIATE: Plan[Cluster] = (
     GetBackup(),
     ConfigureLoadBalancer(),
     InitializeControlPlane(),
+    RestartKubeProxy(),
     KeepOwnVersion(),
     KeepNodeMetadata(),
     RemoveOldNodes(),

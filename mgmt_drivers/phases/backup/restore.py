@@ -67,6 +67,19 @@ class RemoveOldNodes(ForRestore, RemoveOrphanedNodes):
     names = re.compile(r"(?:master|worker)-[0-9a-f]{12}")
 
 
+class RestartKubeProxy(ForRestore, HostPhase[Cluster]):
+    """Have kube-proxy on the leader find the API at this cluster's address.
+
+    It may have started before kubeadm replaced its ConfigMap, which had the old cluster's.
+    """
+
+    title = "restart kube-proxy"
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        kubectl.delete_pods(host, "kube-system", "k8s-app=kube-proxy", cluster.name(host))
+        return CHANGED
+
+
 class KeepOwnVersion(ForRestore, Change[Cluster, Changed]):
     """Let the cluster keep this VNF's version, and no longer that of the backup's time."""
 
