@@ -68,7 +68,6 @@ def _timer_unit(interval: int) -> str:
 OnActiveSec={_SHORTEST_TICK}
 OnUnitActiveSec={tick}
 RandomizedDelaySec={tick // _TICKS}
-
 [Install]
 WantedBy=timers.target
 """
@@ -157,6 +156,12 @@ def names(host: Host) -> list[str]:
     return _checked(host.sudo("bash", _PROGRAM, "list", timeout=_LIST_LIMIT))
 
 
+def newest(host: Host) -> tuple[str, datetime] | None:
+    """The last good backup that a control-plane node sees, and when it was saved; None for none."""
+    listed = names(host)
+    return (listed[-1], time_of(listed[-1])) if listed else None
+
+
 def names_on(storage: Host, backup: Backup) -> list[str]:
     """The backups that the storage server has, the newest last."""
     return _checked(storage.sudo(*_STORE.command(backup.folder, "list"), timeout=_LIST_LIMIT))
@@ -225,7 +230,7 @@ def contents_of_file(path: Path) -> Contents:
             member = archive.extractfile("metadata.json")
             text = member.read(_LARGEST_METADATA).decode() if member else ""
     except (tarfile.TarError, zlib.error, OSError, EOFError, KeyError, ValueError) as error:
-        raise MgmtDriverError(f"{path.name} is no backup: {type(error).__name__}") from error
+        raise MgmtDriverError(f"{path.name} is no whole backup: {type(error).__name__}") from error
     return _read(text)
 
 

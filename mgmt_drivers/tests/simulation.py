@@ -268,7 +268,8 @@ class SimulatedSession(Backups):
     def _sh(self, words: list[str], stdin: bytes) -> Result:
         """A script, by its name; or one that the machine has, by its path."""
         if words[0] != "-c":
-            assert words[0] in self.machine.files, f"{self.machine.name} has no {words[0]}"
+            if words[0] not in self.machine.files:
+                return Result(127, stderr=f"{words[0]}: No such file or directory")
             name = words[0].rpartition("/")[2].removesuffix(".sh")
             return self._answer([name, *words[1:]], stdin)
         return self._answer(words[2:], stdin)

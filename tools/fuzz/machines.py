@@ -20,7 +20,7 @@ from mgmt_drivers.tests.simulated import Vims, no_fault
 from mgmt_drivers.tests.simulated_backup import HostKey
 from mgmt_drivers.tests.simulation import NEWEST, Machine, SimulatedSession, World
 from tools.fuzz import syntaxes
-from tools.fuzz.packages import Package
+from tools.fuzz.packages import BACKUP, Package
 from tools.fuzz.seeds import BEFORE, FLOATING_IP, RESTORED, Seed
 
 VIP, PUBLIC = "10.10.0.110", "203.0.113.7"
@@ -164,7 +164,7 @@ class Cloud:
     def __init__(self, package: Package, seed: Seed, params: Any) -> None:
         self.world, self.vims = World(), Vims()
         content = (package.folder / RESTORED).read_bytes().decode(errors="replace")
-        self.world.package[content] = self.world.saved()
+        self.world.package[content] = replace(self.world.saved(), told=BACKUP)
         self.rendering = Rendering()
         self._bare = package.request(seed, params)
         self._is_modification = seed.cluster is not None

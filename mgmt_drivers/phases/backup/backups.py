@@ -88,15 +88,15 @@ class ShowLastBackup(OnLeader, Check[Cluster]):
 
     def check(self, host: Host, cluster: Cluster) -> None:
         try:
-            listed = backup.names(host)
+            newest = backup.newest(host)
         except MgmtDriverError as error:
             LOG.warning("the last good backup of etcd is not known: %s", error)
             return
-        if not listed:
+        if newest is None:
             LOG.warning("there is no backup of etcd")
             return
-        moment = backup.time_of(listed[-1])
-        LOG.info("the last good backup of etcd is of %s: %s", moment.isoformat(), listed[-1])
+        name, moment = newest
+        LOG.info("the last good backup of etcd is of %s: %s", moment.isoformat(), name)
         age = host.clock.time() - moment.timestamp()
         if cluster.params.backup and age > 2 * cluster.params.backup.interval:
             LOG.warning(
