@@ -223,7 +223,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         is_known = has_control_plane or (keeper and keeper.node in coming)
         serving = operation.connect_to_running(others) if is_known else []
         if keeper and has_control_plane:
-            serving += operation.connect([keeper.node])
+            serving += _keeping(operation, keeper)
         serving += _exporting(operation, found, is_needed=True)
         joined = _having_joined(operation, found, new)
         cluster = _joining(operation, found, leader, new, joined, serving)
@@ -338,6 +338,20 @@ def _prepare_restore(request: LcmRequest, services: Services) -> None:
             restore.check_backup(operation, found, wanted)
     names = {found.name(node): node.vnfc_id for node in found.nodes if node.server_id}
     node_metadata.save_replaced(services.store, names)
+
+
+def _keeping(operation: Operation, keeper: StorageServer) -> list[Host]:
+    """The storage server, which is to let a new control-plane node save backups.
+
+    Without it the cluster gets its control plane back all the same.
+    """
+    hosts = operation.connect_to_running([keeper.node])
+    if not hosts:
+        LOG.warning(
+            "the storage server does not answer: it does not let the new control-plane node save "
+            "backups of etcd, until it is healed, or a control-plane node is"
+        )
+    return hosts
 
 
 def _check_volumes(request: LcmRequest, found: Topology, machines: Sequence[Node]) -> None:

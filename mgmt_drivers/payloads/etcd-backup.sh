@@ -60,21 +60,21 @@ fail() {
     exit 1
 }
 
-# Seconds since the newest backup was saved; nothing where there is none, or one of the future.
+# Seconds since the backup $1 was saved; nothing where there is none, or one of the future.
 age() {
-    local newest moment
-    newest=$(store list | tail -n 1)
-    [ -n "$newest" ] || return 0
+    local moment
+    [ -n "$1" ] || return 0
     moment=$(date --utc --date "$(sed -E \
-        's/^etcd-(.{4})(..)(..)T(..)(..)(..)Z.*/\1-\2-\3 \4:\5:\6/' <<<"$newest")" +%s)
+        's/^etcd-(.{4})(..)(..)T(..)(..)(..)Z.*/\1-\2-\3 \4:\5:\6/' <<<"$1")" +%s)
     [ "$moment" -gt "$(date +%s)" ] || echo $(($(date +%s) - moment))
 }
 
 save() {
     exec 8>"$here/etcd-backup.lock"
     flock 8
-    local seconds release name shown work
-    seconds=$(age)
+    local listed seconds release name shown work
+    listed=$(store list)
+    seconds=$(age "$(tail -n 1 <<<"$listed")")
     if [ "$1" != now ] && [ -n "$seconds" ] && [ "$seconds" -lt "$INTERVAL" ]; then
         echo "the newest backup is $seconds s old"
         return

@@ -40,18 +40,17 @@ class PrepareBackupStore(Change[Cluster, Sequence[File]]):
             files.write(host, file.path, file.content, file.mode)
 
 
-def _changes(cluster: Cluster) -> bool:
-    """Whether control-plane nodes or the storage server have come."""
-    return bool(cluster.params.backup and (cluster.joining_control_plane or cluster.storage))
-
-
 class ConfigureBackups(OnControlPlane, Change[Cluster, Sequence[File]]):
-    """Let each control-plane node save backups from time to time."""
+    """Let each control-plane node save backups from time to time.
+
+    When one of them or the storage server has come: they must know each other.
+    """
 
     title = "configure backups of etcd"
 
     def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if _changes(cluster) else []
+        has_changed = cluster.joining_control_plane or cluster.storage
+        return super().select(cluster) if cluster.params.backup and has_changed else []
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
         wanted = backup.of_node(host, cluster)
@@ -62,12 +61,16 @@ class ConfigureBackups(OnControlPlane, Change[Cluster, Sequence[File]]):
 
 
 class SaveFirstBackup(OnLeader, HostPhase[Cluster]):
-    """Save a backup of a cluster that is new, which proves that backups can be saved."""
+    """Save a backup of a cluster that is new, or in a new place, if the newest is of another.
+
+    It proves that backups can be saved.
+    """
 
     title = "save the first backup of etcd"
 
     def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if _changes(cluster) else []
+        is_new = cluster.leader in cluster.joining or cluster.storage
+        return super().select(cluster) if cluster.params.backup and is_new else []
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         listed = backup.names(host)
