@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from mgmt_drivers import inventory
+from mgmt_drivers import inventory, restore
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, Occupied, ParameterError
@@ -26,6 +26,7 @@ from mgmt_drivers.kube.cluster import Cluster, Renewal
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.kube.topology import StorageServer, Topology, check_networks, topology
 from mgmt_drivers.package import has_server_group
+from mgmt_drivers.params.backup import Restore
 from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, read_params
 from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.plans import kubernetes as plans
@@ -83,6 +84,7 @@ def validate(request: LcmRequest, vims: Vims) -> None:
     :raises ParameterError: with every error
     """
     params = read_params(request)
+    restore.of_instantiation(params)
     name = _vim_name(params, request)
     errors: list[str] = []
     if vims.is_taken(name):
@@ -101,6 +103,17 @@ def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
     :raises MgmtDriverError: naming machine, phase and cause
     """
     found = read(request, services)
+    _make_cluster(request, services, vims, found, restore.of_instantiation(found.params))
+
+
+def _make_cluster(
+    request: LcmRequest,
+    services: Services,
+    vims: Vims,
+    found: Topology,
+    wanted: Restore | None,
+) -> None:
+    """Make all of the VNF's machines a cluster, an empty one or that of a backup."""
     check_networks(found)
     _check_volumes(request, found, found.machines)
     with open_operation(request, services, found) as operation:
@@ -110,7 +123,7 @@ def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
         # An attempt before this one may have initialized the control plane.
         leader = next(h for h in [*joined, *hosts] if found.is_control_plane(h.node))
         cluster = _joining(operation, found, leader, hosts, joined)
-        operation.run(plans.INSTANTIATE, cluster)
+        operation.run(plans.INSTANTIATE, replace(cluster, restore=wanted))
         if services.rehearsal:
             return  # there is no cluster to register
         read_account = functools.partial(service_account.read, account=VIM_ACCOUNT)
@@ -190,8 +203,11 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
     :raises MgmtDriverError: where the cluster would not survive it, with nothing changed
     """
     if not request.targets:
+        if request.restore_from is not None:
+            _prepare_restore(request, services)
         vims.unregister()
         return
+    restore.refuse(request)
     found = read(request, services)
     leaving = _targets(request, found)
     lost = [node for node in leaving if found.is_control_plane(node)]
@@ -223,8 +239,10 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
     Without targets all machines have been replaced: they become a new cluster.
     """
     if not request.targets:
-        instantiate(request, services, vims)
+        found = read(request, services)
+        _make_cluster(request, services, vims, found, restore.of_heal(request, found.params))
         node_metadata.save(services.store, {})
+        node_metadata.forget_replaced(services.store)
         return
     found = read(request, services)
     coming = _targets(request, found)
@@ -236,7 +254,12 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         found = as_upgraded(operation, found, leader)
         new = operation.connect(coming)
         _check_helm_login(operation, found, new, vims)
-        serving = operation.connect_to_running(others) if has_control_plane else []
+        # Who saves backups, and who keeps them, know each other.
+        keeper = found.backup_server
+        is_known = has_control_plane or (keeper and keeper.node in coming)
+        serving = operation.connect_to_running(others) if is_known else []
+        if keeper and has_control_plane:
+            serving += _keeping(operation, keeper)
         serving += _exporting(operation, found, is_needed=True)
         joined = _having_joined(operation, found, new)
         cluster = _joining(operation, found, leader, new, joined, serving)
@@ -376,6 +399,34 @@ def _exporting(operation: Operation, found: Topology, is_needed: bool = False) -
         return []
     hosts = operation.connect_to_running([storage.node])
     return operation.connect([storage.node]) if is_needed else hosts
+
+
+def _prepare_restore(request: LcmRequest, services: Services) -> None:
+    """See that a heal of the whole VNF can restore what it wants, as far as anybody can tell.
+
+    :raises ParameterError: when it cannot
+    """
+    found = read(request, services)
+    wanted = restore.of_heal(request, found.params)
+    if wanted and wanted.file is None:
+        with open_operation(request, services, found) as operation:
+            restore.check_backup(operation, found, wanted)
+    names = {found.name(node): node.vnfc_id for node in found.nodes if node.server_id}
+    node_metadata.save_replaced(services.store, names)
+
+
+def _keeping(operation: Operation, keeper: StorageServer) -> list[Host]:
+    """The storage server, which is to let a new control-plane node save backups.
+
+    Without it the cluster gets its control plane back all the same.
+    """
+    hosts = operation.connect_to_running([keeper.node])
+    if not hosts:
+        LOG.warning(
+            "the storage server does not answer: it does not let the new control-plane node save "
+            "backups of etcd, until it is healed, or a control-plane node is"
+        )
+    return hosts
 
 
 def _check_volumes(request: LcmRequest, found: Topology, machines: Sequence[Node]) -> None:

@@ -1,9 +1,12 @@
 """The class that Tacker loads for the Kubernetes cluster VNF; the same bytes lie in the CSAR."""
 
+from dataclasses import replace
+
 from mgmt_drivers import kubernetes, upgrade
 from mgmt_drivers.adapters.tacker_v1 import InstanceStore, MgmtDriver, lcm_request, services
 from mgmt_drivers.adapters.vims_v1 import RegisteredVims
 from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.params.backup import RESTORE
 from mgmt_drivers.params.modification import NAME as MODIFICATION
 
 
@@ -45,16 +48,14 @@ class KubernetesMgmtDriver(MgmtDriver):
             ) from error
 
     def heal_start(self, context, vnf_instance, heal_vnf_request, **kwargs):
-        targets = heal_vnf_request.vnfc_instance_id or ()
-        if not targets:
+        if not heal_vnf_request.vnfc_instance_id:
             super().heal_start(context, vnf_instance, heal_vnf_request)
-        request = _request("heal", context, vnf_instance, targets)
+        request = _heal_request(context, vnf_instance, heal_vnf_request)
         vims = RegisteredVims(context, vnf_instance)
         kubernetes.heal_start(request, services(context, vnf_instance), vims)
 
     def heal_end(self, context, vnf_instance, heal_vnf_request, **kwargs):
-        targets = heal_vnf_request.vnfc_instance_id or ()
-        request = _request("heal", context, vnf_instance, targets)
+        request = _heal_request(context, vnf_instance, heal_vnf_request)
         vims = RegisteredVims(context, vnf_instance)
         kubernetes.heal_end(request, services(context, vnf_instance), vims)
 
@@ -78,6 +79,14 @@ def _request(operation, context, vnf_instance, targets):
     """The request of an operation on a VNF that is instantiated."""
     source = vnf_instance.instantiated_vnf_info
     return lcm_request(operation, context, vnf_instance, source, targets)
+
+
+def _heal_request(context, vnf_instance, heal_vnf_request):
+    """The request of a heal. That of the whole VNF makes a new stack, with new volumes."""
+    targets = heal_vnf_request.vnfc_instance_id or ()
+    request = _request("heal", context, vnf_instance, targets)
+    restore_from = (heal_vnf_request.additional_params or {}).get(RESTORE)
+    return replace(request, restore_from=restore_from, keeps_volumes=False)
 
 
 def _of_stacks(vnf_instance, stack_ids):

@@ -1,5 +1,7 @@
 """The script of the Kubernetes cluster VNF for Tacker's v2 API."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from mgmt_drivers import kubernetes, upgrade
@@ -7,8 +9,10 @@ from mgmt_drivers.adapters.script_v2 import run
 from mgmt_drivers.adapters.tacker_v2 import Call, resource_ids
 from mgmt_drivers.adapters.vims_v2 import InstanceVims
 from mgmt_drivers.errors import InventoryError, ParameterError
+from mgmt_drivers.params.backup import RESTORE
 from mgmt_drivers.params.modification import NAME as MODIFICATION
 from mgmt_drivers.params.modification import of_package
+from mgmt_drivers.request import LcmRequest
 
 _USER_DATA = {
     "lcm-operation-user-data": "./UserData/userdata_standard.py",
@@ -63,12 +67,22 @@ def heal_start(call: Call) -> None:
     if wanted and not targets:
         raise InventoryError(f"the VNF does not have the VNFCs {wanted} of vnfcInstanceId")
     call.store.save(_TARGETS, targets)
-    kubernetes.heal_start(call.lcm_request("heal", targets), call.services, InstanceVims(call))
+    kubernetes.heal_start(_heal_request(call, targets), call.services, InstanceVims(call))
 
 
 def heal_end(call: Call) -> None:
-    request = call.lcm_request("heal", call.store.load(_TARGETS, []))
+    request = _heal_request(call, call.store.load(_TARGETS, []))
     kubernetes.heal_end(request, call.services, InstanceVims(call))
+
+
+def _heal_request(call: Call, targets: Iterable[str]) -> LcmRequest:
+    """The request of a heal. With ``all`` that of the whole VNF makes new volumes, too."""
+    params = call.request.get("additionalParams") or {}
+    return replace(
+        call.lcm_request("heal", targets),
+        restore_from=params.get(RESTORE),
+        keeps_volumes=not params.get("all"),
+    )
 
 
 def modify_information_start(call: Call) -> None:

@@ -27,7 +27,8 @@ class LcmRequest:
     ``additional_params`` are those of the *instantiate* request in every
     operation. ``cps`` maps the VduCps of the VNFD's flavour to their VDUs,
     ``aspects`` are its scaling aspects. ``targets`` are the ids of the VNFCs that the operation is
-    about, where it is not about all.
+    about, where it is not about all. ``restore_from`` is what a heal is to restore, as it stands
+    in the request; ``keeps_volumes``: Heat keeps the VNF's volumes when it replaces all machines.
     """
 
     operation: str
@@ -40,3 +41,5 @@ class LcmRequest:
     stack_id: str = ""
     vnfcs: tuple[Vnfc, ...] = ()
     targets: frozenset[str] = frozenset()
+    restore_from: Any = None
+    keeps_volumes: bool = True

@@ -18,7 +18,7 @@ from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint
-from mgmt_drivers.ssh.hostkeys import HostKeys
+from mgmt_drivers.ssh.hostkeys import STORE_KEY, HostKeys
 
 LOG = logging.getLogger(__name__)
 
@@ -29,7 +29,6 @@ X = TypeVar("X", Host, Node)
 CONNECT = "connect"  # the phase under which logging in is traced
 RUNNING_LIMIT = 10.0  # seconds for a machine to answer that has been running all along
 _THREADS = 256  # at a time: a machine each, of the largest VNFs
-_HOST_KEYS = "ssh_host_keys"
 
 
 class Operation:
@@ -53,7 +52,7 @@ class Operation:
     ) -> None:
         self.request, self.services = request, services
         self._endpoint, self._masker = endpoint, Masker(secrets)
-        self._saved_keys: dict[str, str] = services.store.load(_HOST_KEYS, {})
+        self._saved_keys: dict[str, str] = services.store.load(STORE_KEY, {})
         self._host_keys = HostKeys(self._saved_keys)
         known = {vnfc.server_id for vnfc in request.vnfcs}
         self._host_keys.keep_only(known | {node.server_id for node in machines})
@@ -215,7 +214,7 @@ class Operation:
         if keys == self._saved_keys:
             return None
         try:
-            self.services.store.save(_HOST_KEYS, keys)
+            self.services.store.save(STORE_KEY, keys)
         except Exception as error:  # noqa: BLE001 - whatever Tacker's database has to say
             LOG.warning("SSH host keys are not saved: %s", told(str(error)))
             return error

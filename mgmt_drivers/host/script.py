@@ -19,5 +19,10 @@ class Script:
         self._text = (_FOLDER / f"{name}.sh").read_text()
         self._interpreter = self._text.partition("\n")[0].rpartition("/")[2]
 
+    @property
+    def text(self) -> str:
+        """The script itself, for those that a machine keeps and runs by itself."""
+        return self._text
+
     def command(self, *arguments: str) -> tuple[str, ...]:
         return (self._interpreter, "-c", self._text, self._name, *arguments)

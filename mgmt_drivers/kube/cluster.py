@@ -10,6 +10,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube.runtime import ContainerRuntime, runtime_of
 from mgmt_drivers.kube.topology import StorageServer, Topology
+from mgmt_drivers.params.backup import Restore
 from mgmt_drivers.params.kubernetes import KubernetesParams
 from mgmt_drivers.params.proxy import Proxy
 
@@ -45,7 +46,7 @@ class Cluster:
     need not be alive. ``members`` names the nodes among the hosts that have joined before.
     ``storage`` is the storage server, when it comes or goes; it is among the hosts also when its
     exports follow the nodes. ``upgrade`` is that of an operation that upgrades, ``renewal`` that
-    of one that finds certificates to be renewed.
+    of one that finds certificates to be renewed, ``restore`` what a new cluster is made of.
     """
 
     topology: Topology
@@ -58,6 +59,7 @@ class Cluster:
     storage: Sequence[StorageServer] = ()
     upgrade: Upgrade | None = None
     renewal: Renewal | None = None
+    restore: Restore | None = None
 
     @property
     def params(self) -> KubernetesParams:

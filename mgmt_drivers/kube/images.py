@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from mgmt_drivers.errors import CommandFailed
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubeadm, pod_network
 from mgmt_drivers.kube.cluster import Cluster
 
 _ON_EVERY_NODE = ("kube-proxy", "pause")
 _DNS = "coredns"
+_ETCD = "etcd"
 _ABSENT = ("not found", "manifest unknown", "repository name not known")
 
 
@@ -27,6 +28,14 @@ def of_role(listed: Sequence[str], is_control_plane: bool) -> list[str]:
 
 def has_dns(host: Host, cluster: Cluster) -> bool:
     return not any(_short(image) == _DNS for image in missing(host, cluster))
+
+
+def of_etcd(host: Host, cluster: Cluster) -> str:
+    """The reference of etcd's image, which control-plane nodes have."""
+    found = [i for i in kubeadm.images(host, cluster) if _short(i) == _ETCD]
+    if not found:
+        raise MgmtDriverError("kubeadm lists no image of etcd")
+    return found[0]
 
 
 def may_be_absent(image: str) -> bool:

@@ -56,6 +56,7 @@ _TIMEOUTS = {"kubernetesAPICall": "3m0s", "etcdAPICall": "4m0s"}
 # add-on may be missing.
 _IMAGES_ARE_THERE = "ImagePull"
 _CGROUP_V1_IS_MEANT = "SystemVerification"
+_DATA_ARE_MEANT = "DirAvailable--var-lib-etcd"  # which were restored
 # Up to 1.21 kubeadm asks for ephemeral storage for etcd. A kubelet that starts does not
 # know yet how much it has, and then now and then refuses etcd for good
 # (kubernetes/kubernetes#99305).
@@ -136,16 +137,26 @@ def images(host: Host, cluster: Cluster) -> list[str]:
     return [facts.checked(image, facts.IMAGE, "the name of an image") for image in listed]
 
 
-def init(host: Host, cluster: Cluster, *, with_dns: bool, sets_conntrack: bool) -> None:
-    """Make this machine the first control-plane node."""
+def init(
+    host: Host,
+    cluster: Cluster,
+    *,
+    with_dns: bool,
+    sets_conntrack: bool,
+    before: Sequence[str] = (),
+) -> None:
+    """Make this machine the first control-plane node.
+
+    :param before: a command that lays down etcd's data, and then runs the words behind its own
+    """
     _write_patches(host, cluster)
     keeps_cgroup_v1 = _keeps_cgroup_v1(host, cluster)
     words = ["kubeadm", "init", "--config", "/dev/stdin", *_patch_options(cluster)]
-    words += _ignored(keeps_cgroup_v1)
+    words += _ignored(keeps_cgroup_v1, *([_DATA_ARE_MEANT] if before else []))
     if not with_dns:
         words += ["--skip-phases", "addon/coredns"]
     config = _init_config(host, cluster, version(host), sets_conntrack, keeps_cgroup_v1)
-    _run(host, cluster, words, config)
+    _run(host, cluster, "init", [*before, *words], config)
 
 
 def create_join_credentials(
@@ -209,7 +220,7 @@ def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
             "localAPIEndpoint": _local_endpoint(host, cluster),
             "certificateKey": credentials.certificate_key.reveal(),
         }
-    _run(host, cluster, words, _documents([config]))
+    _run(host, cluster, "join", words, _documents([config]))
 
 
 def revoke(host: Host, credentials: JoinCredentials) -> None:
@@ -322,8 +333,10 @@ def _patch_options(cluster: Cluster) -> list[str]:
     return ["--experimental-patches", _PATCHES] if _needs_patches(cluster) else []
 
 
-def _run(host: Host, cluster: Cluster, words: Sequence[str], config: Secret) -> None:
-    arguments = (_MEMBER, _socket(cluster), KUBELET_LOGINS, *words)
+def _run(
+    host: Host, cluster: Cluster, verb: str, words: Sequence[str], config: Secret
+) -> None:
+    arguments = (_MEMBER, _socket(cluster), KUBELET_LOGINS, verb, *words)
     host.sudo(*_RUN.command(*arguments), stdin=config, timeout=_LIMIT)
 
 
@@ -345,8 +358,8 @@ def _keeps_cgroup_v1(host: Host, cluster: Cluster) -> bool:
     return True
 
 
-def _ignored(keeps_cgroup_v1: bool) -> list[str]:
-    errors = [_IMAGES_ARE_THERE, *([_CGROUP_V1_IS_MEANT] if keeps_cgroup_v1 else [])]
+def _ignored(keeps_cgroup_v1: bool, *more: str) -> list[str]:
+    errors = [_IMAGES_ARE_THERE, *([_CGROUP_V1_IS_MEANT] if keeps_cgroup_v1 else []), *more]
     return ["--ignore-preflight-errors", ",".join(errors)]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mgmt_drivers.clock import NotYet
+from mgmt_drivers.errors import CommandFailed
 from mgmt_drivers.host import facts
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import transient
@@ -45,6 +46,22 @@ def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> 
     where = ("--namespace", namespace) if namespace else ()
     limit = _LIMIT * len(names)
     _run(host, "delete", kind, *names, *where, "--ignore-not-found", limit=limit)
+
+
+def delete_pods(host: Host, namespace: str, selector: str, node: str) -> None:
+    """Delete the pods of a node that a label selector names; whose they are makes others."""
+    where = ("--namespace", namespace, "--field-selector", f"spec.nodeName={node}")
+    _run(host, "delete", "pods", "--selector", selector, *where, "--ignore-not-found")
+
+
+def discard(host: Host, kind: str, name: str) -> None:
+    """Delete an object without regard for who still wants to be asked (its finalizers)."""
+    _run(host, "delete", kind, name, "--ignore-not-found", "--wait=false")
+    try:
+        patch(host, kind, name, patch={"metadata": {"finalizers": None}})
+    except CommandFailed as error:
+        if "NotFound" not in error.tail:
+            raise
 
 
 def cordon(host: Host, node: str) -> None:

@@ -16,6 +16,7 @@ _OWN_TAINTS = "node.kubernetes.io/"
 # Domains of the labels and taints that Kubernetes itself gives, each to some nodes.
 _OWN_DOMAINS = ("kubernetes.io", "k8s.io")
 _KEY = "node_metadata"
+_REPLACED = "replaced_nodes"
 
 
 @dataclass(frozen=True)
@@ -111,3 +112,21 @@ def forget(store: Store, vnfcs: Collection[str]) -> None:
 
 def save(store: Store, found: Mapping[str, NodeMetadata]) -> None:
     store.save(_KEY, {vnfc: asdict(metadata) for vnfc, metadata in found.items()})
+
+
+def save_replaced(store: Store, nodes: Mapping[str, str]) -> None:
+    """Keep which VNFCs the nodes are, by name, before the whole VNF is replaced and restored.
+
+    Those of before an attempt that failed are still the ones in the backup.
+    """
+    store.save(_REPLACED, {**replaced(store), **nodes})
+
+
+def forget_replaced(store: Store) -> None:
+    store.save(_REPLACED, {})
+
+
+def replaced(store: Store) -> Mapping[str, str]:
+    """What :func:`save_replaced` has kept: VNFCs by the names of their nodes."""
+    found: Mapping[str, str] = store.load(_REPLACED, {})
+    return found

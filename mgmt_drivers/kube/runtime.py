@@ -38,6 +38,12 @@ class ContainerRuntime(Protocol):
         Empty when no such container runs.
         """
 
+    def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
+        """What begins a command that runs in an image of the machine's, once.
+
+        The folder is the machine's own there.
+        """
+
 
 class Docker:
     """Docker, which kubelet drives itself (dockershim)."""
@@ -73,6 +79,10 @@ class Docker:
         label = f"label={_CONTAINER_LABEL}={container}"
         found = host.ask("docker", "ps", "--quiet", "--filter", label).stdout.split()
         return ("docker", "exec", _container(found[0])) if found else ()
+
+    def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
+        mount = ("--volume", f"{folder}:{folder}")
+        return ("docker", "run", "--rm", "--network", "none", *mount, image)
 
 
 class Containerd:
@@ -110,6 +120,10 @@ class Containerd:
         if not found:
             return ()
         return (*_CTR, "tasks", "exec", "--exec-id", secrets.token_hex(8), _container(found[0]))
+
+    def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
+        mount = ("--mount", f"type=bind,src={folder},dst={folder},options=rbind:rw")
+        return (*_CTR, "run", "--rm", *mount, image, secrets.token_hex(8))
 
 
 def _container(id_: str) -> str:

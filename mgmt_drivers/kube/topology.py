@@ -58,6 +58,12 @@ class Topology:
         """The nodes, and the storage server if there is one."""
         return (*self.nodes, self.storage.node) if self.storage else self.nodes
 
+    @property
+    def backup_server(self) -> StorageServer | None:
+        """The storage server, where it keeps the backups of etcd."""
+        backup = self.params.backup
+        return self.storage if backup and backup.is_on_storage_server else None
+
     def is_control_plane(self, node: Node) -> bool:
         return node in self.control_plane
 

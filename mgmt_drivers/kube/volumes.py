@@ -59,12 +59,20 @@ def missing(host: Host, expected: Iterable[Volume]) -> list[Volume]:
     return [volume for volume in expected if not _is_same(volume, found.get(_name(volume)))]
 
 
-def register(host: Host, expected: Sequence[Volume]) -> None:
-    """Make the cluster have them; one at another address is replaced, unless it is in use."""
+def register(host: Host, expected: Sequence[Volume], *, are_restored: bool = False) -> None:
+    """Make the cluster have them; one at another address is replaced, unless it is in use.
+
+    :param are_restored: the server of all that is there is gone, and claims are bound again
+    """
     own = [_name(volume) for volume in expected]
-    outdated = removable(host, own)
-    if outdated:
-        kubectl.delete(host, "persistentvolume", *outdated)
+    if are_restored:
+        expected = _with_claims(host, expected)
+        for name in set(own) & set(_registered(host)):
+            kubectl.discard(host, "persistentvolume", name)
+    else:
+        outdated = removable(host, own)
+        if outdated:
+            kubectl.delete(host, "persistentvolume", *outdated)
     kubectl.apply(host, json.dumps({"apiVersion": "v1", "kind": "List", "items": [*expected]}))
     lacking: Mapping[str, str] = {}
     for _ in host.clock.attempts(_LIMIT):
@@ -74,6 +82,21 @@ def register(host: Host, expected: Sequence[Volume]) -> None:
         if not lacking:
             return
     raise WaitTimeout(f"PersistentVolumes are not available within {_LIMIT:g} s: {lacking}")
+
+
+def _with_claims(host: Host, expected: Sequence[Volume]) -> list[Volume]:
+    """The volumes, each held for the claim that is bound to it, as the claim says."""
+    claims = kubectl.get(host, "persistentvolumeclaims", "--all-namespaces")["items"]
+    holders = {claim["spec"].get("volumeName"): claim["metadata"] for claim in claims}
+    return [_held_for(volume, holders.get(_name(volume))) for volume in expected]
+
+
+def _held_for(volume: Volume, claim: Mapping[str, Any] | None) -> Volume:
+    if claim is None:
+        return volume
+    identity = {key: claim[key] for key in ("namespace", "name", "uid")}
+    reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **identity}
+    return {**volume, "spec": {**volume["spec"], "claimRef": reference}}
 
 
 def check_server(host: Host, own: Collection[str], addresses: Collection[str]) -> None:

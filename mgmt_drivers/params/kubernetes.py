@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from mgmt_drivers import grammar
 from mgmt_drivers.package import address_names, volume_names
+from mgmt_drivers.params.backup import RESTORE, Backup, read_backup
 from mgmt_drivers.params.helm import Helm, read_helm
 from mgmt_drivers.params.login import SshLogin, read_login
 from mgmt_drivers.params.proxy import Proxy, read_proxy
@@ -85,7 +86,8 @@ class CniManifest:
 class KubernetesParams:
     """What the cluster is to be.
 
-    Without ``image_repository``, kubeadm's default is used.
+    Without ``image_repository``, kubeadm's default is used. ``restore_from`` is the backup that
+    the instantiation restores.
     """
 
     script: Path
@@ -105,6 +107,8 @@ class KubernetesParams:
     private_registries: tuple[Registry, ...] = ()
     storage: Storage | None = None
     helm: Helm | None = None
+    backup: Backup | None = None
+    restore_from: Path | None = None
 
     @property
     def registries(self) -> tuple[Registry, ...]:
@@ -154,6 +158,7 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
     masters, workers = (_read_group(group, request, cps) for group in (master, worker))
     version = read_kubernetes_version(reader)
     repository = read_package_repository(reader, version.series, request.package)
+    storage = _read_storage(reader, request, cps, (masters, workers))
     proxy = read_proxy(reader.section("proxy"), of_cluster=True)
     params = KubernetesParams(
         script=_required_file(reader, "script_path", request.package),
@@ -171,8 +176,10 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
         container_runtime=_read_runtime(reader, version.series),
         cni_manifest=_read_cni_manifest(reader, request.package),
         private_registries=read_registries(reader, request.package),
-        storage=_read_storage(reader, request, cps, (masters, workers)),
+        storage=storage,
         helm=read_helm(reader, request.package),
+        backup=read_backup(reader, storage),
+        restore_from=reader.file(RESTORE, request.package),
     )
     for section in (master, worker, reader):
         section.end()

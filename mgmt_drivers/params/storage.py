@@ -81,7 +81,7 @@ class Storage:
 
     def volume_of(self, export: Export) -> Volume:
         """The volume in which an export lies."""
-        return next(v for v in self.volumes if _inside(export.folder, v.mount_point))
+        return next(v for v in self.volumes if inside(export.folder, v.mount_point))
 
 
 def read_storage(
@@ -118,9 +118,9 @@ def _read_volumes(reader: Reader, known: Collection[str]) -> Iterator[Volume]:
     for section in reader.sections(VOLUMES, at_least_one=True):
         volume = Volume(
             section.one_of("volume_resource_id", known, "Cinder volume"),
-            _read_path(section, "mount_to"),
+            read_path(section, "mount_to"),
         )
-        if volume.mount_point == "/" or any(_inside(volume.mount_point, own) for own in _SYSTEM):
+        if volume.mount_point == "/" or any(inside(volume.mount_point, own) for own in _SYSTEM):
             section.error(
                 "mount_to",
                 f"{volume.mount_point} belongs to the system; use a folder such as /volume or "
@@ -129,7 +129,7 @@ def _read_volumes(reader: Reader, known: Collection[str]) -> Iterator[Volume]:
         for other in before:
             if volume.resource and volume.resource == other.resource:
                 section.error("volume_resource_id", f"{volume.resource} is listed before")
-            if _overlap(volume.mount_point, other.mount_point):
+            if overlap(volume.mount_point, other.mount_point):
                 section.error("mount_to", f"overlaps with {other.mount_point}")
         section.end()
         before.append(volume)
@@ -139,9 +139,9 @@ def _read_volumes(reader: Reader, known: Collection[str]) -> Iterator[Volume]:
 def _read_exports(reader: Reader, volumes: Collection[Volume]) -> Iterator[Export]:
     seen: set[tuple[str, ipaddress.IPv4Network | None]] = set()
     for section in reader.sections(EXPORTS, at_least_one=True):
-        folder = _read_path(section, "export_dir")
+        folder = read_path(section, "export_dir")
         points = [volume.mount_point for volume in volumes]
-        if folder and all(points) and not any(_inside(folder, point) for point in points):
+        if folder and all(points) and not any(inside(folder, point) for point in points):
             section.error("export_dir", f"lies in none of the volumes: {', '.join(points)}")
         network = section.network("export_to") if section.has("export_to") else None
         export = Export(folder, network, section.flag("root_squash"))
@@ -153,7 +153,7 @@ def _read_exports(reader: Reader, volumes: Collection[Volume]) -> Iterator[Expor
         yield export
 
 
-def _read_path(reader: Reader, key: str) -> str:
+def read_path(reader: Reader, key: str) -> str:
     """An absolute path, as fstab and exports can hold it without quotes.
 
     Of one that is invalid, what seems to be meant: others are held against it.
@@ -226,7 +226,7 @@ def _error_in_spec(spec: Mapping[str, Any], exports: Collection[Export]) -> str:
         return " has no spec.nfs.path"
     if _unfitness(path):
         return f": its spec.nfs.path {_unfitness(path)}"
-    if not any(_inside(posixpath.normpath(path), e.folder) for e in exports if e.folder):
+    if not any(inside(posixpath.normpath(path), e.folder) for e in exports if e.folder):
         return f": its spec.nfs.path {path} is not exported"
     if "storage" not in _mapping(spec, "capacity"):
         return " has no spec.capacity.storage"
@@ -258,9 +258,9 @@ def _check_names(readers: list[Reader], storage: Storage) -> None:
                 )
 
 
-def _inside(path: str, folder: str) -> bool:
+def inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _overlap(one: str, other: str) -> bool:
-    return bool(one and other) and (_inside(one, other) or _inside(other, one))
+def overlap(one: str, other: str) -> bool:
+    return bool(one and other) and (inside(one, other) or inside(other, one))

@@ -1,26 +1,26 @@
 #!/bin/bash
-# Run kubeadm, as the words after $3 say, unless the machine is a member, as the file $1 tells.
-# One at a time on a machine: a kubeadm whose connection broke may still run. What it left half
-# done is reset. A machine that joins may lose its etcd data: whoever runs this has seen that the
-# others have a quorum without it. One that is initialized may not, unless an init that was broken
-# off left them: they may be all there is of a cluster.
+# Run kubeadm to init or to join, as $4 tells, by the words after $4, unless the machine is a
+# member, as the file $1 tells. One at a time on a machine: a kubeadm whose connection broke may
+# still run. What it left half done is reset. A machine that joins may lose its etcd data: whoever
+# runs this has seen that the others have a quorum without it. One that is initialized may not,
+# unless an init that was broken off left them: they may be all there is of a cluster.
 set -e
-member=$1 socket=$2 logins=$3
-shift 3
+member=$1 socket=$2 logins=$3 verb=$4
+shift 4
 kept=${member%/*}/${logins##*/}
 begun=${member%/*}/init-begun
 mkdir -p "${member%/*}"
 exec 9>"${member%/*}/kubeadm.lock"
 flock 9
 [ ! -e "$member" ] || exit 0
+if [ "$verb" = init ] && [ -e /var/lib/etcd/member ] && [ ! -e "$begun" ]; then
+    echo "the machine has etcd data of a cluster, and nothing tells that an init which was" \
+        "broken off left them: nothing was reset. If nobody needs that cluster, run" \
+        "\`kubeadm reset\` on the machine, then retry" >&2
+    exit 1
+fi
 if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/bootstrap-kubelet.conf ] ||
     [ -e /etc/kubernetes/pki/ca.crt ]; then
-    if [ "$2" = init ] && [ -e /var/lib/etcd/member ] && [ ! -e "$begun" ]; then
-        echo "the machine has etcd data of a cluster, and nothing tells that an init which was" \
-            "broken off left them: nothing was reset. If nobody needs that cluster, run" \
-            "\`kubeadm reset\` on the machine, then retry" >&2
-        exit 1
-    fi
     # A reset empties kubelet's folder, in which the logins lie already.
     [ ! -e "$logins" ] || mv "$logins" "$kept"
     kubeadm reset --force --cri-socket "$socket" </dev/null >/dev/null
@@ -34,7 +34,7 @@ if [ -e "$kept" ]; then
     mkdir -p "${logins%/*}"
     mv "$kept" "$logins"
 fi
-[ "$2" != init ] || touch "$begun"
+[ "$verb" != init ] || touch "$begun"
 "$@" 9>&-
 touch "$member"
 rm -f "$begun"

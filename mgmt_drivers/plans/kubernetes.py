@@ -2,6 +2,21 @@
 
 from mgmt_drivers.engine.phase import Plan
 from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.backup.backups import (
+    ConfigureBackups,
+    PrepareBackupStore,
+    SaveFirstBackup,
+    ShowLastBackup,
+)
+from mgmt_drivers.phases.backup.restore import (
+    ForgetBackup,
+    GetBackup,
+    KeepNodeMetadata,
+    KeepOwnVersion,
+    RemoveOldNodes,
+    RestartKubeProxy,
+    RestoreOldMetadata,
+)
 from mgmt_drivers.phases.control_plane.certificates import RenewCertificates, RestartPrograms
 from mgmt_drivers.phases.control_plane.control_plane import (
     CheckAllReached,
@@ -71,19 +86,32 @@ _JOIN: Plan[Cluster] = (
 # What expires soon. Also on request, for whatever expires.
 RENEW: Plan[Cluster] = (RenewCertificates(), RestartPrograms())
 
-# Also heal of the whole VNF.
+# Control-plane nodes or the storage server have come.
+_BACKUPS: Plan[Cluster] = (ConfigureBackups(), SaveFirstBackup(), ShowLastBackup())
+
+# Also heal of the whole VNF. Of a backup, too: then the nodes of the old cluster go before new ones
+# join, whose pod CIDRs they may have.
 INSTANTIATE: Plan[Cluster] = (
     *_PREPARE,
+    PrepareBackupStore(),
+    GetBackup(),
     ConfigureLoadBalancer(),
     InitializeControlPlane(),
+    RestartKubeProxy(),
+    KeepOwnVersion(),
+    KeepNodeMetadata(),
+    RemoveOldNodes(),
     *_JOIN,
+    RestoreOldMetadata(),
     RegisterVolumes(),
     GrantVimAccess(),
     ConfigureHelm(),
+    *_BACKUPS,
+    ForgetBackup(),
 )
 
 # New workers have come.
-SCALE_OUT: Plan[Cluster] = (*RENEW, *_PREPARE, *_JOIN)
+SCALE_OUT: Plan[Cluster] = (*RENEW, *_PREPARE, *_JOIN, ShowLastBackup())
 
 # Workers are about to go.
 SCALE_IN: Plan[Cluster] = (
@@ -92,6 +120,7 @@ SCALE_IN: Plan[Cluster] = (
     DrainNodes(),
     RemoveNodes(),
     ExportVolumes(),
+    ShowLastBackup(),
 )
 
 # What a scale-out that failed has joined is removed again.
@@ -104,6 +133,7 @@ ROLL_BACK_SCALE_OUT: Plan[Cluster] = (RemoveOrphanedNodes(), ExportVolumes())
 HEAL_START: Plan[Cluster] = (
     CheckQuorum(),
     CheckVolumes(),
+    ShowLastBackup(),
     SaveNodeMetadata(),
     UncordonNodes(),
     DrainNodes(),
@@ -118,6 +148,7 @@ HEAL_START: Plan[Cluster] = (
 # when it is verified, and no other is restarted before.
 HEAL_END: Plan[Cluster] = (
     *_PREPARE,
+    PrepareBackupStore(),
     *_JOIN,
     RestoreNodeMetadata(),
     RegisterVolumes(),
@@ -127,6 +158,7 @@ HEAL_END: Plan[Cluster] = (
     VerifyVirtualIp(),
     ConfigureHelm(),
     CopyCharts(),
+    *_BACKUPS,
     *RENEW,
 )
 
@@ -135,6 +167,7 @@ HEAL_END: Plan[Cluster] = (
 UPGRADE: Plan[Cluster] = (
     CheckCluster(),
     CheckMachines(),
+    ShowLastBackup(),
     # The packages may come from another host. No runtime is restarted for it.
     ConfigureProxy(services=()),
     ConfigureRegistries(),

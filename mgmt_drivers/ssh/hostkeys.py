@@ -19,6 +19,8 @@ import paramiko
 from mgmt_drivers.errors import WrongHostKey
 from mgmt_drivers.ssh import keys
 
+STORE_KEY = "ssh_host_keys"  # of what is kept with the VNF instance: keys by server id
+
 # 256 bits in base64: the last character has four of them.
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]")
 

@@ -27,6 +27,7 @@ from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.tests.cluster import FLANNEL, MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, stack_of
+from mgmt_drivers.tests.simulated_backup import HostKey
 from mgmt_drivers.tests.simulation import (
     CHARTS,
     MEMBER,
@@ -218,6 +219,7 @@ class SimulatedCloud:
             if not machine.alive or endpoint.address in self.deaf:
                 raise ConnectionFailed(f"{endpoint.address}: no answer")
             self.connections[endpoint.address] += 1
+            rest[0].pin(endpoint.server_id, HostKey(endpoint.server_id))
             return SimulatedSession(self.world, machine, before, after)
 
         stacks = FakeStacks(self.contents)

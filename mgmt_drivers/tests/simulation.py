@@ -4,6 +4,7 @@ An unknown command fails the test. Faults can be put before or after any command
 """
 
 import base64
+import copy
 import hashlib
 import io
 import json
@@ -28,6 +29,7 @@ from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.tests.certificates import lasting
 from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import SUDO, fed, named
+from mgmt_drivers.tests.simulated_backup import Backups, Saved
 
 MEMBER = f"{STATE_FOLDER}/member"
 HELM, HELM_CONFIG = "/usr/local/bin/helm", ".kube/config"
@@ -87,6 +89,7 @@ class Machine:
     failed: set[str] = field(default_factory=set)  # programs that kubelet waits to start again
     occupant: "SimulatedSession | None" = None  # which has it for its operation
     occupied_for: str = ""
+    backups: dict[str, Saved] = field(default_factory=dict)  # in a folder of its own
 
     @property
     def role(self) -> str:
@@ -135,6 +138,7 @@ class World:
     formatted: int = 0  # how often the Cinder volume was
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)  # PersistentVolumes
     claimed: bool = False
+    claims: list[dict[str, Any]] = field(default_factory=list)  # PersistentVolumeClaims
     tokens: set[str] = field(default_factory=set)
     certificates: str = ""  # the Secret with which those end that are uploaded, if any are
     accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
@@ -142,6 +146,9 @@ class World:
     repository: str = "registry.k8s.io"  # of its images, as kubeadm keeps it
     kept: dict[str, Any] = field(default_factory=dict)  # the driver's ConfigMap
     checked: list[str] = field(default_factory=list)  # machines whose snapshot was
+    backups: dict[str, Saved] = field(default_factory=dict)  # on the volume
+    package: dict[str, Saved] = field(default_factory=dict)  # by the bytes of the file
+    restored: int = 0  # how often etcd was made of a backup
     # The functions above the command that has the most of them; None while nobody counts.
     deepest: list[str] | None = None
     # Requests that etcd has left without an answer, each once; None when it answers all.
@@ -185,6 +192,19 @@ class World:
                 for program in PROGRAMS:
                     machine.start(program)
 
+    def saved(self) -> Saved:
+        """What etcd holds, as far as it is simulated, and what it is of."""
+        told = {
+            "release": self.release, "pod_cidr": "192.168.0.0/16", "cluster_cidr": "10.96.0.0/12",
+        }
+        held = (self.nodes, self.volumes, self.claimed, self.claims, self.accounts, self.kept)
+        return Saved(told, copy.deepcopy(held))
+
+    def restore(self, saved: Saved) -> None:
+        held = copy.deepcopy(saved.held)
+        (self.nodes, self.volumes, self.claimed, self.claims, self.accounts, self.kept) = held
+        self.members, self.restored = [], self.restored + 1
+
     def machine_of(self, name: str) -> Machine | None:
         return next((m for m in self.machines.values() if m.name == name and m.alive), None)
 
@@ -199,7 +219,7 @@ class World:
 Fault = Callable[["SimulatedSession", Sequence[str]], None]
 
 
-class SimulatedSession:
+class SimulatedSession(Backups):
     """A connection to a machine of the world.
 
     ``before`` and ``after`` each command, a fault may strike.
@@ -292,7 +312,12 @@ class SimulatedSession:
         return Result(0, "ID=debian\nVERSION_ID=12\n")
 
     def _sh(self, words: list[str], stdin: bytes) -> Result:
-        """A script, by its name."""
+        """A script, by its name; or one that the machine has, by its path."""
+        if words[0] != "-c":
+            if words[0] not in self.machine.files:
+                return Result(127, stderr=f"{words[0]}: No such file or directory")
+            name = words[0].rpartition("/")[2].removesuffix(".sh")
+            return self._answer([name, *words[1:]], stdin)
         return self._answer(words[2:], stdin)
 
     def _has_program(self, words: list[str], stdin: bytes) -> Result:
@@ -538,6 +563,8 @@ class SimulatedSession:
             return Result(0, "\n".join(self.machine.images))
         if words[0] == "containers":
             return Result(0, "etcd-container\n")
+        if words[0] == "run":
+            return self._in_image(words[-4:])
         if words[1] == "list":
             return Result(0, "etcd-container 7 RUNNING\n")
         return self._etcdctl([word for word in words[5:] if not word.startswith("--")])
@@ -576,7 +603,7 @@ class SimulatedSession:
             return Result(0, f"{self.machine.kubeadm}\n")
         if words[:2] == ["config", "images"]:
             images = [f"r/{name}:{self.machine.kubeadm}" for name in _NAMES]
-            return Result(0, "\n".join([*images, "r/pause:3.2\n"]))
+            return Result(0, "\n".join([*images, "r/etcd:3.6.8-0", "r/pause:3.2\n"]))
         if words[0] == "upgrade":
             return self._upgraded(words[1:])
         if words[:3] == ["certs", "renew", "all"]:
@@ -612,11 +639,13 @@ class SimulatedSession:
     def _run_kubeadm(self, words: list[str], stdin: bytes) -> Result:
         """kubeadm makes a cluster or joins it."""
         machine, world = self.machine, self.world
-        if "init" in words:
+        if MEMBER in machine.files:
+            return _OK
+        if words[3] == "init":
+            if "restore-etcd" in words:
+                self._laid_down(words[words.index("restore-etcd") + 1 :])
             world.join(machine)
             machine.files[MEMBER] = (b"", "644")
-            return _OK
-        if MEMBER in machine.files:
             return _OK
         if machine.name in world.nodes:
             return Result(1, stderr=f"a Node with name {machine.name} exists")
@@ -649,7 +678,7 @@ class SimulatedSession:
 
     def _applied(self, stdin: bytes) -> None:
         for document in yaml.safe_load_all(stdin):
-            if document["kind"] == "ConfigMap":
+            if document.get("metadata", {}).get("name") == "tacker-mgmt-drivers":
                 self.world.kept = document
             if document["kind"] == "Secret":
                 self.world.accounts.add(document["metadata"]["name"])
@@ -676,6 +705,8 @@ class SimulatedSession:
             return Result(0, json.dumps({"data": {"token": token, "ca.crt": "Yw=="}}))
         if words[0] == "persistentvolumes":
             return Result(0, json.dumps({"items": self._volumes()}))
+        if words[0] == "persistentvolumeclaims":
+            return Result(0, json.dumps({"items": world.claims}))
         if "--all-namespaces" in words:
             return Result(0, json.dumps({"items": []}))
         name = words[-3].partition("=")[2]
@@ -696,6 +727,9 @@ class SimulatedSession:
 
     def _kubectl_patch(self, words: list[str]) -> Result:
         patch = json.loads(words[-1])
+        if words[0] == "persistentvolume":
+            known = self.world.volumes
+            return _OK if words[1] in known else Result(1, stderr="Error from server (NotFound)")
         if words[0] == "configmap":
             config = yaml.safe_load(patch["data"]["ClusterConfiguration"])
             self.world.repository = config["imageRepository"]

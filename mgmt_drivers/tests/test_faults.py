@@ -11,7 +11,9 @@ from mgmt_drivers.host import lock
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.tests.fakes import named
 from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
 from mgmt_drivers.tests.simulation import CHARTS, HELM, HELM_CONFIG, SimulatedSession
@@ -321,7 +323,7 @@ class TwoOperationsTest(SimulatedClusterTest):
         """It is the same, of a conductor that goes on somewhere: nothing is removed behind it."""
         self.build()
         new = self.arrive(new_node("worker", 20, "10.10.0.20"), is_member=True)
-        session = self.services().connect(self.endpoint(new.node), None, None, 0)  # type: ignore[arg-type]
+        session = self.services().connect(self.endpoint(new.node), HostKeys(), Masker(()), 0)
         lock.take(Host(new.node, session), "scale out of VNF vnf-1, since noon")
         with self.assertRaisesRegex(MgmtDriverError, "scale out of VNF vnf-1, since noon"):
             kubernetes.scale_out(self.request(new.node.vnfc_id), self.services())

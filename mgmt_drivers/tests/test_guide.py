@@ -35,6 +35,8 @@ def _strings(folder: Path) -> Iterator[str]:
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     yield node.value
+    for path in (folder / "payloads").glob("*.sh"):
+        yield path.read_text()
 
 
 class TroubleshootingTest(unittest.TestCase):

@@ -41,7 +41,7 @@ class RunKubeadmTest(unittest.TestCase):
         for path in ("/etc/kubernetes", "/etc/cni", "/run/flannel", "/var/lib"):
             text = text.replace(path, f"{self.root}{path}")
         state = self.root / "state"
-        words = [str(state / "member"), "socket", str(self.root / "logins"), "kubeadm", verb]
+        words = [str(state / "member"), "socket", str(self.root / "logins"), verb, "kubeadm", verb]
         environment = {"PATH": f"{self.root}/bin:{os.environ['PATH']}", "ROOT": str(self.root)}
         return subprocess.run(
             ["bash", "-c", text, "run-kubeadm", *words],
@@ -77,6 +77,14 @@ class RunKubeadmTest(unittest.TestCase):
         self.assertIn("nothing was reset", refused.stderr)
         self.assertEqual(["init"], self.ran())
         self.assertTrue((self.root / "var/lib/etcd/member").exists())
+
+    def test_data_of_etcd_alone_are_enough_to_refuse_an_init(self) -> None:
+        """A backup would be laid over them."""
+        (self.root / "var/lib/etcd/member").mkdir()
+        refused = self.run_kubeadm("init")
+        self.assertEqual(1, refused.returncode)
+        self.assertIn("nothing was reset", refused.stderr)
+        self.assertFalse((self.root / "ran").exists())
 
     def test_what_a_join_left_is_not_reset_for_an_init(self) -> None:
         (self.root / "breaks").touch()

@@ -74,3 +74,14 @@ class ModificationTest(unittest.TestCase):
         InstanceStore(instance).remove(_KEY)
         self.assertEqual({"site": "north"}, instance.vnf_metadata)
         self.assertEqual(1, instance.saved)
+
+    def test_a_heal_of_the_whole_keeps_no_volume(self) -> None:
+        """Tacker deletes the stack."""
+        from mgmt_drivers.kubernetes_mgmt import _heal_request
+
+        wanted = mock.Mock(vnfc_instance_id=[], additional_params={"restore_from": "latest"})
+        found = _heal_request(None, _Instance(), wanted)
+        self.assertEqual(("latest", False), (found.restore_from, found.keeps_volumes))
+        wanted = mock.Mock(vnfc_instance_id=["a"], additional_params=None)
+        found = _heal_request(None, _Instance(), wanted)
+        self.assertEqual((None, {"a"}), (found.restore_from, found.targets))

@@ -273,6 +273,31 @@ class HooksTest(HookCaller):
         self.assert_whole(3, 2)
         self.assertEqual(["vim1", "vim1.kubernetes_vim_vnf-1"], list(self.vim_connections))
 
+    def test_a_heal_says_what_it_restores(self) -> None:
+        for params, words in (
+            ({"restore_from": "latest"}, "the VNF has no etcd_backup"),
+            ({"restore_from": "Files/none"}, "the VNF package has no file Files/none"),
+            ({"restore_from": ""}, "must be a string"),
+        ):
+            with self.assertRaisesRegex(ParameterError, words) as caught:
+                self.call(kubernetes_v2.heal_start, {"additionalParams": params})
+            self.assertIn("additionalParams.restore_from: ", str(caught.exception))
+        asked = {"vnfcInstanceId": [f"info-resource-{self.machine(WORKERS[0]).node.server_id}"]}
+        with self.assertRaisesRegex(ParameterError, "only the heal of the whole VNF"):
+            params = {"restore_from": "latest"}
+            self.call(kubernetes_v2.heal_start, {**asked, "additionalParams": params})
+
+    def test_a_heal_of_all_keeps_no_volume(self) -> None:
+        self.params = {**self.params, "etcd_backup": {}}
+        params = json.dumps({"k8s_cluster_installation_param": self.params})
+        self.metadata_of_instance = {"mgmt_driver_params": params}
+        asked = {"additionalParams": {"restore_from": "latest", "all": True}}
+        with self.assertRaisesRegex(ParameterError, "on a volume .* which this heal replaces"):
+            self.call(kubernetes_v2.heal_start, asked)
+        with self.assertRaisesRegex(ParameterError, "there is no backup latest"):
+            params_of_heal = {"restore_from": "latest", "all": False}
+            self.call(kubernetes_v2.heal_start, {"additionalParams": params_of_heal})
+
     def test_few_frames_lie_between_a_hook_and_a_command(self) -> None:
         self.world.deepest = []
         self.call(kubernetes_v2.scale_start, _scale("SCALE_OUT"))

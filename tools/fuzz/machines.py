@@ -17,10 +17,11 @@ from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, fed, named
 from mgmt_drivers.tests.simulated import Vims, no_fault
+from mgmt_drivers.tests.simulated_backup import HostKey
 from mgmt_drivers.tests.simulation import NEWEST, Machine, SimulatedSession, World
 from tools.fuzz import syntaxes
-from tools.fuzz.packages import Package
-from tools.fuzz.seeds import BEFORE, FLOATING_IP, Seed
+from tools.fuzz.packages import BACKUP, Package
+from tools.fuzz.seeds import BEFORE, FLOATING_IP, RESTORED, Seed
 
 VIP, PUBLIC = "10.10.0.110", "203.0.113.7"
 NODE_ADDRESSES = {
@@ -165,6 +166,8 @@ class Cloud:
 
     def __init__(self, package: Package, seed: Seed, params: Any) -> None:
         self.world, self.vims = World(), Vims()
+        content = (package.folder / RESTORED).read_bytes().decode(errors="replace")
+        self.world.package[content] = replace(self.world.saved(), told=BACKUP)
         self.rendering = Rendering()
         self._bare = package.request(seed, params)
         self._is_modification = seed.cluster is not None
@@ -249,6 +252,7 @@ class Cloud:
 
     def _connect(self, endpoint: Endpoint, *rest: Any) -> SimulatedSession:
         machine = self.world.machines[endpoint.server_id]
+        rest[0].pin(endpoint.server_id, HostKey(endpoint.server_id))
         return RecordingSession(self.world, machine, self.rendering.commands)
 
 

@@ -8,6 +8,7 @@ import io
 import ipaddress
 import json
 import posixpath
+import re
 import tarfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,6 +94,7 @@ class _Reading:
         self._add_packages(found)
         self._add_registries(found)
         self._add_storage(found)
+        self._add_backup(found)
         self._add_images(found)
         self._add_helm(found)
         if "proxy" in self.params:
@@ -245,6 +247,43 @@ class _Reading:
                 posixpath.normpath(volume["spec"]["nfs"]["path"]), volume["metadata"]["name"],
             }
 
+    def _add_backup(self, found: Meaning) -> None:
+        backup = self.params.get("etcd_backup")
+        if backup is None:
+            return
+        text = backup.get("interval", "6h")
+        seconds = int(text[:-1]) * {"m": 60, "h": 3600, "d": 86400}[text[-1]]
+        folder, server = backup.get("folder"), ""
+        if folder is None:
+            volumes = self.params["storage_server"]["cinder_volume_setup_params"]
+            folder = f"{_path(volumes[0]['mount_to'])}/etcd-backup"
+            address = NODE_ADDRESSES["storage"][0]
+            server = f"etcd-backup@{address}"
+            self._add_backup_server(found, folder, address)
+        wanted = {
+            "INTERVAL": str(seconds), "KEEP": str(backup.get("keep", 12)), "FOLDER": _path(folder),
+            "SERVER": server, "RUNTIME": self.params.get("container_runtime", "containerd"),
+            "POD_CIDR": self.networks["podSubnet"],
+            "CLUSTER_CIDR": self.networks["serviceSubnet"],
+        }
+        check = functools.partial(_check_settings, wanted=wanted)
+        found.add_file(["master"], f"{STATE}/etcd-backup.conf", check)
+        tick = max(seconds // 4, 60)
+        timer = {"[Timer]": [
+            ("OnActiveSec", "60"), ("OnUnitActiveSec", str(tick)),
+            ("RandomizedDelaySec", str(tick // 4)),
+        ], "[Install]": [("WantedBy", "timers.target")]}
+        path = "/etc/systemd/system/tacker-etcd-backup.timer"
+        found.add_file(["master"], path, same(syntaxes.unit, timer))
+
+    def _add_backup_server(self, found: Meaning, folder: str, address: str) -> None:
+        begin = f'restrict,command="bash {STATE}/backup-store.sh {folder}" ssh-ed25519 '
+        keys = functools.partial(_check_lines, begin=begin)
+        found.add_file(["storage"], f"{STATE}/etcd-backup-account/.ssh/authorized_keys", keys)
+        known = functools.partial(_check_lines, begin=f"{address} ssh-ed25519 ")
+        found.add_file(["master"], f"{STATE}/etcd-backup.known_hosts", known)
+        found.words.add(folder)
+
     def _clients(self, export: Mapping[str, Any]) -> list[str]:
         if "export_to" in export:
             return [_network(export["export_to"])]
@@ -390,6 +429,20 @@ def _check_kubeadm(text: str, networks: Mapping[str, str], repository: str) -> N
                 raise Finding(
                     f"kubeadm is told {found}, where the parameters say {networks}, {repository}"
                 )
+
+
+def _check_settings(text: str, wanted: Mapping[str, str]) -> None:
+    found = dict(syntaxes.variables(text))
+    node = found.pop("NODE", "")
+    if found != wanted or not node.startswith("master-"):
+        raise Finding(f"backups are made by {found}, where the parameters say {wanted}")
+
+
+def _check_lines(text: str, begin: str) -> None:
+    """Each line has a key behind what the parameters say."""
+    rest = [line.removeprefix(begin) for line in text.splitlines()]
+    if not rest or any(not re.fullmatch(r"AAAA[0-9a-f]+( master-[0-9a-f]{12})?", r) for r in rest):
+        raise Finding(f"it has {text!r}, where each line begins with {begin!r}")
 
 
 def _check_exports(

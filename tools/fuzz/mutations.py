@@ -242,7 +242,7 @@ def _files(draw: st.DrawFn, seed: Seed) -> Mapping[str, bytes]:
 def _named_files(params: Any) -> set[str]:
     found = {
         holder[key] for holder, key in _places(params)
-        if str(key).endswith("_path") and isinstance(holder[key], str)
+        if (str(key).endswith("_path") or key == "restore_from") and isinstance(holder[key], str)
     }  # fmt: skip
     return {name for name in found if name in ADDED or name.startswith(_MANIFESTS)}
 

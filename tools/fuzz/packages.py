@@ -26,7 +26,7 @@ from tools.csar import overlay
 from tools.csar.build import OVERLAYS, PACKAGES
 from tools.csar.contents import Contents
 from tools.fuzz import keys
-from tools.fuzz.seeds import FLOATING_IP, Seed
+from tools.fuzz.seeds import FLOATING_IP, RESTORED, Seed
 
 # Resources of BaseHOTs.
 _LOOKED_AT = ("OS::Neutron::Port", "OS::Cinder::Volume", "OS::Nova::ServerGroup")
@@ -52,6 +52,20 @@ def image_archive(tags: Any) -> bytes:
     return buffer.getvalue()
 
 
+def backup(told: Mapping[str, str]) -> bytes:
+    """A backup of etcd, as far as the drivers read it."""
+    data = json.dumps(told).encode()
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        entry = tarfile.TarInfo("metadata.json")
+        entry.size = len(data)
+        archive.addfile(entry, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+BACKUP = {
+    "release": "v1.20.2", "pod_cidr": "192.168.0.0/16", "cluster_cidr": "10.199.187.0/24",
+}
 # By the names that the seeds have.
 ADDED = {
     "Files/key.asc": b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n",
@@ -61,6 +75,7 @@ ADDED = {
     "Files/tls.crt": keys.CERTIFICATE,
     "Files/tls.key": keys.TLS_KEY,
     "Files/htpasswd": _HTPASSWD,
+    RESTORED: backup(BACKUP),
     "Files/images/private_registry.tar": image_archive(["registry:2"]),
     "Files/helm.tar.gz": helm_archive(),
     "Scripts/install_helm.sh": b"#!/bin/sh\n",

@@ -35,18 +35,23 @@ _PROXY = {
     "no_proxy": "registry.example.com,.lab.test,10.20.0.0/16,[2001:db8::1]:5000",
 }
 
+_BACKUP = {"interval": "30m", "keep": 3, "folder": "/var/backups/etcd"}
+RESTORED = "Files/backup.tar.gz"
+
 # Laid over a request, for parameters that no scenario's file has.
 _VARIATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     KUBERNETES: (
         {},
-        {"proxy": {**_PROXY, "k8s_node_cidr": "10.10.0.0/24"}},
+        {"proxy": {**_PROXY, "k8s_node_cidr": "10.10.0.0/24"}, "etcd_backup": _BACKUP},
         {"package_repository": _MIRROR,
          "image_repository": "http://mirror.example.com:5000/kubernetes"},
         {"package_repository": {"url": "https://mirror.example.com/"}, "proxy": _PROXY,
          "image_repository": "images.example.com/k8s", "kubernetes_version": "1.29.4"},
         {"package_repository": _MIRROR, "kubernetes_version": "1.20", "container_runtime": "docker",
          "cni_manifest_path": "Files/cni.yaml"},
-        {"package_repository": _MIRROR, "kubernetes_version": "v1.20.2"},
+        {"package_repository": _MIRROR, "kubernetes_version": "v1.20.2",
+         "master_node": {"pod_cidr": "192.168.0.0/16", "cluster_cidr": "10.199.187.0/24"},
+         "restore_from": RESTORED},
         {"master_node": {**_LOGIN, "cluster_fip_name": FLOATING_IP}, "worker_node": _LOGIN},
         {"helm": {"archive_path": "Files/helm.tar.gz"}},
         {"helm": {}, "proxy": _PROXY},
@@ -143,6 +148,7 @@ def _varied(parameter: str, number: int, values: Mapping[str, Any]) -> Mapping[s
     if "private_key" in params.get("master_node", {}) and "storage_server" in params:
         storage = params["storage_server"]
         pairs = zip(storage["nfs_server_setup_params"], _EXPORTS, strict=True)
+        params["etcd_backup"] = {"interval": "1d"}
         storage |= {**_LOGIN, "nfs_server_setup_params": [_laid(*pair) for pair in pairs]}
     return params
 

@@ -8,7 +8,7 @@ from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
-from mgmt_drivers.kube import etcd, images, kubeadm, kubectl
+from mgmt_drivers.kube import etcd, images, kubeadm, kubectl, restoring
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.etcd import Census
 from mgmt_drivers.kube.topology import API_PORT
@@ -23,7 +23,11 @@ _REACH = Script("reach-port")
 
 
 class InitializeControlPlane(HostPhase[Cluster]):
-    """Make the leader the first control-plane node, unless an attempt before did."""
+    """Make the leader the first control-plane node, unless an attempt before did.
+
+    The data of a backup are laid down by the same command, under the lock of kubeadm, each time
+    that it begins anew; never beneath a node that is a member.
+    """
 
     title = "initialize the control plane"
 
@@ -39,8 +43,13 @@ class InitializeControlPlane(HostPhase[Cluster]):
         with_dns = images.has_dns(host, cluster)
         if not with_dns:
             LOG.warning("the cluster gets no DNS: the image repository has no CoreDNS")
-        sets_conntrack = host.ask(*_SET_CONNTRACK.command()).ok
-        kubeadm.init(host, cluster, with_dns=with_dns, sets_conntrack=sets_conntrack)
+        kubeadm.init(
+            host,
+            cluster,
+            with_dns=with_dns,
+            sets_conntrack=host.ask(*_SET_CONNTRACK.command()).ok,
+            before=restoring.command(host, cluster) if cluster.restore else (),
+        )
         return CHANGED
 
 

@@ -11,13 +11,15 @@ from mgmt_drivers.phases.selection import OnLeader
 class ApplyCniManifest(OnLeader, HostPhase[Cluster]):
     """Apply the CNI manifest of the VNF package.
 
-    Only to a new cluster: what an operator changes later, such as its version, stays.
+    Only to a new cluster: what an operator changes later, such as its version, stays, also in one
+    that is made of a backup.
     """
 
     title = "apply the CNI manifest"
 
     def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.leader in cluster.joining else []
+        is_new = cluster.leader in cluster.joining and not cluster.restore
+        return super().select(cluster) if is_new else []
 
     def foresee(self, host: Host, cluster: Cluster) -> Forecast:
         return Forecast(CHANGED)

@@ -34,12 +34,13 @@ class RemoveOrphanedNodes(OnLeader, Change[Cluster, Sequence[str]]):
     """Remove orphaned nodes: workers whose machines are not the VNF's any more."""
 
     title = "remove orphaned nodes"
+    names = _WORKER  # of nodes that may be ours
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         """The names of orphaned nodes."""
         own = set(map(cluster.topology.name, cluster.topology.nodes))
-        workers = filter(_WORKER.fullmatch, kubectl.nodes(host))
-        return [name for name in workers if name not in own] or None
+        found = filter(self.names.fullmatch, kubectl.nodes(host))
+        return [name for name in found if name not in own] or None
 
     def tell(self, names: Sequence[str]) -> str:
         return ", ".join(names)

@@ -30,7 +30,11 @@ class CheckVolumes(ForStorage, Check[Cluster]):
 
 
 class RegisterVolumes(ForStorage, Change[Cluster, Sequence[Volume]]):
-    """Register the package's PersistentVolumes, with the address that the server has."""
+    """Register the package's PersistentVolumes, with the address that the server has.
+
+    Those that came back with a backup stay as they are, bound to their claims, unless the server
+    had another address.
+    """
 
     title = "register PersistentVolumes"
 
@@ -45,7 +49,7 @@ class RegisterVolumes(ForStorage, Change[Cluster, Sequence[Volume]]):
         return Forecast(CHANGED, ", ".join(names)) if names else Forecast(UNCHANGED)
 
     def act(self, host: Host, cluster: Cluster, lacking: Sequence[Volume]) -> None:
-        volumes.register(host, lacking)
+        volumes.register(host, lacking, are_restored=cluster.restore is not None)
 
 
 class RemoveVolumes(ForStorage, Change[Cluster, Sequence[str]]):

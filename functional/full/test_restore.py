@@ -1,0 +1,216 @@
+"""Clusters that are lost, and made again of backups of their etcd."""
+
+import base64
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from functional import shared
+from functional.cluster_scenario import MASTER, WORKER, ClusterScenario, show
+from functional.kubernetes import KUBECTL, deployment
+from functional.packages import image_overlay
+from functional.storage_scenario import StorageScenario
+from tools.client import stacks, wait
+from tools.client.api import V2
+from tools.client.config import CONFIG
+from tools.client.lcm import Vnf
+from tools.client.log import log, step
+from tools.client.machines import Remote
+
+_STATE = "/var/lib/tacker-mgmt-drivers"
+_BACKUP = f"sudo bash {_STATE}/etcd-backup.sh"
+_FOLDER = "/var/backups/etcd"
+_FILE = "Files/backup.tar.gz"
+_NAME = "notes"  # of the workload and all that belongs to it
+
+
+class BackupScenario(ClusterScenario):
+    """A Deployment with a ConfigMap, which a backup has to bring back."""
+
+    def create_notes(self, *, with_volume: bool) -> None:
+        self.cluster.core.create_namespaced_config_map(
+            "default", {"metadata": {"name": _NAME}, "data": {"word": "kept"}}
+        )
+        body = deployment(_NAME, f"{self.registry}/busybox:1", replicas=2, spread=False)
+        spec = body["spec"]["template"]["spec"]
+        spec["volumes"] = [{"name": "words", "configMap": {"name": _NAME}}]
+        mounts = [{"name": "words", "mountPath": "/words"}]
+        if with_volume:
+            self.cluster.claim_volume(_NAME)
+            claim = {"claimName": _NAME}
+            spec["volumes"].append({"name": "data", "persistentVolumeClaim": claim})
+            mounts.append({"name": "data", "mountPath": "/data"})
+        spec["containers"][0]["volumeMounts"] = mounts
+        self.cluster.apps.create_namespaced_deployment("default", body)
+
+    def notes(self) -> list[str]:
+        """Names of the workload's pods, once two are ready on nodes that there are."""
+
+        def look() -> list[str]:
+            nodes = self.cluster.ready_nodes()
+            return [
+                pod.metadata.name
+                for pod in self.cluster.pods(f"app={_NAME}")
+                if pod.spec.node_name in nodes and not pod.metadata.deletion_timestamp
+                and pod.status.container_statuses
+                and all(status.ready for status in pod.status.container_statuses)
+            ]
+
+        return wait.until(look, lambda pods: len(pods) == 2, 400, "the pods of the workload")
+
+    def in_pod(self, vnf: Vnf, pod: str, command: str) -> str:
+        master = self.machines(vnf)[MASTER][0]
+        words = f"{KUBECTL} exec {pod} -- /bin/busybox sh -c '{command}'"
+        return master.run(words).strip()
+
+    def save_backup(self, master: Remote) -> str:
+        """Save a backup now; returns its name, which is that of the newest."""
+        with step("save a backup"):
+            log(master.run(f"{_BACKUP} save now"))
+        return master.run(f"{_BACKUP} list").split()[-1]
+
+    def delete_servers(self, vnf: Vnf) -> None:
+        servers = stacks.servers(self.cloud, vnf.id)
+        with step(f"delete all {len(servers)} servers"):
+            for server in servers:
+                self.cloud.compute.delete_server(server)
+            for server in servers:
+                self.cloud.compute.wait_for_delete(server, wait=300)
+
+
+class RestoreOfAllMachines(BackupScenario, StorageScenario):
+    """All machines of a cluster are gone; what etcd held, and a volume with its data, come back.
+
+    Pods that mount volumes need nodes with NFS in their kernel.
+    """
+
+    api = V2()
+
+    def test_restore_of_all_machines(self) -> None:
+        self.registry = shared.private_registry()
+        workers = image_overlay(CONFIG.vm_image, [WORKER])
+        overlays = [f"storage{self.api.variant}", workers]
+        vnf = self.create_vnf(self.onboard_package(overlays=overlays))
+        request = self.storage_request("complex")
+        params = request["additionalParams"]["k8s_cluster_installation_param"]
+        params["etcd_backup"] = {"interval": "30m", "keep": 3}
+        self.assert_completed(vnf.instantiate(request))
+        self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)
+        self.create_notes(with_volume=True)
+        self.in_pod(vnf, self.notes()[0], "echo written >/data/file")
+        self.check_backups(vnf)
+        self.check_what_is_not_there(vnf)
+
+        nodes, volumes = self.cluster.node_names(), self.cluster.volumes()
+        token = self.vim_token()
+        self.label_a_worker(vnf)
+        name = self.save_backup(self.machines(vnf)[MASTER][0])
+        with step(f"lose all machines, and have the pods again, of {name}"):
+            self.delete_servers(vnf)
+            body = {"additionalParams": {"restore_from": "latest"}}
+            self.assert_completed(vnf.heal(body))
+            # The client has the old token and the old CA: both are still valid.
+            pods = self.notes()
+        self.check_restored(vnf, pods, nodes, volumes)
+        self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)
+        self.assertEqual(token, self.vim_token())
+        self.check_cnf(vnf)
+        self.assert_completed(vnf.terminate())
+        stacks.await_deletion(self.cloud, vnf.id)
+
+    def check_backups(self, vnf: Vnf) -> None:
+        """Masters save backups, the storage server alone has them, and nobody mounts them."""
+        _, server = self.storage_server(vnf)
+        for _, master in self.vnfcs(vnf, MASTER):
+            log(master.run("systemctl list-timers --no-pager tacker-etcd-backup.timer"))
+            master.run("systemctl is-active tacker-etcd-backup.timer")
+            self.save_backup(master)
+        find = "sudo find /volume/etcd-backup -type f -name 'etcd-*' -printf '%f %m\\n'"
+        listed = server.run(find)
+        log(f"backups on the storage server: {listed}")
+        self.assertEqual(3, len(listed.splitlines()))  # of four, with that of the instantiation
+        self.assertEqual({"600"}, {line.split()[1] for line in listed.splitlines()})
+        self.assertEqual("700\n", server.run("sudo stat -c %a /volume/etcd-backup"))
+        self.assertNotIn("etcd-backup", server.run("sudo exportfs -s"))
+
+    def check_what_is_not_there(self, vnf: Vnf) -> None:
+        wanted = "etcd-20200101T000000Z-v1.37.0-master-000000000000.tar.gz"
+        failed = vnf.heal({"additionalParams": {"restore_from": wanted}})
+        self.assert_failed(failed, f"additionalParams.restore_from: there is no backup {wanted}")
+        self.tacker.fail_vnf_instance(failed["id"])
+        self.assertEqual(5, len(self.cluster.ready_nodes()))
+
+    def label_a_worker(self, vnf: Vnf) -> None:
+        worker = self.node_name(self.machines(vnf)[WORKER][0])
+        body = {"metadata": {"labels": {"rack": "r7"}}}
+        self.cluster.core.patch_node(worker, body, _preload_content=False)
+
+    def check_restored(
+        self,
+        vnf: Vnf,
+        pods: list[str],
+        nodes: set[str],
+        volumes: Mapping[str, tuple[str, str]],
+    ) -> None:
+        """The objects and the data are the old ones, the nodes are not."""
+        show(self.machines(vnf)[MASTER][0])
+        now = self.cluster.node_names()
+        self.assertEqual((5, set()), (len(now), now & nodes))
+        self.assertEqual(volumes, self.cluster.volumes())
+        self.assertIn("Bound", {phase for phase, _ in volumes.values()})
+        for pod in pods:
+            self.assertEqual("kept", self.in_pod(vnf, pod, "cat /words/word"))
+            self.assertEqual("written", self.in_pod(vnf, pod, "cat /data/file"))
+        found = self.cluster.core.list_node(label_selector="rack=r7").items
+        self.assertEqual(1, len(found))
+
+    def vim_token(self) -> str:
+        return str(self.cluster.core.api_client.configuration.api_key["authorization"])
+
+
+class RestoreInAnotherVnf(BackupScenario):
+    """A backup from a folder on a master makes a cluster of another VNF, through v1."""
+
+    def test_restore_in_another_vnf(self) -> None:
+        self.registry = shared.private_registry()
+        vnf = self.create_vnf(self.onboard_package())
+        place: dict[str, Any] = {"etcd_backup": {"folder": _FOLDER, "interval": "1h"}}
+        self.assert_completed(vnf.instantiate(self.request("simple", self.registry, **place)))
+        self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
+        self.create_notes(with_volume=False)
+        self.notes()
+        master = self.machines(vnf)[MASTER][0]
+        copy = self.copy_of(master, self.save_backup(master))
+        failed = vnf.heal({"additionalParams": {"restore_from": "latest"}})
+        self.assert_failed(failed, "restore_from: the backups lie in /var/backups/etcd on the mast")
+        self.tacker.fail_vnf_instance(failed["id"])
+        old = self.cluster.node_names()
+        self.assert_completed(vnf.terminate())
+
+        other = self.create_vnf(self.onboard_package({_FILE: copy}))
+        request = self.request("simple", self.registry, **place, restore_from=_FILE)
+        self.check_other_networks(other, request)
+        self.assert_completed(other.instantiate(request))
+        self.cluster = self.check_cluster(other, self.registry, masters=1, workers=2)
+        self.assertEqual(set(), old & self.cluster.node_names())
+        for pod in self.notes():
+            self.assertEqual("kept", self.in_pod(other, pod, "cat /words/word"))
+        self.check_terminate(other)
+
+    def copy_of(self, master: Remote, name: str) -> Path:
+        data = base64.b64decode(master.run(f"sudo base64 {_FOLDER}/{name}"))
+        CONFIG.build.mkdir(parents=True, exist_ok=True)
+        path = CONFIG.build / "backup.tar.gz"
+        path.touch(0o600)
+        path.write_bytes(data)
+        self.addCleanup(path.unlink)
+        return path
+
+    def check_other_networks(self, vnf: Vnf, request: dict[str, Any]) -> None:
+        other = json.loads(json.dumps(request))
+        params = other["additionalParams"]["k8s_cluster_installation_param"]
+        params["master_node"]["pod_cidr"] = "172.29.0.0/16"
+        failed = vnf.instantiate(other)
+        self.assert_failed(failed, "restore_from: its cluster had the pod_cidr")
+        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])

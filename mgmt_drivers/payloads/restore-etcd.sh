@@ -1,0 +1,29 @@
+#!/bin/bash
+# Lay down what the backup $1 has of a cluster: its PKI, and the data of an etcd whose one member
+# is called $2 and has the peer URL $3. Then run the command that follows the next $4 words, which
+# restore a snapshot in etcd's own image, where the folder $5 is this machine's.
+# Whoever runs this has seen that the machine has no data of a cluster that lives.
+set -euo pipefail
+umask 077
+archive=$1 name=$2 peer=$3 count=$4 work=$5
+shift 5
+restore=("${@:1:count}")
+shift "$count"
+rm -rf "$work"
+mkdir -p "$work"
+tar --extract --gzip --no-same-owner --no-same-permissions --file "$archive" --directory "$work"
+"${restore[@]}" "$work/etcd-backup.db" --name "$name" --initial-cluster "$name=$peer" \
+    --initial-cluster-token "$(basename "$archive" .tar.gz)-$(date +%s)" \
+    --initial-advertise-peer-urls "$peer" --data-dir "$work/data" </dev/null >&2
+[ -e "$work/data/member/snap/db" ]
+mkdir -p /var/lib/etcd /etc/kubernetes/pki/etcd
+rm -rf /var/lib/etcd/member
+for path in ca front-proxy-ca etcd/ca; do
+    install -m 0644 "$work/$path.crt" "/etc/kubernetes/pki/$path.crt"
+    install -m 0600 "$work/$path.key" "/etc/kubernetes/pki/$path.key"
+done
+install -m 0600 "$work/sa.key" /etc/kubernetes/pki/sa.key
+install -m 0644 "$work/sa.pub" /etc/kubernetes/pki/sa.pub
+mv "$work/data/member" /var/lib/etcd/member
+rm -rf "$work"
+exec "$@"

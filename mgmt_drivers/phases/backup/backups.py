@@ -1,0 +1,108 @@
+"""Backups of etcd: where they are kept, who saves them, the first one, and the last one."""
+
+import logging
+from collections.abc import Sequence
+
+from mgmt_drivers.engine.phase import Change, Check, HostPhase, Lanes, at_once
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host import files, units
+from mgmt_drivers.host.files import File
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import backup
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.selection import OnControlPlane, OnLeader
+
+LOG = logging.getLogger(__name__)
+
+
+class PrepareBackupStore(Change[Cluster, Sequence[File]]):
+    """Let the storage server keep backups, and the control-plane nodes reach it."""
+
+    title = "prepare the place of backups"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        place = cluster.params.backup
+        if not place or not place.is_on_storage_server:
+            return []
+        return at_once([host for host, _ in cluster.exporting])
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
+        """The files, where others are there."""
+        wanted = backup.of_storage_server(cluster)
+        is_same = all(files.has(host, f.path, f.content, f.mode) for f in wanted)
+        return None if is_same else wanted
+
+    def act(self, host: Host, cluster: Cluster, wanted: Sequence[File]) -> None:
+        backup.make_account(host, cluster)
+        # The keys come last, by which an attempt that was broken off is known.
+        for file in wanted:
+            files.write(host, file.path, file.content, file.mode)
+
+
+class ConfigureBackups(OnControlPlane, Change[Cluster, Sequence[File]]):
+    """Let each control-plane node save backups from time to time.
+
+    When one of them or the storage server has come: they must know each other.
+    """
+
+    title = "configure backups of etcd"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        has_changed = cluster.joining_control_plane or cluster.storage
+        return super().select(cluster) if cluster.params.backup and has_changed else []
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
+        wanted = backup.of_node(host, cluster)
+        return None if units.is_as_configured(host, backup.TIMER, wanted) else wanted
+
+    def act(self, host: Host, cluster: Cluster, wanted: Sequence[File]) -> None:
+        units.configure(host, backup.TIMER, wanted)
+
+
+class SaveFirstBackup(OnLeader, HostPhase[Cluster]):
+    """Save a backup of a cluster that is new, or in a new place, if the newest is of another.
+
+    It proves that backups can be saved.
+    """
+
+    title = "save the first backup of etcd"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        is_new = cluster.leader in cluster.joining or cluster.storage
+        return super().select(cluster) if cluster.params.backup and is_new else []
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        listed = backup.names(host)
+        names = [cluster.topology.name(node) for node in cluster.control_plane]
+        if listed and any(backup.is_of(listed[-1], name) for name in names):
+            return UNCHANGED
+        backup.save(host)
+        return CHANGED
+
+
+class ShowLastBackup(OnLeader, Check[Cluster]):
+    """Log the time of the last good backup; where it cannot be told, a warning."""
+
+    title = "show the last backup of etcd"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.params.backup else []
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        try:
+            newest = backup.newest(host)
+        except MgmtDriverError as error:
+            LOG.warning("the last good backup of etcd is not known: %s", error)
+            return
+        if newest is None:
+            LOG.warning("there is no backup of etcd")
+            return
+        name, moment = newest
+        LOG.info("the last good backup of etcd is of %s: %s", moment.isoformat(), name)
+        age = host.clock.time() - moment.timestamp()
+        if cluster.params.backup and age > 2 * cluster.params.backup.interval:
+            LOG.warning(
+                "the last good backup of etcd is older than two intervals: look at "
+                "`journalctl --unit %s` on the control-plane nodes", backup.SERVICE,
+            )

@@ -1,0 +1,112 @@
+"""A cluster that is made of a backup: the backup, and what must not come back with it."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from mgmt_drivers.engine.phase import Change, HostPhase, Lanes
+from mgmt_drivers.engine.trace import CHANGED, CHECKED, Outcome
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import changed_params, kubectl, node_metadata, restoring
+from mgmt_drivers.kube.changed_params import Changed
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.node_metadata import NodeMetadata
+from mgmt_drivers.phases.nodes.node_metadata import RestoreNodeMetadata
+from mgmt_drivers.phases.nodes.remove_nodes import RemoveOrphanedNodes
+from mgmt_drivers.phases.selection import OnLeader
+
+
+class ForRestore(OnLeader):
+    """On the leader, when a cluster is made of a backup."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.restore else []
+
+
+class GetBackup(ForRestore, HostPhase[Cluster]):
+    """Bring the backup to the leader, and see that the cluster can be made of it.
+
+    Not any more when it has been: a cluster that lives is never restored.
+    """
+
+    title = "get the backup of etcd"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return [] if cluster.has_joined(cluster.leader) else super().select(cluster)
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        outcome: Outcome = CHECKED
+        if not restoring.is_there(host):
+            restoring.get(host, cluster)
+            outcome = CHANGED
+        restoring.check(host, cluster)
+        return outcome
+
+
+class KeepNodeMetadata(ForRestore, Change[Cluster, Mapping[str, NodeMetadata]]):
+    """Keep labels and taints of the old nodes, for the machines that came in their place."""
+
+    title = "keep labels and taints of the old nodes"
+
+    def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
+        nodes = kubectl.nodes(host)
+        saved = node_metadata.load(cluster.store)
+        own = set(map(cluster.topology.name, cluster.topology.nodes))
+        old = node_metadata.replaced(cluster.store).items()
+        found = {v: node_metadata.of(nodes[n]) for n, v in old if n in nodes.keys() - own}
+        wanted = {**saved, **found}
+        return wanted if wanted != saved else None
+
+    def act(self, host: Host, cluster: Cluster, found: Mapping[str, NodeMetadata]) -> None:
+        node_metadata.save(cluster.store, found)
+
+
+class RemoveOldNodes(ForRestore, RemoveOrphanedNodes):
+    """Remove the nodes of the old cluster, whose machines are gone; their pods go with them."""
+
+    title = "remove the old nodes"
+    names = re.compile(r"(?:master|worker)-[0-9a-f]{12}")
+
+
+class RestartKubeProxy(ForRestore, HostPhase[Cluster]):
+    """Have kube-proxy on the leader find the API at this cluster's address.
+
+    It may have started before kubeadm replaced its ConfigMap, which had the old cluster's.
+    """
+
+    title = "restart kube-proxy"
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        kubectl.delete_pods(host, "kube-system", "k8s-app=kube-proxy", cluster.name(host))
+        return CHANGED
+
+
+class KeepOwnVersion(ForRestore, Change[Cluster, Changed]):
+    """Let the cluster keep this VNF's version, and no longer that of the backup's time."""
+
+    title = "keep this VNF's version"
+
+    def look(self, host: Host, cluster: Cluster) -> Changed | None:
+        own, kept = changed_params.load(cluster.store), changed_params.of_cluster(host)
+        return None if kept is None or kept == own else own
+
+    def act(self, host: Host, cluster: Cluster, own: Changed) -> None:
+        changed_params.keep(host, cluster.store, own)
+
+
+class RestoreOldMetadata(RestoreNodeMetadata):
+    """Give the new nodes the labels and taints of those whose place they have taken."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.restore else []
+
+
+class ForgetBackup(ForRestore, Change[Cluster, Sequence[str]]):
+    """Remove the backup's copy, which holds the cluster's secrets, from the leader."""
+
+    title = "remove the copy of the backup"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
+        return () if restoring.is_there(host) else None
+
+    def act(self, host: Host, cluster: Cluster, found: Sequence[str]) -> None:
+        restoring.forget(host)

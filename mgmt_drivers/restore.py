@@ -1,0 +1,95 @@
+"""What a new cluster is to be made of, checked before anything is changed."""
+
+import logging
+from pathlib import Path
+
+from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.errors import MgmtDriverError, ParameterError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import backup
+from mgmt_drivers.kube.topology import Topology
+from mgmt_drivers.params.backup import RESTORE, Restore, read_restore
+from mgmt_drivers.params.kubernetes import NAME, KubernetesParams
+from mgmt_drivers.params.reader import Reader, ValidationErrors
+from mgmt_drivers.request import LcmRequest
+
+LOG = logging.getLogger(__name__)
+
+_HEAL = "additionalParams"  # of a heal
+_LATER = "the backup is looked for when it is needed"
+
+
+def of_instantiation(params: KubernetesParams) -> Restore | None:
+    """What an instantiation restores, if anything: a file of the VNF package.
+
+    :raises ParameterError: when no such cluster can be made of it
+    """
+    file = params.restore_from
+    if file is None:
+        return None
+    _check_file(f"{NAME}.{RESTORE}", file, params)
+    return Restore(file.name, file)
+
+
+def of_heal(request: LcmRequest, params: KubernetesParams) -> Restore | None:
+    """What a heal of the whole VNF restores, if anything.
+
+    :raises ParameterError: when it cannot be there, or no such cluster can be made of it
+    """
+    if request.restore_from is None:
+        return None
+    errors = ValidationErrors()
+    reader = Reader({RESTORE: request.restore_from}, _HEAL, errors)
+    found = read_restore(reader, request.package, params.backup, request.keeps_volumes)
+    errors.raise_if_any()
+    if found.file:
+        _check_file(f"{_HEAL}.{RESTORE}", found.file, params)
+    return found
+
+
+def refuse(request: LcmRequest) -> None:
+    """:raises ParameterError: when a heal of single VNFCs is to restore something"""
+    if request.restore_from is not None:
+        text = "only the heal of the whole VNF (a request without vnfcInstanceId) restores a backup"
+        raise ParameterError([f"{_HEAL}.{RESTORE}: {text}"])
+
+
+def check_backup(operation: Operation, found: Topology, wanted: Restore) -> None:
+    """Look for a backup on the storage server.
+
+    When that does not answer, or is a new one that an attempt which failed has not set up, a phase
+    looks for the backup, before kubeadm begins.
+
+    :raises ParameterError: when there is none, or no such cluster can be made of it
+    """
+    server, place = found.backup_server, found.params.backup
+    assert server and place, "the parameters were checked"
+    hosts = operation.connect_to_running([server.node])
+    if not hosts:
+        LOG.warning("the storage server does not answer: %s", _LATER)
+        return
+
+    def check(host: Host) -> str:
+        if not host.ask("findmnt", "--mountpoint", server.params.volumes[0].mount_point).ok:
+            LOG.warning("the storage server has not mounted its volume: %s", _LATER)
+            return ""
+        try:
+            name = backup.chosen(wanted, backup.names_on(host, place))
+            contents = backup.contents(host, f"{place.folder}/{name}")
+        except MgmtDriverError as error:
+            return str(error)
+        return backup.unfitness(contents, found.params)
+
+    reason = operation.ask("look for the backup", hosts[0], check)
+    if reason:
+        raise ParameterError([f"{_HEAL}.{RESTORE}: {reason}"])
+
+
+def _check_file(path: str, file: Path, params: KubernetesParams) -> None:
+    """:raises ParameterError: when no cluster of these parameters can be made of a file"""
+    try:
+        reason = backup.unfitness(backup.contents_of_file(file), params)
+    except MgmtDriverError as error:
+        reason = str(error)
+    if reason:
+        raise ParameterError([f"{path}: {reason}"])

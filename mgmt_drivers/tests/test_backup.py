@@ -1,0 +1,461 @@
+"""Backups of a simulated cluster's etcd, and clusters that are made of them."""
+
+import copy
+import dataclasses
+import io
+import json
+import logging
+import tarfile
+from collections.abc import Sequence
+from typing import Any
+
+from mgmt_drivers import kubernetes
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError, ParameterError
+from mgmt_drivers.host.files import STATE_FOLDER
+from mgmt_drivers.kube import backup, changed_params
+from mgmt_drivers.kube.changed_params import Changed
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.secret import Masker
+from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.ssh.hostkeys import HostKeys
+from mgmt_drivers.tests.fakes import named
+from mgmt_drivers.tests.simulated import (
+    MASTERS,
+    PARAMS,
+    STORAGE,
+    WORKERS,
+    SimulatedClusterTest,
+    new_node,
+)
+from mgmt_drivers.tests.simulated_backup import Saved, host_key
+from mgmt_drivers.tests.simulation import MEMBER, SimulatedSession
+from mgmt_drivers.tests.test_canary import all_logs
+from mgmt_drivers.tests.test_faults import FaultsTestCase
+
+_TIMER = f"/etc/systemd/system/{backup.TIMER}"
+_KEYS = f"{STATE_FOLDER}/etcd-backup-account/.ssh/authorized_keys"
+_CONF = f"{STATE_FOLDER}/etcd-backup.conf"
+_COPY = f"{STATE_FOLDER}/restore.tar.gz"
+_LATEST = "latest"
+_CLAIM = {
+    "metadata": {"namespace": "default", "name": "data", "uid": "u-data"},
+    "spec": {"volumeName": "pv1"},
+}
+
+
+def archive(told: dict[str, Any]) -> bytes:
+    """A backup, as far as its metadata."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as file:
+        data = json.dumps(told).encode()
+        info = tarfile.TarInfo("metadata.json")
+        info.size = len(data)
+        file.addfile(info, io.BytesIO(data))
+    return stream.getvalue()
+
+
+class BackedUpClusterTest(SimulatedClusterTest):
+    """A cluster whose storage server keeps its backups."""
+
+    place: dict[str, Any] = {"interval": "1h", "keep": 3}
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.params = {**PARAMS, "etcd_backup": self.place}
+
+    def masters(self) -> list[str]:
+        return [m.address for m in self.world.machines.values() if m.role == "master"]
+
+    def authorized(self) -> list[str]:
+        """Names of the nodes that the storage server lets in."""
+        text = self.machine(STORAGE).files[_KEYS][0].decode()
+        return sorted(line.split()[-1] for line in text.splitlines())
+
+    def names(self, role: str) -> list[str]:
+        return sorted(m.name for m in self.world.machines.values() if m.role == role)
+
+    def whole(self, restore_from: Any = _LATEST, **changes: Any) -> LcmRequest:
+        """A request to heal the whole VNF, and to restore a backup."""
+        return dataclasses.replace(self.request(), restore_from=restore_from, **changes)
+
+    def replace_all(self) -> None:
+        """What Heat does: other servers for all VNFCs, and the volume is kept."""
+        for machine in list(self.world.machines.values()):
+            self.replaced(machine.node)
+        # The old cluster's data were on its disks.
+        self.world.nodes, self.world.members, self.world.kept = {}, [], {}
+        self.world.volumes, self.world.accounts, self.world.claims = {}, set(), []
+        self.world.claimed = False
+
+    def instantiated(self) -> None:
+        """A cluster, and a backup of it."""
+        self.build(is_clustered=False)
+        self.instantiate(self.services())
+        self.stock()
+
+    def stock(self) -> None:
+        """Let the cluster have one backup, with a label and a claim in it."""
+        self.world.backups.clear()
+        (worker, _) = self.names("worker")
+        self.world.nodes[worker]["metadata"]["labels"]["rack"] = "r7"
+        self.world.claimed, self.world.claims = True, [copy.deepcopy(_CLAIM)]
+        self.name = f"etcd-20261122T100000Z-{self.world.release}-{self.names('master')[0]}.tar.gz"
+        self.world.backups[self.name] = self.world.saved()
+
+    def assert_restored(self) -> None:
+        """The old cluster's objects are there, and its nodes are not."""
+        self.assert_whole(3, 2)
+        self.assertEqual(([_CLAIM], {"pv1"}), (self.world.claims, set(self.world.volumes)))
+        self.assertEqual({"tacker-vim"}, self.world.accounts)
+        racks = [n["metadata"]["labels"].get("rack") for n in self.world.nodes.values()]
+        self.assertEqual(1, racks.count("r7"))
+        self.assertEqual({"kubernetes_vim_vnf-1"}, set(self.vims.registered))
+        self.assertFalse([m for m in self.world.machines.values() if _COPY in m.files])
+
+
+class BackupTest(BackedUpClusterTest):
+    def test_a_new_cluster_is_backed_up(self) -> None:
+        self.build(is_clustered=False)
+        with all_logs() as log:
+            logging.disable(logging.NOTSET)
+            self.instantiate(self.services())
+        (name,) = self.world.backups
+        leader = self.machine(MASTERS[0])
+        self.assertTrue(backup.is_of(name, leader.name))
+        self.assertIn(f"the last good backup of etcd is of 2026-11-23T00:00:00+00:00: {name}",
+                      log.getvalue())
+        self.assertEqual(self.names("master"), self.authorized())
+        for address in MASTERS:
+            machine = self.machine(address)
+            self.assertIn(backup.TIMER, machine.services)
+            self.assertIn(b"OnUnitActiveSec=900\n", machine.files[_TIMER][0])
+            self.assertEqual("600", machine.files[_CONF][1])
+        for address in WORKERS:
+            self.assertNotIn(_CONF, self.machine(address).files)
+
+    def test_keys_are_for_one_program_only(self) -> None:
+        self.instantiated()
+        leader = self.machine(MASTERS[0])
+        line = self.machine(STORAGE).files[_KEYS][0].decode().splitlines()[0]
+        program = f"bash {STATE_FOLDER}/backup-store.sh /volume/etcd-backup"
+        key = host_key(leader.node.server_id)
+        self.assertEqual(f'restrict,command="{program}" {key} {leader.name}', line)
+
+    def test_a_master_that_is_healed_is_let_in(self) -> None:
+        self.instantiated()
+        target = self.machine(MASTERS[0]).node
+        self.heal_start(self.request(target.vnfc_id), self.services())
+        new = self.replaced(target)
+        self.heal_end(self.request(target.vnfc_id), self.services())
+        self.assert_whole(3, 2)
+        self.assertEqual(self.names("master"), self.authorized())
+        self.assertIn(backup.TIMER, self.world.machines[new.server_id].services)
+
+    def test_a_master_is_healed_without_the_storage_server(self) -> None:
+        self.instantiated()
+        self.machine(STORAGE).alive = False
+        target = self.machine(MASTERS[0]).node
+        self.heal_start(self.request(target.vnfc_id), self.services())
+        self.replaced(target)
+        with all_logs() as log:
+            logging.disable(logging.NOTSET)
+            self.heal_end(self.request(target.vnfc_id), self.services())
+        self.assert_whole(3, 2)
+        self.assertIn("the storage server does not answer: it does not let", log.getvalue())
+
+    def test_masters_know_a_storage_server_that_is_healed(self) -> None:
+        self.instantiated()
+        self.world.claimed, self.world.claims = False, []
+        target = self.machine(STORAGE).node
+        self.heal_start(self.request(target.vnfc_id), self.services())
+        self.replaced(target)
+        self.heal_end(self.request(target.vnfc_id), self.services())
+        for address in MASTERS:
+            machine = self.machine(address)
+            endpoint = Endpoint(address, "ubuntu", None, machine.node.server_id)
+            session = self.services().connect(endpoint, HostKeys(), Masker(()), 0)
+            seen = session.run(["bash", f"{STATE_FOLDER}/etcd-backup.sh", "list"], sudo=True)
+            self.assertIn(self.name, seen.stdout)
+
+    def test_workers_change_nothing_of_it(self) -> None:
+        self.instantiated()
+        before = copy.deepcopy(self.machine(STORAGE).files)
+        new = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        with all_logs() as log:
+            logging.disable(logging.NOTSET)
+            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services())
+        self.assertEqual(before, self.machine(STORAGE).files)
+        self.assertIn(f"the last good backup of etcd is of 2026-11-22T10:00:00+00:00: {self.name}",
+                      log.getvalue())
+
+    def test_an_operation_goes_on_without_knowing_the_last_backup(self) -> None:
+        self.instantiated()
+        self.machine(STORAGE).alive = False
+        new = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        with all_logs() as log:
+            logging.disable(logging.NOTSET)
+            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services())
+        self.assertIn("the last good backup of etcd is not known", log.getvalue())
+        self.assertIn(new.name, self.world.nodes)
+
+    def test_a_new_cluster_that_cannot_be_backed_up_fails(self) -> None:
+        self.build(is_clustered=False)
+
+        def full(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "save" in argv:
+                raise ConnectionFailed("no space left on device")
+
+        with self.assertRaisesRegex(MgmtDriverError, "save the first backup.*no space left"):
+            self.instantiate(self.services(full))
+        self.assertEqual({}, self.vims.registered)
+        self.instantiate(self.services())
+        self.assertEqual(1, len(self.world.backups))
+
+
+class LocalBackupTest(BackedUpClusterTest):
+    place = {"folder": "/var/backups/etcd"}
+
+    def test_each_master_has_its_own_folder(self) -> None:
+        self.build(is_clustered=False)
+        self.instantiate(self.services())
+        self.assertNotIn(_KEYS, self.machine(STORAGE).files)
+        self.assertEqual([1, 0, 0], [len(self.machine(a).backups) for a in MASTERS])
+        self.assertIn(b'FOLDER="/var/backups/etcd"\n', self.machine(MASTERS[1]).files[_CONF][0])
+
+    def test_what_goes_with_the_masters_is_not_restored(self) -> None:
+        self.build(is_clustered=False)
+        self.instantiate(self.services())
+        self.connections.clear()
+        with self.assertRaisesRegex(
+            ParameterError, r"additionalParams\.restore_from: .*/var/backups/etcd on the masters"
+        ):
+            self.heal_start(self.whole(), self.services())
+        self.assertEqual(0, self.connections.total())
+        self.assertTrue(self.vims.registered)
+
+
+class RestoreTest(BackedUpClusterTest):
+    def heal(self, restore_from: str = _LATEST) -> None:
+        self.heal_start(self.whole(restore_from), self.services())
+        self.replace_all()
+        self.heal_end(self.whole(restore_from), self.services())
+
+    def test_heal_of_the_whole(self) -> None:
+        self.instantiated()
+        token = self.vims.registered["kubernetes_vim_vnf-1"].credentials.token.reveal()
+        self.heal()
+        self.assert_restored()
+        self.assertEqual(1, self.world.restored)
+        vim = self.vims.registered["kubernetes_vim_vnf-1"]
+        self.assertEqual(token, vim.credentials.token.reveal())
+        self.assertEqual(2, len(self.world.backups))
+        self.assertEqual({}, self.metadata())
+
+    def test_every_machine_is_dead(self) -> None:
+        self.instantiated()
+        for machine in self.world.machines.values():
+            machine.alive = False
+        self.heal()
+        self.assert_restored()
+
+    def test_an_older_backup(self) -> None:
+        self.instantiated()
+        later = self.name.replace("22T10", "22T11")
+        self.world.claims = []
+        self.world.backups[later] = self.world.saved()
+        self.heal(self.name)
+        self.assert_restored()
+
+    def test_without_it_the_cluster_is_empty(self) -> None:
+        self.instantiated()
+        self.heal_start(self.request(), self.services())
+        self.replace_all()
+        self.heal_end(self.request(), self.services())
+        self.assert_whole(3, 2)
+        self.assertEqual((0, []), (self.world.restored, self.world.claims))
+
+    def test_what_is_refused_changes_nothing(self) -> None:
+        self.instantiated()
+        other = self.name.replace("v1.20.2", "v1.21.0")
+        (self.package / "backup").write_bytes(b"no archive")
+        for wanted, changes, words in (
+            ("etcd-20260101T000000Z-v1.20.2-x.tar.gz", {}, "there is no backup etcd-20260101"),
+            ("../../etc/passwd", {}, "lies outside the VNF package"),
+            ("Files/none", {}, "the VNF package has no file Files/none"),
+            ("./backup", {}, "backup is no whole backup: BadGzipFile"),
+            ("newest", {}, "must be latest, the name of a backup, or the path"),
+            (7, {}, "must be a string"),
+            ("", {}, "must be a string"),
+            ("latest", {"keeps_volumes": False}, "which this heal replaces"),
+            (other, {}, "it is of Kubernetes v1.21.0, and the cluster is to have 1.20.2"),
+            ("latest", {"targets": frozenset(self.ids(WORKERS[0]))}, "only the heal of the whole"),
+        ):
+            with self.subTest(wanted):
+                told = {**self.world.backups[self.name].told, "release": "v1.21.0"}
+                self.world.backups[other] = Saved(told, None)
+                with self.assertRaisesRegex(ParameterError, words) as caught:
+                    self.heal_start(self.whole(wanted, **changes), self.services())
+                self.assertIn("additionalParams.restore_from: ", str(caught.exception))
+                self.assertTrue(self.vims.registered)
+
+    def test_other_networks_are_refused(self) -> None:
+        self.instantiated()
+        master = {**self.params["master_node"], "pod_cidr": "172.16.0.0/16"}
+        self.params = {**self.params, "master_node": master}
+        with self.assertRaisesRegex(ParameterError, "had the pod_cidr 192.168.0.0/16, and this"):
+            self.heal_start(self.whole(), self.services())
+
+    def test_what_nobody_could_look_for_is_refused_before_kubeadm(self) -> None:
+        """The storage server did not answer before Heat replaced it."""
+        self.instantiated()
+        self.machine(STORAGE).alive = False
+        self.heal_start(self.whole(), self.services())
+        self.replace_all()
+        self.world.backups.clear()
+        with self.assertRaisesRegex(MgmtDriverError, "there is no backup latest"):
+            self.heal_end(self.whole(), self.services())
+        self.assertFalse([m for m in self.world.machines.values() if MEMBER in m.files])
+
+    def test_a_new_storage_server_of_an_attempt_before(self) -> None:
+        """Tacker's v2 API begins a retry with the first hook."""
+        self.instantiated()
+        self.heal_start(self.whole(), self.services())
+        self.replace_all()
+        self.heal_start(self.whole(), self.services())
+        self.replace_all()
+        self.heal_end(self.whole(), self.services())
+        self.assert_restored()
+
+    def test_a_cluster_that_lives_is_not_restored_again(self) -> None:
+        self.instantiated()
+        self.heal_start(self.whole(), self.services())
+        self.replace_all()
+
+        def broken(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if named(argv)[0] == "run-kubeadm" and "join" in argv:
+                raise ConnectionFailed("cut off")
+
+        with self.assertRaises(MgmtDriverError):
+            self.heal_end(self.whole(), self.services(broken))
+        self.world.claims.append({"metadata": {"namespace": "n", "name": "new", "uid": "u"},
+                                  "spec": {}})
+        self.heal_end(self.whole(), self.services())
+        self.assertEqual((1, 2), (self.world.restored, len(self.world.claims)))
+
+    def test_volumes_at_another_address_are_bound_again(self) -> None:
+        self.instantiated()
+        self.world.backups[self.name].held[1]["pv1"]["spec"]["nfs"]["server"] = "10.10.0.250"
+        self.heal()
+        spec = self.world.volumes["pv1"]["spec"]
+        self.assertEqual(STORAGE, spec["nfs"]["server"])
+        self.assertEqual(("data", "u-data"), (spec["claimRef"]["name"], spec["claimRef"]["uid"]))
+
+    def test_the_version_is_this_vnfs(self) -> None:
+        """An upgrade within the series came after the backup."""
+        self.instantiated()
+        kept: Changed = {"kubernetes_version": "1.20.1"}
+        self.world.kept = {"data": {"changed_params": json.dumps(kept)}}
+        self.world.backups[self.name] = self.world.saved()
+        changed_params.save(self.store, {"kubernetes_version": "1.20.2"})
+        self.heal()
+        held = json.loads(self.world.kept["data"]["changed_params"])
+        self.assertEqual({"kubernetes_version": "1.20.2"}, held)
+        self.assertEqual({"kubernetes_version": "1.20.2"}, changed_params.load(self.store))
+
+
+class RestoreFileTest(BackedUpClusterTest):
+    """Another VNF instance, of a package that has a backup."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.instantiated()
+        saved = self.world.backups[self.name]
+        data = archive(dict(saved.told))
+        (self.package / "Files/backup.tar.gz").write_bytes(data)
+        self.build(is_clustered=False)
+        self.replace_all()
+        self.world.package[data.decode(errors="replace")] = saved
+        self.params = {**self.params, "restore_from": "Files/backup.tar.gz"}
+
+    def test_instantiation(self) -> None:
+        kubernetes.validate(self.request(), self.vims)
+        self.instantiate(self.services())
+        self.assert_whole(3, 2)
+        self.assertEqual((1, [_CLAIM]), (self.world.restored, self.world.claims))
+        self.assertFalse([m for m in self.world.machines.values() if _COPY in m.files])
+
+    def test_a_heal_of_the_whole_does_not_restore_it_again(self) -> None:
+        self.instantiate(self.services())
+        self.heal_start(self.request(), self.services())
+        self.replace_all()
+        self.heal_end(self.request(), self.services())
+        self.assertEqual((1, []), (self.world.restored, self.world.claims))
+
+    def test_a_heal_through_v1_restores_a_file(self) -> None:
+        self.instantiate(self.services())
+        request = self.whole("Files/backup.tar.gz", keeps_volumes=False)
+        self.heal_start(request, self.services())
+        self.replace_all()
+        self.heal_end(
+            self.whole("Files/backup.tar.gz", keeps_volumes=False), self.services()
+        )
+        self.assertEqual((2, [_CLAIM]), (self.world.restored, self.world.claims))
+
+    def test_another_series_is_refused_before_any_machine_exists(self) -> None:
+        self.params = {**self.params, "kubernetes_version": "1.36"}
+        with self.assertRaisesRegex(
+            ParameterError, r"k8s_cluster_installation_param\.restore_from: it is of .* v1\.20\.2"
+        ):
+            kubernetes.validate(self.request(), self.vims)
+
+    def test_later_operations_do_not_care_for_its_series(self) -> None:
+        self.instantiate(self.services())
+        changed_params.save(self.store, {"kubernetes_version": "1.36"})
+        self.world.kept = {"data": {"changed_params": '{"kubernetes_version": "1.36"}'}}
+        self.world.have("v1.36.4")
+        new = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        kubernetes.scale_out(self.request(new.node.vnfc_id), self.services())
+        self.assertIn(new.name, self.world.nodes)
+
+
+class RestoreFaultsTest(FaultsTestCase, BackedUpClusterTest):
+    """Each command of a restore is struck; a retry then ends right."""
+
+    def build(self, is_clustered: bool = True) -> None:
+        super().build(is_clustered)
+        self.stock()
+
+    def test_heal_of_the_whole(self) -> None:
+        for when in ("start", "end"):
+
+            def story(number: int, fault: str, when: str = when) -> bool:
+                def start(services: Services) -> None:
+                    self.heal_start(self.whole(), services)
+
+                def end(services: Services) -> None:
+                    self.heal_end(self.whole(), services)
+
+                struck = self.cured(start, number if when == "start" else 0, fault)
+                self.replace_all()
+                struck |= self.cured(end, number if when == "end" else 0, fault)
+                self.assert_restored()
+                self.assertEqual(self.names("master"), self.authorized())
+                self.assertGreater(len(self.world.backups), 1)
+                return struck
+
+            self.assertGreater(self.all_faults(story), 5 if when == "start" else 1000)
+
+    def test_heal_of_the_storage_server(self) -> None:
+        def story(number: int, fault: str) -> bool:
+            self.world.claimed, self.world.claims = False, []
+            target = self.machine(STORAGE).node
+            self.heal_start(self.request(target.vnfc_id), self.services())
+            self.replaced(target)
+            request = self.request(target.vnfc_id)
+            struck = self.cured(lambda s: self.heal_end(request, s), number, fault)
+            self.assert_whole(3, 2)
+            self.assertEqual(self.names("master"), self.authorized())
+            return struck
+
+        self.assertGreater(self.all_faults(story), 20)
