@@ -151,10 +151,10 @@ class Vnf:
         vnfcs = tuple(new.get(v.server_id, v) for v in self._as_heat_has_them(before))
         request = replace(request, vnfcs=vnfcs)
         services = self._services({}, {old: vnfc.server_id for old, vnfc in new.items()})
-        if targets and not self._is_registry:
-            kubernetes.heal_end(request, services, self._vims)
+        if self._is_registry:
+            private_registry.instantiate(request, services)
         else:
-            self._set_up(request, services)
+            kubernetes.heal_end(request, services, self._vims)
         runs = 2 if targets and not self._is_registry else 1
         return replace(self._outlook(request, services, before), runs=runs)
 
