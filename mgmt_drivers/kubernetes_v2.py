@@ -1,5 +1,7 @@
 """The script of the Kubernetes cluster VNF for Tacker's v2 API."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from mgmt_drivers import kubernetes, upgrade
@@ -39,6 +41,8 @@ def scale_start(call: Call) -> None:
         servers = {r["resource"]["resourceId"] for r in removed if r["type"] == "COMPUTE"}
         leaving = [vnfc.id for vnfc in call.vnfcs if vnfc.server_id in servers]
         kubernetes.scale_in(call.lcm_request("scale in", leaving), call.services)
+    else:
+        kubernetes.check_scale_out(call.lcm_request("scale out"), call.services, _coming(call))
 
 
 def scale_end(call: Call) -> None:
@@ -48,9 +52,15 @@ def scale_end(call: Call) -> None:
         kubernetes.scale_out(call.lcm_request("scale out", new), call.services)
 
 
+def scale_rollback_start(call: Call) -> None:
+    # The instance is as it was before the operation; the machines that came are still there.
+    request = call.lcm_request("roll back scale out")
+    kubernetes.begin_roll_back(request, call.services, _coming(call))
+
+
 def scale_rollback_end(call: Call) -> None:
-    # The instance is as it was before the operation.
-    kubernetes.roll_back_scale_out(call.lcm_request("roll back scale out"), call.services)
+    request = call.lcm_request("roll back scale out")
+    kubernetes.roll_back_scale_out(request, call.services, _coming(call))
 
 
 def heal_start(call: Call) -> None:
@@ -100,6 +110,12 @@ def change_current_package_end(call: Call) -> None:
         upgrade.modify(call.lcm_request("upgrade"), call.services, wanted)
 
 
+def _coming(call: Call) -> Mapping[str, int]:
+    """How many machines the grant request adds, by VDU (ETSI SOL003 9.5.2.2, addResources)."""
+    added = call.grant_request.get("addResources", ())
+    return Counter(r["resourceTemplateId"] for r in added if r["type"] == "COMPUTE")
+
+
 def _of_new_package(call: Call) -> Any:
     """What the request wants of the cluster, or else the new package, which Tacker hands over."""
     params = call.request.get("additionalParams") or {}
@@ -121,7 +137,8 @@ def _check_user_data(call: Call) -> None:
 if __name__ == "__main__":
     hooks = (
         instantiate_start, instantiate_end, terminate_end, scale_start, scale_end,
-        scale_rollback_end, heal_start, heal_end, modify_information_start,
-        modify_information_end, change_current_package_start, change_current_package_end,
+        scale_rollback_start, scale_rollback_end, heal_start, heal_end,
+        modify_information_start, modify_information_end, change_current_package_start,
+        change_current_package_end,
     )
     run({hook.__name__: hook for hook in hooks})

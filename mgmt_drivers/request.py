@@ -27,7 +27,7 @@ class LcmRequest:
     ``additional_params`` are those of the *instantiate* request in every
     operation. ``cps`` maps the VduCps of the VNFD's flavour to their VDUs,
     ``aspects`` are its scaling aspects. ``targets`` are the ids of the VNFCs that the operation is
-    about, where it is not about all.
+    about, where it is not about all. ``aspect`` is the scaling aspect of a scale.
     """
 
     operation: str
@@ -40,3 +40,4 @@ class LcmRequest:
     stack_id: str = ""
     vnfcs: tuple[Vnfc, ...] = ()
     targets: frozenset[str] = frozenset()
+    aspect: str = ""

@@ -36,7 +36,9 @@ class Cluster:
     that are to become nodes, ``leaving`` the machines that are to be nodes no more, which
     need not be alive. ``members`` names the nodes among the hosts that have joined before.
     ``storage`` is the storage server, when it comes or goes; it is among the hosts also when its
-    exports follow the nodes. ``upgrade`` is that of an operation that upgrades.
+    exports follow the nodes. ``upgrade`` is that of an operation that upgrades. ``rolls_back``
+    tells that control-plane nodes which a failed scale-out brought are no machines of the VNF, and
+    nobody knows them any more.
     """
 
     topology: Topology
@@ -48,6 +50,7 @@ class Cluster:
     members: frozenset[str] = frozenset()
     storage: Sequence[StorageServer] = ()
     upgrade: Upgrade | None = None
+    rolls_back: bool = False
 
     @property
     def params(self) -> KubernetesParams:
@@ -86,6 +89,11 @@ class Cluster:
     @property
     def leaving_control_plane(self) -> list[Node]:
         return [node for node in self.leaving if self.topology.is_control_plane(node)]
+
+    @property
+    def changes_control_plane(self) -> bool:
+        """Whether control-plane nodes come or go."""
+        return bool(self.joining_control_plane or self.leaving_control_plane or self.rolls_back)
 
     @property
     def storage_hosts(self) -> list[Host]:

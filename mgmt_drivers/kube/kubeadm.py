@@ -110,13 +110,20 @@ def check_ready(host: Host) -> None:
 
 
 def clear_member_marker(host: Host) -> None:
-    """Let a machine that the cluster has lost join again."""
+    """Let a machine that the cluster has lost, or gives up, join again."""
     host.sudo("rm", "--force", _MEMBER)
 
 
 def is_partly_joined(host: Host) -> bool:
-    """Whether an init or join has begun on this machine; asked of one that is no member."""
+    """Whether an init or join has begun on this machine."""
     return host.ask("test", "-e", "/etc/kubernetes/kubelet.conf").ok
+
+
+def reset(host: Host, cluster: Cluster) -> None:
+    """Take back what kubeadm has done on this machine; one that still runs is waited for."""
+    clear_member_marker(host)
+    words = ("kubeadm", "reset", "--force", "--cri-socket", _socket(cluster))
+    host.sudo("flock", _LOCK, *words, timeout=_LIMIT)
 
 
 def version(host: Host) -> str:

@@ -7,7 +7,12 @@ from mgmt_drivers.phases.control_plane.control_plane import (
     InitializeControlPlane,
     VerifyControlPlane,
 )
-from mgmt_drivers.phases.control_plane.etcd_members import CheckQuorum, RemoveEtcdMembers
+from mgmt_drivers.phases.control_plane.etcd_members import (
+    CheckEtcdMembers,
+    CheckQuorum,
+    RemoveEtcdMembers,
+    RemoveOrphanedMembers,
+)
 from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
 from mgmt_drivers.phases.control_plane.load_balancer import (
     ConfigureLoadBalancer,
@@ -28,7 +33,11 @@ from mgmt_drivers.phases.nodes.node_metadata import (
 )
 from mgmt_drivers.phases.nodes.pod_network import ApplyCniManifest
 from mgmt_drivers.phases.nodes.pull_images import PullImages
-from mgmt_drivers.phases.nodes.remove_nodes import RemoveNodes, RemoveOrphanedNodes
+from mgmt_drivers.phases.nodes.remove_nodes import (
+    RemoveNodes,
+    RemoveOrphanedNodes,
+    ResetControlPlane,
+)
 from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.phases.storage.nfs_server import ExportVolumes, MountVolumes, WaitForVolumes
 from mgmt_drivers.phases.storage.persistent_volumes import (
@@ -65,6 +74,24 @@ _JOIN: Plan[Cluster] = (
     LabelNodes(),
 )
 
+# A control-plane node is put into HAProxy only when it is verified.
+_SERVE: Plan[Cluster] = (
+    CheckAllReached(),
+    VerifyControlPlane(),
+    ConfigureLoadBalancer(),
+    VerifyVirtualIp(),
+)
+
+# Nodes that answer are taken out of HAProxy, and give the virtual IP away, before their apiservers
+# lose etcd. The member goes before its machine.
+_LEAVE: Plan[Cluster] = (
+    ReleaseVirtualIp(),
+    ConfigureLoadBalancer(),
+    RemoveEtcdMembers(),
+    ResetControlPlane(),
+    RemoveNodes(),
+)
+
 # Also heal of the whole VNF.
 INSTANTIATE: Plan[Cluster] = (
     *_PREPARE,
@@ -75,21 +102,45 @@ INSTANTIATE: Plan[Cluster] = (
     GrantVimAccess(),
 )
 
-# New workers have come.
-SCALE_OUT: Plan[Cluster] = (*_PREPARE, *_JOIN)
+# New machines have come: workers, or control-plane nodes.
+SCALE_OUT: Plan[Cluster] = (
+    RemoveOrphanedMembers(),
+    CheckEtcdMembers(),
+    *_PREPARE,
+    *_JOIN,
+    *_SERVE,
+)
 
-# Workers are about to go.
-SCALE_IN: Plan[Cluster] = (UncordonNodes(), DrainNodes(), RemoveNodes(), ExportVolumes())
+# Machines are about to go.
+SCALE_IN: Plan[Cluster] = (
+    RemoveOrphanedMembers(),
+    CheckEtcdMembers(),
+    CheckQuorum("the control plane cannot be scaled in now"),
+    UncordonNodes(),
+    DrainNodes(),
+    *_LEAVE,
+    ExportVolumes(),
+    VerifyControlPlane(),
+    VerifyVirtualIp(),
+)
 
 # What a scale-out that failed has joined is removed again.
-UNDO_SCALE_OUT: Plan[Cluster] = (RemoveNodes(),)
+UNDO_SCALE_OUT: Plan[Cluster] = _LEAVE
 
-# Machines that came are gone; so must their nodes be, if they became any.
-ROLL_BACK_SCALE_OUT: Plan[Cluster] = (RemoveOrphanedNodes(), ExportVolumes())
+# Machines that came are gone, or about to go; so must their nodes be, if they became any.
+ROLL_BACK_SCALE_OUT: Plan[Cluster] = (
+    ConfigureLoadBalancer(),
+    RemoveOrphanedMembers(),
+    RemoveOrphanedNodes(),
+    ExportVolumes(),
+)
 
 # Machines are about to be replaced. Remove before add: etcd's quorum.
 HEAL_START: Plan[Cluster] = (
-    CheckQuorum(),
+    CheckQuorum(
+        "the control-plane node cannot be healed now",
+        "To have a new cluster instead, heal the whole VNF (a request without vnfcInstanceId)",
+    ),
     CheckVolumes(),
     SaveNodeMetadata(),
     UncordonNodes(),
@@ -101,17 +152,13 @@ HEAL_START: Plan[Cluster] = (
     ReleaseVirtualIp(),
 )
 
-# Others have come in their place. A control-plane node is put into HAProxy only
-# when it is verified.
+# Others have come in their place.
 HEAL_END: Plan[Cluster] = (
     *_PREPARE,
     *_JOIN,
     RestoreNodeMetadata(),
     RegisterVolumes(),
-    CheckAllReached(),
-    VerifyControlPlane(),
-    ConfigureLoadBalancer(),
-    VerifyVirtualIp(),
+    *_SERVE,
 )
 
 # A new version. Nothing of the cluster changes before every machine has its packages and images.

@@ -25,7 +25,14 @@ from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.tests.cluster import FLANNEL, MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, stack_of
-from mgmt_drivers.tests.simulation import MEMBER, Fault, Machine, SimulatedSession, World
+from mgmt_drivers.tests.simulation import (
+    KEEPALIVED,
+    MEMBER,
+    Fault,
+    Machine,
+    SimulatedSession,
+    World,
+)
 
 # One is a prefix of another, and they look alike inside of URLs.
 MASTERS = ("10.10.0.1", "10.10.0.11", "10.10.0.111")
@@ -148,6 +155,7 @@ class SimulatedCloud:
             machine.files[MEMBER] = (b"", "644")
             machine.packages |= {"haproxy", "keepalived"}
             machine.services |= {"haproxy", "keepalived"}
+            machine.files[KEEPALIVED] = (b"", "644")
             self.world.join(machine)
         return machine
 
@@ -234,6 +242,15 @@ class SimulatedClusterTest(SimulatedCloud, unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         SimulatedCloud.__init__(self, Path(folder.name))
+
+    def assert_balanced(self) -> None:
+        """HAProxy and keepalived of each master know all masters, and nobody else."""
+        masters = [m for m in self.world.machines.values() if m.role == "master"]
+        for machine in masters:
+            self.assertEqual(sorted(m.name for m in masters), sorted(machine.backends))
+            others = sorted(m.address for m in masters if m is not machine)
+            self.assertEqual(others, sorted(machine.peers))
+            self.assertLessEqual({"haproxy", "keepalived"}, machine.services)
 
     def assert_whole(self, masters: int, workers: int) -> None:
         everyone = self.world.machines.values()

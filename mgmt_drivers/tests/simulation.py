@@ -25,6 +25,7 @@ from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import SUDO, fed, named
 
 MEMBER = f"{STATE_FOLDER}/member"
+KEEPALIVED = "/etc/keepalived/keepalived.conf"
 _KUBELET = "/etc/kubernetes/kubelet.conf"
 _NAMES = ("kube-apiserver", "kube-proxy")  # of images that come with each release
 RELEASE = "v1.20.2"
@@ -88,6 +89,13 @@ class Machine:
         return [words[1] for words in lines if words[:1] == ["server"]]
 
 
+    @property
+    def peers(self) -> list[str]:
+        """The other control-plane nodes in its keepalived's configuration."""
+        text = self.files.get(KEEPALIVED, (b"", ""))[0].decode()
+        return text.partition("unicast_peer {")[2].partition("}")[0].split()
+
+
 @dataclass
 class World:
     """The machines, the cluster's nodes, the members of its etcd, and a volume with its data."""
@@ -95,6 +103,9 @@ class World:
     machines: dict[str, Machine] = field(default_factory=dict)  # by server id
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     members: list[dict[str, Any]] = field(default_factory=list)
+    leader: str = ""  # of etcd; an election makes it the first that is alive
+    beheaded: int = 0  # how often etcd's leader was removed while it led
+    reset: list[str] = field(default_factory=list)  # machines on which kubeadm was
     drained: list[str] = field(default_factory=list)
     budget: str = ""  # why no pod may be evicted
     unhealthy: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
@@ -437,11 +448,12 @@ class SimulatedSession:
         if words[1:3] == ["endpoint", "status"]:
             alive = [m["ID"] for m in members if self.world.machine_of(m["name"])]
             status = [
-                {"Status": {"header": {"member_id": number}, "leader": alive[0]}}
+                {"Status": {"header": {"member_id": number}, "leader": self._leader()}}
                 for number in alive
             ]
             return Result(0 if len(alive) == len(members) else 1, json.dumps(status))
         if words[1:3] == ["member", "remove"]:
+            self.world.beheaded += words[3] == f"{self._leader():x}"
             self.world.members = [m for m in members if f"{m['ID']:x}" != words[3]]
             if len(self.world.members) == len(members):
                 return Result(1, stderr="Error: etcdserver: member not found")
@@ -454,8 +466,17 @@ class SimulatedSession:
             self.machine.files[words[3]] = (b"all", "644")
             return _OK
         if words[1] == "move-leader":
+            (successor,) = (m["name"] for m in members if f"{m['ID']:x}" == words[2])
+            self.world.leader = successor
             return _OK
         raise AssertionError(f"the simulation does not know {words}")
+
+    def _leader(self) -> int:
+        """The id of etcd's leader."""
+        alive = {m["name"]: m["ID"] for m in self.world.members if self.world.machine_of(m["name"])}
+        if self.world.leader not in alive:
+            self.world.leader = next(iter(alive))
+        return int(alive[self.world.leader])
 
     # Kubernetes.
 
@@ -467,6 +488,12 @@ class SimulatedSession:
             return Result(0, "\n".join([*images, "r/pause:3.2\n"]))
         if words[0] == "upgrade":
             return self._upgraded(words[1:])
+        if words[:2] == ["reset", "--force"]:
+            urls = [url for member in self.world.members for url in member["peerURLs"]]
+            assert f"https://{self.machine.address}:2380" not in urls, "etcd has its member"
+            self.machine.files.pop(_KUBELET, None)
+            self.world.reset.append(self.machine.name)
+            return _OK
         if words[:2] == ["token", "create"]:
             made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
             self.world.tokens.add(made.partition(".")[0])

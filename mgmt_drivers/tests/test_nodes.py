@@ -120,12 +120,6 @@ class NodesTest(SimulatedClusterTest):
             kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.services())
         self.assert_whole(3, 2)
 
-    def test_masters_are_not_scaled(self) -> None:
-        for operation in (kubernetes.scale_in, kubernetes.scale_out):
-            with self.assertRaisesRegex(MgmtDriverError, "only workers can be scaled"):
-                operation(self.request(*self.ids(MASTERS[0])), self.services())
-        self.assert_whole(3, 2)
-
     def test_a_cluster_is_never_without_a_master(self) -> None:
         self.refused("no control-plane node of the cluster would be left. Heal the wh", *MASTERS)
 
