@@ -115,7 +115,7 @@ SCALE_OUT: Plan[Cluster] = (
 SCALE_IN: Plan[Cluster] = (
     RemoveOrphanedMembers(),
     CheckEtcdMembers(),
-    CheckQuorum("the control plane cannot be scaled in now"),
+    CheckQuorum("the control plane cannot be scaled in now, nothing was changed"),
     UncordonNodes(),
     DrainNodes(),
     *_LEAVE,
@@ -138,7 +138,7 @@ ROLL_BACK_SCALE_OUT: Plan[Cluster] = (
 # Machines are about to be replaced. Remove before add: etcd's quorum.
 HEAL_START: Plan[Cluster] = (
     CheckQuorum(
-        "the control-plane node cannot be healed now",
+        "the control-plane node cannot be healed now, nothing was changed",
         "To have a new cluster instead, heal the whole VNF (a request without vnfcInstanceId)",
     ),
     CheckVolumes(),

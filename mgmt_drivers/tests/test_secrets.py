@@ -97,6 +97,14 @@ class Cluster(SimulatedCloud):
         services = self.start()
         kubernetes.scale_in(self.request(*self.ids(*WORKERS)), services)
 
+    def scaling_masters(self) -> None:
+        services = self.start()
+        new = [new_node("master", n, f"10.10.0.{n}") for n in (50, 51)]
+        for node in new:
+            self.arrive(node)
+        kubernetes.scale_out(self.request(*(node.vnfc_id for node in new)), services)
+        kubernetes.scale_in(self.request(*self.ids(*MASTERS[:2])), services)
+
     def rolling_back(self) -> None:
         services = self.start()
         orphan = self.arrive(new_node("worker", 20, "10.10.0.20"), is_member=True)
@@ -233,7 +241,8 @@ class Attempt:
 _STORIES = (  # those with few commands first
     Registry.healing, Registry.instantiating, Cluster.rolling_back, Cluster.scaling_in,
     Cluster.healing_the_storage_server, Cluster.scaling_out, Cluster.healing_a_worker,
-    Cluster.healing_a_master, Cluster.instantiating, Cluster.healing_all,
+    Cluster.healing_a_master, Cluster.scaling_masters, Cluster.instantiating,
+    Cluster.healing_all,
 )
 # Which files have secrets, of all that stories leave on machines.
 _FILES = {

@@ -29,7 +29,7 @@ class CheckQuorum(ForLeavingControlPlane, Check[Cluster]):
     title = "check the etcd quorum"
 
     def __init__(self, refused: str, way_out: str = "") -> None:
-        self._refused, self._way_out = f"{refused}, nothing was changed", way_out
+        self._refused, self._way_out = refused, way_out
 
     def check(self, host: Host, cluster: Cluster) -> None:
         try:
