@@ -110,7 +110,7 @@ def check_ready(host: Host) -> None:
 
 
 def clear_member_marker(host: Host) -> None:
-    """Let a machine that the cluster has lost, or gives up, join again."""
+    """Let a machine that the cluster has lost join again."""
     host.sudo("rm", "--force", _MEMBER)
 
 
@@ -121,9 +121,8 @@ def is_partly_joined(host: Host) -> bool:
 
 def reset(host: Host, cluster: Cluster) -> None:
     """Take back what kubeadm has done on this machine; one that still runs is waited for."""
-    clear_member_marker(host)
-    words = ("kubeadm", "reset", "--force", "--cri-socket", _socket(cluster))
-    host.sudo("flock", _LOCK, *words, timeout=_LIMIT)
+    words = (_MEMBER, _socket(cluster), KUBELET_LOGINS, "kubeadm", "reset")
+    host.sudo(*_RUN.command(*words), timeout=_LIMIT)
 
 
 def version(host: Host) -> str:

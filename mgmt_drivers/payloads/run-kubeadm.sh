@@ -1,5 +1,6 @@
 #!/bin/bash
-# Run kubeadm, as the words after $3 say, unless the machine is a member, as the file $1 tells.
+# Run kubeadm, as the words after $3 say, unless the machine is a member, as the file $1 tells; or
+# reset what it has done, when the words are "kubeadm reset".
 # One at a time on a machine: a kubeadm whose connection broke may still run. What it left half
 # done is reset. A machine that joins may lose its etcd data: whoever runs this has seen that the
 # others have a quorum without it. One that is initialized may not, unless an init that was broken
@@ -12,6 +13,7 @@ begun=${member%/*}/init-begun
 mkdir -p "${member%/*}"
 exec 9>"${member%/*}/kubeadm.lock"
 flock 9
+[ "$2" != reset ] || rm -f "$member"
 [ ! -e "$member" ] || exit 0
 if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/bootstrap-kubelet.conf ] ||
     [ -e /etc/kubernetes/pki/ca.crt ]; then
@@ -34,6 +36,7 @@ if [ -e "$kept" ]; then
     mkdir -p "${logins%/*}"
     mv "$kept" "$logins"
 fi
+[ "$2" != reset ] || exit 0
 [ "$2" != init ] || touch "$begun"
 "$@" 9>&-
 touch "$member"

@@ -82,15 +82,7 @@ _SERVE: Plan[Cluster] = (
     VerifyVirtualIp(),
 )
 
-# Nodes that answer are taken out of HAProxy, and give the virtual IP away, before their apiservers
-# lose etcd. The member goes before its machine.
-_LEAVE: Plan[Cluster] = (
-    ReleaseVirtualIp(),
-    ConfigureLoadBalancer(),
-    RemoveEtcdMembers(),
-    ResetControlPlane(),
-    RemoveNodes(),
-)
+_LEAVE: Plan[Cluster] = (RemoveEtcdMembers(), ResetControlPlane(), RemoveNodes())
 
 # Also heal of the whole VNF.
 INSTANTIATE: Plan[Cluster] = (
@@ -111,27 +103,31 @@ SCALE_OUT: Plan[Cluster] = (
     *_SERVE,
 )
 
-# Machines are about to go.
+# Machines are about to go. Control-plane nodes give the virtual IP away and are taken out of
+# HAProxy before their apiservers lose etcd.
 SCALE_IN: Plan[Cluster] = (
     RemoveOrphanedMembers(),
     CheckEtcdMembers(),
     CheckQuorum("the control plane cannot be scaled in now, nothing was changed"),
     UncordonNodes(),
     DrainNodes(),
+    ReleaseVirtualIp(),
+    ConfigureLoadBalancer(),
     *_LEAVE,
     ExportVolumes(),
     VerifyControlPlane(),
     VerifyVirtualIp(),
 )
 
-# What a scale-out that failed has joined is removed again.
-UNDO_SCALE_OUT: Plan[Cluster] = _LEAVE
+# What a scale-out that failed has joined is removed again; what matters most comes first, for it
+# may fail like the scale-out.
+UNDO_SCALE_OUT: Plan[Cluster] = (ReleaseVirtualIp(), *_LEAVE, ConfigureLoadBalancer())
 
 # Machines that came are gone, or about to go; so must their nodes be, if they became any.
 ROLL_BACK_SCALE_OUT: Plan[Cluster] = (
-    ConfigureLoadBalancer(),
     RemoveOrphanedMembers(),
     RemoveOrphanedNodes(),
+    ConfigureLoadBalancer(),
     ExportVolumes(),
 )
 

@@ -488,12 +488,6 @@ class SimulatedSession:
             return Result(0, "\n".join([*images, "r/pause:3.2\n"]))
         if words[0] == "upgrade":
             return self._upgraded(words[1:])
-        if words[:2] == ["reset", "--force"]:
-            urls = [url for member in self.world.members for url in member["peerURLs"]]
-            assert f"https://{self.machine.address}:2380" not in urls, "etcd has its member"
-            self.machine.files.pop(_KUBELET, None)
-            self.world.reset.append(self.machine.name)
-            return _OK
         if words[:2] == ["token", "create"]:
             made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
             self.world.tokens.add(made.partition(".")[0])
@@ -519,8 +513,15 @@ class SimulatedSession:
     _bash = _sh
 
     def _run_kubeadm(self, words: list[str], stdin: bytes) -> Result:
-        """kubeadm makes a cluster or joins it."""
+        """kubeadm makes a cluster or joins it, or is reset."""
         machine, world = self.machine, self.world
+        if words[-1] == "reset":
+            urls = [url for member in world.members for url in member["peerURLs"]]
+            assert f"https://{machine.address}:2380" not in urls, "etcd has its member"
+            for path in (MEMBER, _KUBELET):
+                machine.files.pop(path, None)
+            world.reset.append(machine.name)
+            return _OK
         if "init" in words:
             world.join(machine)
             machine.files[MEMBER] = (b"", "644")

@@ -209,7 +209,7 @@ class MastersTest(MastersTestCase):
         self.deaf.clear()
         name = self.machine(_NEW[1]).name
         self.world.members = [m for m in self.world.members if m["name"] != name]
-        self.refused(f"cannot be scaled now: {name} in etcd: no healthy voter. Heal")
+        self.refused(f"cannot be scaled now: etcd has no healthy voter on {name}. Heal")
 
     def test_who_leaves_need_not(self) -> None:
         self.arrive_masters(*_NEW, is_member=True)
@@ -229,7 +229,7 @@ class MastersTest(MastersTestCase):
         self.arrive_masters(*_NEW)
         name = self.machine(MASTERS[1]).name
         self.world.members = [m for m in self.world.members if m["name"] != name]
-        words = f"cannot be scaled now: {name} in etcd: no healthy voter"
+        words = f"cannot be scaled now: etcd has no healthy voter on {name}"
         with self.assertRaisesRegex(MgmtDriverError, words):
             self.scale_out(self.services())
         self.assertEqual(set(), self.machine(_NEW[0]).packages)

@@ -88,8 +88,8 @@ class CheckEtcdMembers(OnLeader, Check[Cluster]):
         names -= {m.name for m in found.members if m.is_voter and m.id in found.healthy}
         if names:
             raise MgmtDriverError(
-                f"the control plane cannot be scaled now: {', '.join(sorted(names))} in etcd: no "
-                "healthy voter. Heal the machine first"
+                "the control plane cannot be scaled now: etcd has no healthy voter on "
+                f"{', '.join(sorted(names))}. Heal the machine first"
             )
 
 
