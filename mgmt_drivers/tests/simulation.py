@@ -516,8 +516,8 @@ class SimulatedSession:
         """kubeadm makes a cluster or joins it, or is reset."""
         machine, world = self.machine, self.world
         if words[-1] == "reset":
-            urls = [url for member in world.members for url in member["peerURLs"]]
-            assert f"https://{machine.address}:2380" not in urls, "etcd has its member"
+            has_left = machine.name not in {member["name"] for member in world.members}
+            assert has_left, "etcd has its member"
             for path in (MEMBER, _KUBELET):
                 machine.files.pop(path, None)
             world.reset.append(machine.name)
