@@ -195,6 +195,13 @@ class ClusterScenario(Scenario):
         token = authorization.removeprefix("Bearer ")
         return {"vim1": {**vim, "accessInfo": {"bearer_token": token}}}
 
+    def check_scale_of_masters_refused(self, vnf: Vnf, kind: str, steps: int) -> None:
+        """Tacker itself refuses, because of the VNFD's max_scale_level."""
+        words = "can not scale_(in|out)|numberOfSteps"
+        with self.assertRaisesRegex(Exception, words) as caught:
+            vnf.scale(kind, "master_instance", steps)
+        log(f"{kind} of masters by {steps} steps: {caught.exception}")
+
     def check_terminate(self, vnf: Vnf, cnf: Vnf | None = None) -> None:
         """Terminate leaves neither VIM nor stack nor an entry in the instance.
 
@@ -248,6 +255,7 @@ class BalancedClusterScenario(ClusterScenario):
     """One cluster of three masters and some workers, with a workload that outlasts operations."""
 
     runtime = "containerd"
+    flavour = "complex"
 
     def instantiate_balanced_cluster(self) -> Vnf:
         """Instantiate three masters and two workers, and run pods on them."""
@@ -255,7 +263,8 @@ class BalancedClusterScenario(ClusterScenario):
         package = self.onboard_package(shared.outside_registry().files)
         vnf = self.create_vnf(package)
         params = {"container_runtime": self.runtime, **self.registry_params(self.registry)}
-        self.assert_completed(vnf.instantiate(self.request("complex", self.registry, **params)))
+        request = self.request(self.flavour, self.registry, **params)
+        self.assert_completed(vnf.instantiate(request))
         self.create_workload(vnf, workers=2)
         return vnf
 
@@ -269,23 +278,30 @@ class BalancedClusterScenario(ClusterScenario):
     def heal(self, vnf: Vnf, vnfcs: list[str]) -> None:
         self.assert_completed(vnf.heal({"vnfcInstanceId": vnfcs}))
 
-    def check_balanced_cluster(self, vnf: Vnf, workers: int) -> None:
+    def masters(self, vnf: Vnf) -> dict[str, Remote]:
+        """The masters' machines by node name."""
+        return {self.node_name(machine): machine for _, machine in self.vnfcs(vnf, MASTER)}
+
+    def check_balanced_cluster(self, vnf: Vnf, workers: int, masters: int = 3) -> None:
         """Check nodes, etcd, load balancers, the VIM and the workload."""
-        with step(f"check 3 masters and {workers} workers"):
-            masters = {self.node_name(m): m for _, m in self.vnfcs(vnf, MASTER)}
-            names = set(masters)
+        with step(f"check {masters} masters and {workers} workers"):
+            machines = self.masters(vnf)
+            names = set(machines)
+            addresses = {machine.address for machine in machines.values()}
             others = {self.node_name(m) for _, m in self.vnfcs(vnf, WORKER)}
             ready = self.cluster.ready_nodes()
             self.assertEqual(names | others, set(ready))
-            self.assertEqual((3, workers), (len(names), len(others)))
+            self.assertEqual((masters, workers), (len(names), len(others)))
             self.assertEqual(names | others, self.cluster.node_names())
-            for name, master in masters.items():
+            for name, master in machines.items():
                 self.assertEqual(names, kubernetes.healthy_etcd_members(master, name))
                 self.assertEqual(names, kubernetes.haproxy_backends(master))
+                peers = kubernetes.keepalived_peers(master)
+                self.assertEqual(addresses - {master.address}, peers)
             vim = self.vim(vnf)
             self.assertEqual(self.vim_before.id, vim.id)
             wait.until(self.cluster.ready_replicas, lambda seen: seen == 6, 120, "the workload")
-            self.await_pods_on_every_node(self.cluster, 3 + workers)
+            self.await_pods_on_every_node(self.cluster, masters + workers)
         show(master)
         log(f"nodes {sorted(ready)}; etcd and HAProxy of each master have {sorted(names)}")
 

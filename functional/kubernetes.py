@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -169,7 +169,7 @@ _ETCDCTL = (
 _REFUSAL = "unable to upgrade connection: Authorization error"
 
 
-def _etcdctl(master: Remote, node: str, words: str) -> Any:
+def _etcdctl(master: Remote, node: str, words: str) -> str:
     """The output of etcdctl, run in the etcd pod of a master, whose node has that name.
 
     A kubelet that has just lost its connection to the API refuses for a moment; nothing else is
@@ -186,15 +186,19 @@ def _etcdctl(master: Remote, node: str, words: str) -> Any:
                 raise
             return str(error)
 
-    return json.loads(wait.until(ask, lambda seen: _REFUSAL not in seen, 60, "the kubelet"))
+    return wait.until(ask, lambda seen: _REFUSAL not in seen, 60, "the kubelet")
+
+
+def _ask_etcd(master: Remote, node: str, words: str) -> Any:
+    return json.loads(_etcdctl(master, node, words))
 
 
 def healthy_etcd_members(master: Remote, node: str) -> set[str]:
     """Names of the members of etcd, all of which must be started, voting and healthy."""
-    members = _etcdctl(master, node, "member list")["members"]
+    members = _ask_etcd(master, node, "member list")["members"]
     if any(member.get("isLearner") for member in members):
         raise AssertionError(f"learners among {members}")
-    health = _etcdctl(master, node, "endpoint health --cluster")
+    health = _ask_etcd(master, node, "endpoint health --cluster")
     if len(health) != len(members) or not all(entry["health"] for entry in health):
         raise AssertionError(f"health of etcd: {health}")
     return {member["name"] for member in members}
@@ -202,9 +206,25 @@ def healthy_etcd_members(master: Remote, node: str) -> set[str]:
 
 def etcd_leader(master: Remote, node: str) -> str:
     """Name of the leader of etcd."""
-    leader = _etcdctl(master, node, "endpoint status")[0]["Status"]["leader"]
-    members = _etcdctl(master, node, "member list")["members"]
-    return next(str(member["name"]) for member in members if member["ID"] == leader)
+    leader = _ask_etcd(master, node, "endpoint status")[0]["Status"]["leader"]
+    return next(name for name, number in _etcd_ids(master, node).items() if number == leader)
+
+
+def move_etcd_leader(masters: Mapping[str, Remote], successor: str) -> None:
+    """Let a master lead etcd; the masters come by node name."""
+    node, master = next(iter(masters.items()))
+    leader, number = etcd_leader(master, node), _etcd_ids(master, node)[successor]
+    if leader != successor:
+        _etcdctl(masters[leader], leader, f"move-leader {number:x}")
+    seen = etcd_leader(master, node)
+    if seen != successor:
+        raise AssertionError(f"etcd's leader is {seen}, not {successor}")
+
+
+def _etcd_ids(master: Remote, node: str) -> dict[str, int]:
+    """The ids of etcd's members, by name."""
+    members = _ask_etcd(master, node, "member list")["members"]
+    return {member["name"]: member["ID"] for member in members}
 
 
 def haproxy_backends(master: Remote) -> set[str]:
@@ -212,6 +232,12 @@ def haproxy_backends(master: Remote) -> set[str]:
     master.run("sudo systemctl is-active haproxy keepalived")
     lines = master.run("sudo cat /etc/haproxy/haproxy.cfg").splitlines()
     return {line.split()[1] for line in lines if line.strip().startswith("server ")}
+
+
+def keepalived_peers(master: Remote) -> set[str]:
+    """Addresses of the other masters in a master's keepalived.conf."""
+    text = master.run("sudo cat /etc/keepalived/keepalived.conf")
+    return set(text.partition("unicast_peer {")[2].partition("}")[0].split())
 
 
 def deployment(name: str, image: str, replicas: int, spread: bool = True) -> dict[str, Any]:

@@ -25,6 +25,7 @@ class LifeOfASimpleCluster(ClusterScenario):
         self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
         self.check_vim_floating_ip(vnf)
         self.check_vim_name_conflict(package, request)
+        self.check_scale_of_masters_refused(vnf, "SCALE_OUT", 1)
         self.check_terminate(vnf, self.check_cnf(vnf))
 
     def check_vim_floating_ip(self, vnf: Vnf) -> None:

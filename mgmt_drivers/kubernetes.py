@@ -2,12 +2,12 @@
 
 import functools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from mgmt_drivers import inventory, restore
-from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, Occupied, ParameterError
 from mgmt_drivers.host.host import Host
@@ -24,7 +24,13 @@ from mgmt_drivers.kube import (
 from mgmt_drivers.kube.changed_params import Changed
 from mgmt_drivers.kube.cluster import Cluster, Renewal
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT, Credentials
-from mgmt_drivers.kube.topology import StorageServer, Topology, check_networks, topology
+from mgmt_drivers.kube.topology import (
+    StorageServer,
+    Topology,
+    check_networks,
+    check_scaling,
+    topology,
+)
 from mgmt_drivers.package import has_server_group
 from mgmt_drivers.params.backup import Restore
 from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, read_params
@@ -129,27 +135,46 @@ def _make_cluster(
         read_account = functools.partial(service_account.read, account=VIM_ACCOUNT)
         credentials = operation.ask("read the VIM credentials", leader, read_account)
     url = f"https://{found.public}:{found.port}"
-    access = _helm_access(found) if found.params.helm else None
+    access = _helm_access(found, found.control_plane) if found.params.helm else None
     vims.register(Vim(_vim_name(found.params, request), url, credentials, access))
 
 
-def scale_out(request: LcmRequest, services: Services) -> None:
-    """Join the workers that have come: the request's targets.
+def check_scale_out(request: LcmRequest, services: Services, coming: Mapping[str, int]) -> None:
+    """Check a scale-out before its machines exist.
+
+    :param coming: how many machines will come, by VDU
+    :raises MgmtDriverError: when etcd would have a number of members that is even
+    """
+    found = read(request, services)
+    masters = sum(coming.get(vdu, 0) for vdu in _master_vdus(found))
+    if masters:
+        present = len(found.control_plane)
+        check_scaling(request.aspect, present, present + masters)
+
+
+def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
+    """Join the machines that have come: the request's targets.
 
     One that fails leaves nothing of them in the cluster, ready to be tried
     again or to be taken away.
     """
     found = read(request, services)
-    new = _workers(request, found)
+    new = _targets(request, found)
+    others = [node for node in found.control_plane if node not in new]
+    has_control_plane = _check_scaling(request, found, new, len(others), len(found.control_plane))
     try:
         with open_operation(request, services, found) as operation:
             leader = choose_leader(operation, found, new)
             found = as_upgraded(operation, found, leader)
+            serving = operation.connect(others, RUNNING_LIMIT) if has_control_plane else []
             hosts = operation.connect(new)
             joined = _having_joined(operation, found, hosts)
-            exporting = _exporting(operation, found, is_needed=True)
-            cluster = _joining(operation, found, leader, hosts, joined, exporting)
-            renewal = find_renewal(operation, found.control_plane)
+            if has_control_plane:
+                _check_helm_login(operation, found, hosts, vims)
+                serving += _keeping(operation, found)
+            serving += _exporting(operation, found, is_needed=True)
+            cluster = _joining(operation, found, leader, hosts, joined, serving)
+            renewal = find_renewal(operation, others)
             operation.run(plans.SCALE_OUT, replace(cluster, renewal=renewal))
     except MgmtDriverError as failure:
         if isinstance(failure.__cause__, Occupied):
@@ -157,25 +182,48 @@ def scale_out(request: LcmRequest, services: Services) -> None:
         try:
             with open_operation(request, services, found) as operation:
                 leader = choose_leader(operation, found, new)
-                cluster = Cluster(found, services.store, [leader], leader, leaving=new)
+                machines = [*others, *new] if has_control_plane else []
+                hosts = [*dict.fromkeys([leader, *operation.connect_to_running(machines)])]
+                cluster = Cluster(found, services.store, hosts, leader, leaving=new)
                 operation.run(plans.UNDO_SCALE_OUT, cluster)
         except MgmtDriverError as error:
             LOG.warning("nodes of the failed scale-out may be left: %s", error)
         raise
+    if has_control_plane:
+        _move_helm(found, found.control_plane, vims)
 
 
-def roll_back_scale_out(request: LcmRequest, services: Services) -> None:
-    """Remove nodes that are no machines of the VNF any more, or never became any."""
+def begin_roll_back(request: LcmRequest, services: Services, came: Collection[str]) -> None:
+    """Remove control-plane nodes of a scale-out that failed, before Heat takes their machines.
+
+    Most often the scale-out has done so itself. A member of etcd that is gone counts for the
+    quorum; a worker may just vanish.
+
+    :param came: the VDUs of the machines
+    """
+    if _master_vdus(read(request, services)) & {*came}:
+        roll_back_scale_out(request, services, came)
+
+
+def roll_back_scale_out(
+    request: LcmRequest, services: Services, came: Collection[str] = ()
+) -> None:
+    """Remove nodes that are no machines of the VNF any more, or never became any.
+
+    :param came: the VDUs of the machines that came
+    """
     found = read(request, services)
+    has_control_plane = bool(_master_vdus(found) & {*came})
     with open_operation(request, services, found) as operation:
         leader = choose_leader(operation, found)
-        hosts = [leader, *_exporting(operation, found)]
-        cluster = Cluster(found, services.store, hosts, leader)
+        others = operation.connect_to_running(found.control_plane) if has_control_plane else []
+        hosts = [*dict.fromkeys([leader, *others, *_exporting(operation, found)])]
+        cluster = Cluster(found, services.store, hosts, leader, rolls_back=has_control_plane)
         operation.run(plans.ROLL_BACK_SCALE_OUT, cluster)
 
 
-def scale_in(request: LcmRequest, services: Services) -> None:
-    """Drain and remove the workers that are about to go: the request's targets.
+def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
+    """Drain and remove the nodes that are about to go: the request's targets.
 
     Those whose machines Heat has deleted, before an attempt failed, are left alone: they were
     removed then.
@@ -186,13 +234,22 @@ def scale_in(request: LcmRequest, services: Services) -> None:
     gone = {vnfc.id for vnfc in request.vnfcs} - {node.vnfc_id for node in found.machines}
     if request.targets <= gone:
         return
-    leaving = _workers(replace(request, targets=request.targets - gone), found)
+    leaving = _targets(replace(request, targets=request.targets - gone), found)
+    lost = [node for node in leaving if found.is_control_plane(node)]
+    staying = [node for node in found.control_plane if node not in leaving]
+    _check_scaling(request, found, leaving, len(found.control_plane), len(staying))
     with open_operation(request, services, found) as operation:
         leader = choose_leader(operation, found, leaving)
-        hosts = [leader, *_exporting(operation, found)]
-        renewal = find_renewal(operation, found.control_plane)
+        # One that comes back later with the old configuration might claim the virtual IP twice.
+        others = operation.connect(staying, RUNNING_LIMIT) if lost else [leader]
+        others += operation.connect_to_running(lost)
+        others += _keeping(operation, found) if lost else []
+        hosts = [*dict.fromkeys([*others, *_exporting(operation, found)])]
+        renewal = find_renewal(operation, staying)
         cluster = Cluster(found, services.store, hosts, leader, leaving=leaving, renewal=renewal)
         operation.run(plans.SCALE_IN, cluster)
+    if lost:
+        _move_helm(found, staying, vims)
 
 
 def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
@@ -258,15 +315,14 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         keeper = found.backup_server
         is_known = has_control_plane or (keeper and keeper.node in coming)
         serving = operation.connect_to_running(others) if is_known else []
-        if keeper and has_control_plane:
-            serving += _keeping(operation, keeper)
+        serving += _keeping(operation, found) if has_control_plane else []
         serving += _exporting(operation, found, is_needed=True)
         joined = _having_joined(operation, found, new)
         cluster = _joining(operation, found, leader, new, joined, serving)
         renewal = find_renewal(operation, others)
         operation.run(plans.HEAL_END, replace(cluster, renewal=renewal))
-    if found.params.helm and has_control_plane:
-        vims.move_helm(_helm_access(found))
+    if has_control_plane:
+        _move_helm(found, found.control_plane, vims)
     node_metadata.forget(services.store, request.targets)
 
 
@@ -377,9 +433,15 @@ def _check_helm_login(
         operation.ask_each(CHECK_LOGIN, masters, helm.check_login)
 
 
-def _helm_access(found: Topology) -> HelmAccess:
+def _move_helm(found: Topology, nodes: Sequence[Node], vims: Vims) -> None:
+    """Let Tacker know the control-plane nodes that have Helm, where the request asks for it."""
+    if found.params.helm:
+        vims.move_helm(_helm_access(found, nodes))
+
+
+def _helm_access(found: Topology, nodes: Sequence[Node]) -> HelmAccess:
     group = found.params.master
-    addresses = tuple(node.address(group.ssh_cp_name) for node in found.control_plane)
+    addresses = tuple(node.address(group.ssh_cp_name) for node in nodes)
     return HelmAccess(addresses, group.login)
 
 
@@ -415,16 +477,17 @@ def _prepare_restore(request: LcmRequest, services: Services) -> None:
     node_metadata.save_replaced(services.store, names)
 
 
-def _keeping(operation: Operation, keeper: StorageServer) -> list[Host]:
-    """The storage server, which is to let a new control-plane node save backups.
+def _keeping(operation: Operation, found: Topology) -> list[Host]:
+    """The storage server, where the control-plane nodes that come or go save backups.
 
-    Without it the cluster gets its control plane back all the same.
+    Without it the control plane changes all the same.
     """
-    hosts = operation.connect_to_running([keeper.node])
-    if not hosts:
+    keeper = found.backup_server
+    hosts = operation.connect_to_running([keeper.node]) if keeper else []
+    if keeper and not hosts:
         LOG.warning(
-            "the storage server does not answer: it does not let the new control-plane node save "
-            "backups of etcd, until it is healed, or a control-plane node is"
+            "the storage server does not answer: it does not learn which control-plane nodes save "
+            "backups of etcd now, until it is healed, or a control-plane node is"
         )
     return hosts
 
@@ -450,15 +513,28 @@ def _targets(request: LcmRequest, found: Topology) -> list[Node]:
     return targets
 
 
-def _workers(request: LcmRequest, found: Topology) -> list[Node]:
-    """The targets of scaling, which are workers."""
-    targets = _targets(request, found)
-    if any(node not in found.workers for node in targets):
+def _check_scaling(
+    request: LcmRequest, found: Topology, targets: Sequence[Node], before: int, after: int
+) -> bool:
+    """Whether control-plane nodes are among the targets of scaling, and may be.
+
+    :param before: how many control-plane nodes there are before
+    :param after: how many there will be
+    :raises MgmtDriverError: when they may not
+    """
+    if all(node in found.workers for node in targets):
+        return False
+    if not found.is_balanced or any(node not in found.nodes for node in targets):
         raise MgmtDriverError(
-            "only workers can be scaled: the number of control-plane nodes is fixed when the VNF "
-            "is instantiated. Scale the workers, or instantiate another VNF"
+            "only workers can be scaled, and control-plane nodes behind a virtual IP, which this "
+            "VNF does not have. Scale the workers, or instantiate a VNF of another flavour"
         )
-    return targets
+    check_scaling(request.aspect, before, after)
+    return True
+
+
+def _master_vdus(found: Topology) -> set[str]:
+    return {node.vdu for node in found.control_plane}
 
 
 def _vim_name(params: KubernetesParams, request: LcmRequest) -> str:

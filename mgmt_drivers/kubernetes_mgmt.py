@@ -33,14 +33,18 @@ class KubernetesMgmtDriver(MgmtDriver):
         # A rollback of a scale-out comes here too; without any where Heat had none yet.
         leaving = _of_stacks(vnf_instance, kwargs.get("scale_out_id_list") or ())
         if leaving:
-            request = _request("scale in", context, vnf_instance, leaving)
-            kubernetes.scale_in(request, services(context, vnf_instance))
+            aspect = scale_vnf_request.aspect_id
+            request = _request("scale in", context, vnf_instance, leaving, aspect)
+            vims = RegisteredVims(context, vnf_instance)
+            kubernetes.scale_in(request, services(context, vnf_instance), vims)
 
     def scale_end(self, context, vnf_instance, scale_vnf_request, **kwargs):
         new = _of_stacks(vnf_instance, kwargs["scale_out_id_list"])
-        request = _request("scale out", context, vnf_instance, new)
+        aspect = scale_vnf_request.aspect_id
+        request = _request("scale out", context, vnf_instance, new, aspect)
+        vims = RegisteredVims(context, vnf_instance)
         try:
-            kubernetes.scale_out(request, services(context, vnf_instance))
+            kubernetes.scale_out(request, services(context, vnf_instance), vims)
         except MgmtDriverError as error:
             raise MgmtDriverError(
                 f"{error}. Roll this operation back and scale out again: Tacker's retry of a "
@@ -75,10 +79,10 @@ class KubernetesMgmtDriver(MgmtDriver):
         super().terminate_end(context, vnf_instance, terminate_vnf_request)
 
 
-def _request(operation, context, vnf_instance, targets):
+def _request(operation, context, vnf_instance, targets, aspect=""):
     """The request of an operation on a VNF that is instantiated."""
     source = vnf_instance.instantiated_vnf_info
-    return lcm_request(operation, context, vnf_instance, source, targets)
+    return lcm_request(operation, context, vnf_instance, source, targets, aspect)
 
 
 def _heal_request(context, vnf_instance, heal_vnf_request):

@@ -1,6 +1,7 @@
 """The script of the Kubernetes cluster VNF for Tacker's v2 API."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -42,19 +43,29 @@ def scale_start(call: Call) -> None:
         removed = call.grant_request.get("removeResources", ())
         servers = {r["resource"]["resourceId"] for r in removed if r["type"] == "COMPUTE"}
         leaving = [vnfc.id for vnfc in call.vnfcs if vnfc.server_id in servers]
-        kubernetes.scale_in(call.lcm_request("scale in", leaving), call.services)
+        request = call.lcm_request("scale in", leaving)
+        kubernetes.scale_in(request, call.services, InstanceVims(call))
+    else:
+        kubernetes.check_scale_out(call.lcm_request("scale out"), call.services, _coming(call))
 
 
 def scale_end(call: Call) -> None:
     if call.request["type"] == "SCALE_OUT":
         known = call.store.load(_KNOWN, [])
         new = [vnfc.id for vnfc in call.vnfcs if vnfc.id not in known]
-        kubernetes.scale_out(call.lcm_request("scale out", new), call.services)
+        request = call.lcm_request("scale out", new)
+        kubernetes.scale_out(request, call.services, InstanceVims(call))
+
+
+def scale_rollback_start(call: Call) -> None:
+    # The instance is as it was before the operation; the machines that came are still there.
+    request = call.lcm_request("roll back scale out")
+    kubernetes.begin_roll_back(request, call.services, _coming(call))
 
 
 def scale_rollback_end(call: Call) -> None:
-    # The instance is as it was before the operation.
-    kubernetes.roll_back_scale_out(call.lcm_request("roll back scale out"), call.services)
+    request = call.lcm_request("roll back scale out")
+    kubernetes.roll_back_scale_out(request, call.services, _coming(call))
 
 
 def heal_start(call: Call) -> None:
@@ -110,6 +121,12 @@ def change_current_package_end(call: Call) -> None:
         upgrade.modify(call.lcm_request("upgrade"), call.services, wanted)
 
 
+def _coming(call: Call) -> Mapping[str, int]:
+    """How many machines the grant request adds, by VDU (ETSI SOL003 9.5.2.2, addResources)."""
+    added = call.grant_request.get("addResources", ())
+    return Counter(r["resourceTemplateId"] for r in added if r["type"] == "COMPUTE")
+
+
 def of_new_package(call: Call) -> Any:
     """What the request wants of the cluster, or else the new package, which Tacker hands over.
 
@@ -138,7 +155,8 @@ def check_user_data(call: Call) -> None:
 if __name__ == "__main__":
     hooks = (
         instantiate_start, instantiate_end, terminate_end, scale_start, scale_end,
-        scale_rollback_end, heal_start, heal_end, modify_information_start,
-        modify_information_end, change_current_package_start, change_current_package_end,
+        scale_rollback_start, scale_rollback_end, heal_start, heal_end,
+        modify_information_start, modify_information_end, change_current_package_start,
+        change_current_package_end,
     )
     run({hook.__name__: hook for hook in hooks})

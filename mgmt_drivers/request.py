@@ -29,6 +29,7 @@ class LcmRequest:
     ``aspects`` are its scaling aspects. ``targets`` are the ids of the VNFCs that the operation is
     about, where it is not about all. ``restore_from`` is what a heal is to restore, as it stands
     in the request; ``keeps_volumes``: Heat keeps the VNF's volumes when it replaces all machines.
+    ``aspect`` is the scaling aspect of a scale.
     """
 
     operation: str
@@ -43,3 +44,4 @@ class LcmRequest:
     targets: frozenset[str] = frozenset()
     restore_from: Any = None
     keeps_volumes: bool = True
+    aspect: str = ""

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 from functional import certificates
-from functional.cluster_scenario import MASTER
 from functional.kubernetes import KUBECTL
 from functional.nodes_scenario import NodesScenario
 from functional.poll import poll_api
@@ -26,12 +25,9 @@ _REQUEST = "kubernetes/certificates.json"
 class CertificatesScenario(NodesScenario):
     image = CONFIG.prepared_image
 
-    def masters(self, vnf: Vnf) -> list[Remote]:
-        return [machine for _, machine in self.vnfcs(vnf, MASTER)]
-
     def reissue(self, vnf: Vnf, days: float) -> None:
         with step(f"issue certificates that expire in {days} days"):
-            for master in self.masters(vnf):
+            for master in self.masters(vnf).values():
                 certificates.reissue(master, days)
                 if days > 0:
                     await_ready(master)
@@ -43,7 +39,7 @@ class CertificatesScenario(NodesScenario):
 
     def check_renewed(self, vnf: Vnf) -> None:
         """All certificates last for a year, and the apiservers show those on the disk."""
-        for master in self.masters(vnf):
+        for master in self.masters(vnf).values():
             left = certificates.days_left(master)
             log(f"days left on {master.address}: {left}")
             self.assertLess(364, min(left.values()))
@@ -91,9 +87,9 @@ class CertificatesThatExpire(CertificatesScenario):
 
     def check_nothing_is_renewed_again(self, vnf: Vnf) -> None:
         digests = "sudo sha256sum /etc/kubernetes/pki/*.crt /etc/kubernetes/admin.conf"
-        before = [master.run(digests) for master in self.masters(vnf)]
+        before = [master.run(digests) for master in self.masters(vnf).values()]
         self.renew(vnf)
-        self.assertEqual(before, [master.run(digests) for master in self.masters(vnf)])
+        self.assertEqual(before, [master.run(digests) for master in self.masters(vnf).values()])
 
 
 class CertificatesThatHaveExpired(CertificatesScenario):
@@ -104,11 +100,11 @@ class CertificatesThatHaveExpired(CertificatesScenario):
     def test_certificates_that_have_expired(self) -> None:
         vnf = self.instantiate_balanced_cluster()
         self.reissue(vnf, -1)
-        first = self.masters(vnf)[0]
+        first = next(iter(self.masters(vnf).values()))
         gone = wait.until(lambda: ready(first), lambda seen: seen != "ok", 120, "the API's end")
         log(f"with expired certificates: {gone}")
         self.renew(vnf)
-        for master in self.masters(vnf):
+        for master in self.masters(vnf).values():
             await_ready(master)
         # Whose kubelets reached no apiserver.
         wait.until(lambda: len(self.cluster.ready_nodes()), lambda n: n == 5, 120, "all nodes")

@@ -137,13 +137,19 @@ def _vim_access(context: Any, vnf_instance: Any) -> VimAccess:
 
 
 def lcm_request(
-    operation: str, context: Any, vnf_instance: Any, source: Any, targets: Iterable[str] = ()
+    operation: str,
+    context: Any,
+    vnf_instance: Any,
+    source: Any,
+    targets: Iterable[str] = (),
+    aspect: str = "",
 ) -> LcmRequest:
     """The request of an operation.
 
     :param source: what holds the instantiate request's parameters: that request, or
         the ``instantiated_vnf_info`` in which Tacker keeps them
     :param targets: ids of the VNFCs that the operation is about, where not about all
+    :param aspect: the scaling aspect of a scale
     """
     package = vnflcm_utils._get_vnf_package_path(context, vnf_instance.vnfd_id)
     definition = vnflcm_utils.get_vnfd_dict(context, vnf_instance.vnfd_id, source.flavour_id)
@@ -159,6 +165,7 @@ def lcm_request(
         stack_id=(info.instance_id or "") if info else "",
         vnfcs=tuple(_vnfc(vnfc) for vnfc in info.vnfc_resource_info or ()) if info else (),
         targets=frozenset(targets),
+        aspect=aspect,
     )
 
 

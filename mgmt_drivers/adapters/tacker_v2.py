@@ -122,6 +122,7 @@ class Call:
             stack_id=_short(self.info.get("metadata", {}).get("stack_id", "")),
             vnfcs=tuple(self.vnfcs),
             targets=frozenset(targets),
+            aspect=self.request.get("aspectId", ""),
         )
 
     def _vim_access(self) -> VimAccess:

@@ -47,6 +47,8 @@ class Cluster:
     ``storage`` is the storage server, when it comes or goes; it is among the hosts also when its
     exports follow the nodes. ``upgrade`` is that of an operation that upgrades, ``renewal`` that
     of one that finds certificates to be renewed, ``restore`` what a new cluster is made of.
+    ``rolls_back`` tells that control-plane nodes which a failed scale-out brought are no machines
+    of the VNF, and nobody knows them any more.
     """
 
     topology: Topology
@@ -60,6 +62,7 @@ class Cluster:
     upgrade: Upgrade | None = None
     renewal: Renewal | None = None
     restore: Restore | None = None
+    rolls_back: bool = False
 
     @property
     def params(self) -> KubernetesParams:
@@ -98,6 +101,11 @@ class Cluster:
     @property
     def leaving_control_plane(self) -> list[Node]:
         return [node for node in self.leaving if self.topology.is_control_plane(node)]
+
+    @property
+    def changes_control_plane(self) -> bool:
+        """Whether control-plane nodes come or go."""
+        return bool(self.joining_control_plane or self.leaving_control_plane or self.rolls_back)
 
     @property
     def storage_hosts(self) -> list[Host]:

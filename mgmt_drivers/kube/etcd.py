@@ -20,6 +20,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import transient
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.runtime import ContainerRuntime
+from mgmt_drivers.kube.topology import NODE_NAME
 from mgmt_drivers.ssh.session import Result
 
 LOG = logging.getLogger(__name__)
@@ -141,6 +142,23 @@ def leaving(cluster: Cluster, members: Sequence[Member]) -> list[Member]:
     ]
 
 
+def orphaned(cluster: Cluster, members: Sequence[Member]) -> list[Member]:
+    """The members on control-plane nodes that are no machines of the VNF (any more).
+
+    Others may have been joined by hand.
+    """
+    nodes = cluster.topology.control_plane
+    names = {*map(cluster.topology.name, nodes)}
+    addresses = [*map(cluster.topology.address_of, nodes)]
+    return [
+        member
+        for member in members
+        if (not member.name or NODE_NAME.fullmatch(member.name))
+        and member.name not in names
+        and not any(map(member.is_at, addresses))
+    ]
+
+
 def refusal(found: Census, leaving: Collection[Member]) -> str:
     """Why etcd cannot lose these members one after another; empty when it can.
 
@@ -184,8 +202,11 @@ def _shortage(left: Sequence[Member], member: Member, found: Census) -> str:
 
 
 def in_order(found: Census, leaving: Collection[Member]) -> list[Member]:
-    """The order of removal: unhealthy members first, each of which makes the quorum safer."""
-    return sorted(leaving, key=lambda member: member.id in found.healthy)
+    """The order of removal: those first that do not vote, then those that are not healthy.
+
+    The first leave the quorum as it is, and each of the others makes it safer.
+    """
+    return sorted(leaving, key=lambda member: (member.is_voter, member.id in found.healthy))
 
 
 def purge(host: Host, cluster: Cluster, address: str) -> None:
@@ -212,7 +233,8 @@ def move_leader(host: Host, cluster: Cluster, found: Census, leaving: Collection
     leader = next((m for m in leaving if m.id == found.leader), None)
     if leader is None or leader.id not in found.healthy:
         return
-    successor = next(m for m in found.members if m not in leaving and m.id in found.healthy)
+    staying = (m for m in found.members if m not in leaving and m.is_voter)
+    successor = next(member for member in staying if member.id in found.healthy)
     seen = _run(host, cluster, leader.client_urls[0], "move-leader", f"{successor.id:x}")
     if not seen.ok:  # without it, they elect one
         LOG.warning("etcd's leader %s does not step down: %s", leader, seen.tail)

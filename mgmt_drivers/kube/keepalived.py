@@ -78,6 +78,11 @@ def _router_id(virtual_ip: str) -> int:
     return int(ipaddress.IPv4Address(virtual_ip)) % 255 + 1
 
 
+def is_there(host: Host) -> bool:
+    """Whether it was ever configured on the machine."""
+    return host.ask("test", "-e", _CONFIG).ok
+
+
 def stop(host: Host) -> None:
     """Give the virtual IP away, where it is here, and take it no more."""
     host.sudo("systemctl", "stop", PACKAGE)

@@ -118,8 +118,14 @@ def clear_member_marker(host: Host) -> None:
 
 
 def is_partly_joined(host: Host) -> bool:
-    """Whether an init or join has begun on this machine; asked of one that is no member."""
+    """Whether an init or join has begun on this machine."""
     return host.ask("test", "-e", "/etc/kubernetes/kubelet.conf").ok
+
+
+def reset(host: Host, cluster: Cluster) -> None:
+    """Take back what kubeadm has done on this machine; one that still runs is waited for."""
+    words = (_MEMBER, _socket(cluster), KUBELET_LOGINS, "reset")
+    host.sudo(*_RUN.command(*words), timeout=_LIMIT)
 
 
 def version(host: Host) -> str:

@@ -1,10 +1,11 @@
 """The machines of a cluster by their roles, and its address; known before any machine is asked."""
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mgmt_drivers.errors import InventoryError, ParameterError
+from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, NodeGroup
 from mgmt_drivers.params.storage import Storage
@@ -13,6 +14,8 @@ from mgmt_drivers.ssh.connection import Endpoint
 API_PORT = 6443  # of each control-plane node's apiserver
 BALANCED_PORT = 16443  # of the load balancer in front of them
 _FEWEST_BALANCED = 3  # control-plane nodes; fewer have no quorum without one of them
+# As Topology.name gives it: other nodes may have been joined by hand.
+NODE_NAME = re.compile(r"(?:master|worker)-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,23 @@ def _check_number(masters: int, is_balanced: bool, cluster_cp: str) -> None:
         raise InventoryError(
             f"{masters} masters need a virtual IP: cluster_cp_name has to name a port that "
             f"belongs to no machine, and {cluster_cp} does"
+        )
+
+
+def check_scaling(aspect: str, before: int, after: int) -> None:
+    """Refuse a number of control-plane nodes that etcd is no safer with (its FAQ, "Why an odd
+    number of cluster members?").
+
+    :param aspect: the scaling aspect, which the error names
+    :raises MgmtDriverError: when the number would be even, or too small
+    """
+    refused = f"scaling aspect {aspect} from {before} to {after} control-plane nodes is refused"
+    if after < _FEWEST_BALANCED:
+        raise MgmtDriverError(f"{refused}: there must be at least {_FEWEST_BALANCED}")
+    if after % 2 == 0:
+        raise MgmtDriverError(
+            f"{refused}: the number must be odd, for {after} members of etcd survive the loss of "
+            f"{(after - 1) // 2}, and so do {after - 1}. Ask for {after - 1} or {after + 1}"
         )
 
 

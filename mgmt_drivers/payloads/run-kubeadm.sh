@@ -1,9 +1,10 @@
 #!/bin/bash
 # Run kubeadm to init or to join, as $4 tells, by the words after $4, unless the machine is a
-# member, as the file $1 tells. One at a time on a machine: a kubeadm whose connection broke may
-# still run. What it left half done is reset. A machine that joins may lose its etcd data: whoever
-# runs this has seen that the others have a quorum without it. One that is initialized may not,
-# unless an init that was broken off left them: they may be all there is of a cluster.
+# member, as the file $1 tells; or, where $4 is reset, reset what it has done. One at a time on a
+# machine: a kubeadm whose connection broke may still run. What it left half done is reset. A
+# machine that joins may lose its etcd data: whoever runs this has seen that the others have a
+# quorum without it. One that is initialized may not, unless an init that was broken off left them:
+# they may be all there is of a cluster.
 set -e
 member=$1 socket=$2 logins=$3 verb=$4
 shift 4
@@ -12,6 +13,7 @@ begun=${member%/*}/init-begun
 mkdir -p "${member%/*}"
 exec 9>"${member%/*}/kubeadm.lock"
 flock 9
+[ "$verb" != reset ] || rm -f "$member"
 [ ! -e "$member" ] || exit 0
 if [ "$verb" = init ] && [ -e /var/lib/etcd/member ] && [ ! -e "$begun" ]; then
     echo "the machine has etcd data of a cluster, and nothing tells that an init which was" \
@@ -34,6 +36,7 @@ if [ -e "$kept" ]; then
     mkdir -p "${logins%/*}"
     mv "$kept" "$logins"
 fi
+[ "$verb" != reset ] || exit 0
 [ "$verb" != init ] || touch "$begun"
 "$@" 9>&-
 touch "$member"

@@ -75,6 +75,13 @@ class OnControlPlane:
         return at_once([host for host in cluster.hosts if host.node in cluster.control_plane])
 
 
+class OnLeavingControlPlane:
+    """On the control-plane nodes that leave, as far as they were reached."""
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return at_once([h for h in cluster.hosts if h.node in cluster.leaving_control_plane])
+
+
 class OnStorageServer:
     """On the storage server, when it comes."""
 

@@ -23,7 +23,12 @@ from mgmt_drivers.phases.control_plane.control_plane import (
     InitializeControlPlane,
     VerifyControlPlane,
 )
-from mgmt_drivers.phases.control_plane.etcd_members import CheckQuorum, RemoveEtcdMembers
+from mgmt_drivers.phases.control_plane.etcd_members import (
+    CheckEtcdMembers,
+    CheckQuorum,
+    RemoveEtcdMembers,
+    RemoveOrphanedMembers,
+)
 from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
 from mgmt_drivers.phases.control_plane.helm import ConfigureHelm, CopyCharts, InstallHelm
 from mgmt_drivers.phases.control_plane.load_balancer import (
@@ -45,7 +50,11 @@ from mgmt_drivers.phases.nodes.node_metadata import (
 )
 from mgmt_drivers.phases.nodes.pod_network import ApplyCniManifest
 from mgmt_drivers.phases.nodes.pull_images import PullImages
-from mgmt_drivers.phases.nodes.remove_nodes import RemoveNodes, RemoveOrphanedNodes
+from mgmt_drivers.phases.nodes.remove_nodes import (
+    RemoveNodes,
+    RemoveOrphanedNodes,
+    ResetControlPlane,
+)
 from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.phases.storage.nfs_server import ExportVolumes, MountVolumes, WaitForVolumes
 from mgmt_drivers.phases.storage.persistent_volumes import (
@@ -86,6 +95,18 @@ _JOIN: Plan[Cluster] = (
 # What expires soon. Also on request, for whatever expires.
 RENEW: Plan[Cluster] = (RenewCertificates(), RestartPrograms())
 
+# A control-plane node is put into HAProxy only when it is verified.
+_SERVE: Plan[Cluster] = (
+    CheckAllReached(),
+    VerifyControlPlane(),
+    ConfigureLoadBalancer(),
+    VerifyVirtualIp(),
+    ConfigureHelm(),
+    CopyCharts(),
+)
+
+_LEAVE: Plan[Cluster] = (RemoveEtcdMembers(), ResetControlPlane(), RemoveNodes())
+
 # Control-plane nodes or the storage server have come.
 _BACKUPS: Plan[Cluster] = (ConfigureBackups(), SaveFirstBackup(), ShowLastBackup())
 
@@ -110,28 +131,55 @@ INSTANTIATE: Plan[Cluster] = (
     ForgetBackup(),
 )
 
-# New workers have come.
-SCALE_OUT: Plan[Cluster] = (*RENEW, *_PREPARE, *_JOIN, ShowLastBackup())
+# New machines have come: workers, or control-plane nodes.
+SCALE_OUT: Plan[Cluster] = (
+    *RENEW,
+    RemoveOrphanedMembers(),
+    CheckEtcdMembers(),
+    *_PREPARE,
+    PrepareBackupStore(),
+    *_JOIN,
+    *_SERVE,
+    *_BACKUPS,
+)
 
-# Workers are about to go.
+# Machines are about to go. Control-plane nodes give the virtual IP away and are taken out of
+# HAProxy before their apiservers lose etcd.
 SCALE_IN: Plan[Cluster] = (
     *RENEW,
+    RemoveOrphanedMembers(),
+    CheckEtcdMembers(),
+    CheckQuorum("the control plane cannot be scaled in now, nothing was changed"),
     UncordonNodes(),
     DrainNodes(),
-    RemoveNodes(),
+    ReleaseVirtualIp(),
+    ConfigureLoadBalancer(),
+    *_LEAVE,
     ExportVolumes(),
+    PrepareBackupStore(),
+    VerifyControlPlane(),
+    VerifyVirtualIp(),
     ShowLastBackup(),
 )
 
-# What a scale-out that failed has joined is removed again.
-UNDO_SCALE_OUT: Plan[Cluster] = (RemoveNodes(),)
+# What a scale-out that failed has joined is removed again; what matters most comes first, for it
+# may fail like the scale-out.
+UNDO_SCALE_OUT: Plan[Cluster] = (ReleaseVirtualIp(), *_LEAVE, ConfigureLoadBalancer())
 
-# Machines that came are gone; so must their nodes be, if they became any.
-ROLL_BACK_SCALE_OUT: Plan[Cluster] = (RemoveOrphanedNodes(), ExportVolumes())
+# Machines that came are gone, or about to go; so must their nodes be, if they became any.
+ROLL_BACK_SCALE_OUT: Plan[Cluster] = (
+    RemoveOrphanedMembers(),
+    RemoveOrphanedNodes(),
+    ConfigureLoadBalancer(),
+    ExportVolumes(),
+)
 
 # Machines are about to be replaced. Remove before add: etcd's quorum.
 HEAL_START: Plan[Cluster] = (
-    CheckQuorum(),
+    CheckQuorum(
+        "the control-plane node cannot be healed now, nothing was changed",
+        "To have a new cluster instead, heal the whole VNF (a request without vnfcInstanceId)",
+    ),
     CheckVolumes(),
     ShowLastBackup(),
     SaveNodeMetadata(),
@@ -144,20 +192,14 @@ HEAL_START: Plan[Cluster] = (
     ReleaseVirtualIp(),
 )
 
-# Others have come in their place. A control-plane node is put into HAProxy only
-# when it is verified, and no other is restarted before.
+# Others have come in their place. No control-plane node is restarted before the new one serves.
 HEAL_END: Plan[Cluster] = (
     *_PREPARE,
     PrepareBackupStore(),
     *_JOIN,
     RestoreNodeMetadata(),
     RegisterVolumes(),
-    CheckAllReached(),
-    VerifyControlPlane(),
-    ConfigureLoadBalancer(),
-    VerifyVirtualIp(),
-    ConfigureHelm(),
-    CopyCharts(),
+    *_SERVE,
     *_BACKUPS,
     *RENEW,
 )

@@ -30,6 +30,7 @@ from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, stack_o
 from mgmt_drivers.tests.simulated_backup import HostKey
 from mgmt_drivers.tests.simulation import (
     CHARTS,
+    KEEPALIVED,
     MEMBER,
     Fault,
     Machine,
@@ -177,6 +178,7 @@ class SimulatedCloud:
             machine.files[MEMBER] = (b"", "644")
             machine.packages |= {"haproxy", "keepalived"}
             machine.services |= {"haproxy", "keepalived"}
+            machine.files[KEEPALIVED] = (b"", "644")
             if machine.role == "master":
                 machine.files[CHARTS] = (b"charts", "755")
             self.world.join(machine)
@@ -266,6 +268,15 @@ class SimulatedClusterTest(SimulatedCloud, unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         SimulatedCloud.__init__(self, Path(folder.name))
+
+    def assert_balanced(self) -> None:
+        """HAProxy and keepalived of each master know all masters, and nobody else."""
+        masters = [m for m in self.world.machines.values() if m.role == "master"]
+        for machine in masters:
+            self.assertEqual(sorted(m.name for m in masters), sorted(machine.backends))
+            others = sorted(m.address for m in masters if m is not machine)
+            self.assertEqual(others, sorted(machine.peers))
+            self.assertLessEqual({"haproxy", "keepalived"}, machine.services)
 
     def assert_whole(self, masters: int, workers: int) -> None:
         everyone = self.world.machines.values()

@@ -34,6 +34,7 @@ from mgmt_drivers.tests.simulated_backup import Backups, Saved
 MEMBER = f"{STATE_FOLDER}/member"
 HELM, HELM_CONFIG = "/usr/local/bin/helm", ".kube/config"
 CHARTS = "/var/tacker/helm"
+KEEPALIVED = "/etc/keepalived/keepalived.conf"
 _KUBELET = "/etc/kubernetes/kubelet.conf"
 _NAMES = ("kube-apiserver", "kube-proxy")  # of images that come with each release
 RELEASE = "v1.20.2"
@@ -125,6 +126,13 @@ class Machine:
         return [words[1] for words in lines if words[:1] == ["server"]]
 
 
+    @property
+    def peers(self) -> list[str]:
+        """The other control-plane nodes in its keepalived's configuration."""
+        text = self.files.get(KEEPALIVED, (b"", ""))[0].decode()
+        return text.partition("unicast_peer {")[2].partition("}")[0].split()
+
+
 @dataclass
 class World:
     """The machines, the cluster's nodes, the members of its etcd, and a volume with its data."""
@@ -132,6 +140,9 @@ class World:
     machines: dict[str, Machine] = field(default_factory=dict)  # by server id
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     members: list[dict[str, Any]] = field(default_factory=list)
+    leader: str = ""  # of etcd; an election makes it the first that is alive
+    beheaded: int = 0  # how often etcd's leader was removed while it led
+    reset: list[str] = field(default_factory=list)  # machines on which kubeadm was
     drained: list[str] = field(default_factory=list)
     budget: str = ""  # why no pod may be evicted
     unhealthy: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
@@ -576,11 +587,12 @@ class SimulatedSession(Backups):
         if words[1:3] == ["endpoint", "status"]:
             alive = [m["ID"] for m in members if self.world.machine_of(m["name"])]
             status = [
-                {"Status": {"header": {"member_id": number}, "leader": alive[0]}}
+                {"Status": {"header": {"member_id": number}, "leader": self._leader()}}
                 for number in alive
             ]
             return Result(0 if len(alive) == len(members) else 1, json.dumps(status))
         if words[1:3] == ["member", "remove"]:
+            self.world.beheaded += words[3] == f"{self._leader():x}"
             self.world.members = [m for m in members if f"{m['ID']:x}" != words[3]]
             if len(self.world.members) == len(members):
                 return Result(1, stderr="Error: etcdserver: member not found")
@@ -593,8 +605,17 @@ class SimulatedSession(Backups):
             self.machine.files[words[3]] = (b"all", "644")
             return _OK
         if words[1] == "move-leader":
+            (successor,) = (m["name"] for m in members if f"{m['ID']:x}" == words[2])
+            self.world.leader = successor
             return _OK
         raise AssertionError(f"the simulation does not know {words}")
+
+    def _leader(self) -> int:
+        """The id of etcd's leader."""
+        alive = {m["name"]: m["ID"] for m in self.world.members if self.world.machine_of(m["name"])}
+        if self.world.leader not in alive:
+            self.world.leader = next(iter(alive))
+        return int(alive[self.world.leader])
 
     # Kubernetes.
 
@@ -637,8 +658,10 @@ class SimulatedSession(Backups):
     _bash = _sh
 
     def _run_kubeadm(self, words: list[str], stdin: bytes) -> Result:
-        """kubeadm makes a cluster or joins it."""
+        """kubeadm makes a cluster or joins it, or is reset."""
         machine, world = self.machine, self.world
+        if words[3] == "reset":
+            return self._reset()
         if MEMBER in machine.files:
             return _OK
         if words[3] == "init":
@@ -661,6 +684,15 @@ class SimulatedSession(Backups):
             return Result(1, stderr="no certificates are uploaded")
         world.join(machine)
         machine.files[MEMBER] = (b"", "644")
+        return _OK
+
+    def _reset(self) -> Result:
+        name = self.machine.name
+        members = {member["name"] for member in self.world.members}
+        assert name not in members, "etcd has its member"
+        for path in (MEMBER, _KUBELET):
+            self.machine.files.pop(path, None)
+        self.world.reset.append(name)
         return _OK
 
     def _kubectl(self, words: list[str], stdin: bytes) -> Result:

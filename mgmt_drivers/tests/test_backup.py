@@ -184,7 +184,7 @@ class BackupTest(BackedUpClusterTest):
         new = self.arrive(new_node("worker", 20, "10.10.0.20"))
         with all_logs() as log:
             logging.disable(logging.NOTSET)
-            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services())
+            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
         self.assertEqual(before, self.machine(STORAGE).files)
         self.assertIn(f"the last good backup of etcd is of 2026-11-22T10:00:00+00:00: {self.name}",
                       log.getvalue())
@@ -195,7 +195,7 @@ class BackupTest(BackedUpClusterTest):
         new = self.arrive(new_node("worker", 20, "10.10.0.20"))
         with all_logs() as log:
             logging.disable(logging.NOTSET)
-            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services())
+            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
         self.assertIn("the last good backup of etcd is not known", log.getvalue())
         self.assertIn(new.name, self.world.nodes)
 
@@ -415,7 +415,7 @@ class RestoreFileTest(BackedUpClusterTest):
         self.world.kept = {"data": {"changed_params": '{"kubernetes_version": "1.36"}'}}
         self.world.have("v1.36.4")
         new = self.arrive(new_node("worker", 20, "10.10.0.20"))
-        kubernetes.scale_out(self.request(new.node.vnfc_id), self.services())
+        kubernetes.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
         self.assertIn(new.name, self.world.nodes)
 
 

@@ -40,7 +40,7 @@ class AgingClusterTest(SimulatedClusterTest):
 
     def scale_out(self, services: Services | None = None, number: int = 20) -> None:
         new = self.arrive(new_node("worker", number, f"10.10.0.{number}")).node
-        kubernetes.scale_out(self.request(new.vnfc_id), services or self.services())
+        kubernetes.scale_out(self.request(new.vnfc_id), services or self.services(), self.vims)
 
     def assert_renewed(self, *machines: Machine) -> None:
         """Certificates last, and every program uses them."""
@@ -84,7 +84,7 @@ class RenewalTest(AgingClusterTest):
         self.assertEqual([f"ready {MASTERS[0]}", *wanted], order)
 
     def test_a_scale_in(self) -> None:
-        kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.services())
+        kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.services(), self.vims)
         self.assert_renewed()
 
     def test_heals(self) -> None:
@@ -142,7 +142,7 @@ class RenewalTest(AgingClusterTest):
         target = self.machine(MASTERS[0]).node
         self.heal_start(self.request(target.vnfc_id), self.services())
         self.replaced(target)
-        kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.services())
+        kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.services(), self.vims)
         self.assert_renewed(*(self.machine(address) for address in MASTERS[1:]))
         with self.assertRaisesRegex(MgmtDriverError, f"{MASTERS[0]}.* does not belong to the clu"):
             self.renew()
@@ -277,7 +277,7 @@ class RenewalFaultsTest(FaultsTestCase, AgingClusterTest):
 
         def scale_in(address: str) -> Callable[[Services], None]:
             request = self.request(*self.ids(address))
-            return lambda services: kubernetes.scale_in(request, services)
+            return lambda services: kubernetes.scale_in(request, services, self.vims)
 
         def story(number: int, fault: str) -> bool:
             struck = self.cured(scale_in(WORKERS[0]), number, fault)

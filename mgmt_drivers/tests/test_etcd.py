@@ -56,6 +56,15 @@ class RefusalTest(unittest.TestCase):
         self.assertEqual("", etcd.refusal(found, members[3:]))
 
 
+    def test_those_go_first_that_do_not_vote(self) -> None:
+        learner = Member(9, "master9", ("https://10.10.0.9:2380",), (), is_learner=True)
+        voters = _members(3)
+        found = Census((*voters, learner), frozenset({1, 3, 9}), leader=1)
+        wanted = [learner, voters[1], voters[0]]
+        self.assertEqual(wanted, etcd.in_order(found, [voters[0], voters[1], learner]))
+        self.assertEqual("", etcd.refusal(found, [voters[1], learner]))
+
+
 class MembersTest(unittest.TestCase):
     def setUp(self) -> None:
         self.cluster, sessions = cluster(masters=3)
@@ -118,6 +127,26 @@ class MembersTest(unittest.TestCase):
                 with self.assertRaisesRegex(etcd.EtcdUnreadable, "deadline exceeded"):
                     etcd.members(self.host, self.cluster)
             self.assertIn("--consistency=s", self.session.ran[-1])
+
+    def test_orphans_are_the_drivers_own_and_no_machines(self) -> None:
+        own = self.cluster.name(self.host)
+        told = [
+            (own, "192.0.2.11"), ("master-0123456789ab", "192.0.2.99"),
+            ("master-0123456789ab", "192.0.2.12"),  # of a machine that is about to join anew
+            ("by-hand", "192.0.2.98"), ("", "192.0.2.97"), ("", "192.0.2.13"),
+        ]
+        members = [
+            Member(n, name, (f"https://{ip}:2380",), ()) for n, (name, ip) in enumerate(told)
+        ]
+        self.assertEqual([1, 4], [m.id for m in etcd.orphaned(self.cluster, members)])
+
+    def test_the_leadership_moves_to_a_voter(self) -> None:
+        voters = _members(3)
+        learner = Member(9, "master9", ("https://10.10.0.9:2380",), (), is_learner=True)
+        found = Census((voters[0], learner, *voters[1:]), frozenset({1, 2, 9}), leader=1)
+        self.expect(self.session, "Leadership transferred")
+        etcd.move_leader(self.host, self.cluster, found, voters[:1])
+        self.assertEqual(("move-leader", "2"), self.session.ran[-1][-2:])
 
     def test_leftovers_of_a_join_are_purged(self) -> None:
         self.purge([10, 171])

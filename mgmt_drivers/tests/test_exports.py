@@ -33,7 +33,7 @@ class ExportsTest(FaultsTestCase):
         self.assertEqual({f"{address}/32" for address in addresses}, self.exported())
 
     def scale_out(self, services: Services) -> None:
-        kubernetes.scale_out(self.request(*self.ids(_NEW)), services)
+        kubernetes.scale_out(self.request(*self.ids(_NEW)), services, self.vims)
 
     def test_instantiate(self) -> None:
         self.build(is_clustered=False)
@@ -52,7 +52,7 @@ class ExportsTest(FaultsTestCase):
     def test_scale_in(self) -> None:
         def story(number: int, fault: str) -> bool:
             request = self.request(*self.ids(WORKERS[1]))
-            struck = self.cured(lambda s: kubernetes.scale_in(request, s), number, fault)
+            struck = self.cured(lambda s: kubernetes.scale_in(request, s, self.vims), number, fault)
             # A storage server that is cut off at the login does not keep nodes from leaving.
             if self.exported() or not struck:
                 self.assert_exported(*MASTERS, WORKERS[0])
@@ -87,7 +87,7 @@ class ExportsTest(FaultsTestCase):
         """No node joins that could not mount anything; but nodes may leave."""
         self.build()
         self.machine(STORAGE).alive = False
-        kubernetes.scale_in(self.request(*self.ids(WORKERS[1])), self.services())
+        kubernetes.scale_in(self.request(*self.ids(WORKERS[1])), self.services(), self.vims)
         self.assertEqual(4, len(self.world.nodes))
         self.arrive(new_node("worker", 20, _NEW))
         with self.assertRaisesRegex(OperationError, "storageNode .*no answer"):

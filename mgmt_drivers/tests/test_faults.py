@@ -100,7 +100,7 @@ class FaultsTest(FaultsTestCase):
     def test_scale_in(self) -> None:
         def story(number: int, fault: str) -> bool:
             request = self.request(*self.ids(*WORKERS))
-            struck = self.cured(lambda s: kubernetes.scale_in(request, s), number, fault)
+            struck = self.cured(lambda s: kubernetes.scale_in(request, s, self.vims), number, fault)
             self.assertEqual(3, len(self.world.nodes))
             return struck
 
@@ -123,7 +123,9 @@ class FaultsTest(FaultsTestCase):
             for node in new:
                 self.arrive(node)
             request = self.request(*(node.vnfc_id for node in new))
-            struck = self.cured(lambda s: kubernetes.scale_out(request, s), number, fault)
+            struck = self.cured(
+                lambda s: kubernetes.scale_out(request, s, self.vims), number, fault
+            )
             self.assert_whole(3, 4)
             return struck
 
@@ -220,7 +222,7 @@ class FaultsTest(FaultsTestCase):
         """Tacker has looked before Heat began."""
         self.build()
         with self.assertRaisesRegex(InventoryError, "stack_retry_wait"):
-            kubernetes.scale_out(self.request(), self.services())
+            kubernetes.scale_out(self.request(), self.services(), self.vims)
         self.assertEqual(0, self.connections.total())
 
     def test_few_connections(self) -> None:
@@ -229,7 +231,7 @@ class FaultsTest(FaultsTestCase):
         new = new_node("worker", 20, "10.10.0.20")
         self.arrive(new)
         whole = self.services()
-        kubernetes.scale_out(self.request(new.vnfc_id), whole)
+        kubernetes.scale_out(self.request(new.vnfc_id), whole, self.vims)
         self.assertEqual(4, self.connections.total())
         for operation in ("start", "end"):
             self.connections.clear()
@@ -271,7 +273,7 @@ class TwoOperationsTest(SimulatedClusterTest):
                 if next(count_up) != number:
                     return
                 try:
-                    kubernetes.scale_in(request, self.services())
+                    kubernetes.scale_in(request, self.services(), self.vims)
                 except MgmtDriverError as error:
                     self.assertIn("another operation works on the machine: test of VN", str(error))
                     refused.append(True)
@@ -291,7 +293,7 @@ class TwoOperationsTest(SimulatedClusterTest):
     def test_scale_in(self) -> None:
         def prepare() -> Callable[[Services], None]:
             request = self.request(*self.ids(WORKERS[0]))
-            return lambda services: kubernetes.scale_in(request, services)
+            return lambda services: kubernetes.scale_in(request, services, self.vims)
 
         self.another_is_refused(prepare)
 
@@ -299,7 +301,7 @@ class TwoOperationsTest(SimulatedClusterTest):
         def prepare() -> Callable[[Services], None]:
             new = self.arrive(new_node("worker", 20, "10.10.0.20")).node
             request = self.request(new.vnfc_id)
-            return lambda services: kubernetes.scale_out(request, services)
+            return lambda services: kubernetes.scale_out(request, services, self.vims)
 
         self.another_is_refused(prepare)
 
@@ -326,10 +328,10 @@ class TwoOperationsTest(SimulatedClusterTest):
         session = self.services().connect(self.endpoint(new.node), HostKeys(), Masker(()), 0)
         lock.take(Host(new.node, session), "scale out of VNF vnf-1, since noon")
         with self.assertRaisesRegex(MgmtDriverError, "scale out of VNF vnf-1, since noon"):
-            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services())
+            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
         self.assertIn(new.name, self.world.nodes)
         session.close()
-        kubernetes.scale_out(self.request(new.node.vnfc_id), self.services())
+        kubernetes.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
 
     def endpoint(self, node: Node) -> Endpoint:
         return Endpoint(next(iter(node.addresses.values())), "ubuntu", None, node.server_id)

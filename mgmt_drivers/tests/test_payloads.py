@@ -15,7 +15,7 @@ _SCRIPT = (Path(payloads.__file__).parent / "run-kubeadm.sh").read_text()
 _KUBEADM = """#!/bin/sh
 echo "$1" >>"$ROOT/ran"
 case $1 in
-reset) rm -rf "$ROOT/etc/kubernetes" "$ROOT/var/lib/etcd" ;;
+reset) rm -rf "$ROOT/etc/kubernetes" "$ROOT/var/lib/etcd" "$ROOT/logins" ;;
 *)
     mkdir -p "$ROOT/etc/kubernetes" "$ROOT/var/lib/etcd/member"
     touch "$ROOT/etc/kubernetes/kubelet.conf"
@@ -97,6 +97,19 @@ class RunKubeadmTest(unittest.TestCase):
         self.run_kubeadm("join")
         (self.root / "state/member").unlink()
         self.assertEqual(0, self.run_kubeadm("join").returncode)
+        self.assertEqual(["join", "reset", "join"], self.ran())
+
+
+    def test_a_member_that_leaves_is_reset(self) -> None:
+        """The logins stay, for a machine that joins again is not configured anew."""
+        logins = self.root / "logins"
+        logins.write_text("{}")
+        self.run_kubeadm("join")
+        for _ in range(2):
+            self.assertEqual(0, self.run_kubeadm("reset").returncode)
+            self.assertFalse((self.root / "state/member").exists())
+            self.assertEqual("{}", logins.read_text())
+        self.run_kubeadm("join")
         self.assertEqual(["join", "reset", "join"], self.ran())
 
 

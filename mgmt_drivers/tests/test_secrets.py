@@ -91,11 +91,26 @@ class Cluster(SimulatedCloud):
         services = self.start()
         new = new_node("worker", 20, "10.10.0.20")
         self.arrive(new)
-        kubernetes.scale_out(self.request(new.vnfc_id), services)
+        kubernetes.scale_out(self.request(new.vnfc_id), services, self.vims)
 
     def scaling_in(self) -> None:
         services = self.start()
-        kubernetes.scale_in(self.request(*self.ids(*WORKERS)), services)
+        kubernetes.scale_in(self.request(*self.ids(*WORKERS)), services, self.vims)
+
+    def scaling_masters_out(self) -> None:
+        services = self.start()
+        kubernetes.scale_out(self.request(*self._more_masters()), services, self.vims)
+
+    def scaling_masters_in(self) -> None:
+        services = self.start()
+        self._more_masters(is_member=True)
+        kubernetes.scale_in(self.request(*self.ids(*MASTERS[:2])), services, self.vims)
+
+    def _more_masters(self, is_member: bool = False) -> list[str]:
+        new = [new_node("master", n, f"10.10.0.{n}") for n in (50, 51)]
+        for node in new:
+            self.arrive(node, is_member)
+        return [node.vnfc_id for node in new]
 
     def rolling_back(self) -> None:
         services = self.start()
@@ -233,7 +248,8 @@ class Attempt:
 _STORIES = (  # those with few commands first
     Registry.healing, Registry.instantiating, Cluster.rolling_back, Cluster.scaling_in,
     Cluster.healing_the_storage_server, Cluster.scaling_out, Cluster.healing_a_worker,
-    Cluster.healing_a_master, Cluster.instantiating, Cluster.healing_all,
+    Cluster.healing_a_master, Cluster.scaling_masters_out, Cluster.scaling_masters_in,
+    Cluster.instantiating, Cluster.healing_all,
 )
 # Which files have secrets, of all that stories leave on machines.
 _FILES = {

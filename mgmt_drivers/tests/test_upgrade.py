@@ -102,7 +102,7 @@ class UpgradeTest(UpgradableClusterTest):
     def test_machines_that_come_later_get_the_new_version(self) -> None:
         self.modify()
         worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
-        kubernetes.scale_out(self.request(worker.node.vnfc_id), self.services())
+        kubernetes.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
         self.assertEqual((_NEW, _NEW), (worker.kubeadm, worker.running))
         self.assertEqual({"kubernetes_version": "1.37"}, changed_params.load(self.store))
 
@@ -310,7 +310,7 @@ class UpgradeFaultsTest(FaultsTestCase, UpgradableClusterTest):
             self.assert_upgraded()
             self.assertEqual(WANTED, changed_params.load(self.store))
             worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
-            kubernetes.scale_out(self.request(worker.node.vnfc_id), self.services())
+            kubernetes.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
             self.assertEqual(_NEW, worker.running)
             return struck
 

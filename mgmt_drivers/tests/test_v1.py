@@ -67,6 +67,12 @@ class ModificationTest(unittest.TestCase):
             self.modify(instance)
         self.assertIn(_KEY, instance.vnf_metadata)  # for the next attempt
 
+    def test_a_scale_names_its_aspect(self) -> None:
+        from mgmt_drivers import kubernetes_mgmt
+
+        request = kubernetes_mgmt._request("scale in", None, _Instance(), ["a"], "master_instance")
+        self.assertEqual(({"a"}, "master_instance"), (request.targets, request.aspect))
+
     def test_what_is_done_goes(self) -> None:
         from mgmt_drivers.adapters.tacker_v1 import InstanceStore
 

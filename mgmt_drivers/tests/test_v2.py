@@ -15,7 +15,7 @@ from mgmt_drivers import kubernetes, kubernetes_v2, request
 from mgmt_drivers.adapters.tacker_v2 import Call
 from mgmt_drivers.adapters.vims_v2 import InstanceVims
 from mgmt_drivers.engine.services import Services, Store
-from mgmt_drivers.errors import InventoryError, ParameterError
+from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.inventory import VimAccess
 from mgmt_drivers.kube.service_account import Credentials
 from mgmt_drivers.params.modification import DEFAULT_FILE
@@ -247,6 +247,41 @@ class HooksTest(HookCaller):
         del self.world.machines[worker]
         self.call(kubernetes_v2.scale_end, _scale("SCALE_IN"))
         self.assert_whole(3, 1)
+
+    def masters(self, kind: str, added: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Request and grant request of a scale-out of masters."""
+        resource = {"type": "COMPUTE", "resourceTemplateId": "masterNode"}
+        port = {"type": "LINKPORT", "resourceTemplateId": "masterNode_CP1"}
+        asked = {**_scale(kind), "aspectId": "master_instance"}
+        return asked, {"addResources": [*[resource] * added, *[port] * added]}
+
+    def test_an_even_number_of_masters_is_refused_before_heat_is_asked(self) -> None:
+        self.call(kubernetes_v2.scale_start, *self.masters("SCALE_OUT", 2))
+        with self.assertRaisesRegex(MgmtDriverError, "aspect master_instance from 3 to 4"):
+            self.call(kubernetes_v2.scale_start, *self.masters("SCALE_OUT", 1))
+        self.assertEqual(0, self.connections.total())
+
+    def test_masters_of_a_scale_out_that_failed_go_before_their_machines(self) -> None:
+        """The process died: it could not undo what it had done."""
+        called = self.masters("SCALE_OUT", 2)
+        self.call(kubernetes_v2.scale_start, *called)
+        for hook in (kubernetes_v2.scale_rollback_start, kubernetes_v2.scale_rollback_end):
+            new = [new_node("master", n, f"10.10.0.{n}") for n in (50, 51)]
+            for node in new:
+                self.arrive(node, is_member=True)
+            came = {node.server_id: self.world.machines.pop(node.server_id) for node in new}
+            self.call(hook, *called)  # with the instance as it was
+            self.assert_whole(3, 2)
+            self.assert_balanced()
+            self.assertEqual(2, len(came))
+
+    def test_a_roll_back_of_workers_waits_for_heat(self) -> None:
+        worker = {"type": "COMPUTE", "resourceTemplateId": "workerNode"}
+        grant = {"addResources": [worker]}
+        self.call(kubernetes_v2.scale_rollback_start, _scale("SCALE_OUT"), grant)
+        self.assertEqual(0, self.connections.total())
+        self.call(kubernetes_v2.scale_rollback_end, _scale("SCALE_OUT"), grant)
+        self.assertEqual(1, self.connections.total())
 
     def test_a_healed_vnfc_is_known_by_its_place(self) -> None:
         target = self.machine(WORKERS[0])

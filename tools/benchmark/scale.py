@@ -64,5 +64,5 @@ def _scale_out(workers: int) -> float:
         request = cloud.request(*(node.vnfc_id for node in new))
         services = cloud.services(before, clock=Clock())
         start = time.monotonic()
-        kubernetes.scale_out(request, services)
+        kubernetes.scale_out(request, services, cloud.vims)
         return time.monotonic() - start

@@ -28,6 +28,7 @@ class Resource:
     status: str
     reason: str
     id: str  # of what Heat has made
+    created: str  # when, in the form of ISO 8601
 
     def attributes(self, connection: Connection) -> dict[str, Any]:
         """The attributes that Heat shows of the resource."""
@@ -55,6 +56,7 @@ def _resources(connection: Connection, stack: str) -> list[Resource]:
             found["resource_status"],
             found["resource_status_reason"],
             found["physical_resource_id"],
+            found["creation_time"],
         )
         for found in listed.get("resources", ())  # a stack that was deleted has none
     ]
@@ -180,6 +182,17 @@ def servers(connection: Connection, vnf_id: str) -> list[Any]:
         for resource in resources(connection, vnf_id)
         if resource.type == "OS::Nova::Server" and resource.id
     ]
+
+
+def members_by_age(connection: Connection, vnf_id: str, name: str) -> list[str]:
+    """Servers of a name in a scaling group, the oldest first, which is how the group shrinks.
+
+    Each lies in a stack of its own, which is a member of the group; their ids.
+    """
+    found = resources(connection, vnf_id)
+    servers = {r.stack.rpartition("/")[2]: r.id for r in found if r.name == name}
+    members = sorted((r.created, r.name, r.id) for r in found if r.id in servers)
+    return [servers[stack_id] for _, _, stack_id in members]
 
 
 def server_groups(connection: Connection, vnf_id: str) -> list[Any]:

@@ -25,7 +25,7 @@ from tools.fuzz.seeds import BEFORE, FLOATING_IP, RESTORED, Seed
 
 VIP, PUBLIC = "10.10.0.110", "203.0.113.7"
 NODE_ADDRESSES = {
-    "master": ("10.10.0.1", "10.10.0.11", "10.10.0.111"),
+    "master": ("10.10.0.1", "10.10.0.11", "10.10.0.111", "10.10.0.12", "10.10.0.121"),
     "worker": ("10.10.0.10", "10.10.0.101"),
     "storage": ("10.10.0.112",),
 }
@@ -36,7 +36,7 @@ _DAYS_LEFT = 9.0  # of the certificates of a cluster that is modified
 _OK, _NO = Result(0), Result(1)
 
 # What is done after the instantiation.
-STORIES = ("", "scale out", "heal worker", "heal master", "heal storage")
+STORIES = ("", "scale out", "scale masters", "heal worker", "heal master", "heal storage")
 
 
 @dataclass(frozen=True)
@@ -216,10 +216,25 @@ class Cloud:
         if story == "scale out":
             new = _node("worker", 1)
             self._arrive(new)
-            kubernetes.scale_out(self._request(new.vnfc_id), self._services)
+            kubernetes.scale_out(self._request(new.vnfc_id), self._services, self.vims)
+        elif story == "scale masters":
+            self._scale_masters()
         elif story:
             self._heal(story.removeprefix("heal "))
         return self.rendering
+
+    def _scale_masters(self) -> None:
+        """Behind a virtual IP: from three to five, and back without the first two."""
+        first = [m.node for m in self.world.machines.values() if m.role == "master"]
+        if len(first) == 1:
+            return
+        new = [_node("master", index) for index in (3, 4)]
+        for node in new:
+            self._arrive(node)
+        ids = [node.vnfc_id for node in new]
+        kubernetes.scale_out(self._request(*ids), self._services, self.vims)
+        ids = [node.vnfc_id for node in first[:2]]
+        kubernetes.scale_in(self._request(*ids), self._services, self.vims)
 
     def _heal(self, role: str) -> None:
         found = [m.node for m in self.world.machines.values() if m.role == role]

@@ -129,13 +129,13 @@ class Vnf:
             targets=frozenset(vnfc.id for vnfc in new),
         )
         services = self._services(coming.stacks_of(request, new, before))
-        kubernetes.scale_out(request, services)
+        kubernetes.scale_out(request, services, self._vims)
         return self._outlook(request, services, before)
 
     def scale_in(self, targets: Collection[str]) -> Outlook:
         """:param targets: ids of the VNFCs that go"""
         request = replace(self.request, operation="scale in", targets=frozenset(targets))
-        kubernetes.scale_in(request, self._services())
+        kubernetes.scale_in(request, self._services(), self._vims)
         before = self._machines()
         after = [node for node in before if node.vnfc_id not in targets]
         return replace(self._outlook(request, self._services(), before), after=after)

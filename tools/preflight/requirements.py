@@ -36,9 +36,9 @@ FLAVORS = (
     Flavor("k8s.worker", 1, 1024, 10),
     Flavor("k8s.small", 1, 1024, 10),
 )
-# Servers at once in the biggest scenario: the masters; the workers on five compute hosts,
-# and one that finds no host; the private registry and another registry.
-_SERVERS = {"k8s.master": 3, "k8s.worker": 6, "k8s.small": 2}
+# Servers at once at most: the masters of a control plane that was scaled out; the workers on five
+# compute hosts, and one that finds no host; the private registry and another registry.
+_SERVERS = {"k8s.master": 5, "k8s.worker": 6, "k8s.small": 2}
 _SIZES = {flavor.name: flavor for flavor in FLAVORS}
 
 # What must be left of the project's quota, by the options of `openstack quota set`.

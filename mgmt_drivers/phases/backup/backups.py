@@ -3,7 +3,15 @@
 import logging
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import Change, Check, HostPhase, Lanes, at_once
+from mgmt_drivers.engine.phase import (
+    DEPENDS,
+    Change,
+    Check,
+    Forecast,
+    HostPhase,
+    Lanes,
+    at_once,
+)
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host import files, units
@@ -52,6 +60,12 @@ class ConfigureBackups(OnControlPlane, Change[Cluster, Sequence[File]]):
         has_changed = cluster.joining_control_plane or cluster.storage
         return super().select(cluster) if cluster.params.backup and has_changed else []
 
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        place = cluster.params.backup
+        if cluster.storage and place and place.is_on_storage_server:
+            return Forecast(CHANGED, "the storage server is new")
+        return super().foresee(host, cluster)
+
     def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
         wanted = backup.of_node(host, cluster)
         return None if units.is_as_configured(host, backup.TIMER, wanted) else wanted
@@ -71,6 +85,9 @@ class SaveFirstBackup(OnLeader, HostPhase[Cluster]):
     def select(self, cluster: Cluster) -> Lanes:
         is_new = cluster.leader in cluster.joining or cluster.storage
         return super().select(cluster) if cluster.params.backup and is_new else []
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(DEPENDS, "on whether the newest backup is of this cluster")
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         listed = backup.names(host)

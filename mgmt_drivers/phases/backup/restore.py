@@ -1,9 +1,8 @@
 """A cluster that is made of a backup: the backup, and what must not come back with it."""
 
-import re
 from collections.abc import Mapping, Sequence
 
-from mgmt_drivers.engine.phase import Change, HostPhase, Lanes
+from mgmt_drivers.engine.phase import Change, Forecast, HostPhase, Lanes
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, Outcome
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import changed_params, kubectl, node_metadata, restoring
@@ -32,6 +31,9 @@ class GetBackup(ForRestore, HostPhase[Cluster]):
 
     def select(self, cluster: Cluster) -> Lanes:
         return [] if cluster.has_joined(cluster.leader) else super().select(cluster)
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHECKED if restoring.is_there(host) else CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         outcome: Outcome = CHECKED
@@ -64,7 +66,6 @@ class RemoveOldNodes(ForRestore, RemoveOrphanedNodes):
     """Remove the nodes of the old cluster, whose machines are gone; their pods go with them."""
 
     title = "remove the old nodes"
-    names = re.compile(r"(?:master|worker)-[0-9a-f]{12}")
 
 
 class RestartKubeProxy(ForRestore, HostPhase[Cluster]):
@@ -74,6 +75,9 @@ class RestartKubeProxy(ForRestore, HostPhase[Cluster]):
     """
 
     title = "restart kube-proxy"
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         kubectl.delete_pods(host, "kube-system", "k8s-app=kube-proxy", cluster.name(host))

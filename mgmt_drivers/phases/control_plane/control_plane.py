@@ -95,13 +95,15 @@ class CheckAllReached(OnLeader, Check[Cluster]):
 class VerifyControlPlane(Check[Cluster]):
     """See that each new node is a healthy voter of etcd, and its apiserver ready.
 
-    Another node that is unhealthy does not hold this operation up: its heal comes next.
+    Another node that is unhealthy does not hold this operation up: its heal comes next. Where
+    nodes leave, it is those that stay which are looked at.
     """
 
     title = "verify the control plane"
 
     def select(self, cluster: Cluster) -> Lanes:
-        return at_once(cluster.joining_control_plane)
+        staying = [host for host in cluster.hosts if host.node in cluster.control_plane]
+        return at_once(staying if cluster.leaving_control_plane else cluster.joining_control_plane)
 
     def check(self, host: Host, cluster: Cluster) -> None:
         kubectl.wait_for_api(host, cluster.address(host), API_PORT, _LIMIT)

@@ -1,20 +1,19 @@
-"""Remove control-plane nodes from etcd, unless it needs them."""
+"""The members of etcd, which control-plane nodes bring and take away."""
 
 import logging
 from collections.abc import Sequence
 from typing import Any
 
-from mgmt_drivers.engine.phase import Change, Check
+from mgmt_drivers.engine.phase import Change, Check, Lanes
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError, WaitTimeout
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import etcd, kubectl
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.etcd import Member
-from mgmt_drivers.phases.selection import ForLeavingControlPlane
+from mgmt_drivers.phases.selection import ForLeavingControlPlane, OnLeader
 
 LOG = logging.getLogger(__name__)
 
-_REFUSED = "the control-plane node cannot be healed now, nothing was changed"
 _COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 
@@ -22,39 +21,42 @@ class CheckQuorum(ForLeavingControlPlane, Check[Cluster]):
     """Preflight: refuse to take control-plane nodes away that the cluster needs.
 
     The arithmetic is that of :func:`mgmt_drivers.kube.etcd.refusal`.
+
+    :param refused: what is refused, as the error says it
+    :param way_out: the error's end: what may be done instead
     """
 
     title = "check the etcd quorum"
+
+    def __init__(self, refused: str, way_out: str = "") -> None:
+        self._refused, self._way_out = refused, way_out
 
     def check(self, host: Host, cluster: Cluster) -> None:
         try:
             found = etcd.census(host, cluster)
         except etcd.EtcdUnreadable as error:
             # From etcd 3.5 on the list itself wants a quorum (its changelog, "linearizable").
-            raise _refused(
+            raise self._refusal(
                 f"{error}. Without a quorum etcd may not list its members: bring the other "
                 "control-plane nodes back first"
             ) from error
         reason = etcd.refusal(found, etcd.leaving(cluster, found.members))
         if reason:
-            raise _refused(reason)
+            raise self._refusal(reason)
         names = [cluster.topology.name(node) for node in cluster.control_plane]
         try:
             is_any_whole = any(_is_whole(host, name) for name in names)
         except (CommandFailed, WaitTimeout) as error:
-            raise _refused(f"the API does not answer: {error}") from error
+            raise self._refusal(f"the API does not answer: {error}") from error
         if not is_any_whole:
             raise MgmtDriverError(
-                f"{_REFUSED}: on none of the control-plane nodes that stay ({', '.join(names)}) "
-                f"all of {', '.join(sorted(_COMPONENTS))} are ready"
+                f"{self._refused}: on none of the control-plane nodes that stay "
+                f"({', '.join(names)}) all of {', '.join(sorted(_COMPONENTS))} are ready"
             )
 
-
-def _refused(reason: str) -> MgmtDriverError:
-    return MgmtDriverError(
-        f"{_REFUSED}: {reason}. To have a new cluster instead, heal the whole VNF (a request "
-        "without vnfcInstanceId)"
-    )
+    def _refusal(self, reason: str) -> MgmtDriverError:
+        ending = f". {self._way_out}" if self._way_out else ""
+        return MgmtDriverError(f"{self._refused}: {reason}{ending}")
 
 
 def _is_whole(host: Host, name: str) -> bool:
@@ -67,12 +69,54 @@ def _is_whole(host: Host, name: str) -> bool:
     return ready >= _COMPONENTS
 
 
+class CheckEtcdMembers(OnLeader, Check[Cluster]):
+    """Preflight of scaling: see that each control-plane node that stays has a healthy voter.
 
-class RemoveEtcdMembers(ForLeavingControlPlane, Change[Cluster, Sequence[Member]]):
-    """Remove the members that leave one after another, as long as a quorum stands.
-
-    The leadership moves and a snapshot is saved on the leader before.
+    kubeadm joins nobody to an etcd that has an unhealthy member; and who scales in can heal first.
     """
+
+    title = "check the members of etcd"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.changes_control_plane else []
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        found = etcd.census(host, cluster)
+        joining = [h.node for h in cluster.joining_control_plane]
+        staying = [node for node in cluster.control_plane if node not in joining]
+        names = set(map(cluster.topology.name, staying))
+        names -= {m.name for m in found.members if m.is_voter and m.id in found.healthy}
+        if names:
+            raise MgmtDriverError(
+                "the control plane cannot be scaled now: etcd has no healthy voter on "
+                f"{', '.join(sorted(names))}. Heal the machine first"
+            )
+
+
+class _RemoveMembers(Change[Cluster, Sequence[Member]]):
+    """Remove members one after another, as long as a quorum stands.
+
+    A snapshot is saved on the leader before, and the leadership moves to a member that stays.
+    """
+
+    def tell(self, leaving: Sequence[Member]) -> str:
+        return ", ".join(map(str, leaving))
+
+    def act(self, host: Host, cluster: Cluster, leaving: Sequence[Member]) -> None:
+        path = etcd.snapshot(host, cluster)
+        LOG.info("etcd's snapshot lies on %s: %s", host.node, path)
+        left = etcd.in_order(etcd.census(host, cluster), leaving)
+        while left:
+            found = etcd.census(host, cluster)
+            etcd.move_leader(host, cluster, found, left)
+            reason = etcd.refusal(found, left[:1])
+            if reason:
+                raise MgmtDriverError(reason)
+            etcd.remove(host, cluster, left.pop(0))
+
+
+class RemoveEtcdMembers(ForLeavingControlPlane, _RemoveMembers):
+    """Remove the members that leave, unless etcd needs them."""
 
     title = "remove etcd members"
 
@@ -80,16 +124,17 @@ class RemoveEtcdMembers(ForLeavingControlPlane, Change[Cluster, Sequence[Member]
         """The members that leave and are still there."""
         return etcd.leaving(cluster, etcd.members(host, cluster)) or None
 
-    def tell(self, leaving: Sequence[Member]) -> str:
-        return ", ".join(map(str, leaving))
 
-    def act(self, host: Host, cluster: Cluster, leaving: Sequence[Member]) -> None:
-        found = etcd.census(host, cluster)
-        etcd.move_leader(host, cluster, found, leaving)
-        path = etcd.snapshot(host, cluster)
-        LOG.info("etcd's snapshot lies on %s: %s", host.node, path)
-        for member in etcd.in_order(found, leaving):
-            reason = etcd.refusal(etcd.census(host, cluster), [member])
-            if reason:
-                raise MgmtDriverError(reason)
-            etcd.remove(host, cluster, member)
+class RemoveOrphanedMembers(OnLeader, _RemoveMembers):
+    """Remove members of etcd that a scale-out has left, which failed, and whose machines went.
+
+    Each of them counts for the quorum.
+    """
+
+    title = "remove orphaned etcd members"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return super().select(cluster) if cluster.changes_control_plane else []
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[Member] | None:
+        return etcd.orphaned(cluster, etcd.members(host, cluster)) or None

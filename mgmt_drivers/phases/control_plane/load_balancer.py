@@ -10,7 +10,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import haproxy, keepalived, kubectl
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.topology import BALANCED_PORT
-from mgmt_drivers.phases.selection import OnControlPlane
+from mgmt_drivers.phases.selection import OnControlPlane, OnLeavingControlPlane
 
 LOG = logging.getLogger(__name__)
 
@@ -26,9 +26,7 @@ class ConfigureLoadBalancer(OnControlPlane, Change[Cluster, tuple[str, str]]):
     title = "configure the load balancer"
 
     def select(self, cluster: Cluster) -> Lanes:
-        changes = (
-            cluster.joining_control_plane or cluster.leaving_control_plane or cluster.upgrade
-        )
+        changes = cluster.changes_control_plane or cluster.upgrade
         return super().select(cluster) if cluster.topology.is_balanced and changes else []
 
     def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
@@ -63,7 +61,7 @@ def _keepalived(host: Host, cluster: Cluster) -> str:
     )
 
 
-class ReleaseVirtualIp(HostPhase[Cluster]):
+class ReleaseVirtualIp(OnLeavingControlPlane, HostPhase[Cluster]):
     """Stop keepalived on control-plane nodes that leave, as far as they answer.
 
     A machine that just vanishes takes the virtual IP with it for seconds.
@@ -72,18 +70,18 @@ class ReleaseVirtualIp(HostPhase[Cluster]):
     title = "release the virtual IP"
 
     def select(self, cluster: Cluster) -> Lanes:
-        if not cluster.topology.is_balanced:
-            return []
-        return at_once([h for h in cluster.hosts if h.node in cluster.leaving_control_plane])
+        return super().select(cluster) if cluster.topology.is_balanced else []
 
     def foresee(self, host: Host, cluster: Cluster) -> Forecast:
         return Forecast(CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         try:
+            if not keepalived.is_there(host):
+                return UNCHANGED
             keepalived.stop(host)
         except MgmtDriverError as error:
-            # It is to be replaced because something is wrong with it.
+            # Something may be wrong with it, for which it is to be replaced.
             LOG.warning("%s may keep the virtual IP until it is gone: %s", host.node, error)
             return UNCHANGED
         return CHANGED
@@ -91,14 +89,18 @@ class ReleaseVirtualIp(HostPhase[Cluster]):
 
 
 class VerifyVirtualIp(Check[Cluster]):
-    """See that the API is ready at the virtual IP, from the leader and from new nodes."""
+    """See that the API is ready at the virtual IP, from the leader and from new nodes.
+
+    Also when all has been upgraded, or control-plane nodes have left.
+    """
 
     title = "verify the virtual IP"
 
     def select(self, cluster: Cluster) -> Lanes:
-        joined = cluster.joining_control_plane
         is_upgraded = cluster.upgrade and cluster.topology.is_balanced
-        return at_once([cluster.leader, *joined]) if joined or is_upgraded else []
+        if not cluster.changes_control_plane and not is_upgraded:
+            return []
+        return at_once([cluster.leader, *cluster.joining_control_plane])
 
     def check(self, host: Host, cluster: Cluster) -> None:
         kubectl.wait_for_api(host, cluster.topology.address, BALANCED_PORT, _LIMIT)

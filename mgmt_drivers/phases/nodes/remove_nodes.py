@@ -1,16 +1,41 @@
 """Remove nodes from the cluster."""
 
-import re
+import logging
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.engine.phase import Change, Forecast, HostPhase
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import kubectl
+from mgmt_drivers.kube import kubeadm, kubectl
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.selection import ForLeavingNodes, OnLeader
+from mgmt_drivers.kube.topology import NODE_NAME
+from mgmt_drivers.phases.selection import ForLeavingNodes, OnLeader, OnLeavingControlPlane
 
-# As Topology.name gives it: other nodes may have been joined by hand.
-_WORKER = re.compile(r"worker-[0-9a-f]{12}")
+LOG = logging.getLogger(__name__)
+
+
+class ResetControlPlane(OnLeavingControlPlane, HostPhase[Cluster]):
+    """Reset the control-plane nodes that leave, as far as they answer.
+
+    Their kubelets must not bring nodes back that are removed; the machines may stay for a while.
+    """
+
+    title = "reset control-plane nodes"
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHANGED if kubeadm.is_partly_joined(host) else UNCHANGED)
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        try:
+            if not kubeadm.is_partly_joined(host):
+                return UNCHANGED
+            kubeadm.reset(host, cluster)
+        except MgmtDriverError as error:
+            # The cluster has lost it all the same.
+            LOG.warning("%s is not reset: %s", host.node, error)
+            return UNCHANGED
+        return CHANGED
 
 
 class RemoveNodes(ForLeavingNodes, Change[Cluster, Sequence[str]]):
@@ -31,16 +56,21 @@ class RemoveNodes(ForLeavingNodes, Change[Cluster, Sequence[str]]):
 
 
 class RemoveOrphanedNodes(OnLeader, Change[Cluster, Sequence[str]]):
-    """Remove orphaned nodes: workers whose machines are not the VNF's any more."""
+    """Remove orphaned nodes: those whose machines are not the VNF's any more.
+
+    Control-plane nodes only where their members of etcd are removed, too, or were never there, as
+    in a cluster that is restored.
+    """
 
     title = "remove orphaned nodes"
-    names = _WORKER  # of nodes that may be ours
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         """The names of orphaned nodes."""
         own = set(map(cluster.topology.name, cluster.topology.nodes))
-        found = filter(self.names.fullmatch, kubectl.nodes(host))
-        return [name for name in found if name not in own] or None
+        nodes = filter(NODE_NAME.fullmatch, kubectl.nodes(host))
+        has_lost_masters = cluster.rolls_back or cluster.restore is not None
+        ours = [n for n in nodes if n.startswith("worker-") or has_lost_masters]
+        return [name for name in ours if name not in own] or None
 
     def tell(self, names: Sequence[str]) -> str:
         return ", ".join(names)

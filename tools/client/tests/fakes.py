@@ -21,7 +21,13 @@ class Orchestration:
         return found
 
 
-def resource(name: str, kind: str, made: str, status: str = "CREATE_COMPLETE") -> dict[str, Any]:
+def resource(
+    name: str,
+    kind: str,
+    made: str,
+    status: str = "CREATE_COMPLETE",
+    created: str = "2026-01-01T00:00:00Z",
+) -> dict[str, Any]:
     """A resource as Heat lists it."""
     return {
         "resource_name": name,
@@ -29,6 +35,7 @@ def resource(name: str, kind: str, made: str, status: str = "CREATE_COMPLETE") -
         "resource_status": status,
         "resource_status_reason": f"why {name}",
         "physical_resource_id": made,
+        "creation_time": created,
     }
 
 

@@ -45,6 +45,25 @@ class VnfTest(unittest.TestCase):
     def test_a_machine_is_reached_at_its_floating_ip(self) -> None:
         self.assertEqual({"s1": "203.0.113.5"}, stacks.server_addresses(self.cloud, "vnf-1"))
 
+    def test_members_of_a_group_by_age(self) -> None:
+        members = [("x", "b", "02"), ("z", "c", "01"), ("y", "d", "01")]
+        listed = [
+            resource(name, "master.yaml", stack, created=f"2026-01-{day}T00:00:00Z")
+            for name, stack, day in members
+        ]
+        self.heat.answers[f"{_TOP}/resources"]["resources"] += listed
+        shown = self.heat.answers["/stacks?show_nested=true"]["stacks"]
+        shown[2]["stack_name"] = "vnflcm_vnf-1-c"
+        shown.append({"id": "d", "stack_name": "vnflcm_vnf-1-d"})
+        for _, stack, _ in members[1:]:
+            servers = [resource("VDU", _SERVER, f"server-{stack}")]
+            self.heat.answers[f"/stacks/vnflcm_vnf-1-{stack}/{stack}/resources"] = {
+                "resources": servers
+            }
+        self.assertEqual(
+            ["server-d", "server-c", "s1"], stacks.members_by_age(self.cloud, "vnf-1", "VDU")
+        )
+
     def test_a_port_of_a_name_has_its_own_address(self) -> None:
         self.assertEqual(["10.0.0.5"], stacks.addresses_of_port(self.cloud, "vnf-1", "CP"))
 

@@ -15,6 +15,7 @@ import yaml
 
 from tools.client.api import V2
 from tools.csar import build, check_basehot, check_heat
+from tools.csar.check_policies import Policies
 from tools.csar.package import Flavour, Package
 from tools.csar.tests.genuine import needs_openstack
 
@@ -97,6 +98,29 @@ class V1Test(UserDataTest):
                 nfv = self.instantiate(self.cluster_request(flavour, overlay))["nfv"]
                 self.assertEqual("k8s.master", nfv["VDU"]["masterNode"]["flavor"])
                 self.assertEqual(NETWORK, nfv["CP"]["workerNode_CP2"]["network"])
+
+    def test_groups_scale_by_the_steps_of_the_vnfd(self) -> None:
+        for flavour in ("simple", "complex", "podaffinity"):
+            self.assemble("kubernetes", flavour)
+            found = Policies.of(self.flavour)
+            resources = self.package.documents[self.top]["resources"]
+            for aspect, limits in found.aspects.items():
+                group = resources.get(aspect, {}).get("properties")
+                if group is None:
+                    continue
+                with self.subTest(flavour=flavour, aspect=aspect):
+                    vdu = "masterNode" if aspect.startswith("master") else "workerNode"
+                    steps = found.by_name[f"{vdu}_scaling_aspect_deltas"]["properties"]["deltas"]
+                    (step,) = (delta["number_of_instances"] for delta in steps.values())
+                    first = found.by_name[f"{vdu}_initial_delta"]["properties"]["initial_delta"]
+                    most = first["number_of_instances"] + step * limits["max_scale_level"]
+                    for kind, adjustment in (("out", step), ("in", -step)):
+                        policy = resources[f"{aspect}_scale_{kind}"]["properties"]
+                        self.assertEqual(adjustment, policy["scaling_adjustment"])
+                    self.assertLessEqual(group["min_size"], first["number_of_instances"])
+                    self.assertEqual(group["max_size"], most)
+                    profile = self.flavour.nodes[vdu]["properties"]["vdu_profile"]
+                    self.assertLessEqual(most, profile["max_number_of_instances"])
 
     def test_a_scale_keeps_all_parameters_but_the_size(self) -> None:
         from tacker import objects
@@ -186,10 +210,28 @@ class V2Test(UserDataTest):
         self.call("heal", asked, removeResources=[removed])
         self.call("scale", {**asked, "type": "SCALE_IN"}, removeResources=[removed])
         self.assertNotIn("workerNode-1", self.stack["template"]["resources"])
+        if self.flavour.id != "simple":
+            self.check_scale_of_masters()
         before = copy.deepcopy(self.stack)
         for operation in ("change_vnfpkg", "change_vnfpkg_rollback"):
             self.call(operation, asked, dstVnfdId="another")
             self.assertEqual(before, self.stack)
+
+    def check_scale_of_masters(self) -> None:
+        """To five; the virtual IP stays where it was, whoever leaves then."""
+        asked: dict[str, Any] = {"additionalParams": {}}
+        added = [self.compute("masterNode")] * 2
+        network = self.stack["template"]["resources"]["vip_CP"]["properties"]["network"]
+        self.call("scale", {**asked, "type": "SCALE_OUT"}, addResources=added)
+        master = self.stack["template"]["resources"]["masterNode-4"]
+        self.assertIn("virtual_ips", master["properties"])
+        listed = self.instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
+        first = next(vnfc for vnfc in listed if vnfc["vduId"] == "masterNode")
+        removed = self.compute("masterNode", resource=first["computeResource"])
+        self.call("scale", {**asked, "type": "SCALE_IN"}, removeResources=[removed])
+        self.assertNotIn("masterNode-0", self.stack["template"]["resources"])
+        after = self.stack["template"]["resources"]["vip_CP"]["properties"]["network"]
+        self.assertEqual(network, after)
 
     def test_registry(self) -> None:
         self.assemble("private_registry_v2", "simple")

@@ -254,7 +254,7 @@ class ReportTest(ShownClusterTest):
         plan = self.rehearsed("scale", body)
         new = self.arrive(new_node("worker", 20, "10.10.0.20")).node
         request = self.real(new.vnfc_id, operation="scale out")
-        kubernetes.scale_out(request, self.traced())
+        kubernetes.scale_out(request, self.traced(), self.vims)
         seen = report.compare(plan, self.trace)
         self.assertEqual([], seen.wrong)
         self.assertIn("would change   changed    join nodes, workerNode (new)", seen.lines)

@@ -171,7 +171,7 @@ class ClusterRehearsalTest(RehearsalTest):
         def operation() -> None:
             new = [self.arrive(new_node("worker", n, f"10.10.0.{n}")).node for n in (20, 200)]
             request = self.request(*(node.vnfc_id for node in new))
-            kubernetes.scale_out(request, self.traced())
+            kubernetes.scale_out(request, self.traced(), self.vims)
 
         self.done(outlook, operation)
 
@@ -188,7 +188,7 @@ class ClusterRehearsalTest(RehearsalTest):
         outlook = self.foretold(lambda vnf: vnf.scale_in(targets))
         self.assertEqual(5, len(outlook.after))
         request = self.request(*targets)
-        self.done(outlook, lambda: kubernetes.scale_in(request, self.traced()))
+        self.done(outlook, lambda: kubernetes.scale_in(request, self.traced(), self.vims))
         (line,) = (line for line in outlook.lines if line.phase == "drain nodes")
         self.assertEqual(self.machine(WORKERS[1]).name, line.forecast.reason)
 

@@ -70,12 +70,12 @@ class ChecksTest(unittest.TestCase):
 
     def test_a_quota_is_too_small(self) -> None:
         self.cloud.instances_used = 10
-        self.assert_missing("instances 20, 10 used, 11 needed", "quota set --instances 21 nfv")
+        self.assert_missing("instances 20, 10 used, 13 needed", "quota set --instances 23 nfv")
 
     def test_a_quota_of_the_network_is_too_small(self) -> None:
         self.cloud.ports_used = 95
         report = self.found()
-        self.assertIn("ports 100, 95 used, 12 needed", report)
+        self.assertIn("ports 100, 95 used, 14 needed", report)
         self.assertIn("secgroups 100, 95 used, 6 needed", report)
 
     def test_compute_hosts_are_for_administrators(self) -> None:
