@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mgmt_drivers.clock import NotYet
+from mgmt_drivers.errors import CommandFailed
 from mgmt_drivers.host import facts
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import transient
@@ -23,9 +24,19 @@ _READY = "ready"
 
 
 def get(host: Host, *words: str) -> dict[str, Any]:
-    """The object or list that ``kubectl get`` shows; empty where it shows nothing."""
-    command = _command(host, "get", *words, "--output", "json")
-    found: dict[str, Any] = json.loads(transient.retry(host.clock, command).stdout or "{}")
+    """The object or list that ``kubectl get`` shows; empty where it shows nothing.
+
+    What it has shown before it fails is told nowhere: an account's Secret may be among it.
+    """
+
+    def ask() -> str:
+        command = ("get", *words, "--output", "json")
+        seen = host.ask(*_KUBECTL, *command, timeout=_LIMIT)
+        if not seen.ok:
+            raise CommandFailed(f"kubectl {' '.join(command)}", seen.status, seen.complaint)
+        return seen.stdout
+
+    found: dict[str, Any] = json.loads(transient.retry(host.clock, ask) or "{}")
     return found
 
 
