@@ -1,4 +1,4 @@
-"""YAML of VNF packages, which anybody may have written: read without aliases, within limits.
+"""YAML that anybody may have written, as that of VNF packages: without aliases, within limits.
 
 A few hundred bytes of aliases to aliases become hundreds of megabytes when they are written out,
 as JSON for the API for instance.

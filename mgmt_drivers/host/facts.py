@@ -28,7 +28,9 @@ def checked(text: object, form: re.Pattern[str], what: str) -> str:
     """
     if isinstance(text, str) and form.fullmatch(text):
         return text
-    seen = str(text)
+    if not isinstance(text, str):
+        quoted = f"a value of type {type(text).__name__}"  # which may be endless when written out
     # Not cut: what is left might be half of a secret, which nobody would know again.
-    quoted = f"'{seen}'" if len(seen) <= _QUOTED else f"{len(seen)} characters"
+    else:
+        quoted = f"'{text}'" if len(text) <= _QUOTED else f"{len(text)} characters"
     raise MgmtDriverError(f"the machine reports {quoted}, which is not {what}")

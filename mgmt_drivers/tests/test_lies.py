@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host import disks, interfaces
+from mgmt_drivers.host import disks, facts, interfaces
 from mgmt_drivers.kube import etcd, kubeadm, node_metadata
 from mgmt_drivers.kube.runtime import Containerd, Docker
 from mgmt_drivers.tests.cluster import cluster
@@ -30,6 +30,19 @@ class FactsTest(unittest.TestCase):
             self.refused(lambda host: disks.find(host, "id"), word, "sudo", "find-disk")
         for word in ("--privileged", "a;id", "x" * 5000):
             self.refused(lambda host: Docker().exec_prefix(host, "etcd"), word, "sudo", "docker")
+
+    def test_a_bomb_in_the_place_of_a_word(self) -> None:
+        many = f"kubernetesVersion: [{'x,' * 5000}]"
+        for text in ("a: &a [x]\nkubernetesVersion: *a", many):
+            shown = json.dumps({"data": {"ClusterConfiguration": text}})
+            self.refused(kubeadm.cluster_release, shown, "sudo", "kubectl")
+
+    def test_what_is_no_word_is_not_written_out(self) -> None:
+        bomb: list[Any] = []
+        for _ in range(40):
+            bomb = [bomb, bomb]
+        with self.assertRaisesRegex(MgmtDriverError, "reports a value of type list, which is not"):
+            facts.checked(bomb, facts.RELEASE, "a release")
 
     def test_images_and_containers(self) -> None:
         (made, _) = cluster()
