@@ -12,7 +12,8 @@ IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}")
 CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 DISK = re.compile(r"/dev/disk/by-id/[A-Za-z0-9._:+-]+")
 INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,14}")  # Linux' IFNAMSIZ
-# Kubernetes' documentation, "Labels and Selectors".
+# Kubernetes' documentation, "Object Names and IDs", and "Labels and Selectors".
+NODE = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 LABEL_KEY = re.compile(rf"(?:[a-z0-9][a-z0-9.-]{{0,252}}/)?{_LABEL}")
 LABEL_VALUE = re.compile(rf"(?:{_LABEL})?")

@@ -42,7 +42,8 @@ def get(host: Host, *words: str) -> dict[str, Any]:
 
 def nodes(host: Host) -> dict[str, dict[str, Any]]:
     """The cluster's Node objects by name."""
-    return {node["metadata"]["name"]: node for node in get(host, "nodes")["items"]}
+    found = {node["metadata"]["name"]: node for node in get(host, "nodes")["items"]}
+    return {facts.checked(name, facts.NODE, "a node's name"): found[name] for name in found}
 
 
 def apply(host: Host, manifest: str) -> bool:
