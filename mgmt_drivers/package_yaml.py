@@ -1,4 +1,4 @@
-"""YAML of VNF packages, which anybody may have written: read without aliases, within limits.
+"""YAML that anybody may have written, as that of VNF packages: without aliases, within limits.
 
 A few hundred bytes of aliases to aliases become hundreds of megabytes when they are written out,
 as JSON for the API for instance.
@@ -14,6 +14,11 @@ from mgmt_drivers.errors import MgmtDriverError
 
 _LARGEST = 4 << 20  # bytes; manifests with many definitions of resources have one or two million
 _DEEPEST = 100  # levels; such definitions have some forty
+# A few bytes of text become hundreds in memory: 100,000 nodes have some 70 MB. The manifest of the
+# largest pod networks has a third of them.
+_MOST = 100_000
+_LONGEST_NUMBER = 100  # characters; Python's time for them grows with their square
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 class BadYaml(MgmtDriverError):
@@ -21,9 +26,9 @@ class BadYaml(MgmtDriverError):
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses aliases, and nesting that would exhaust Python's stack."""
+    """Refuses aliases, and what would exhaust Python's stack, the memory or anybody's patience."""
 
-    _depth = 0
+    _depth = _nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         line = self.peek_event().start_mark.line + 1
@@ -31,11 +36,20 @@ class _Loader(yaml.SafeLoader):
             raise BadYaml(f"line {line}: aliases are not read; write out what they stand for")
         if self._depth >= _DEEPEST:
             raise BadYaml(f"line {line}: nested deeper than {_DEEPEST} levels")
+        self._nodes += 1
+        if self._nodes > _MOST:
+            raise BadYaml(f"line {line}: more than {_MOST} values")
         self._depth += 1
         try:
             return super().compose_node(parent, index)
         finally:
             self._depth -= 1
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
+            line = node.start_mark.line + 1
+            raise BadYaml(f"line {line}: a number of more than {_LONGEST_NUMBER} characters")
+        return super().construct_object(node, deep)
 
 
 def load_all(text: str | bytes) -> list[Any]:

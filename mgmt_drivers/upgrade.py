@@ -5,13 +5,13 @@ Or new certificates: see :mod:`mgmt_drivers.renewal`.
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
 from typing import Any
 
 from mgmt_drivers import renewal
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
+from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import changed_params, kubectl, node_packages
 from mgmt_drivers.kube.cluster import Cluster, Upgrade
 from mgmt_drivers.kube.topology import Topology
@@ -86,16 +86,15 @@ def _state(request: LcmRequest, services: Services, found: Topology) -> str:
     try:
         with open_operation(request, services, found) as operation:
             leader = choose_leader(operation, found)
-            nodes = operation.ask(GATHER, leader, kubectl.nodes)
-            return _told(nodes)
+            return operation.ask(GATHER, leader, _versions)
     except MgmtDriverError as error:
         LOG.warning("the versions of the nodes are not known: %s", error)
         return "Which versions the nodes have is not known, for no control-plane node answers"
 
 
-def _told(nodes: Mapping[str, Mapping[str, Any]]) -> str:
+def _versions(host: Host) -> str:
     having = defaultdict(list)
-    for name, node in sorted(nodes.items()):
+    for name, node in sorted(kubectl.nodes(host).items()):
         state = "" if kubectl.is_ready(node) else ", not ready"
         state += ", cordoned" if kubectl.is_cordoned_by_us(node) else ""
         having[kubectl.kubelet_release(node)].append(f"{name}{state and f' ({state[2:]})'}")

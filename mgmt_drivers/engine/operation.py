@@ -11,7 +11,14 @@ from mgmt_drivers.engine.phase import Forecast, Phase, Plan, at_once
 from mgmt_drivers.engine.rehearsal import Rehearsal
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, FAILED, Outcome, Record, Trace
-from mgmt_drivers.errors import NodeError, Occupied, OperationError, WrongHostKey, told
+from mgmt_drivers.errors import (
+    MgmtDriverError,
+    NodeError,
+    Occupied,
+    OperationError,
+    WrongHostKey,
+    told,
+)
 from mgmt_drivers.host import lock
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
@@ -23,6 +30,7 @@ from mgmt_drivers.ssh.hostkeys import STORE_KEY, HostKeys
 LOG = logging.getLogger(__name__)
 
 C = TypeVar("C")
+E = TypeVar("E", bound=BaseException)
 T = TypeVar("T")
 X = TypeVar("X", Host, Node)
 
@@ -239,8 +247,7 @@ class Operation:
             try:
                 outcome = step(item, context)
             except Exception as error:  # noqa: BLE001 - reported with its node, never lost
-                _clean(error, self._masker)
-                failure = NodeError(node, title, error, nodes[number:])
+                failure = NodeError(node, title, _clean(error, self._masker), nodes[number:])
             self._trace.add(
                 Record(
                     operation=self.request.operation,
@@ -263,11 +270,21 @@ def _passes(host: Host, check: Callable[[Host], None]) -> Outcome:
     return CHECKED
 
 
-def _clean(error: BaseException | None, mask: Masker) -> None:
-    """Leave in an error, and in what led to it, neither secrets nor what could forge a log.
+def _clean(error: E, mask: Masker) -> E | MgmtDriverError:
+    """The error, and what led to it, with neither secrets nor what could forge a log.
 
-    Whoever logs it with its traceback shows them all; they may quote what a machine said.
+    Whoever logs it with its traceback shows them all; they may quote what a machine said. In the
+    place of one that makes its text of other things than its arguments, as those of YAML do,
+    another tells it.
     """
-    while error:
-        error.args = tuple(told(mask(a)) if isinstance(a, str) else a for a in error.args)
-        error = error.__cause__ or error.__context__
+    if error.__cause__:
+        error.__cause__ = _clean(error.__cause__, mask)
+    elif error.__context__:
+        error.__context__ = _clean(error.__context__, mask)
+    error.args = tuple(told(mask(a)) if isinstance(a, str) else a for a in error.args)
+    text = mask(str(error))
+    if text == str(error) and text.isprintable():
+        return error
+    other = MgmtDriverError(f"{type(error).__name__}: {text}").with_traceback(error.__traceback__)
+    other.__cause__ = error.__cause__ or error.__context__
+    return other

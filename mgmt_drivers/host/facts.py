@@ -13,7 +13,8 @@ CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 DISK = re.compile(r"/dev/disk/by-id/[A-Za-z0-9._:+-]+")
 NUMBER = re.compile(r"[0-9]{1,10}")
 INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,14}")  # Linux' IFNAMSIZ
-# Kubernetes' documentation, "Labels and Selectors".
+# Kubernetes' documentation, "Object Names and IDs", and "Labels and Selectors".
+NODE = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 LABEL_KEY = re.compile(rf"(?:[a-z0-9][a-z0-9.-]{{0,252}}/)?{_LABEL}")
 LABEL_VALUE = re.compile(rf"(?:{_LABEL})?")
@@ -29,7 +30,9 @@ def checked(text: object, form: re.Pattern[str], what: str) -> str:
     """
     if isinstance(text, str) and form.fullmatch(text):
         return text
-    seen = str(text)
+    if not isinstance(text, str):
+        quoted = f"a value of type {type(text).__name__}"  # which may be endless when written out
     # Not cut: what is left might be half of a secret, which nobody would know again.
-    quoted = f"'{seen}'" if len(seen) <= _QUOTED else f"{len(seen)} characters"
+    else:
+        quoted = f"'{text}'" if len(text) <= _QUOTED else f"{len(text)} characters"
     raise MgmtDriverError(f"the machine reports {quoted}, which is not {what}")

@@ -44,6 +44,7 @@ _STATUS_LIMIT = 5.0  # seconds for each member to say how it is, which it knows 
 _SNAPSHOT_LIMIT = 300.0  # seconds
 # Programs of etcd's image that check a snapshot: etcdctl lost it in 3.6 to etcdutl, new in 3.5.
 _CHECKERS = ("etcdutl", "etcdctl")
+_LARGEST_ID = 2**64 - 1
 _GRACE = 60.0  # seconds for etcdctl to time out by itself
 
 
@@ -301,13 +302,21 @@ def _run(
 
 def _member(entry: dict[str, Any]) -> Member:
     urls = {kind: tuple(entry.get(kind) or ()) for kind in ("peerURLs", "clientURLs")}
+    id_ = entry["ID"]
     # Not to be mistaken for other words of a command, or for several URLs.
-    if not isinstance(entry["ID"], int) or not all(map(grammar.url, chain(*urls.values()))):
+    is_number = type(id_) is int and 0 < id_ <= _LARGEST_ID
+    if not is_number or not all(map(_is_server, chain(*urls.values()))):
         raise EtcdUnreadable("etcd lists a member with an odd id or URL")
     return Member(
-        id=entry["ID"],
+        id=id_,
         name=str(entry.get("name", "")),
         peer_urls=urls["peerURLs"],
         client_urls=urls["clientURLs"],
         is_learner=entry.get("isLearner", False),
     )
+
+
+def _is_server(url: str) -> bool:
+    """Whether a URL has nothing but a host and perhaps a port: etcd allows its own no more."""
+    parts = grammar.url(url)
+    return parts is not None and url == f"{parts.scheme}://{parts.netloc}" and "@" not in url

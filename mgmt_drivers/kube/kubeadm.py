@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from mgmt_drivers import package_yaml
 from mgmt_drivers.errors import MgmtDriverError, told
 from mgmt_drivers.host import facts, files
 from mgmt_drivers.host.files import STATE_FOLDER
@@ -312,7 +313,7 @@ def check_kubelet_starts(host: Host, cluster: Cluster) -> None:
 
 def _cluster_part(host: Host) -> dict[str, Any]:
     """The cluster's ClusterConfiguration."""
-    found = yaml.safe_load(kubectl.get(host, *_CONFIG_MAP)["data"][_CLUSTER])
+    found = package_yaml.load(kubectl.get(host, *_CONFIG_MAP)["data"][_CLUSTER])
     if not isinstance(found, dict):
         raise MgmtDriverError("the cluster's ConfigMap kubeadm-config has no ClusterConfiguration")
     return found

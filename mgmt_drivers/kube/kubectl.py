@@ -24,15 +24,26 @@ _READY = "ready"
 
 
 def get(host: Host, *words: str) -> dict[str, Any]:
-    """The object or list that ``kubectl get`` shows; empty where it shows nothing."""
-    command = _command(host, "get", *words, "--output", "json")
-    found: dict[str, Any] = json.loads(transient.retry(host.clock, command).stdout or "{}")
+    """The object or list that ``kubectl get`` shows; empty where it shows nothing.
+
+    What it has shown before it fails is told nowhere: an account's Secret may be among it.
+    """
+
+    def ask() -> str:
+        command = ("get", *words, "--output", "json")
+        seen = host.ask(*_KUBECTL, *command, timeout=_LIMIT)
+        if not seen.ok:
+            raise CommandFailed(f"kubectl {' '.join(command)}", seen.status, seen.complaint)
+        return seen.stdout
+
+    found: dict[str, Any] = json.loads(transient.retry(host.clock, ask) or "{}")
     return found
 
 
 def nodes(host: Host) -> dict[str, dict[str, Any]]:
     """The cluster's Node objects by name."""
-    return {node["metadata"]["name"]: node for node in get(host, "nodes")["items"]}
+    found = {node["metadata"]["name"]: node for node in get(host, "nodes")["items"]}
+    return {facts.checked(name, facts.NODE, "a node's name"): found[name] for name in found}
 
 
 def apply(host: Host, manifest: str) -> bool:

@@ -1,6 +1,7 @@
 """The parameter ``private_registry_installation_param``."""
 
 import hashlib
+import itertools
 import json
 import lzma
 import re
@@ -26,6 +27,11 @@ from mgmt_drivers.ssh.hostkeys import KnownKey
 NAME = "private_registry_installation_param"
 DEFAULT_PORT = 5000
 _LARGEST_MANIFEST = 1 << 20  # bytes
+# Of the members of an image archive: each image of a registry has some dozens of them.
+_MOST_MEMBERS = 10_000
+_FILES = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
+_NAMES = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE)
+_LARGEST_NAME = 1 << 16  # bytes
 _OWN_NAME = "private-registry"  # of an image that was given, on the machine
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -140,10 +146,7 @@ def _read_image(reader: Reader, package: Path) -> ImageArchive | None:
     if path is None:
         return None
     try:
-        with tarfile.open(path) as archive:
-            manifest = archive.extractfile("manifest.json")
-            text = manifest.read(_LARGEST_MANIFEST) if manifest else b"[]"
-        images: list[dict[str, Any]] = json.loads(text)
+        images: list[dict[str, Any]] = json.loads(_manifest(path))
         references = [tag for image in images for tag in image["RepoTags"] or ()]
     except (
         tarfile.TarError, KeyError, TypeError, ValueError, EOFError, OSError, RecursionError,
@@ -158,6 +161,28 @@ def _read_image(reader: Reader, package: Path) -> ImageArchive | None:
         reader.error("image_path", "has an image whose name (RepoTags) is none of an image")
         return None
     return ImageArchive(path, references[0], _sha256(path))
+
+
+class _Member(tarfile.TarInfo):
+    """Refuses what `docker save` does not write, such as names that are as long as a file."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Member":
+        member = super().frombuf(buf, encoding, errors)
+        is_name = member.type in _NAMES and member.size <= _LARGEST_NAME
+        if not is_name and member.type not in _FILES:
+            raise tarfile.ReadError(f"a member of type {member.type!r}")
+        return member
+
+
+def _manifest(path: Path) -> bytes:
+    """The manifest of an archive; whatever module reads it raises what it likes."""
+    with tarfile.open(path, tarinfo=_Member) as archive:
+        for found in itertools.islice(archive, _MOST_MEMBERS):
+            if found.name == "manifest.json":
+                manifest = archive.extractfile(found)
+                return manifest.read(_LARGEST_MANIFEST) if manifest else b"[]"
+    return b"[]"
 
 
 def _sha256(path: Path) -> str:

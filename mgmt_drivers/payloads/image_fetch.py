@@ -54,6 +54,16 @@ def _give_up(number: int, frame: FrameType | None) -> None:
     raise TimeoutError(f"not within {_WHOLE_LIMIT} s")
 
 
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Leaves what comes with a redirection unread, which urllib reads whatever its length."""
+
+    def redirect_request(  # type: ignore[no-untyped-def] # names and types are urllib's
+        self, req, fp, code, msg, headers, newurl
+    ) -> urllib.request.Request | None:
+        fp.close()
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
 def _opener(proxies: dict[str, str]) -> urllib.request.OpenerDirector:
     """One for http and https only, also where it is redirected: this runs as root."""
     opener = urllib.request.OpenerDirector()
@@ -62,7 +72,7 @@ def _opener(proxies: dict[str, str]) -> urllib.request.OpenerDirector:
         urllib.request.HTTPHandler(),
         urllib.request.HTTPSHandler(),
         urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPRedirectHandler(),
+        _Redirects(),
         urllib.request.HTTPErrorProcessor(),
         urllib.request.UnknownHandler(),
     ):

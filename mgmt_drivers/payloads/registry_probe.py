@@ -122,12 +122,22 @@ def _opener(registry: dict[str, str]) -> Opener:
         urllib.request.HTTPHandler(),
         urllib.request.HTTPSHandler(context=context),
         urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPRedirectHandler(),
+        _Redirects(),
         urllib.request.HTTPErrorProcessor(),
         urllib.request.UnknownHandler(),
     ):
         opener.add_handler(handler)
     return opener
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Leaves what comes with a redirection unread, which urllib reads whatever its length."""
+
+    def redirect_request(  # type: ignore[no-untyped-def] # names and types are urllib's
+        self, req, fp, code, msg, headers, newurl
+    ) -> urllib.request.Request | None:
+        fp.close()
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _get(opener: Opener, url: str, authorization: str | None = None) -> tuple[int, Message, bytes]:

@@ -27,7 +27,7 @@ from mgmt_drivers.errors import (
     told,
 )
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh import algorithms, keys
+from mgmt_drivers.ssh import algorithms, keys, limits
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey, check_known
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 
@@ -124,6 +124,7 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
     sock = socket.create_connection(target, timeout=_CONNECT_TIMEOUT)
     weak = {"pubkeys": algorithms.WEAK_SIGNATURES}
     transport = paramiko.Transport(sock, disabled_algorithms=weak)
+    limits.limit_packets(transport, sock)
     transport.set_log_channel(_QUIET.name)
     algorithms.restrict(transport)
     try:
@@ -332,9 +333,11 @@ class Connection:
         try:
             with _closed_after(self._transport, _SESSION_LIMIT + _CONNECT_TIMEOUT + _GRACE):
                 what = "a session (MaxSessions of sshd)"
-                return SYSTEM_CLOCK.until(attempt, _SESSION_LIMIT, what)
+                channel = SYSTEM_CLOCK.until(attempt, _SESSION_LIMIT, what)
         except WaitTimeout as error:
             raise paramiko.SSHException(str(error)) from None
+        limits.limit_unread(channel)
+        return channel
 
     def close(self) -> None:
         self._transport.close()

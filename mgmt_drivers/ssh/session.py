@@ -38,9 +38,16 @@ class Result:
     @property
     def tail(self) -> str:
         """The end of what it wrote, on standard error if there, fit for an error or a log."""
+        return self.complaint or self._end_of(self.stdout)
+
+    @property
+    def complaint(self) -> str:
+        """The end of what it wrote on standard error, fit for an error or a log."""
+        return self._end_of(self.stderr)
+
+    def _end_of(self, output: str) -> str:
         # Masked as a whole: what is cut off may be half of a secret.
-        output = self.mask(self.stderr.strip() or self.stdout.strip())
-        return told(output[-_TAIL:])
+        return told(self.mask(output.strip())[-_TAIL:])
 
 
 class Session(Protocol):

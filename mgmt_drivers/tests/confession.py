@@ -1,9 +1,10 @@
 """Connections to simulated machines that say what they must not: secrets, and what forges logs."""
 
+import base64
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, cast
 
 import paramiko
@@ -18,6 +19,7 @@ _NO_INPUT = " </dev/null"
 _SUDO = ["sudo", "-k", "-S", "-p", "", "--"]
 # What the driver makes itself: join tokens (their second half), and certificate keys.
 _MADE = re.compile(rb"token: '?[a-z0-9]{6}\.([a-z0-9]{16})\b|certificateKey: '?([0-9a-f]{64})\b")
+_TOKEN = re.compile('"token": "([^"]+)"')
 
 Shape = tuple[str, ...]
 
@@ -37,7 +39,11 @@ class Confession:
         self.lines.append(line)
         self.shapes[shape] = None
         made = (half or key for half, key in _MADE.findall(stdin))
-        self.secrets += [text for text in map(bytes.decode, made) if text not in self.secrets]
+        self.learn(*map(bytes.decode, made))
+
+    def learn(self, *texts: str) -> None:
+        """What the machines know from now on."""
+        self.secrets += [text for text in texts if text not in self.secrets]
 
     def answer(self, status: int, stdout: str, stderr: str) -> tuple[int, str, str]:
         """What a struck command says, in the place of what it has to say."""
@@ -45,6 +51,8 @@ class Confession:
         told = FORGERY.join([one] if self.how == "lies" else self.secrets)
         if self.how == "fails":
             return 1, stdout, told
+        if self.how == "fails without a word":
+            return 1, stdout, ""
         if self.how == "lies":
             return status, f"{FORGERY}{told}", stderr
         return status, _spoilt(stdout, lambda text: f"{text}{FORGERY}{one}"), stderr
@@ -64,6 +72,12 @@ def _each(value: Any, spoil: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [_each(item, spoil) for item in value]
     return spoil(value) if isinstance(value, str) else value
+
+
+def _accounts(text: str) -> Iterator[str]:
+    """The token in what kubectl shows of an account's Secret, as it stands there and as it is."""
+    for token in _TOKEN.findall(text):
+        yield from (token, base64.b64decode(token).decode())
 
 
 class _Said:
@@ -98,6 +112,7 @@ class ConfessingConnection(Connection):
         answer = (seen.status, seen.stdout, seen.stderr)
         if shape == self._confession.struck:
             answer = self._confession.answer(*answer)
+        self._confession.learn(*_accounts(seen.stdout))
         return answer[0], _Said(*answer[1:])
 
     def _begin_line(self, line: str, prefix: bytes, timeout: float) -> tuple[int, Any]:

@@ -19,6 +19,7 @@ class Server(paramiko.ServerInterface):
         self.attempts = self.logins = 0
         self.refusals = 0  # so many sessions are still to be refused
         self.goes_deaf = False  # once a command runs
+        self.floods = False  # in the place of a command, without regard to the window
         self.ended = threading.Event()
 
     def check_auth_password(self, username: str, password: str) -> int:
@@ -45,7 +46,8 @@ class Server(paramiko.ServerInterface):
         if self.goes_deaf:
             transport.packetizer.read_message = self._hear_nothing  # type: ignore[method-assign]
         arguments = (channel, command.decode(), told)
-        threading.Thread(target=_execute, args=arguments, daemon=True).start()
+        target = _flood if self.floods else _execute
+        threading.Thread(target=target, args=arguments, daemon=True).start()
         return True
 
     def _hear_nothing(self) -> NoReturn:
@@ -67,6 +69,19 @@ class _Transport(paramiko.Transport):
         if self.to_tell and threading.current_thread() is self:
             self.to_tell.set()
             self.to_tell = None
+
+
+def _flood(channel: paramiko.Channel, command: str, told: threading.Event) -> None:
+    told.wait(10)
+    transport = channel.get_transport()
+    with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
+        channel.sendall(b"held\n")
+        for _ in range(1000):
+            data = paramiko.Message()
+            data.add_byte(paramiko.common.cMSG_CHANNEL_DATA)
+            data.add_int(channel.remote_chanid)
+            data.add_string(b"x" * 32000)
+            transport._send_user_message(data)  # type: ignore[attr-defined]
 
 
 def _execute(channel: paramiko.Channel, command: str, told: threading.Event) -> None:

@@ -108,10 +108,14 @@ class ConnectionTest(ServerTest):
         self.assertLessEqual(max(len(r.stdout.split()) for r in results), 4)
 
     def test_waiting_for_a_session_takes_nothing_from_a_command(self) -> None:
-        connection = self.log_in()
-        with ThreadPoolExecutor(16) as pool:
-            ran = pool.map(lambda _: connection.run(["sleep", "0.4"], timeout=1.2), range(16))
-            self.assertTrue(all(result.ok for result in ran))
+        connection, limit = self.log_in(), 10.0
+        for _ in range(4):
+            connection._sessions.acquire()
+        with ThreadPoolExecutor(1) as pool:
+            ran = pool.submit(connection.run, ["true"], timeout=limit)
+            time.sleep(limit)
+            connection._sessions.release()
+            self.assertTrue(ran.result().ok)
 
     def test_only_input_is_ended(self) -> None:
         """An end of input behind a channel's own end makes sshd end the connection."""
@@ -260,6 +264,27 @@ class ConnectionTest(ServerTest):
             self.log_in()
 
 
+class PacketTest(unittest.TestCase):
+    def test_a_packet_that_says_it_is_long_is_not_waited_for(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            taken = threading.Event()
+
+            def serve() -> None:
+                client, _ = listening.accept()
+                with client, contextlib.suppress(OSError):
+                    client.sendall(b"SSH-2.0-test\r\n" + struct.pack(">IB", (1 << 30) + 4, 0))
+                    client.sendall(bytes(50_000_000))
+                    taken.set()
+
+            thread = threading.Thread(target=serve)
+            thread.start()
+            endpoint = Endpoint("127.0.0.1", "ubuntu", None, "x", listening.getsockname()[1])
+            with self.assertRaises(ConnectionFailed):
+                connect(endpoint, HostKeys(), Masker([]), boot_limit=0.1)
+            thread.join()
+            self.assertFalse(taken.is_set())
+
+
 class SudoTest(ServerTest):
     """sudo with and without a password, played by a program of that name."""
 
@@ -314,6 +339,22 @@ class HoldTest(SudoTest):
     def test_one_that_does_not_begin(self) -> None:
         with self.assertRaisesRegex(CommandTimeout, "`sudo sleep 60` did not end within 0.3 s"):
             self.log_in().hold(["sleep", "60"], timeout=0.3)
+
+    def test_what_comes_afterwards_is_limited(self) -> None:
+        connection = self.log_in()
+        connection._sudo_needs_password = False
+        self.sshd.server.floods = True
+        self.assertEqual("held", connection.hold(["cat"]).stdout[:4])
+        self.assert_ends(connection)
+        (channel,) = connection._held
+        self.assertLessEqual(len(channel.in_buffer), 2 << 20)
+
+    def assert_ends(self, connection: Connection) -> None:
+        deadline = time.monotonic() + 120
+        while connection._transport.is_active() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with self.assertRaises(ConnectionFailed):
+            connection.run(["true"])
 
     def test_sudo_gets_its_password(self) -> None:
         self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 5; echo "$p"; exec "$@"')

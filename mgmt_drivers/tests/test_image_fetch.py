@@ -81,6 +81,12 @@ class ImageFetchTest(unittest.TestCase):
         self.assertIn("larger than", ran.stderr)
         self.assertEqual([], list(self.folder.glob("tmp*")))
 
+    def test_what_comes_with_a_redirection_is_not_read(self) -> None:
+        with redirection() as (port, was_read):
+            ran = self.fetch(url=f"http://127.0.0.1:{port}/")
+        self.assertIn("cannot fetch the image: unknown url type: ftp", ran.stderr)
+        self.assertFalse(was_read.is_set())
+
     def test_a_server_that_sends_a_byte_now_and_then_is_given_up(self) -> None:
         for silent in (False, True):
             with self.subTest(headers=silent), trickle(silent) as port:
@@ -111,3 +117,23 @@ def trickle(is_header: bool) -> Iterator[int]:
         finally:
             ended.set()
             thread.join()
+
+
+@contextlib.contextmanager
+def redirection() -> Iterator[tuple[int, threading.Event]]:
+    """A server whose redirection comes with 50 MB: its port, and whether they were taken."""
+    was_read = threading.Event()
+
+    def serve(listening: socket.socket) -> None:
+        client, _ = listening.accept()
+        with client, contextlib.suppress(OSError):
+            client.recv(65536)
+            client.sendall(b"HTTP/1.0 302 Found\r\nLocation: ftp://127.0.0.1:1/\r\n\r\n")
+            client.sendall(b"x" * 50_000_000)
+            was_read.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,))
+        thread.start()
+        yield listening.getsockname()[1], was_read
+        thread.join()

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host import disks, interfaces
-from mgmt_drivers.kube import certificates, etcd, kubeadm, node_metadata
+from mgmt_drivers.host import disks, facts, interfaces
+from mgmt_drivers.kube import certificates, etcd, kubeadm, kubectl, node_metadata
 from mgmt_drivers.kube.runtime import Containerd, Docker
 from mgmt_drivers.tests.cluster import cluster
 from mgmt_drivers.tests.fakes import FakeSession, fake_host
@@ -30,6 +30,19 @@ class FactsTest(unittest.TestCase):
             self.refused(lambda host: disks.find(host, "id"), word, "sudo", "find-disk")
         for word in ("--privileged", "a;id", "x" * 5000):
             self.refused(lambda host: Docker().exec_prefix(host, "etcd"), word, "sudo", "docker")
+
+    def test_a_bomb_in_the_place_of_a_word(self) -> None:
+        many = f"kubernetesVersion: [{'x,' * 5000}]"
+        for text in ("a: &a [x]\nkubernetesVersion: *a", many):
+            shown = json.dumps({"data": {"ClusterConfiguration": text}})
+            self.refused(kubeadm.cluster_release, shown, "sudo", "kubectl")
+
+    def test_what_is_no_word_is_not_written_out(self) -> None:
+        bomb: list[Any] = []
+        for _ in range(40):
+            bomb = [bomb, bomb]
+        with self.assertRaisesRegex(MgmtDriverError, "reports a value of type list, which is not"):
+            facts.checked(bomb, facts.RELEASE, "a release")
 
     def test_images_and_containers(self) -> None:
         (made, _) = cluster()
@@ -67,17 +80,25 @@ class FactsTest(unittest.TestCase):
     def test_members_of_etcd(self) -> None:
         made, sessions = cluster(masters=3)
         session: FakeSession = next(iter(sessions.values()))
-        for member in ({"ID": "1;id"}, {"ID": 1, "clientURLs": ["https://a,--x"]},
-                       {"ID": 1, "peerURLs": ["file:///etc/passwd"]}):
+        urls = ["https://a,--x", "file:///etc/passwd", "https://me@a:2379", "https://a:2379/x",
+                "https://a:2379/,https://evil:2379", "https://a:2379?,b", "https://a:2379#,b"]
+        for member in (*({"ID": id_} for id_ in ("1;id", -1, 0, True, 1 << 64, 1.5)),
+                       *({"ID": 1, "clientURLs": [url]} for url in urls),
+                       *({"ID": 1, "peerURLs": [url]} for url in urls)):
             session.expect("sudo", "ctr", stdout="etcd\n")
             session.expect("sudo", "ctr", stdout="etcd 7 RUNNING\n")
             session.expect("sudo", "ctr", stdout=json.dumps({"members": [member]}))
-            with self.assertRaises(etcd.EtcdUnreadable):
+            with self.subTest(member), self.assertRaises(etcd.EtcdUnreadable):
                 etcd.members(made.hosts[0], made)
 
     def test_names_of_members_forge_no_log(self) -> None:
         member = etcd.Member(1, "a\x1b[2J\n2026 INFO forged", ("https://192.0.2.1:2380",), ())
         self.assertEqual(r"a\x1b[2J\n2026 INFO forged (https://192.0.2.1:2380)", str(member))
+
+    def test_names_of_nodes(self) -> None:
+        for name in (*_BAD_WORDS, "A", "-a", "a-", "a\u00e9", "x" * 254, 7):
+            shown = json.dumps({"items": [{"metadata": {"name": name}}]})
+            self.refused(kubectl.nodes, shown, "sudo", "kubectl")
 
     def test_labels_and_taints(self) -> None:
         for labels, taints in (

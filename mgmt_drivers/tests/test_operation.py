@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import traceback
 import unittest
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import paramiko
+import yaml
 
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import Change, Check, Lanes, Phase, at_once
@@ -22,6 +24,7 @@ from mgmt_drivers.errors import (
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.tests.fakes import FakeSession, MemoryStore, services
@@ -80,6 +83,19 @@ class Agree(Check[Context]):
         """All is well."""
 
 
+class Reads(Agree):
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def check(self, host: Host, context: Context) -> None:
+        if "\0" in self.text:
+            raise OSError(2, "No such file", self.text)
+        try:
+            yaml.safe_load(self.text)
+        except yaml.YAMLError as error:
+            raise ValueError(f"cannot be read: {error}") from error
+
+
 class OperationTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -111,7 +127,7 @@ class OperationTest(unittest.TestCase):
         def endpoint(node: Node) -> Endpoint:
             return Endpoint(node.address("CP1"), "ubuntu", None, node.server_id)
 
-        return Operation(request, given, NODES, endpoint, ())
+        return Operation(request, given, NODES, endpoint, [Secret("Pl4nted")])
 
     def run_plan(self, *plan: Phase[Context], **more: Any) -> None:
         with self.operation() as operation:
@@ -165,6 +181,15 @@ class OperationTest(unittest.TestCase):
             for text in texts:
                 self.assertLess(len(text), 50_000)
             self.assertTrue(all(text.isprintable() for text in texts[:-1]))
+
+    def test_an_error_that_makes_its_text_itself_tells_no_secret(self) -> None:
+        """As those of YAML, which quote what they could not read, and of the system do."""
+        for more in ("in: [Pl4nted, b: }", "\0Pl4nted"):
+            with self.subTest(more), self.assertRaises(OperationError) as seen:
+                self.run_plan(Reads(f"a: b\n{more}\n"))
+            shown = "".join(traceback.format_exception(seen.exception))
+            self.assertNotIn("Pl4nted", shown + (self.folder / "vnf-1.jsonl").read_text())
+            self.assertIn("***", str(seen.exception))
 
     def test_a_lane_ends_with_its_first_host_that_fails(self) -> None:
         phase = Touch(fail_on=["vnfc-2"], one_by_one=True)

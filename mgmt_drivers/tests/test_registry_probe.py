@@ -56,6 +56,10 @@ class Registry(BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", "ftp://127.0.0.1:1/")
             self.end_headers()
+            server: Any = self.server
+            with contextlib.suppress(OSError):
+                self.wfile.write(b"x" * 50_000_000)
+                server.was_read = True
         else:
             with contextlib.suppress(OSError):
                 self.answer(200, body=b"x" * 10_000_000)
@@ -77,7 +81,8 @@ class RegistryProbeTest(unittest.TestCase):
     ) -> str:
         """Start a registry; returns host and port."""
         server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Registry)
-        server.wants, server.anonymous = wants, anonymous
+        server.wants, server.anonymous, server.was_read = wants, anonymous, False
+        self.server = server
         if certificate:
             with tempfile.TemporaryDirectory() as folder:
                 chain = Path(folder, "chain.pem")
@@ -144,6 +149,12 @@ class RegistryProbeTest(unittest.TestCase):
         self.assert_fault("gives no token", f"http://{self.serve('hostile token')}")
         self.assert_fault("which is no URL", f"http://{self.serve('hostile challenge')}")
         self.assertLess(time.monotonic() - started, 60)
+
+    def test_what_comes_with_a_redirection_is_not_read(self) -> None:
+        url = f"http://{self.serve('hostile redirect')}"
+        self.assert_fault("unknown url type: ftp", url)
+        self.doCleanups()
+        self.assertFalse(self.server.was_read)
 
     def test_nobody_there(self) -> None:
         self.assert_fault("its name is not known", "http://registry.invalid:5000")
