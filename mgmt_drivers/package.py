@@ -6,8 +6,9 @@ from typing import Any
 
 from mgmt_drivers import package_yaml
 
+_FLOATING_IPS = ("OS::Neutron::FloatingIP",)
 # Resources that carry an address a parameter may name.
-_ADDRESSES = ("OS::Neutron::Port", "OS::Neutron::FloatingIP")
+_ADDRESSES = ("OS::Neutron::Port", *_FLOATING_IPS)
 _VOLUMES = ("OS::Cinder::Volume",)
 _SERVER_GROUPS = ("OS::Nova::ServerGroup",)
 
@@ -15,6 +16,11 @@ _SERVER_GROUPS = ("OS::Nova::ServerGroup",)
 def address_names(package: Path, flavour: str) -> frozenset[str]:
     """Names of the ports and floating IPs in the flavour's BaseHOT, nested ones included."""
     return _names((package / "BaseHOT" / flavour).rglob("*.yaml"), _ADDRESSES)
+
+
+def floating_ip_names(package: Path, flavour: str) -> frozenset[str]:
+    """Names of the floating IPs in the flavour's BaseHOT, nested ones included."""
+    return _names((package / "BaseHOT" / flavour).rglob("*.yaml"), _FLOATING_IPS)
 
 
 def volume_names(package: Path, flavour: str) -> frozenset[str]:

@@ -21,6 +21,7 @@ from mgmt_drivers.kube import volumes
 from mgmt_drivers.kube.registries import KUBELET_LOGINS
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT
 from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
+from mgmt_drivers.params.script import DECLARATION
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.tests.cluster import FLANNEL, MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
@@ -115,7 +116,7 @@ class SimulatedCloud:
         (self.package / "BaseHOT/complex/top.yaml").write_text(yaml.safe_dump(_HOT))
         (self.package / "pv.yaml").write_text(yaml.safe_dump(_VOLUME))
         for name in ("install_k8s_cluster.sh", "key.asc"):
-            (self.package / name).write_text(f"{name}: KUBERNETES_PACKAGES")
+            (self.package / name).write_text(f"{DECLARATION}\n{name}: KUBERNETES_PACKAGES")
         (self.package / DEFAULT_CNI_MANIFEST).parent.mkdir(parents=True)
         shutil.copy(FLANNEL, self.package / DEFAULT_CNI_MANIFEST)
         self.params = PARAMS
