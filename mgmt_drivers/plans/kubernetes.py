@@ -8,7 +8,7 @@ from mgmt_drivers.phases.control_plane.control_plane import (
     VerifyControlPlane,
 )
 from mgmt_drivers.phases.control_plane.etcd_members import CheckQuorum, RemoveEtcdMembers
-from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
+from mgmt_drivers.phases.control_plane.grant_access import GiveKubeconfig, GrantVimAccess
 from mgmt_drivers.phases.control_plane.load_balancer import (
     ConfigureLoadBalancer,
     ReleaseVirtualIp,
@@ -63,6 +63,7 @@ _JOIN: Plan[Cluster] = (
     JoinNodes(),
     WaitForNodes(),
     LabelNodes(),
+    GiveKubeconfig(),
 )
 
 # Also heal of the whole VNF.
@@ -129,6 +130,7 @@ UPGRADE: Plan[Cluster] = (
     UpgradeCluster(),
     KeepVersion(),
     UpgradeControlPlane(),
+    GiveKubeconfig(),  # kubeadm has renewed the administrator's certificate
     UpgradeWorkers(),
     VerifyVirtualIp(),
 )

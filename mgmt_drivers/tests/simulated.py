@@ -26,7 +26,14 @@ from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.tests.cluster import FLANNEL, MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
 from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, stack_of
-from mgmt_drivers.tests.simulation import MEMBER, Fault, Machine, SimulatedSession, World
+from mgmt_drivers.tests.simulation import (
+    KUBECONFIG,
+    MEMBER,
+    Fault,
+    Machine,
+    SimulatedSession,
+    World,
+)
 
 # One is a prefix of another, and they look alike inside of URLs.
 MASTERS = ("10.10.0.1", "10.10.0.11", "10.10.0.111")
@@ -247,5 +254,7 @@ class SimulatedClusterTest(SimulatedCloud, unittest.TestCase):
         self.assertTrue(all(MEMBER in m.files for m in machines))
         logins = [m.files.get(KUBELET_LOGINS) for m in machines if m.came]
         self.assertTrue(all(login and login[1] == "600" for login in logins), logins)
+        masters_that_came = [m for m in machines if m.role == "master" and m.came]
+        self.assertEqual([], [m.name for m in masters_that_came if KUBECONFIG not in m.files])
         closed = [n for n, node in self.world.nodes.items() if node["spec"].get("unschedulable")]
         self.assertEqual([], closed)

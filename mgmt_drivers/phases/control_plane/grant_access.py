@@ -1,12 +1,21 @@
-"""The account of the cluster for Tacker."""
+"""Access to the cluster: an account for Tacker, and a kubeconfig for those who log in."""
 
-from mgmt_drivers.engine.phase import HostPhase
+import logging
+
+from mgmt_drivers.engine.phase import HostPhase, Lanes, at_once
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.host.script import Script
 from mgmt_drivers.kube import service_account
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT
 from mgmt_drivers.phases.selection import OnLeader
+
+LOG = logging.getLogger(__name__)
+
+_GIVE = Script("give-kubeconfig")
+_COPIES = f"{STATE_FOLDER}/kubeconfigs"
 
 
 class GrantVimAccess(OnLeader, HostPhase[Cluster]):
@@ -16,3 +25,22 @@ class GrantVimAccess(OnLeader, HostPhase[Cluster]):
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         return CHANGED if service_account.apply(host, VIM_ACCOUNT) else UNCHANGED
+
+
+class GiveKubeconfig(HostPhase[Cluster]):
+    """Give the user as whom Tacker logs in the administrator's kubeconfig, on control-plane nodes.
+
+    The user may use sudo, and so has these rights already. A kubeconfig of the user's own stays.
+    """
+
+    title = "give the login user a kubeconfig"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return at_once([host for host in cluster.prepared if cluster.is_control_plane(host)])
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        user = cluster.params.master.login.username
+        said = host.sudo(*_GIVE.command(user, _COPIES)).strip()
+        if said == "kept":
+            LOG.info("%s: ~/.kube/config of %s is left as it is", host.node, user)
+        return CHANGED if said == "changed" else UNCHANGED
