@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 import yaml
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.nodes import CollectionNode, MappingNode, Node
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Document:
 
         :returns: whether that can be done: the node is there and is written in lines itself
         """
-        if not isinstance(node, MappingNode | SequenceNode) or node.flow_style or not node.value:
+        if not isinstance(node, CollectionNode) or node.flow_style or not node.value:
             return False
         begin = self._line_of(node.start_mark.index)
         indent = " " * node.start_mark.column
@@ -45,7 +45,7 @@ class Document:
         name, value = next(pair for pair in pairs(parent) if pair[0].value == key)
         begin = self._line_of(name.start_mark.index)
         end = value.end_mark.index
-        if isinstance(value, ScalarNode) or value.flow_style:
+        if not isinstance(value, CollectionNode) or value.flow_style:
             end = self.text.find("\n", end) + 1 or len(self.text)
         elif end < len(self.text):
             end = self._line_of(end)  # the next key's, which lies deeper in it
