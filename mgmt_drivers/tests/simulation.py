@@ -411,7 +411,7 @@ class SimulatedSession:
         assert self.machine.role == "master", self.machine.name
         assert self.machine.name in self.world.nodes, f"{self.machine.name} has no admin.conf"
         known = self.machine.files.get(KUBECONFIG)
-        self.machine.files[KUBECONFIG] = (words[0].encode(), "600")
+        self.machine.files[KUBECONFIG] = (b"", "600")
         return Result(0, "unchanged\n" if known else "changed\n")
 
     def _mount(self, words: list[str], stdin: bytes) -> Result:

@@ -37,7 +37,8 @@ class GiveKubeconfigTest(unittest.TestCase):
         getent = f"#!/bin/sh\necho me:x:1:1::{self.root}/home:/bin/sh\n"
         for name, text in (
             ("getent", getent),
-            ("runuser", f'#!/bin/sh\n[ ! -e {self.root}/breaks ] && shift 3 && exec "$@"\n'),
+            ("runuser", f'#!/bin/sh\n[ "$2" = me ] && [ ! -e {self.root}/breaks ] || exit 1\n'
+                        'shift 3\nexec "$@"\n'),
         ):
             (self.root / "bin" / name).write_text(text)
             (self.root / "bin" / name).chmod(0o755)
@@ -49,8 +50,8 @@ class GiveKubeconfigTest(unittest.TestCase):
         text = (Path(payloads.__file__).parent / "give-kubeconfig.sh").read_text()
         text = text.replace("/etc/kubernetes/admin.conf", str(self.admin))
         done = subprocess.run(
-            ["sh", "-c", text, "give-kubeconfig", "me", str(self.root / "copies")],
-            env={"PATH": f"{self.root}/bin:{os.environ['PATH']}"},
+            ["sh", "-c", text, "give-kubeconfig", str(self.root / "copies")],
+            env={"PATH": f"{self.root}/bin:{os.environ['PATH']}", "SUDO_USER": "me"},
             text=True, capture_output=True, timeout=60,
         )
         return done.stdout.strip() or f"exit status {done.returncode}"

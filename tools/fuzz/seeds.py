@@ -48,6 +48,7 @@ _VARIATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
          "cni_manifest_path": "Files/cni.yaml"},
         {"package_repository": _MIRROR, "kubernetes_version": "v1.20.2"},
         {"master_node": {**_LOGIN, "cluster_fip_name": FLOATING_IP}, "worker_node": _LOGIN},
+        {"proxy": {"http_proxy": "", "https_proxy": _PROXY["https_proxy"], "no_proxy": ""}},
     ),
     REGISTRY: (
         {},
@@ -58,6 +59,7 @@ _VARIATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"image_path": None, "image_url": "https://files.example.com/registry.tar"},
         {"tls_certificate_path": "Files/tls.crt", "tls_key_path": "Files/tls.key",
          "htpasswd_path": "Files/htpasswd"},
+        {"proxy": {"http_proxy": "", "no_proxy": "10.0.0.1"}},
     ),
 }  # fmt: skip
 # Clusters, each with what it is to become: laid over the smallest cluster, and over the scenario's

@@ -39,8 +39,7 @@ class GiveKubeconfig(HostPhase[Cluster]):
         return at_once([host for host in cluster.prepared if cluster.is_control_plane(host)])
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
-        user = cluster.params.master.login.username
-        said = host.sudo(*_GIVE.command(user, _COPIES)).strip()
+        said = host.sudo(*_GIVE.command(_COPIES)).strip()
         if said == "kept":
-            LOG.info("%s: ~/.kube/config of %s is left as it is", host.node, user)
+            LOG.info("%s: the login user's ~/.kube/config is left as it is", host.node)
         return CHANGED if said == "changed" else UNCHANGED
