@@ -266,6 +266,9 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
         return
     restore.refuse(request)
     found = read(request, services)
+    request = _without_left_alone(request, found)
+    if not request.targets:
+        return
     leaving = _targets(request, found)
     lost = [node for node in leaving if found.is_control_plane(node)]
     staying = [node for node in found.control_plane if node not in leaving]
@@ -302,6 +305,9 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         node_metadata.forget_replaced(services.store)
         return
     found = read(request, services)
+    request = _without_left_alone(request, found)
+    if not request.targets:
+        return
     coming = _targets(request, found)
     others = [node for node in found.control_plane if node not in coming]
     has_control_plane = len(others) < len(found.control_plane)
@@ -333,6 +339,12 @@ def read(request: LcmRequest, services: Services, changed: Changed | None = None
     """
     kept = changed_params.load(services.store)
     params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
+    if params.left_alone:
+        LOG.info(
+            "VNF %s: VDU %s is not set up, for the request has no storage_server",
+            request.vnf_instance_id,
+            params.left_alone,
+        )
     is_spread = has_server_group(request.package, request.flavour)
     machines = inventory.read(request, services.stacks, placed=is_spread)
     return topology(params, machines, is_spread)
@@ -497,6 +509,12 @@ def _check_volumes(request: LcmRequest, found: Topology, machines: Sequence[Node
     for server in _storage(found, machines):
         lacking = [f"volume {name}" for name, id_ in server.volumes.items() if not id_]
         check_created(request, lacking)
+
+
+def _without_left_alone(request: LcmRequest, found: Topology) -> LcmRequest:
+    """The request without the targets that are not the cluster's, but are the VNF's."""
+    others = {vnfc.id for vnfc in request.vnfcs if vnfc.vdu_id == found.params.left_alone}
+    return replace(request, targets=request.targets - others)
 
 
 def _targets(request: LcmRequest, found: Topology) -> list[Node]:

@@ -19,13 +19,16 @@ def address_names(package: Path, flavour: str) -> frozenset[str]:
 
 
 def floating_ips(package: Path, flavour: str) -> dict[str, str]:
-    """Names of the floating IPs in the flavour's BaseHOT, each with that of its port."""
+    """Names of the floating IPs in the flavour's BaseHOT, nested ones included.
+
+    Each with that of its port, or an empty one where the template does not name the port.
+    """
     found = {}
     for path in (package / "BaseHOT" / flavour).rglob("*.yaml"):
         for name, resource in _resources(path):
             port = (resource.get("properties") or {}).get("port_id")
-            if resource.get("type") == _FLOATING_IP and isinstance(port, dict):
-                found[name] = str(port.get("get_resource"))
+            if resource.get("type") == _FLOATING_IP:
+                found[name] = str(port.get("get_resource")) if isinstance(port, dict) else ""
     return found
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+INSTANTIATE = "instantiate"  # the operation of a VNF that has no machines, or is retried
+
 
 @dataclass(frozen=True)
 class Vnfc:

@@ -1,13 +1,14 @@
 """The parameter ``k8s_cluster_installation_param``."""
 
 import ipaddress
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from mgmt_drivers import grammar
-from mgmt_drivers.package import address_names, volume_names
+from mgmt_drivers.package import address_names, floating_ips, volume_names
 from mgmt_drivers.params.backup import RESTORE, Backup, read_backup
 from mgmt_drivers.params.helm import Helm, read_helm
 from mgmt_drivers.params.login import SshLogin, read_login
@@ -15,9 +16,10 @@ from mgmt_drivers.params.proxy import Proxy, read_proxy
 from mgmt_drivers.params.reader import Reader, read_object
 from mgmt_drivers.params.registries import NAME as REGISTRIES
 from mgmt_drivers.params.registries import Registry, read_registries
+from mgmt_drivers.params.script import read_script
 from mgmt_drivers.params.series import DEFAULT_VERSION, SUPPORTED, Series, Version, read_version
 from mgmt_drivers.params.storage import Storage, read_storage
-from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.request import INSTANTIATE, LcmRequest
 from mgmt_drivers.secret import Secret
 
 NAME = "k8s_cluster_installation_param"
@@ -87,7 +89,8 @@ class KubernetesParams:
     """What the cluster is to be.
 
     Without ``image_repository``, kubeadm's default is used. ``restore_from`` is the backup that
-    the instantiation restores.
+    the instantiation restores. ``left_alone`` is the VDU that no parameter names, if there is one:
+    its machine is not the cluster's.
     """
 
     script: Path
@@ -109,6 +112,7 @@ class KubernetesParams:
     helm: Helm | None = None
     backup: Backup | None = None
     restore_from: Path | None = None
+    left_alone: str | None = None
 
     @property
     def registries(self) -> tuple[Registry, ...]:
@@ -160,13 +164,14 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
     repository = read_package_repository(reader, version.series, request.package)
     storage = _read_storage(reader, request, cps, (masters, workers))
     proxy = read_proxy(reader.section("proxy"), of_cluster=True)
+    is_new = request.operation == INSTANTIATE
     params = KubernetesParams(
-        script=_required_file(reader, "script_path", request.package),
+        script=read_script(reader, request.package, is_new),
         vim_name=_read_vim_name(reader),
         master=masters,
         worker=workers,
         cluster_cp_name=master.one_of("cluster_cp_name", cps, "CP"),
-        cluster_fip_name=_read_floating_ip(master, cps),
+        cluster_fip_name=_read_floating_ip(master, masters.ssh_cp_name, cps, request),
         pod_cidr=master.network("pod_cidr", DEFAULT_POD_CIDR),
         service_cidr=master.network("cluster_cidr", DEFAULT_SERVICE_CIDR),
         proxy=_with_host_of(repository, proxy) if proxy else None,
@@ -187,8 +192,7 @@ def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
     _check_image_repository(params, reader)
     if params.master.nic_cp_name and params.master.nic_cp_name == params.worker.nic_cp_name:
         worker.error("nic_cp_name", "must be another CP than that of master_node")
-    _check_machines(params, request, reader)
-    return params
+    return replace(params, left_alone=_check_machines(params, request, reader))
 
 
 def _read_group(reader: Reader, request: LcmRequest, cps: Collection[str]) -> NodeGroup:
@@ -213,15 +217,20 @@ def _read_storage(
     return read_storage(reader, request.package, own, volumes)
 
 
-def _read_floating_ip(reader: Reader, cps: Collection[str]) -> str | None:
+def _read_floating_ip(
+    master: Reader, ssh: str, cps: Collection[str], request: LcmRequest
+) -> str | None:
     key = "cluster_fip_name"
-    return reader.one_of(key, cps, "CP") if reader.has(key) else None
-
-
-def _required_file(reader: Reader, key: str, package: Path) -> Path:
-    if not reader.has(key) and reader.usable:
-        reader.error(key, "missing")
-    return reader.file(key, package) or package
+    if master.has(key):
+        return master.one_of(key, cps, "CP")
+    floating = floating_ips(request.package, request.flavour)
+    if request.operation == INSTANTIATE and ssh in floating:
+        master.error(
+            key,
+            f"missing: Tacker reaches the masters by floating IPs ({ssh}), and needs one for the "
+            f"VIM, too; the VNF package has: {', '.join(sorted(floating))}",
+        )
+    return None
 
 
 def _read_vim_name(reader: Reader) -> str | None:
@@ -299,21 +308,31 @@ def read_image_repository(reader: Reader) -> ImageRepository | None:
     return ImageRepository(reference, plain_http=scheme == "http")
 
 
-def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reader) -> None:
-    """Every VDU of the VNFD must be one that the parameters tell of."""
+def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reader) -> str | None:
+    """Every VDU of the VNFD must be one that the parameters tell of.
+
+    A storage server may be left out: its VDU is returned, if it can be no other.
+    """
     if reader.errors.found:  # of which this might be a consequence
-        return
+        return None
     known = {params.master.nic_cp_name, params.worker.nic_cp_name}
     if params.storage:
         known.add(params.storage.ssh_cp_name)
     elsewhere = known - set(request.cps)  # named by their floating IPs
     groups = (params.master, params.worker)
     is_one_vdu = len({request.cps.get(group.nic_cp_name) for group in groups}) == 1
-    for vdu in sorted(set(request.cps.values())):
-        cps = sorted(cp for cp, of in request.cps.items() if of == vdu)
-        if not known & set(cps) and not elsewhere:
-            hint = "worker_node.nic_cp_name" if is_one_vdu or params.storage else "storage_server"
-            reader.error(hint, f"no parameter names a CP of VDU {vdu}: {', '.join(cps)}")
+    cps_of = defaultdict(set)
+    for cp, vdu in request.cps.items():
+        cps_of[vdu].add(cp)
+    unnamed = sorted(vdu for vdu, cps in cps_of.items() if not known & cps and not elsewhere)
+    may_be_storage = not is_one_vdu and not params.storage
+    if may_be_storage and len(unnamed) == 1 and volume_names(request.package, request.flavour):
+        return unnamed[0]
+    hint = "storage_server" if may_be_storage else "worker_node.nic_cp_name"
+    for vdu in unnamed:
+        names = ", ".join(sorted(cps_of[vdu]))
+        reader.error(hint, f"no parameter names a CP of VDU {vdu}: {names}")
+    return None
 
 
 def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:

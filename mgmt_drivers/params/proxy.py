@@ -39,10 +39,14 @@ class Proxy:
 def read_proxy(reader: Reader | None, of_cluster: bool = False) -> Proxy | None:
     """Read ``http_proxy``, ``https_proxy`` and ``no_proxy`` (separated by commas).
 
+    Empty strings stand for what is left out. With neither proxy there is none, whatever the
+    other keys say.
+
     :param of_cluster: ``k8s_node_cidr`` may be given as well
     """
     if reader is None:
         return None
+    reader.leave_out_blanks()
     listed = (reader.optional_text("no_proxy") or "").split(",")
     no_proxy = tuple(word.strip() for word in listed if word.strip())
     for word in no_proxy:
@@ -54,10 +58,8 @@ def read_proxy(reader: Reader | None, of_cluster: bool = False) -> Proxy | None:
         # of all addresses of a /16 would be too long for a unit file.
         no_proxy += (node_cidr,)
     proxy = Proxy(reader.url("http_proxy"), reader.url("https_proxy"), no_proxy, node_cidr)
-    if proxy.http is None and proxy.https is None and reader.usable:
-        reader.errors.add(reader.path, "needs http_proxy or https_proxy")
     reader.end()
-    return proxy
+    return proxy if proxy.http or proxy.https else None
 
 
 def _matches(word: str, host: str) -> bool:

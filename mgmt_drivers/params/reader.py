@@ -54,6 +54,10 @@ class Reader:
         self._read.add(key)
         return self._values.get(key) is not None
 
+    def leave_out_blanks(self) -> None:
+        """Take an empty string for a key that is left out, as forms and templates write it."""
+        self._values = {key: None if text == "" else text for key, text in self._values.items()}
+
     def error(self, key: str, message: str) -> None:
         self.errors.add(f"{self.path}.{key}", message)
 
@@ -151,12 +155,21 @@ class Reader:
             self.error(key, f"must be true or false, not {_kind(value)}")
         return value is True
 
-    def network(self, key: str, default: str = "") -> ipaddress.IPv4Network:
-        """An IPv4 network of machines in CIDR notation; bits beyond its prefix are dropped."""
+    def network(
+        self, key: str, default: str = "", or_address: bool = False
+    ) -> ipaddress.IPv4Network:
+        """An IPv4 network of machines in CIDR notation; bits beyond its prefix are dropped.
+
+        :param or_address: an address will do as well, which is then a network of its own; not
+            one that ends in 0, which rather is a network without its prefix
+        """
         value = self.text(key) if self.has(key) or not default else default
         found = grammar.ipv4_network(value)
+        if or_address and found is None and not value.endswith(".0"):
+            found = grammar.ipv4_network(f"{value}/32")
         if value and found is None:
-            self.error(key, "must be an IPv4 network such as 192.168.0.0/16")
+            also = ", or an address" if or_address else ""
+            self.error(key, f"must be an IPv4 network such as 192.168.0.0/16{also}")
         special = grammar.special_part(found) if found else None
         if special:
             self.error(key, f"overlaps with {special}, where machines have no addresses")

@@ -143,7 +143,8 @@ def _read_exports(reader: Reader, volumes: Collection[Volume]) -> Iterator[Expor
         points = [volume.mount_point for volume in volumes]
         if folder and all(points) and not any(inside(folder, point) for point in points):
             section.error("export_dir", f"lies in none of the volumes: {', '.join(points)}")
-        network = section.network("export_to") if section.has("export_to") else None
+        has_network = section.has("export_to")
+        network = section.network("export_to", or_address=True) if has_network else None
         export = Export(folder, network, section.flag("root_squash"))
         if (folder, network) in seen:
             client = "this network" if network else "the nodes"

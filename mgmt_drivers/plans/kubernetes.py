@@ -29,7 +29,11 @@ from mgmt_drivers.phases.control_plane.etcd_members import (
     RemoveEtcdMembers,
     RemoveOrphanedMembers,
 )
-from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
+from mgmt_drivers.phases.control_plane.grant_access import (
+    GiveKubeconfig,
+    GrantVimAccess,
+    RenewKubeconfig,
+)
 from mgmt_drivers.phases.control_plane.helm import ConfigureHelm, CopyCharts, InstallHelm
 from mgmt_drivers.phases.control_plane.load_balancer import (
     ConfigureLoadBalancer,
@@ -90,10 +94,11 @@ _JOIN: Plan[Cluster] = (
     JoinNodes(),
     WaitForNodes(),
     LabelNodes(),
+    GiveKubeconfig(),
 )
 
 # What expires soon. Also on request, for whatever expires.
-RENEW: Plan[Cluster] = (RenewCertificates(), RestartPrograms())
+RENEW: Plan[Cluster] = (RenewCertificates(), RestartPrograms(), RenewKubeconfig())
 
 # A control-plane node is put into HAProxy only when it is verified.
 _SERVE: Plan[Cluster] = (
@@ -221,6 +226,7 @@ UPGRADE: Plan[Cluster] = (
     UpgradeCluster(),
     KeepVersion(),
     UpgradeControlPlane(),
+    GiveKubeconfig(),  # kubeadm has renewed the administrator's certificate
     UpgradeWorkers(),
     *RENEW,
     VerifyVirtualIp(),

@@ -23,6 +23,7 @@ from mgmt_drivers.kube import volumes
 from mgmt_drivers.kube.registries import KUBELET_LOGINS
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT
 from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
+from mgmt_drivers.params.script import DECLARATION
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.tests.cluster import FLANNEL, MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
@@ -31,6 +32,7 @@ from mgmt_drivers.tests.simulated_backup import HostKey
 from mgmt_drivers.tests.simulation import (
     CHARTS,
     KEEPALIVED,
+    KUBECONFIG,
     MEMBER,
     Fault,
     Machine,
@@ -144,7 +146,7 @@ class SimulatedCloud:
         (self.package / "BaseHOT/complex/top.yaml").write_text(yaml.safe_dump(_HOT))
         (self.package / "pv.yaml").write_text(yaml.safe_dump(_VOLUME))
         for name in ("install_k8s_cluster.sh", "key.asc"):
-            (self.package / name).write_text(f"{name}: KUBERNETES_PACKAGES")
+            (self.package / name).write_text(f"{DECLARATION}\n{name}: KUBERNETES_PACKAGES")
         (self.package / "helm.tar.gz").write_bytes(helm_archive())
         (self.package / DEFAULT_CNI_MANIFEST).parent.mkdir(parents=True)
         shutil.copy(FLANNEL, self.package / DEFAULT_CNI_MANIFEST)
@@ -289,5 +291,7 @@ class SimulatedClusterTest(SimulatedCloud, unittest.TestCase):
         self.assertTrue(all(MEMBER in m.files for m in machines))
         logins = [m.files.get(KUBELET_LOGINS) for m in machines if m.came]
         self.assertTrue(all(login and login[1] == "600" for login in logins), logins)
+        masters_that_came = [m for m in machines if m.role == "master" and m.came]
+        self.assertEqual([], [m.name for m in masters_that_came if KUBECONFIG not in m.files])
         closed = [n for n, node in self.world.nodes.items() if node["spec"].get("unschedulable")]
         self.assertEqual([], closed)

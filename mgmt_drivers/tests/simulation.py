@@ -36,6 +36,7 @@ HELM, HELM_CONFIG = "/usr/local/bin/helm", ".kube/config"
 CHARTS = "/var/tacker/helm"
 KEEPALIVED = "/etc/keepalived/keepalived.conf"
 _KUBELET = "/etc/kubernetes/kubelet.conf"
+KUBECONFIG = "~/.kube/config"  # of the login user
 _NAMES = ("kube-apiserver", "kube-proxy")  # of images that come with each release
 RELEASE = "v1.20.2"
 # The newest release that the package repository has of a series.
@@ -553,6 +554,13 @@ class SimulatedSession(Backups):
 
     def _give_folder(self, words: list[str], stdin: bytes) -> Result:
         return _OK
+
+    def _give_kubeconfig(self, words: list[str], stdin: bytes) -> Result:
+        assert self.machine.role == "master", self.machine.name
+        assert self.machine.name in self.world.nodes, f"{self.machine.name} has no admin.conf"
+        known = self.machine.files.get(KUBECONFIG)
+        self.machine.files[KUBECONFIG] = (b"", "600")
+        return Result(0, "unchanged\n" if known else "changed\n")
 
     def _mount(self, words: list[str], stdin: bytes) -> Result:
         assert b"UUID=u-1 " + words[0].encode() in self.machine.files["/etc/fstab"][0]

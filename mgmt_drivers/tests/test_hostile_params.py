@@ -62,6 +62,8 @@ class ProxyTest(unittest.TestCase):
     @example("http://..")
     @example("http://p:٣")
     def test_a_url_is_refused_or_stays_one_value(self, url: str) -> None:
+        if not url:
+            return  # no proxy
         proxy, errors = self.read({"http_proxy": url})
         self.assertTrue(all(error.startswith("p.http_proxy: ") for error in errors), errors)
         if not errors:

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST, KubernetesParams, read_params
+from mgmt_drivers.params.script import DECLARATION
 from mgmt_drivers.params.series import DEFAULT_VERSION
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.ssh.hostkeys import KnownKey
@@ -41,7 +42,7 @@ class ParamsTest(unittest.TestCase):
         (self.package / "BaseHOT/complex/nested").mkdir(parents=True)
         (self.package / "BaseHOT/complex/top.yaml").write_text(_HOT)
         for name in ("install.sh", "key.asc", "text.yaml"):
-            (self.package / name).write_text("some text")
+            (self.package / name).write_text(f"{DECLARATION}\nsome text")
         self.more_cps: dict[str, str] = {}
         for path in ("cni.yaml", DEFAULT_CNI_MANIFEST):
             (self.package / path).parent.mkdir(parents=True, exist_ok=True)
@@ -56,9 +57,9 @@ class ParamsTest(unittest.TestCase):
             "worker_node": {"ssh_cp_name": "CP2", "nic_cp_name": "CP2", **group},
         }
 
-    def read(self, values: Any) -> KubernetesParams:
+    def read(self, values: Any, operation: str = "instantiate") -> KubernetesParams:
         request = LcmRequest(
-            operation="instantiate",
+            operation=operation,
             vnf_instance_id="vnf-1",
             package=self.package,
             cps={"CP1": "masterNode", "CP2": "workerNode", **self.more_cps},
@@ -192,6 +193,45 @@ class ParamsTest(unittest.TestCase):
             ["storage_server: no parameter names a CP of VDU storage: CP3, CP4"],
             self.errors(self.values()),
         )
+
+    def test_a_storage_server_may_be_left_out(self) -> None:
+        volume = "resources: {volume: {type: OS::Cinder::Volume}}"
+        (self.package / "BaseHOT/complex/nested/storage.yaml").write_text(volume)
+        self.assertIsNone(self.read(self.values()).left_alone)
+        self.more_cps = {"CP3": "storage", "CP4": "storage"}
+        self.assertEqual("storage", self.read(self.values()).left_alone)
+        # Which of two it is cannot be told; and the workers' may not be left out.
+        self.more_cps["CP5"] = "other"
+        self.assertEqual(2, len(self.errors(self.values())))
+        self.more_cps = {"CP4": "masterNode"}
+        values = self.values()
+        values["worker_node"]["nic_cp_name"] = "CP4"
+        (error,) = self.errors(values)
+        self.assertTrue(error.startswith("worker_node.nic_cp_name: no parameter names"), error)
+
+    def test_a_script_of_another_kind_is_refused_where_nothing_was_made_with_it(self) -> None:
+        script = self.package / "install.sh"
+        script.write_text("#!/bin/bash\nwhile getopts m:w:i: option; do :; done\n")
+        (error,) = self.errors(self.values())
+        for words in (
+            "script_path: install.sh does not declare the drivers' contract by a line '# Contract:",
+            "no arguments but environment variables", "tools.csar migrate FOLDER",
+        ):
+            self.assertIn(words, error)
+        self.assertEqual(script, self.read(self.values(), "heal").script)
+        # As the packages of the first editions have it.
+        script.write_text("# Contract: run as root, any number of times; exit status 0 means\n")
+        self.assertEqual(script, self.read(self.values()).script)
+
+    def test_masters_at_floating_ips_need_one_for_the_cluster(self) -> None:
+        values = self.values()
+        values["master_node"]["ssh_cp_name"] = "vip_FIP"
+        (error,) = self.errors(values)
+        self.assertIn("master_node.cluster_fip_name: missing: ", error)
+        self.assertIn("the VNF package has: vip_FIP", error)
+        self.assertIsNone(self.read(values, "scale out").cluster_fip_name)
+        values["master_node"]["cluster_fip_name"] = "vip_FIP"
+        self.assertEqual("vip_FIP", self.read(values).cluster_fip_name)
 
     def test_a_worker_node_with_a_cp_of_the_masters(self) -> None:
         self.more_cps = {"CP4": "masterNode"}

@@ -68,6 +68,24 @@ class ParamsTest(unittest.TestCase):
         self.assertEqual("pass", params.ssh_password.reveal())
         self.assertIsNone(params.image or params.proxy or params.tls or params.htpasswd)
 
+    def test_a_proxy_as_people_write_it(self) -> None:
+        http, https = "http://p:3128", "https://q:3128"
+        cases: list[tuple[dict[str, Any], tuple[str, str] | None]] = [
+            ({}, None),
+            ({"no_proxy": "10.0.0.1"}, None),
+            ({"http_proxy": "", "https_proxy": "", "no_proxy": ""}, None),
+            ({"http_proxy": None, "https_proxy": None}, None),
+            ({"http_proxy": http}, (http, "")),
+            ({"http_proxy": http, "https_proxy": "", "no_proxy": ""}, (http, "")),
+            ({"https_proxy": https}, ("", https)),
+        ]
+        for values, wanted in cases:
+            with self.subTest(values):
+                proxy = self.read(proxy=values).proxy
+                urls = proxy and (proxy.http, proxy.https)
+                found = urls and tuple(url.reveal() if url else "" for url in urls)
+                self.assertEqual(wanted, found)
+
     def test_section_missing_or_of_wrong_type(self) -> None:
         cases: list[tuple[dict[str, Any], str]] = [
             ({}, f"{NAME}: missing in additionalParams"),
@@ -119,7 +137,7 @@ class ParamsTest(unittest.TestCase):
             ({"image_url": "http://x/r", "image_sha256": "ab"}, "image_sha256", "64 hexadecimal"),
             ({"image_sha256": "a" * 64}, "image_sha256", "image_url, which is missing"),
             ({"htpasswd_path": "bad.htpasswd"}, "htpasswd_path", "line 1"),
-            ({"proxy": {}}, "proxy", "needs http_proxy or https_proxy"),
+            ({"proxy": {"no_proxy": "a b"}}, "proxy.no_proxy", "'a b' is neither"),
             ({"proxy": {"http_proxy": "ftp://x"}}, "proxy.http_proxy", "must be a URL"),
             ({"proxy": {"http_proxy": "http://x:y z"}}, "proxy.http_proxy", "must be a URL"),
             (

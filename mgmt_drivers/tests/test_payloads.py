@@ -25,6 +25,66 @@ esac
 """
 
 
+class GiveKubeconfigTest(unittest.TestCase):
+    """With stand-ins for what looks up a user, and acts as one."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        (self.root / "bin").mkdir()
+        (self.root / "home").mkdir()
+        getent = f"#!/bin/sh\necho me:x:1:1::{self.root}/home:/bin/sh\n"
+        for name, text in (
+            ("getent", getent),
+            ("runuser", f'#!/bin/sh\n[ "$2" = me ] && [ ! -e {self.root}/breaks ] || exit 1\n'
+                        'shift 3\nexec "$@"\n'),
+        ):
+            (self.root / "bin" / name).write_text(text)
+            (self.root / "bin" / name).chmod(0o755)
+        self.admin = self.root / "admin.conf"
+        self.admin.write_text("first")
+        self.copy = self.root / "home/.kube/config"
+
+    def give(self) -> str:
+        text = (Path(payloads.__file__).parent / "give-kubeconfig.sh").read_text()
+        text = text.replace("/etc/kubernetes/admin.conf", str(self.admin))
+        done = subprocess.run(
+            ["sh", "-c", text, "give-kubeconfig", str(self.root / "copies")],
+            env={"PATH": f"{self.root}/bin:{os.environ['PATH']}", "SUDO_USER": "me"},
+            text=True, capture_output=True, timeout=60,
+        )
+        return done.stdout.strip() or f"exit status {done.returncode}"
+
+    def test_it_is_copied_for_the_user_alone_and_renewed(self) -> None:
+        self.assertEqual(["changed", "unchanged"], [self.give(), self.give()])
+        self.assertEqual("first", self.copy.read_text())
+        self.assertEqual(0o600, self.copy.stat().st_mode & 0o777)
+        self.assertEqual(0o700, self.copy.parent.stat().st_mode & 0o777)
+        self.admin.write_text("renewed")
+        self.assertEqual("changed", self.give())
+        self.assertEqual("renewed", self.copy.read_text())
+
+    def test_the_users_own_stays(self) -> None:
+        self.copy.parent.mkdir()
+        self.copy.write_text("own")
+        self.assertEqual("kept", self.give())
+        self.assertEqual("own", self.copy.read_text())
+
+    def test_a_copy_that_was_broken_off_is_tried_again(self) -> None:
+        self.assertEqual("changed", self.give())
+        self.admin.write_text("renewed")
+        (self.root / "breaks").touch()
+        self.assertEqual("exit status 1", self.give())
+        (self.root / "breaks").unlink()
+        self.assertEqual("changed", self.give())
+        self.assertEqual("renewed", self.copy.read_text())
+
+    def test_a_user_without_a_home_gets_none(self) -> None:
+        (self.root / "home").rmdir()
+        self.assertEqual("kept", self.give())
+
+
 class RunKubeadmTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()

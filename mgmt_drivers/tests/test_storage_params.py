@@ -110,6 +110,13 @@ class StorageParamsTest(unittest.TestCase):
         self.assertIn("nfs_server_setup_params[1].export_dir: is exported to the nodes before",
                       error)
 
+    def test_export_to_one_address(self) -> None:
+        path = "storage_server.nfs_server_setup_params.0.export_to"
+        found, errors = self.read(_changed(path, "10.10.0.5"))
+        self.assertEqual([], errors)
+        assert found
+        self.assertEqual("10.10.0.5/32", str(found.exports[0].network))
+
     def test_none(self) -> None:
         self.assertEqual((None, []), self.read({}))
         without = {**_GOOD, "storage_server": None}
@@ -131,6 +138,8 @@ class StorageParamsTest(unittest.TestCase):
             (f"{export}.1.export_to", "10.10.0.0/24", "is exported to this network before"),
             (f"{export}.0.export_to", "everybody", "must be an IPv4 network"),
             (f"{export}.0.export_to", "10.10.0.0", "must be an IPv4 network such as"),
+            (f"{export}.0.export_to", "10.10.0.256", "must be an IPv4 network such as"),
+            (f"{export}.0.export_to", "127.0.0.1", "overlaps with 127.0.0.0/8"),
             (f"{export}.0.root_squash", "yes", "must be true or false, not a string"),
             (f"{export}.0.root_squash", 1, "must be true or false, not a number"),
             (f"{export}.0.export_to", "0.0.0.0/0", "overlaps with 0.0.0.0/8, where machines have"),

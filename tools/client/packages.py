@@ -18,6 +18,13 @@ def _run_tool(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", *arguments], check=True, cwd=CHECKOUT)
 
 
+def ask_csar(*arguments: str) -> tuple[int, str]:
+    """Run a command of tools.csar whose exit status is an answer; returns it and the output."""
+    command = [sys.executable, "-m", "tools.csar", *arguments]
+    ran = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
 @functools.cache
 def registry_image() -> Path:
     """The registry's image as a `docker save` file, from Debian's package."""

@@ -47,15 +47,18 @@ def build(
     :param files: files to add that are not in the folder, by their name in the CSAR
     :param overlays: folders to lay over the package
     :param vnfd_id: to take the place of the one in the package
-    :param say: gets a line for each step that takes a while
+    :param say: gets a line for each warning, and for each step that takes a while
     :raises CsarError: the package has faults, all of which the message lists
     """
     assembled = assemble(folder, files, overlays)
     if vnfd_id:
         assembled = with_vnfd_id(assembled, vnfd_id)
-    faults = verify.faults(assembled, drivers.registered())
+    found = verify.faults(assembled, drivers.registered())
+    faults = [fault for fault in found if not fault.is_harmless]
     if faults:
         raise CsarError("\n".join([f"{folder}: not built, put these right:", *map(str, faults)]))
+    for warning in found:
+        say(f"warning: {warning}")
     csar.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=csar.parent, prefix=f".{csar.name}.")
     try:

@@ -18,7 +18,7 @@ from tools.csar.package import Fault, Flavour, Package, mapping
 
 NOT_INSTALLED = "Heat is not installed: templates are checked only in their syntax"
 
-# Values of parameters by their names, in nfv too; all others are texts.
+# Values of parameters by their names, in nfv too; all others are a text that is an address, too.
 _EXAMPLES: dict[str, Any] = {
     "fixed_ips": [{"ip_address": "192.0.2.5"}],
     "registry_port": 5000,
@@ -100,7 +100,7 @@ def _nfv(package: Package, flavour: Flavour) -> dict[str, Any]:
 
 
 def _example(name: str) -> Any:
-    return _EXAMPLES.get(name, "example")
+    return _EXAMPLES.get(name, "192.0.2.7")
 
 
 @cache

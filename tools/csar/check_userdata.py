@@ -9,6 +9,7 @@ FOLDER = "UserData/"
 _ARGUMENTS = ["base_hot_dict", "vnfd_dict", "inst_req_info", "grant_info"]
 _ARGUMENTS_V2 = ["req", "inst", "grant_req", "grant", "tmp_csar_dir"]
 _FINAL_DICT = "create_final_param_dict"
+_GRANTED = b"create_vdu_image_dict"
 _FINAL_KEYS = {"flavor", "image", "network", "fixed_ips"}
 _V2 = "tacker.sol_refactored."
 _STANDARD_KEYS = {"computeFlavourId", "vcImageId", "locationConstraints", "network", "fixed_ips"}
@@ -62,8 +63,16 @@ def _is_standard(tree: ast.Module) -> bool:
     return any(module.startswith(_V2) for module in imported)
 
 
+def takes_images_by_id(package: Package) -> bool:
+    """Say whether a module asks the grant for images, as far as can be read."""
+    sources = [package.contents[name].read_bytes() for name in _modules(package)]
+    return any(_GRANTED in source for source in sources)
+
+
 def _modules(package: Package) -> list[str]:
-    return [name for name in package.contents if name.startswith(FOLDER) and name.endswith(".py")]
+    """The modules that requests may name: what makes the folder a Python package is none."""
+    names = [name for name in package.contents if name.startswith(FOLDER)]
+    return [name for name in names if name.endswith(".py") and not name.endswith("/__init__.py")]
 
 
 def _parse(package: Package, name: str) -> ast.Module:

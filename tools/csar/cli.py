@@ -1,11 +1,11 @@
-"""The command line: build and verify."""
+"""The command line: build, verify and migrate."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.csar import build, check_heat, contents, drivers, verify
+from tools.csar import build, check_heat, contents, drivers, migrate, verify
 from tools.csar.errors import CsarError
 from tools.csar.package import Fault
 
@@ -16,6 +16,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if arguments.command == "build":
             return _build(arguments)
+        if arguments.command == "migrate":
+            return _migrate(arguments)
         return _verify(arguments.packages, _overlays(arguments))
     except (CsarError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -39,12 +41,31 @@ def _verify(packages: Sequence[str], overlays: Sequence[Path]) -> int:
     if not check_heat.is_installed():
         print(check_heat.NOT_INSTALLED)
     found = {package: _faults(package, overlays) for package in packages}
-    for package, faults in found.items():
-        for fault in faults:
-            print(f"{package}: {fault}")
-        if not faults:
-            print(f"{package}: no faults")
-    return 1 if any(found.values()) else 0
+    return max([_told(package, faults) for package, faults in found.items()])
+
+
+def _told(package: str, found: Sequence[Fault]) -> int:
+    """Print what was found of a package; what is harmless leaves the status at 0."""
+    for fault in found:
+        print(f"{package}: {'warning: ' if fault.is_harmless else ''}{fault}")
+    if all(fault.is_harmless for fault in found):
+        print(f"{package}: no faults{f', {len(found)} warnings' if found else ''}")
+        return 0
+    return 1
+
+
+def _migrate(arguments: argparse.Namespace) -> int:
+    folder: Path = arguments.folder
+    if not folder.is_dir():
+        raise CsarError(f"{folder}: no such folder")
+    target = arguments.output or folder.with_name(f"{folder.resolve().name}-migrated")
+    found = migrate.migrate(folder, target, arguments.image)
+    for line in found.done:
+        print(line)
+    for line in found.left:
+        print(f"to do: {line}")
+    print(f"{target}: verify it with `python -m tools.csar verify {target}`")
+    return 0
 
 
 def _faults(package: str, overlays: Sequence[Path]) -> list[Fault]:
@@ -79,6 +100,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     checking = commands.add_parser("verify", help="list all faults of packages")
     checking.add_argument("packages", nargs="+", metavar="PACKAGE", help="a folder or a CSAR")
+    moving = commands.add_parser(
+        "migrate", help="make a package of Tacker's sample driver one for these drivers"
+    )
+    moving.add_argument("folder", type=Path, help="the package's sources, which stay as they are")
+    moving.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER", help="default: <folder>-migrated"
+    )
+    moving.add_argument(
+        "--image",
+        default="",
+        metavar="NAME",
+        help="an image that the cloud has, in the place of those which the package brings",
+    )
     for command in (making, checking):
         command.add_argument(
             "--overlay",

@@ -16,11 +16,15 @@ VDU_CP = "tosca.nodes.nfv.VduCp"
 
 @dataclass(frozen=True)
 class Fault:
-    """Something Tacker would stumble over: the file, the place in it and what is wrong there."""
+    """Something Tacker would stumble over: the file, the place in it and what is wrong there.
+
+    One that is harmless is only a warning: the package works, though not in everything.
+    """
 
     file: str
     place: str
     text: str
+    is_harmless: bool = False
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.file, self.place, self.text) if part)

@@ -4,6 +4,7 @@ The form is ETSI SOL004's, within what Tacker makes of it: blocks are parted by 
 is YAML by itself, and so is the whole file, of which only the first block's keys count.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -15,6 +16,7 @@ ENTRY = "Entry-Definitions"
 ALGORITHM = "SHA-256"
 BLOCK_KEYS = ("Name", "Content-Type", "Algorithm", "Hash")
 
+_PARTED = re.compile(r"\n[ \t\r]*\n")
 _CONTENT_TYPES = {
     ".md": "text/markdown",
     ".py": "text/x-python",
@@ -33,10 +35,18 @@ def is_artifact(name: str) -> bool:
     return not name.startswith(("Definitions/", "TOSCA-Metadata/"))
 
 
-def render(header: str, digests: Mapping[str, str]) -> str:
-    """Return the header, as its author wrote it, with a block for each name and SHA-256."""
+def render(text: str, digests: Mapping[str, str]) -> str:
+    """Return the header, as its author wrote it, with a block for each name and SHA-256.
+
+    :param text: the author's file; blocks that it has are left away, for they may be of before
+    """
     blocks = [_block(name, digest) for name, digest in sorted(digests.items())]
-    return "\n".join([header.strip() + "\n", *blocks])
+    return "\n".join([header(text), *blocks])
+
+
+def header(text: str) -> str:
+    """Return the lines of the header, without any block."""
+    return next((part.strip() for part in _PARTED.split(text) if part.strip()), "") + "\n"
 
 
 def parse(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -44,8 +54,8 @@ def parse(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
     :raises ValueError: a part is no mapping
     """
-    header, *blocks = [_mapping(part) for part in text.split("\n\n") if part.strip()] or [{}]
-    return header, blocks
+    first, *blocks = [_mapping(part) for part in _PARTED.split(text) if part.strip()] or [{}]
+    return first, blocks
 
 
 def _block(name: str, digest: str) -> str:

@@ -7,6 +7,7 @@ from tools.csar import (
     check_basehot,
     check_heat,
     check_hooks,
+    check_kubernetes,
     check_meta,
     check_policies,
     check_userdata,
@@ -28,6 +29,10 @@ CHECKS: list[Check] = [
     check_basehot.parameters,
     check_heat.templates,
     check_userdata.classes,
+    check_kubernetes.contract,
+    check_kubernetes.hooks,
+    check_kubernetes.pod_network,
+    check_kubernetes.sizes,
 ]
 
 

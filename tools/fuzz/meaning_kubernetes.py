@@ -97,8 +97,9 @@ class _Reading:
         self._add_backup(found)
         self._add_images(found)
         self._add_helm(found)
-        if "proxy" in self.params:
-            proxy = ProxyMeaning(self.params["proxy"], ("containerd", "docker"), self._inside())
+        given = self.params.get("proxy", {})
+        proxy = ProxyMeaning(given, ("containerd", "docker"), self._inside())
+        if proxy.urls:
             proxy.add_to(found, [*_NODES, "storage"])
         check = functools.partial(_check_kubeadm, networks=self.networks, repository=self.images)
         found.inputs |= {"run-kubeadm": check, "kubeadm": check}

@@ -31,7 +31,7 @@ def of_request(params: Mapping[str, Any], package: Path) -> Meaning:
             check = same(syntaxes.as_it_is, content)
             meaning.add_file([REGISTRY_ROLE], f"{_CONFIG}/{name}", check)
     proxy = ProxyMeaning(given.get("proxy") or {}, ["docker"])
-    if "proxy" in given:
+    if proxy.urls:
         proxy.add_to(meaning, [REGISTRY_ROLE])
     if "image_path" in given:
         _add_archive(meaning, package / given["image_path"])

@@ -57,6 +57,7 @@ _VARIATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"helm": {}, "proxy": _PROXY},
         {"helm_installation_script_path": "Scripts/install_helm.sh", "proxy": _PROXY},
         {"helm_installation_script_path": "Scripts/install_helm.sh"},
+        {"proxy": {"http_proxy": "", "https_proxy": _PROXY["https_proxy"], "no_proxy": ""}},
     ),
     REGISTRY: (
         {},
@@ -67,6 +68,7 @@ _VARIATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"image_path": None, "image_url": "https://files.example.com/registry.tar"},
         {"tls_certificate_path": "Files/tls.crt", "tls_key_path": "Files/tls.key",
          "htpasswd_path": "Files/htpasswd"},
+        {"proxy": {"http_proxy": "", "no_proxy": "10.0.0.1"}},
     ),
 }  # fmt: skip
 # Clusters, each with what it is to become: laid over the smallest cluster, and over the scenario's

@@ -86,8 +86,10 @@ class Recorder(Reader):
         self._note(key, "true or false", "false")
         return False
 
-    def network(self, key: str, default: str = "") -> ipaddress.IPv4Network:
-        self._note(key, "IPv4 network", default)
+    def network(
+        self, key: str, default: str = "", or_address: bool = False
+    ) -> ipaddress.IPv4Network:
+        self._note(key, "IPv4 network or address" if or_address else "IPv4 network", default)
         return ipaddress.IPv4Network(default or "198.18.0.0/15")
 
     def port(self, key: str, default: int) -> int:

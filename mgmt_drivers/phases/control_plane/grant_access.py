@@ -1,12 +1,22 @@
-"""The account of the cluster for Tacker."""
+"""Access to the cluster: an account for Tacker, and a kubeconfig for those who log in."""
 
-from mgmt_drivers.engine.phase import Forecast, HostPhase
+import logging
+from collections.abc import Sequence
+
+from mgmt_drivers.engine.phase import DEPENDS, Forecast, HostPhase, Lanes, at_once
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.host.script import Script
 from mgmt_drivers.kube import service_account
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT
 from mgmt_drivers.phases.selection import OnLeader
+
+LOG = logging.getLogger(__name__)
+
+_GIVE = Script("give-kubeconfig")
+_COPIES = f"{STATE_FOLDER}/kubeconfigs"
 
 
 class GrantVimAccess(OnLeader, HostPhase[Cluster]):
@@ -19,3 +29,38 @@ class GrantVimAccess(OnLeader, HostPhase[Cluster]):
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         return CHANGED if service_account.apply(host, VIM_ACCOUNT) else UNCHANGED
+
+
+class GiveKubeconfig(HostPhase[Cluster]):
+    """Give the user as whom Tacker logs in the administrator's kubeconfig, on control-plane nodes.
+
+    The user may use sudo, and so has these rights already. A kubeconfig of the user's own stays.
+    With Helm the user gets that of the VIM, which has the same rights.
+    """
+
+    title = "give the login user a kubeconfig"
+
+    def select(self, cluster: Cluster) -> Lanes:
+        return at_once([h for h in self.hosts(cluster) if cluster.is_control_plane(h)])
+
+    def hosts(self, cluster: Cluster) -> Sequence[Host]:
+        """Those whose administrator may have got a certificate, or a new one."""
+        return () if cluster.params.helm else cluster.prepared
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(DEPENDS, "on whether the user has a kubeconfig of their own")
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        said = host.sudo(*_GIVE.command(_COPIES)).strip()
+        if said == "kept":
+            LOG.info("%s: the login user's ~/.kube/config is left as it is", host.node)
+        return CHANGED if said == "changed" else UNCHANGED
+
+
+class RenewKubeconfig(GiveKubeconfig):
+    """Give the user the administrator's kubeconfig with its renewed certificate."""
+
+    title = "renew the login user's kubeconfig"
+
+    def hosts(self, cluster: Cluster) -> Sequence[Host]:
+        return () if cluster.params.helm else cluster.renewing

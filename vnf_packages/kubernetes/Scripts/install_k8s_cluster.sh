@@ -3,8 +3,9 @@
 # Kubernetes. What spans machines is the management driver's: kubeadm, the load
 # balancer, the pod network.
 #
-# Contract: run as root, any number of times; exit status 0 means that the machine
-# is ready for kubeadm. Settings come as environment variables:
+# Contract: tacker-mgmt-drivers
+# Run as root, any number of times; exit status 0 means that the machine is ready for
+# kubeadm. There are no arguments; settings come as environment variables:
 #   NODE_ROLE            master or worker
 #   CONTAINER_RUNTIME    containerd or docker
 #   KUBERNETES_VERSION   a series (1.33) or a release (1.33.2)

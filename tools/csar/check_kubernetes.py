@@ -1,0 +1,86 @@
+"""Checks of what the Kubernetes driver wants of a package, besides what Tacker wants."""
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
+from mgmt_drivers.params.script import UNDECLARED, declares_contract
+from tools.csar import check_basehot
+from tools.csar.package import Fault, Flavour, Package, mapping
+
+MODULE = "kubernetes_mgmt.py"  # for Tacker's v1 API
+_MODULES = (MODULE, "kubernetes_v2.py")
+_SCRIPTS = "Scripts/"
+_GROUP = "OS::Heat::AutoScalingGroup"
+
+
+def flavours(package: Package) -> list[Flavour]:
+    """Return the flavours whose driver is this one."""
+    return [flavour for flavour in package.flavours if driver_of(flavour)]
+
+
+def driver_of(flavour: Flavour) -> str:
+    """Return the name under which a flavour has the driver; empty where it has not."""
+    artifacts = mapping(flavour.nodes, "VNF", "artifacts")
+    named = {name: str(mapping(value).get("file")) for name, value in artifacts.items()}
+    files = {name: PurePosixPath(file).name for name, file in named.items()}
+    return next((name for name, file in files.items() if file in _MODULES), "")
+
+
+def scripts(package: Package) -> list[str]:
+    """Return the package's scripts that declare the contract, which requests can name."""
+    return [name for name in _shell(package) if declares_contract(_text(package, name))]
+
+
+def contract(package: Package) -> Iterator[Fault]:
+    """There is a script that keeps the driver's contract: without, no machine gets its packages."""
+    if flavours(package) and not scripts(package):
+        for name in _shell(package) or [_SCRIPTS]:
+            yield Fault(name, "", UNDECLARED)
+
+
+def pod_network(package: Package) -> Iterator[Fault]:
+    """The pod network is there that requests need not name."""
+    if flavours(package) and DEFAULT_CNI_MANIFEST not in package.contents:
+        text = "missing: each request must name another file in cni_manifest_path"
+        yield Fault(DEFAULT_CNI_MANIFEST, "", text, is_harmless=True)
+
+
+def hooks(package: Package) -> Iterator[Fault]:
+    """Requests are checked while there is nothing yet to clean up."""
+    for flavour in flavours(package):
+        known = mapping(flavour.nodes, "VNF", "interfaces", "Vnflcm")
+        if not mapping(known, "instantiate_start").get("implementation"):
+            place = "topology_template.node_templates.VNF.interfaces.Vnflcm.instantiate_start"
+            text = "missing: the driver checks a request only when the machines exist"
+            yield Fault(flavour.file, place, text, is_harmless=True)
+
+
+def sizes(package: Package) -> Iterator[Fault]:
+    """Tacker can set the number of machines."""
+    for flavour in flavours(package):
+        for top in check_basehot.top_templates(package, flavour):
+            for group, size in fixed_sizes(package.documents[top]):
+                place = f"resources.{group}.properties.desired_capacity"
+                text = (
+                    f"is {size}, whatever instantiationLevelId says, and the rollback of a "
+                    f"scale-out returns to it; take a parameter {group}_desired_capacity"
+                )
+                yield Fault(top, place, text, is_harmless=True)
+
+
+def fixed_sizes(template: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """Give the scaling groups of a template that have a number for their size, and the number."""
+    for name, resource in mapping(template, "resources").items():
+        size = mapping(resource, "properties").get("desired_capacity")
+        if mapping(resource).get("type") == _GROUP and isinstance(size, int):
+            yield name, size
+
+
+def _shell(package: Package) -> list[str]:
+    return [n for n in package.contents if n.startswith(_SCRIPTS) and n.endswith(".sh")]
+
+
+def _text(package: Package, name: str) -> str:
+    return package.contents[name].read_bytes().decode(errors="replace")
