@@ -31,6 +31,7 @@ from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, stack_o
 from mgmt_drivers.tests.simulated_backup import HostKey
 from mgmt_drivers.tests.simulation import (
     CHARTS,
+    HELM_CONFIG,
     KEEPALIVED,
     KUBECONFIG,
     MEMBER,
@@ -292,6 +293,7 @@ class SimulatedClusterTest(SimulatedCloud, unittest.TestCase):
         logins = [m.files.get(KUBELET_LOGINS) for m in machines if m.came]
         self.assertTrue(all(login and login[1] == "600" for login in logins), logins)
         masters_that_came = [m for m in machines if m.role == "master" and m.came]
-        self.assertEqual([], [m.name for m in masters_that_came if KUBECONFIG not in m.files])
+        wanted = HELM_CONFIG if self.params.get("helm") is not None else KUBECONFIG
+        self.assertEqual([], [m.name for m in masters_that_came if wanted not in m.files])
         closed = [n for n, node in self.world.nodes.items() if node["spec"].get("unschedulable")]
         self.assertEqual([], closed)

@@ -18,7 +18,7 @@ from mgmt_drivers.tests.simulated import (
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.tests.simulation import Machine, SimulatedSession
+from mgmt_drivers.tests.simulation import KUBECONFIG, Machine, SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 
 RENEW = {"renew_certificates": True}
@@ -82,6 +82,11 @@ class RenewalTest(AgingClusterTest):
         ]
         wanted = [*(f"renew {name}" for name in MASTERS), *sum(each, [])]
         self.assertEqual([f"ready {MASTERS[0]}", *wanted], order)
+
+    def test_the_login_users_kubeconfig(self) -> None:
+        self.params = {name: value for name, value in self.params.items() if name != "helm"}
+        self.renew()
+        self.assertTrue(all(KUBECONFIG in machine.files for machine in self.masters()))
 
     def test_a_scale_in(self) -> None:
         kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.services(), self.vims)

@@ -32,7 +32,7 @@ from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.phases.control_plane.helm import InstallHelm
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.simulated import MASTERS, PARAMS, SimulatedClusterTest, helm_archive
-from mgmt_drivers.tests.simulation import ACCOUNT_TOKEN, CHARTS, HELM, HELM_CONFIG
+from mgmt_drivers.tests.simulation import ACCOUNT_TOKEN, CHARTS, HELM, HELM_CONFIG, KUBECONFIG
 from mgmt_drivers.tests.test_kubernetes_phases import PhaseTest
 from mgmt_drivers.tests.test_kubernetes_phases import _secret_of_account as account
 from tools.csar.tests.genuine import needs_openstack
@@ -132,6 +132,7 @@ class OperationsTest(SimulatedClusterTest):
     def test_without_the_parameter_nothing_changes(self) -> None:
         self.instantiated()
         self.assertEqual([], self.having(HELM) + self.having(HELM_CONFIG))
+        self.assertEqual([*MASTERS], self.having(KUBECONFIG))
         (vim,) = self.vims.registered.values()
         self.assertIsNone(vim.helm)
 
@@ -140,6 +141,7 @@ class OperationsTest(SimulatedClusterTest):
         machines = self.world.machines.values()
         self.assertEqual([*MASTERS], [m.address for m in machines if "helm" in m.packages])
         self.assertEqual([*MASTERS], self.having(HELM_CONFIG))
+        self.assertEqual([], self.having(KUBECONFIG))  # which would be the same file
 
     def test_a_script(self) -> None:
         (self.package / "install_helm.sh").write_text("#!/bin/sh\n")
