@@ -275,7 +275,7 @@ _STORIES = (  # those with few commands first
 _FILES = {
     "/etc/apt/apt.conf.d/95-mgmt-driver-proxy", "/var/lib/tacker-mgmt-drivers/proxy.env",
     "/var/lib/kubelet/config.json", "/etc/private_registry/htpasswd",
-    "/etc/private_registry/tls.key",
+    "/etc/private_registry/tls.key", ".kube/config",
 }
 
 
