@@ -29,14 +29,15 @@ def get(host: Host, *words: str) -> dict[str, Any]:
     What it has shown before it fails is told nowhere: an account's Secret may be among it.
     """
 
-    def ask() -> str:
-        command = ("get", *words, "--output", "json")
-        seen = host.ask(*_KUBECTL, *command, timeout=_LIMIT)
+    command = ("get", *words, "--output", "json")
+
+    def check(seen: Result) -> None:
         if not seen.ok:
             raise CommandFailed(f"kubectl {' '.join(command)}", seen.status, seen.complaint)
-        return seen.stdout
 
-    found: dict[str, Any] = json.loads(transient.retry(host.clock, ask) or "{}")
+    argv = [*_KUBECTL, *command]
+    ask = functools.partial(host.session.run, argv, sudo=True, check=False, timeout=_LIMIT)
+    found: dict[str, Any] = json.loads(transient.retry(host.clock, ask, check).stdout or "{}")
     return found
 
 

@@ -23,15 +23,20 @@ _TRANSIENT = re.compile("|".join((
 )))
 
 
-def retry(clock: Clock, request: Callable[[], T]) -> T:
+def retry(
+    clock: Clock, request: Callable[[], T], check: Callable[[T], None] = lambda _: None
+) -> T:
     """Make a request that is safe to repeat, again as long as its error is transient.
 
+    :param check: raises what an answer tells of an error
     :raises WaitTimeout: with the last error, when it does not pass
     """
     seen = MgmtDriverError()
     for _ in clock.attempts(_LIMIT):
         try:
-            return request()
+            answer = request()
+            check(answer)
+            return answer
         except ConnectionFailed:  # SSH's own: another request would not get through either
             raise
         except MgmtDriverError as error:
