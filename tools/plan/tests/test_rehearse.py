@@ -193,6 +193,22 @@ class ClusterRehearsalTest(RehearsalTest):
         (line,) = (line for line in outlook.lines if line.phase == "drain nodes")
         self.assertEqual(self.machine(WORKERS[1]).name, line.forecast.reason)
 
+    def test_scale_out_of_masters(self) -> None:
+        outlook = self.foretold(lambda vnf: vnf.scale_out({"masterNode": 2}))
+        self.assertEqual(["masterNode"] * 5, [n.vdu for n in outlook.after if n.vdu[0] == "m"])
+
+        def operation() -> None:
+            new = [self.arrive(new_node("master", n, f"10.10.0.{n}")).node for n in (20, 200)]
+            request = self.request(*(node.vnfc_id for node in new))
+            kubernetes.scale_out(request, self.traced(), self.vims)
+
+        self.done(outlook, operation)
+        targets = self.ids(*MASTERS[:2])
+        outlook = self.foretold(lambda vnf: vnf.scale_in(targets))
+        request = self.request(*targets)
+        (self.traces / "vnf-1.jsonl").unlink()
+        self.done(outlook, lambda: kubernetes.scale_in(request, self.traced(), self.vims))
+
     def heal(self, *addresses: str) -> Outlook:
         """The dry run of a heal is right."""
         targets = self.ids(*addresses)
