@@ -13,6 +13,7 @@ from typing import Any
 from mgmt_drivers import kubernetes, private_registry, upgrade
 from mgmt_drivers.engine.rehearsal import Line
 from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.params.private_registry import NAME as REGISTRY
 from mgmt_drivers.payloads import control_plane
 from mgmt_drivers.request import Vnfc
@@ -33,6 +34,7 @@ from tools.plan.rehearse import Outlook, Vnf
 _LOOKS = {"blkid", "cat", "date", "df", "digest-file", "dpkg-query", "find-disk", "findmnt",
           "has-program", "ip", "read-file", "stat", "test"}
 _LOOKING = (
+    ("bash", f"{STATE_FOLDER}/etcd-backup.sh", "list"),
     ("ctr", "--namespace", "k8s.io", "containers", "list"),
     ("ctr", "--namespace", "k8s.io", "images", "ls"),
     ("ctr", "--namespace", "k8s.io", "tasks", "list"),
@@ -89,7 +91,7 @@ class RehearsalTest(SimulatedClusterTest):
             # The leader is elected when somebody asks for it.
             if f.name not in ("machines", "lock", "leader")
         }
-        vims = dict(self.vims.registered)
+        vims = list(self.vims.registered)  # their secrets are copied nowhere
         return copy.deepcopy((machines, parts, dict(self.store.kept), vims))
 
     def occupants(self) -> list[int]:
@@ -136,6 +138,22 @@ class RehearsalTest(SimulatedClusterTest):
 
     def outcomes(self, outlook: Outlook, phase: str) -> list[str]:
         return [line.forecast.outcome for line in outlook.lines if line.phase == phase]
+
+    def heal(self, *addresses: str) -> Outlook:
+        """The dry run of a heal is right."""
+        targets = self.ids(*addresses)
+        nodes = [self.machine(address).node for address in addresses]
+        outlook = self.foretold(lambda vnf: vnf.heal(targets))
+
+        def operation() -> None:
+            self.heal_start(self.request(*targets), self.traced())
+            for node in nodes:
+                self.replaced(node)
+            self.heal_end(self.request(*targets), self.traced())
+
+        self.done(outlook, operation)
+        self.assertEqual(2, outlook.runs)
+        return outlook
 
 
 class ClusterRehearsalTest(RehearsalTest):
@@ -209,22 +227,6 @@ class ClusterRehearsalTest(RehearsalTest):
         (self.traces / "vnf-1.jsonl").unlink()
         self.done(outlook, lambda: kubernetes.scale_in(request, self.traced(), self.vims))
 
-    def heal(self, *addresses: str) -> Outlook:
-        """The dry run of a heal is right."""
-        targets = self.ids(*addresses)
-        nodes = [self.machine(address).node for address in addresses]
-        outlook = self.foretold(lambda vnf: vnf.heal(targets))
-
-        def operation() -> None:
-            self.heal_start(self.request(*targets), self.traced())
-            for node in nodes:
-                self.replaced(node)
-            self.heal_end(self.request(*targets), self.traced())
-
-        self.done(outlook, operation)
-        self.assertEqual(2, outlook.runs)
-        return outlook
-
     def test_heal_of_a_worker(self) -> None:
         name = self.machine(WORKERS[0]).name
         self.world.nodes[name]["metadata"]["labels"]["rack"] = "r7"
@@ -276,6 +278,27 @@ class ClusterRehearsalTest(RehearsalTest):
     def test_terminate(self) -> None:
         outlook = self.foretold(lambda vnf: vnf.terminate())
         self.assertEqual((6, 0), (len(outlook.before), len(outlook.after)))
+
+
+class BackupRehearsalTest(RehearsalTest):
+    """Of a cluster that saves backups on its storage server."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.params = {**PARAMS, "etcd_backup": {}}
+        self.build(is_clustered=False)
+        self.instantiate(self.services())
+
+    def test_heal_of_a_master(self) -> None:
+        outlook = self.heal(MASTERS[0])
+        self.assertEqual(["changed"], self.outcomes(outlook, "prepare the place of backups"))
+        configured = self.outcomes(outlook, "configure backups of etcd")
+        self.assertEqual(["changed", "unchanged", "unchanged"], sorted(configured))
+
+    def test_heal_of_the_storage_server(self) -> None:
+        self.world.claimed = False
+        outlook = self.heal(STORAGE)
+        self.assertEqual(["changed"] * 3, self.outcomes(outlook, "configure backups of etcd"))
 
 
 class UpgradeRehearsalTest(RehearsalTest):
