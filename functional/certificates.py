@@ -24,7 +24,8 @@ _SIGNED = {
     ),
 }  # fmt: skip
 _EMBEDDED = re.compile(r"(?<=client-certificate-data: )[A-Za-z0-9+/=]+")
-# etcd reads its certificates anew at each connection.
+# etcd reads its certificates anew at each connection. A kubelet that has just started starts at once
+# what ends, however often it has ended before.
 _RESTART = """
 for process in /proc/[0-9]*; do
     case $(tr '\\0' ' ' <"$process/cmdline" 2>/dev/null) in
@@ -32,6 +33,7 @@ for process in /proc/[0-9]*; do
         sudo kill "${process#/proc/}" ;;
     esac
 done
+sudo systemctl restart kubelet
 """
 
 
