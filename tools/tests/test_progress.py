@@ -51,6 +51,25 @@ with Progress().step("commands") as step:
         except logged.CommandFailed as error:
             print_error(str(error))
 """
+# The environments of tox, which a shell script plays: "functional" fails.
+_TESTS = """
+import importlib
+from pathlib import Path
+from tools.progress import Progress
+run = importlib.import_module("tools.run.__main__")
+run._LOGS = Path(FOLDER, "logs")
+run._tox = lambda progress: f"{FOLDER}/tox"
+try:
+    run._tests(Progress(), ["py3", "functional"])
+except KeyboardInterrupt:
+    run.print_error("interrupted")
+"""
+_TOX = """#!/bin/sh
+echo "output of $2"
+sleep ${PAUSE:-0}
+echo " - Passed: 2"
+[ "$2" != functional ]
+"""
 
 
 class TerminalTest(unittest.TestCase):
@@ -97,6 +116,33 @@ class TerminalTest(unittest.TestCase):
             self.assertEqual("output 0\n", Path(folder, "0.log").read_text())
         self.assertIn(f"{folder}/3.log, which ends with\noutput 3", shown)
         self.assertNotIn("output 0", shown)
+
+    def folder_with_tox(self) -> str:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        Path(folder.name, "tox").write_text(_TOX)
+        Path(folder.name, "tox").chmod(0o755)
+        return folder.name
+
+    def test_environments_that_succeed_are_quiet(self) -> None:
+        terminal, folder = self.on(300), self.folder_with_tox()
+        terminal.finish(terminal.start(f"FOLDER = {folder!r}\n{_TESTS}"))
+        shown = "\n".join(row.rstrip() for row in terminal.screen.rows)
+        log = f"{folder}/logs/functional.log"
+        self.assertIn(f"functional failed; its output is in {log}, which ends with\noutput", shown)
+        self.assertRegex(shown, rf"\nfunctional +FAILED .* {log}\n4 passed, 0 failed, 0 skipped")
+        self.assertRegex(shown, r"\npy3 +ok ")
+        self.assertNotIn("output of py3", shown)
+
+    def test_ctrl_c_ends_the_environments_first(self) -> None:
+        terminal, folder = self.on(300), self.folder_with_tox()
+        process = terminal.start(f"FOLDER = {folder!r}\n{_TESTS}", PAUSE="60")
+        terminal.read_until("functional: output of functional")
+        terminal.read_until("py3: output of py3")
+        terminal.type(b"\x03")
+        rows = [row for row in terminal.finish(process) if row.strip()]
+        self.assertEqual("error: interrupted", rows[-1].rstrip())
+        self.assertFalse([row for row in rows if re.match(r" +\d+ s  ", row)], rows)
 
     def test_a_ci_system_gets_a_log(self) -> None:
         for variables in ({"CI": "true"}, {"TERM": "dumb"}):
