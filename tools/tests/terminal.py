@@ -16,7 +16,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 _CONTROL = re.compile(r"\x1b\[(\d*)([AJ])|([\r\n])|([^\x1b\r\n]+)")
 # Whoever opens a terminal without having one gets it as the one whose Ctrl-C counts.
 _CONTROLLED = "import os\nos.close(os.open(os.ttyname(0), os.O_RDWR))\n"
-_LIMIT = 20.0  # seconds
+_LIMIT = 60.0  # seconds
 
 
 class Screen:
@@ -60,6 +60,9 @@ class Terminal:
 
     def __init__(self, columns: int = 80) -> None:
         self._ours, self.stream = os.openpty()
+        attributes = termios.tcgetattr(self.stream)
+        attributes[3] |= termios.NOFLSH  # Ctrl-C drops no output that was not read yet
+        termios.tcsetattr(self.stream, termios.TCSANOW, attributes)
         self.resize(columns)
         self.screen = Screen(columns)
         self.written = ""
@@ -79,12 +82,12 @@ class Terminal:
     def type(self, text: bytes) -> None:
         os.write(self._ours, text)
 
-    def read_until(self, text: str) -> None:
-        """Read until the screen has a text; raises TimeoutError when it does not get there."""
+    def read_until(self, pattern: str) -> None:
+        """Read until the screen has what matches; raises TimeoutError when nothing does."""
         end = time.monotonic() + _LIMIT
-        while text not in "\n".join(self.screen.rows):
+        while not re.search(pattern, "\n".join(self.screen.rows)):
             if time.monotonic() > end:
-                raise TimeoutError(f"no {text!r} in {self.screen.rows}")
+                raise TimeoutError(f"no {pattern!r} in {self.screen.rows}")
             self._read(0.1)
 
     def finish(self, process: "subprocess.Popen[bytes]") -> Sequence[str]:
