@@ -11,6 +11,7 @@ copyright = "2026, the tacker-mgmt-drivers developers"  # noqa: A001 - Sphinx's 
 extensions = [
     "api_requests",
     "parameters",
+    "phase_pictures",
     "plans",
     "reno.sphinxext",
     "sphinx.ext.graphviz",

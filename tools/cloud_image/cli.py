@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tools.cloud_image.customize import ImageError, prepare
 from tools.cloud_image.recipe import Login
-from tools.devcloud.progress import Progress, print_error
+from tools.progress import Progress, print_error
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]+")

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from tools.cloud_image.recipe import Login, commands
-from tools.devcloud.progress import Progress
+from tools.progress import Progress
 
 # Debian's and Ubuntu's packages that have them.
 _PROGRAMS = {"qemu-img": "qemu-utils", "virt-customize": "guestfs-tools"}

@@ -17,8 +17,8 @@ from tools.devcloud.diagnosis import copy_traces
 from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
-from tools.devcloud.progress import Progress
 from tools.images import machine
+from tools.progress import Progress
 from tools.timeline.page import render
 from tools.timeline.runs import read
 

@@ -17,8 +17,8 @@ from tools.devcloud.controller import services
 from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
-from tools.devcloud.progress import Progress
 from tools.devcloud.settings import Settings
+from tools.progress import Progress
 
 _NODE_USER = "ubuntu"
 _NODE_PASSWORD = "ubuntu"  # noqa: S105 - public: that of the specifications' images

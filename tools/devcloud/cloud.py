@@ -18,8 +18,8 @@ from tools.devcloud import archives, engine, images, limits, locks, machine, net
 from tools.devcloud.controller.config_files import QEMU_HOST
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import LABEL, Identity
-from tools.devcloud.progress import Progress
 from tools.devcloud.settings import CONTAINER_PATH, Network, Settings
+from tools.progress import Progress, Step
 
 _PYTHON = "/opt/openstack/bin/python"
 _SOURCE = "/opt/tacker-mgmt-drivers"  # the checkout's driver package, in the controller
@@ -203,10 +203,8 @@ class Cloud:
         tags = " ".join(recipe.tag for recipe in images.OF_SERVERS)
         if marker.exists() and marker.read_text() == tags:
             return
-        with self.progress.step("starting the control plane"):
-            self._execute(
-                client, [_PYTHON, "-m", "tools.devcloud.controller.bootstrap"], show=True
-            )
+        with self.progress.step("starting the control plane") as step:
+            self._execute(client, [_PYTHON, "-m", "tools.devcloud.controller.bootstrap"], step)
         marker.write_text(tags)
 
     def _install_drivers(self, client: docker.DockerClient) -> None:
@@ -232,8 +230,10 @@ class Cloud:
                 self._execute(client, ["systemctl", "restart", "tacker-conductor"])
         marker.write_text(digest)
 
-    def _execute(self, client: docker.DockerClient, command: list[str], show: bool = False) -> None:
-        """Run a command in the controller; with ``show`` its stdout is progress."""
+    def _execute(
+        self, client: docker.DockerClient, command: list[str], shown: Step | None = None
+    ) -> None:
+        """Run a command in the controller; its stdout is progress of the step ``shown``."""
         container = find_controller(client, self.identity)
         run = client.api.exec_create(
             container.id, command, environment={"PYTHONPATH": "/opt/devcloud"}
@@ -241,9 +241,9 @@ class Cloud:
         output = []
         for stdout, stderr in client.api.exec_start(run["Id"], stream=True, demux=True):
             output.append((stdout or stderr).decode(errors="replace"))
-            if show and stdout:
+            if shown and stdout:
                 for line in stdout.decode().splitlines():
-                    self.progress.say(f"  {line}")
+                    shown.say(line)
         status = client.api.exec_inspect(run["Id"])["ExitCode"]
         if status:
             tail = "".join(output)[-3000:]

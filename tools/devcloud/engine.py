@@ -15,7 +15,7 @@ from docker.errors import DockerException
 from tools.devcloud import locks
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import LABEL
-from tools.devcloud.progress import Progress
+from tools.progress import Progress
 
 # Shared by all checkouts: the engine and the images are the machine's.
 _RUN = Path("/run/devcloud")

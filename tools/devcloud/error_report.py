@@ -7,7 +7,7 @@ from docker.errors import DockerException
 from requests import RequestException
 
 from tools.devcloud.errors import CloudError
-from tools.devcloud.progress import print_error
+from tools.progress import print_error
 
 
 def report_errors(run: Callable[[], int]) -> int:

@@ -27,7 +27,7 @@ from docker.types import Mount
 from tools.devcloud import archives
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CACHE_LABEL, Identity
-from tools.devcloud.progress import Progress
+from tools.progress import Progress, Step
 
 _HERE = Path(__file__).parent
 # Lines of a build's output that begin with it are progress.
@@ -281,9 +281,9 @@ class _Builder:
         for other in (recipe.parent, recipe.source and recipe.source[0]):
             if other:
                 self.ensure(other)
-        with self.progress.step(f"building image {recipe.tag}"):
+        with self.progress.step(f"building image {recipe.tag}") as step:
             parent = recipe.parent.tag if recipe.parent else self._root_file_system(recipe.suite)
-            self._derive(recipe, parent)
+            self._derive(recipe, parent, step)
 
     def _root_file_system(self, suite: str) -> str:
         tag = f"devcloud/rootfs:{hashlib.sha256(_rootfs_inputs(suite)).hexdigest()[:12]}"
@@ -306,7 +306,7 @@ class _Builder:
         archive.unlink()
         return tag
 
-    def _derive(self, recipe: Recipe, parent: str) -> None:
+    def _derive(self, recipe: Recipe, parent: str, step: Step) -> None:
         container = self.client.containers.create(
             parent,
             command=["sh", "-c", _RUN],
@@ -321,7 +321,7 @@ class _Builder:
                 self._copy(*recipe.source, container)
             container.put_archive("/", archives.tar({str(_ENVIRONMENT): _environment().encode()}))
             container.start()
-            tail = self._follow(container, recipe)
+            tail = self._follow(container, recipe, step)
             status = container.wait()["StatusCode"]
             if status:
                 raise CloudError(f"building {recipe.name} failed ({status}):\n{tail}")
@@ -341,7 +341,7 @@ class _Builder:
         finally:
             other.remove(v=True)
 
-    def _follow(self, container: Any, recipe: Recipe) -> str:
+    def _follow(self, container: Any, recipe: Recipe, step: Step) -> str:
         """Print the progress of a build; returns the end of its output."""
         tail: deque[str] = deque(maxlen=30)
         # The stream comes in pieces, which are not lines.
@@ -351,7 +351,7 @@ class _Builder:
             for line in lines:
                 tail.append(line)
                 if line.startswith(_PROGRESS_PREFIX):
-                    self.progress.say(f"  {recipe.name}: {line.removeprefix(_PROGRESS_PREFIX)}")
+                    step.say(f"{recipe.name}: {line.removeprefix(_PROGRESS_PREFIX)}")
         return "\n".join([*tail, pending])
 
     def _mounts(self) -> list[Mount]:

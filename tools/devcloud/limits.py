@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tools.devcloud.progress import Progress
+from tools.progress import Progress
 
 _INOTIFY_INSTANCES = Path("/proc/sys/fs/inotify/max_user_instances")
 # A node takes a dozen. If none is left, containerd starts without its CRI plugin.

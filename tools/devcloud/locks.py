@@ -3,7 +3,7 @@
 import fcntl
 from typing import IO
 
-from tools.devcloud.progress import Progress
+from tools.progress import Progress
 
 
 def acquire(file: IO[str], reason: str, progress: Progress) -> None:

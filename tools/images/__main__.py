@@ -13,9 +13,9 @@ from docker.errors import DockerException
 from mgmt_drivers.params.series import DEFAULT_VERSION
 from tools.client.errors import ClientError
 from tools.client.packages import SOURCES
-from tools.devcloud.progress import Progress, print_error
 from tools.images import machine, registry
 from tools.images.references import ImageError, of_pod_network, of_release
+from tools.progress import Progress, print_error
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+")
 

@@ -2,7 +2,7 @@
 
 from tools.client import kubernetes_source, stacks
 from tools.client.config import cloud
-from tools.devcloud.progress import Progress
+from tools.progress import Progress
 
 
 def push(registry: str, progress: Progress) -> None:

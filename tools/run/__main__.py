@@ -1,6 +1,6 @@
 """The two commands of the README; each sets up the machine for itself.
 
-Only Python's standard library is used here: nothing else is there yet.
+Only Python's standard library is used here and in tools.logged: nothing else is there yet.
 """
 
 import argparse
@@ -20,6 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+# Python has put this file's folder there, for `python3 tools/run` is run in no environment.
+sys.path.insert(0, str(CHECKOUT))
+
+from tools import logged  # noqa: E402 - it is found from here on
+from tools.progress import Progress, print_error  # noqa: E402
+
+# What apt, pip and tox print.
+_LOGS = CHECKOUT / "build" / "logs"
 
 # Program that must be there to the Debian or Ubuntu package that brings it.
 _PROGRAMS = {
@@ -33,11 +41,11 @@ _UBUNTU_ALSO = {"/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archiv
 # Names of the variables that sudo preserves for the tools and tox.
 _PRESERVED = re.compile(
     r"HOME|PATH|DOCKER_HOST|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|XDG_(CACHE|STATE)_HOME"
-    r"|(https?|no)_proxy|(OS|FUNCTIONAL|PIP)_[A-Z0-9_]+"
+    r"|(https?|no)_proxy|(OS|FUNCTIONAL|PIP)_[A-Z0-9_]+|CI"
 )
 _SCENARIOS = "functional"
 _TESTS = ("py3", "pep8", "docs", _SCENARIOS)
-_COUNT = re.compile(r"^ - (Passed|Failed|Skipped): (\d+)$", re.MULTILINE)
+_COUNT = re.compile(r"^ - (Passed|Failed|Skipped): (\d+)\b", re.MULTILINE)
 
 
 def main() -> int:
@@ -60,18 +68,20 @@ def main() -> int:
     options = parser.parse_args()
     # An ordinary user's search path lacks what root's programs are found by.
     os.environ["PATH"] += ":/usr/sbin:/sbin"
+    progress = Progress()
     try:
         _become_root()
         os.chdir(CHECKOUT)
-        _install_packages()
+        _install_packages(progress)
         if options.command == "demo":
-            return _demo()
+            return _demo(progress)
         if options.command == "groups":
+            tox = _tox(progress)
             with _deferred_interrupts():
-                return _report([_run(_tox(), "functional-full", options.names)])
-        return _tests(options.environments)
-    except (subprocess.CalledProcessError, FileNotFoundError) as error:
-        print(f"error: {error}; remove the cause, then repeat the command", file=sys.stderr)
+                return _report([_run(progress, tox, "functional-full", options.names)])
+        return _tests(progress, options.environments)
+    except (logged.CommandFailed, FileNotFoundError) as error:
+        print_error(f"{error}\nremove the cause, then repeat the command")
         return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -88,7 +98,7 @@ def _become_root() -> None:
     os.execvp("sudo", command)  # noqa: S606 - there is no shell in it
 
 
-def _install_packages() -> None:
+def _install_packages(progress: Progress) -> None:
     wanted = [package for program, package in _PROGRAMS.items() if not shutil.which(program)]
     if importlib.util.find_spec("ensurepip") is None:
         wanted.append("python3-venv")
@@ -97,13 +107,14 @@ def _install_packages() -> None:
         wanted += [name for path, name in _UBUNTU_ALSO.items() if not Path(path).exists()]
     if not wanted:
         return
-    print(f"installing with apt-get: {' '.join(wanted)}", flush=True)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (["update"], ["install", "-y", "--no-install-recommends", *wanted]):
-        subprocess.run(["apt-get", "-qq", *words], check=True, env=environment)
+    with progress.step(f"installing with apt-get: {' '.join(wanted)}") as step:
+        for words in (["update"], ["install", "-y", "--no-install-recommends", *wanted]):
+            log = _LOGS / f"apt-{words[0]}.log"
+            logged.check(["apt-get", "-q", *words], log, step, environment)
 
 
-def _environment(name: str, requirements: Sequence[str]) -> Path:
+def _environment(progress: Progress, name: str, requirements: Sequence[str]) -> Path:
     """A virtual environment outside the work tree, made again when its requirements change."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     # A virtual environment holds paths and an interpreter: one per checkout.
@@ -112,45 +123,47 @@ def _environment(name: str, requirements: Sequence[str]) -> Path:
         key += (CHECKOUT / file).read_text()
     folder = cache / "devcloud" / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
     if not (folder / "complete").exists():
-        print(f"installing with pip into {folder}: {' '.join(requirements)}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        command = [str(folder / "bin" / "pip"), "install", "--quiet", *requirements]
-        subprocess.run([*command, "--disable-pip-version-check"], check=True)
+        pip = [str(folder / "bin" / "pip"), "install", "--disable-pip-version-check"]
+        with progress.step(f"installing with pip into {folder}: {' '.join(requirements)}") as step:
+            venv = [sys.executable, "-m", "venv", "--clear", str(folder)]
+            logged.check(venv, _LOGS / f"venv-{name}.log", step)
+            logged.check([*pip, *requirements], _LOGS / f"pip-{name}.log", step)
         (folder / "complete").touch()
     return folder / "bin"
 
 
-def _demo() -> int:
-    programs = _environment("demo", ["-e", ".", "-r", "requirements.txt"])
+def _demo(progress: Progress) -> int:
+    programs = _environment(progress, "demo", ["-e", ".", "-r", "requirements.txt"])
     with _deferred_interrupts():
         command = [str(programs / "python"), "-m", "tools.demo"]
         return subprocess.run(command, check=False).returncode
 
 
-def _tests(environments: Sequence[str]) -> int:
+def _tests(progress: Progress, environments: Sequence[str]) -> int:
     """Run every environment, even when one fails.
 
     The scenarios wait most of the time. The others run beside them, one after another.
     """
-    tox = _tox()
+    tox = _tox(progress)
     scenarios = [name for name in environments if name == _SCENARIOS]
     others = [name for name in environments if name != _SCENARIOS]
     with _deferred_interrupts(), ThreadPoolExecutor() as pool:
-        beside = pool.submit(lambda: [_run(tox, name, quiet=bool(scenarios)) for name in others])
-        outcomes = [_run(tox, name) for name in scenarios]
+        quiet = bool(scenarios)
+        beside = pool.submit(lambda: [_run(progress, tox, name, quiet=quiet) for name in others])
+        outcomes = [_run(progress, tox, name) for name in scenarios]
         return _report(beside.result() + outcomes)
 
 
-def _tox() -> str:
-    return str(_environment("tox", ["tox>=4.11"]) / "tox")
+def _tox(progress: Progress) -> str:
+    return str(_environment(progress, "tox", ["tox>=4.11"]) / "tox")
 
 
 def _report(outcomes: "Sequence[_Outcome]") -> int:
     """Print what became of the environments, and the counts of tests; returns an exit status."""
-    print("\nenvironment       result    seconds")
+    print("\nenvironment       result    seconds  output")
     for outcome in outcomes:
         result = "FAILED" if outcome.status else "ok"
-        print(f"{outcome.name:<16}  {result:<8}  {outcome.seconds:7.1f}")
+        print(f"{outcome.name:<16}  {result:<8}  {outcome.seconds:7.1f}  {outcome.log}")
     words = ("Passed", "Failed", "Skipped")
     counts = {word: sum(outcome.counts.get(word, 0) for outcome in outcomes) for word in words}
     print(", ".join(f"{number} {word.lower()}" for word, number in counts.items()), flush=True)
@@ -164,33 +177,30 @@ class _Outcome:
     name: str
     status: int
     seconds: float
+    log: Path
     counts: dict[str, int]
 
 
 def _run(
-    tox: str, name: str, arguments: Sequence[str] = (), quiet: bool = False
+    progress: Progress, tox: str, name: str, arguments: Sequence[str] = (), quiet: bool = False
 ) -> _Outcome:
-    """Run an environment, and print its output, or if ``quiet`` only when it has ended.
+    """Run an environment, whose output goes to a file.
 
-    A quiet one gives way to others on the CPUs.
+    In a log the output is printed, too, or if ``quiet`` when the environment has ended; on a
+    terminal the end of the output of a failed one. A quiet one gives way to others on the CPUs.
     """
     start = time.monotonic()
+    log = _LOGS / f"{name}.log"
     command = [*(["nice"] if quiet else []), tox, "-e", name, "--", *arguments]
-    lines, counts = [], {}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT if quiet else None, text=True
-    ) as process:
-        assert process.stdout
-        for line in process.stdout:
-            lines.append(line)
-            if not quiet:
-                print(line, end="", flush=True)
-            found = _COUNT.match(line.rstrip())
-            if found:
-                counts[found[1]] = int(found[2])
-    if quiet:
-        print(f"--- {name}\n{''.join(lines)}---", flush=True)
-    return _Outcome(name, process.returncode, time.monotonic() - start, counts)
+    with progress.step(name) as step:
+        status = logged.run(command, log, step.note if quiet else step.echo)
+    text = log.read_text(errors="replace")
+    if progress.live and status:
+        print_error(f"{name} failed; {logged.end_of(log)}")
+    elif quiet and not progress.live:
+        print(f"--- {name}\n{text}---", flush=True)
+    counts = {word: int(number) for word, number in _COUNT.findall(text)}
+    return _Outcome(name, status, time.monotonic() - start, log, counts)
 
 
 @contextmanager

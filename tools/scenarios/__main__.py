@@ -13,7 +13,7 @@ from tools.devcloud.diagnosis import TRACES, collect
 from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CHECKOUT, Identity
-from tools.devcloud.progress import Progress, print_error
+from tools.progress import Progress, print_error
 from tools.scenarios.runner import run_preflight, run_scenarios
 from tools.scenarios.selection import Selection, expressions, groups, record_of_passes, select
 

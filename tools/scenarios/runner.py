@@ -1,14 +1,12 @@
-"""Runs scenarios with stestr, after a look at the cloud, and prints their log."""
+"""Runs scenarios with stestr, after a look at the cloud, and shows their log."""
 
 import json
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from tools.logged import end_of, followed, run
+from tools.progress import Progress, print_error
 from tools.scenarios.selection import Selection
 
 _LONG_STEP = 10.0  # seconds
@@ -25,10 +23,17 @@ def run_scenarios(selection: Selection, logs: Path, environment: dict[str, str])
     selected.write_text("\n".join(selection.scenarios))
     record = str(selection.record or "")
     environment = {**environment, "FUNCTIONAL_LOGS": str(logs), "FUNCTIONAL_PASSED": record}
-    with _printed(logs / "scenario.log"):
-        stestr = [sys.executable, "-m", "stestr", "--repo-url", str(logs)]
-        command = [*stestr, "run", "--serial", "--load-list", str(selected)]
-        status = subprocess.run(command, env=environment, check=False).returncode
+    stestr = [sys.executable, "-m", "stestr", "--repo-url", str(logs)]
+    command = [*stestr, "run", "--serial", "--load-list", str(selected)]
+    output = logs / "stestr.log"
+    progress = Progress()
+    with (
+        progress.step(f"running {len(selection.scenarios)} scenarios") as step,
+        followed(logs / "scenario.log", step.echo),
+    ):
+        status = run(command, output, step.echo, environment)
+    if status and progress.live:
+        print_error(f"stestr failed; {end_of(output)}")
     _print_long_steps(logs / "steps.jsonl")
     return status
 
@@ -37,34 +42,6 @@ def run_preflight(environment: dict[str, str]) -> int:
     """Tell what the cloud lacks for the scenarios; returns an exit status."""
     command = [sys.executable, "-m", "tools.preflight"]
     return subprocess.run(command, env=environment, check=False).returncode
-
-
-@contextmanager
-def _printed(log: Path) -> Iterator[None]:
-    """Print what is appended to a file meanwhile."""
-    finished = threading.Event()
-    follower = threading.Thread(target=_follow, args=(log, finished))
-    follower.start()
-    try:
-        yield
-    finally:
-        finished.set()
-        follower.join()
-
-
-def _follow(path: Path, finished: threading.Event) -> None:
-    position = 0
-    while True:
-        last_look = finished.is_set()
-        if path.exists():
-            with path.open() as file:
-                file.seek(position)
-                sys.stdout.write(file.read())
-                sys.stdout.flush()
-                position = file.tell()
-        if last_look:
-            return
-        time.sleep(0.5)
 
 
 def _print_long_steps(path: Path) -> None:

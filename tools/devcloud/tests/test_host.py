@@ -14,8 +14,8 @@ from tools.devcloud import cli, images, openrc
 from tools.devcloud.cloud import Cloud, read_settings
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
-from tools.devcloud.progress import Progress
 from tools.devcloud.settings import Network, Settings
+from tools.progress import Progress
 
 
 class IdentityTest(unittest.TestCase):
