@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import threading
 import traceback
 import unittest
 from collections.abc import Sequence
@@ -104,9 +105,12 @@ class OperationTest(unittest.TestCase):
         self.sessions: list[FakeSession] = []
         self.errors: dict[str, Exception] = {}
         self.occupants: dict[str, str] = {}
+        self.hanging: dict[str, threading.Event] = {}
         self.store = MemoryStore()
 
     def connect(self, endpoint: Endpoint, keys: HostKeys, *rest: Any) -> FakeSession:
+        if endpoint.server_id in self.hanging:
+            self.hanging[endpoint.server_id].wait(60)
         if endpoint.server_id in self.errors:
             raise self.errors[endpoint.server_id]
         keys.pin(endpoint.server_id, _KEY)
@@ -132,6 +136,30 @@ class OperationTest(unittest.TestCase):
     def run_plan(self, *plan: Phase[Context], **more: Any) -> None:
         with self.operation() as operation:
             operation.run(plan, Context(operation.connect(NODES), **more))
+
+    def test_machines_that_another_operation_has(self) -> None:
+        """All of them are told, however many others are cut off or strange."""
+        self.occupants = {"server-1": "heal, since noon", "server-3": "scale, since one"}
+        self.errors = {"server-2": ValueError("strange")}
+        with (
+            self.assertRaisesRegex(OperationError, "vnfc-1.*heal, since noon.*vnfc-3.*scale"),
+            self.operation() as operation,
+        ):
+            operation.refuse_occupied(NODES)
+        self.assertEqual([1, 1], [session.closed for session in self.sessions])
+        self.occupants = {}
+        with self.operation() as operation:
+            operation.refuse_occupied(NODES)
+        self.assertFalse((self.folder / "vnf-1.jsonl").exists())
+
+    def test_a_machine_that_hangs_is_not_waited_for(self) -> None:
+        goes_on = threading.Event()
+        self.addCleanup(goes_on.set)
+        self.hanging = {"server-2": goes_on}
+        with self.operation() as operation:
+            operation.refuse_occupied(NODES, limit=0.5)
+        self.assertFalse(goes_on.is_set())
+        self.assertEqual(2, len(self.sessions))
 
     def trace(self) -> list[tuple[str, str, str]]:
         lines = (self.folder / "vnf-1.jsonl").read_text().splitlines()
