@@ -154,7 +154,7 @@ _NETWORKS = st.builds(
     lambda a, b, c, d, prefix: f"{a}.{b}.{c}.{d}/{prefix}",
     st.sampled_from((10, 172, 172, 192, 100, 198, 11, 127, 0, 224)),
     st.sampled_from((0, 96, 168, 199)) | _BYTE, _BYTE, st.just(0) | _BYTE,
-    st.sampled_from((12, 16, 16, 20, 24, 24, 28, 32, 0)),
+    st.sampled_from((12, 16, 16, 20, 24, 24, 28, 32, 3, 7, 0)),
 )  # fmt: skip
 _PORTS = st.sampled_from(("", ":5000", ":443", ":80", ":65535", ":0", ":65536", ":"))
 _HOSTS = st.sampled_from(_NAMES)
