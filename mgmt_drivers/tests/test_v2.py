@@ -118,6 +118,20 @@ class RequestTest(ScriptTest):
         self.assertEqual(("http://keystone/v3", "R"), (access.auth_url, access.region))
         self.assertNotIn("Pl4nted", repr(access))
 
+    def test_definitions_that_are_no_vnfd(self) -> None:
+        """The error names the file, also that of a list in the place of a mapping."""
+        for name, text in (
+            ("a.yaml", "- topology_template\n"), ("b.yaml", "text"),
+            ("simple.yaml", _VNFD.replace("CP1: ", "CP0: [1]\n    CP1: ")),
+            ("simple.yaml", "topology_template: [a]"),
+        ):
+            path = self.package / "Definitions" / name
+            before = path.read_text() if path.exists() else None
+            path.write_text(text)
+            with self.subTest(name), self.assertRaisesRegex(MgmtDriverError, name):
+                self.call("heal_start").lcm_request("heal")
+            path.write_text(before) if before else path.unlink()
+
     def test_a_terminate_looks_for_another_operation(self) -> None:
         """And goes on where nothing can be seen: here, of a VNF without parameters."""
         for script in (kubernetes_v2, private_registry_v2):
