@@ -4,7 +4,7 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from typing import TypeVar
 
 from mgmt_drivers.engine.phase import Forecast, Phase, Plan, at_once
@@ -223,9 +223,11 @@ class Operation:
 
         new = [n for n in nodes if n not in self._hosts and n not in self._unreachable]
         lane = functools.partial(self._run_lane, CONNECT, log_in, None)
-        for failure in filter(None, self._pool.map(lane, [[node] for node in new])):
-            self._unreachable[failure.node] = failure
-        self._save_host_keys()  # now: the process may not come to the operation's end
+        for attempt in as_completed([self._pool.submit(lane, [node]) for node in new]):
+            self._save_host_keys()  # now: the process may not come to the last machine's answer
+            failure = attempt.result()
+            if failure:
+                self._unreachable[failure.node] = failure
         failures = [self._unreachable[node] for node in nodes if node in self._unreachable]
         self._raise_any([f for f in failures if isinstance(f.cause, Occupied)])
         return failures

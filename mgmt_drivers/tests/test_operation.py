@@ -40,6 +40,20 @@ class _FullStore(MemoryStore):
         raise OSError("the database is full")
 
 
+class _Telling(MemoryStore):
+    """Tells of the first value that it is given to keep, and keeps all that it ever was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[Any] = []
+        self.has_some = threading.Event()
+
+    def save(self, key: str, value: Any) -> None:
+        super().save(key, value)
+        self.given.append(value)
+        self.has_some.set()
+
+
 @dataclass(frozen=True)
 class Context:
     """Hosts, and the VNFCs that a phase concerns, and those on which it finds work."""
@@ -106,11 +120,11 @@ class OperationTest(unittest.TestCase):
         self.errors: dict[str, Exception] = {}
         self.occupants: dict[str, str] = {}
         self.hanging: dict[str, threading.Event] = {}
-        self.store = MemoryStore()
+        self.store: MemoryStore = MemoryStore()
 
     def connect(self, endpoint: Endpoint, keys: HostKeys, *rest: Any) -> FakeSession:
         if endpoint.server_id in self.hanging:
-            self.hanging[endpoint.server_id].wait(60)
+            self.hanging[endpoint.server_id].wait(5)
         if endpoint.server_id in self.errors:
             raise self.errors[endpoint.server_id]
         keys.pin(endpoint.server_id, _KEY)
@@ -136,6 +150,14 @@ class OperationTest(unittest.TestCase):
     def run_plan(self, *plan: Phase[Context], **more: Any) -> None:
         with self.operation() as operation:
             operation.run(plan, Context(operation.connect(NODES), **more))
+
+    def test_host_keys_are_kept_before_the_last_machine_answers(self) -> None:
+        store = self.store = _Telling()
+        self.hanging = {"server-2": store.has_some}
+        with self.operation() as operation:
+            operation.connect(NODES)
+        self.assertNotIn("server-2", store.given[0])
+        self.assertLessEqual({"server-1", "server-2", "server-3"}, set(store.given[-1]))
 
     def test_machines_that_another_operation_has(self) -> None:
         """All of them are told, however many others are cut off or strange."""
