@@ -146,7 +146,7 @@ class StorageParamsTest(unittest.TestCase):
             (f"{export}.0.export_to", "0.0.0.0/0", "overlaps with 0.0.0.0/8, where machines have"),
             (f"{export}.0.export_to", "128.0.0.0/1", "overlaps with 169.254.0.0/16"),
             (f"{export}.0.export_to", "32.0.0.0/3", "32.0.0.0/3 is larger than any network of mac"),
-            (f"{export}.0.export_to", "10.0.0.0/7", "larger than any network of machines: use a prefix of /8"),
+            (f"{export}.0.export_to", "10.0.0.0/7", "larger than any network of machines: use a"),
             (f"{manifest}.0.pv_manifest_file_path", "none", "the VNF package has no file none"),
             (f"{manifest}.0.pv_manifest_file_path", None, "missing"),
             (f"{manifest}.0.pv_manifest_file_path", "text.yaml", "is not a file of PersistentV"),
