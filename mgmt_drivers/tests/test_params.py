@@ -25,7 +25,7 @@ from mgmt_drivers.tests.certificates import key_and_certificate
 GOOD = {"ssh_cp_name": "CP1", "ssh_username": "ubuntu", "ssh_password": "pass"}
 
 
-def docker_save(path: Path, tags: list[str] | None, images: int = 1) -> None:
+def docker_save(path: Path, tags: Any, images: int = 1) -> None:
     """A file as `docker save` writes it, as far as the drivers read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     manifest = json.dumps([{"Config": "c.json", "RepoTags": tags, "Layers": []}] * images).encode()
