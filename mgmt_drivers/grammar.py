@@ -12,10 +12,14 @@ from urllib.parse import SplitResult, urlsplit
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+# Of a network that is reached directly: those of private use are the largest (RFC 1918, 4193).
+_SHORTEST_PREFIX = {4: 8, 6: 7}
 # This network, loopback, link-local (where clouds have their metadata), multicast and reserved.
 _SPECIAL = tuple(map(ipaddress.IPv4Network, (
     "0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4",
 )))
+# Of them, those of which nobody's address is: but the cloud's metadata service has one.
+_NOBODYS = tuple(block for block in _SPECIAL if not block.is_link_local)
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _LONGEST_NAME = 253
@@ -26,10 +30,12 @@ _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LONGEST_REFERENCE = 512
 _PREFIX = re.compile(r"[0-9]{1,3}")
-_PORT = re.compile(r"[0-9]{1,5}")
+_PORT = re.compile(r"[1-9][0-9]{0,4}")
 _LAST_PORT = 65535
 # All that RFC 3986 knows but the apostrophe; the rest is percent-encoded.
-_URL = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&()*+,;=%-]+")
+_URL = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&()*+,;=-]|%[0-9A-Fa-f]{2})+")
+# What stands behind the last @ of a URL's authority, and the port behind it.
+_AUTHORITY = re.compile(r"(?:\[(?P<v6>[^\[\]]*)\]|(?P<host>[^:\[\]]*))(?::(?P<port>[0-9]*))?")
 # Windows' names, which stand in lists of hosts to be reached directly, have underscores.
 _WORD = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _DIRECT = re.compile(rf"(?:\*?\.)?{_WORD}(?:\.{_WORD})*")
@@ -70,6 +76,14 @@ def special_part(found: ipaddress.IPv4Network) -> ipaddress.IPv4Network | None:
     Whoever names the whole internet is told of the first of them.
     """
     return next((block for block in _SPECIAL if block.overlaps(found)), None)
+
+
+def is_one_machines(found: Address) -> bool:
+    """Whether an address may be that of another machine: no loopback, group, or unspecified one."""
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else found
+    if mapped is not None and any(mapped in block for block in _NOBODYS):
+        return False
+    return not (found.is_loopback or found.is_multicast or found.is_unspecified)
 
 
 def is_name(text: str) -> bool:
@@ -118,11 +132,14 @@ def url(text: str) -> SplitResult | None:
     """The parts of an http or https URL; None for anything else."""
     try:
         parts = urlsplit(text) if _URL.fullmatch(text) else None
-        if parts is None or parts.scheme not in ("http", "https") or parts.port == 0:
-            return None
     except ValueError:
         return None
-    return parts if is_host(parts.hostname or "") else None
+    if parts is None or parts.scheme not in ("http", "https"):
+        return None
+    found = _AUTHORITY.fullmatch(parts.netloc.rpartition("@")[2])
+    if found is None or (found["port"] and port(found["port"]) is None):
+        return None
+    return parts if _is_ipv6(found["v6"]) or (found["host"] and is_host(found["host"])) else None
 
 
 def is_direct(text: str) -> bool:
@@ -131,11 +148,20 @@ def is_direct(text: str) -> bool:
     That is a network, an address, or a host or domain, perhaps with a port; or ``*`` for all.
     """
     found = network(text)
-    if text == "*" or address(text) or (found and found.prefixlen):
+    if found:
+        return found.prefixlen >= _SHORTEST_PREFIX[found.version]
+    if text == "*" or address(text):
         return True
     name, separator, number = text.rpartition(":")
     if separator and port(number) is None:
         return False
     host = name if separator else text
-    is_domain = len(host) <= _LONGEST_NAME and bool(_DIRECT.fullmatch(host))
-    return is_domain or (bool(separator) and address(host.strip("[]")) is not None)
+    if host.startswith("["):
+        return host.endswith("]") and _is_ipv6(host[1:-1])
+    # As in is_name: what ends in a number is an address.
+    is_domain = bool(_DIRECT.fullmatch(host)) and not host.rpartition(".")[2].isdigit()
+    return (is_domain and len(host) <= _LONGEST_NAME) or address(host) is not None
+
+
+def _is_ipv6(text: str | None) -> bool:
+    return isinstance(address(text or ""), ipaddress.IPv6Address)

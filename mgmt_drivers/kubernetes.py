@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from mgmt_drivers import inventory, restore
+from mgmt_drivers import deletion, inventory, restore
 from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, Occupied, ParameterError
@@ -257,9 +257,11 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
 
     Without targets the whole VNF is replaced, and its VIM is unregistered.
 
-    :raises MgmtDriverError: where the cluster would not survive it, with nothing changed
+    :raises MgmtDriverError: where the cluster would not survive it, or another operation works on
+        the VNF, with nothing changed
     """
     if not request.targets:
+        refuse_occupied(request, services)
         if request.restore_from is not None:
             _prepare_restore(request, services)
         vims.unregister()
@@ -330,6 +332,19 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
     if has_control_plane:
         _move_helm(found, found.control_plane, vims)
     node_metadata.forget(services.store, request.targets)
+
+
+def refuse_occupied(request: LcmRequest, services: Services) -> None:
+    """See that no other operation works on the VNF, all machines of which are to be deleted.
+
+    :raises OperationError: naming each machine that another operation has, and which
+    """
+
+    def prepare() -> tuple[Operation, Sequence[Node]]:
+        found = read(request, services)
+        return open_operation(request, services, found), found.machines
+
+    deletion.refuse_occupied(request, services, prepare)
 
 
 def read(request: LcmRequest, services: Services, changed: Changed | None = None) -> Topology:

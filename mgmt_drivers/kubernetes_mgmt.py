@@ -72,6 +72,8 @@ class KubernetesMgmtDriver(MgmtDriver):
             InstanceStore(vnf_instance).remove(MODIFICATION)
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
+        request = _request("terminate", context, vnf_instance, ())
+        kubernetes.refuse_occupied(request, services(context, vnf_instance))
         RegisteredVims(context, vnf_instance).unregister()
 
     def terminate_end(self, context, vnf_instance, terminate_vnf_request, **kwargs):

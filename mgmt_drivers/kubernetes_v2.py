@@ -32,6 +32,10 @@ def instantiate_end(call: Call) -> None:
     kubernetes.instantiate(request, call.services, InstanceVims(call))
 
 
+def terminate_start(call: Call) -> None:
+    kubernetes.refuse_occupied(call.lcm_request("terminate"), call.services)
+
+
 def terminate_end(call: Call) -> None:
     call.store.clear()
 
@@ -154,8 +158,8 @@ def check_user_data(call: Call) -> None:
 
 if __name__ == "__main__":
     hooks = (
-        instantiate_start, instantiate_end, terminate_end, scale_start, scale_end,
-        scale_rollback_start, scale_rollback_end, heal_start, heal_end,
+        instantiate_start, instantiate_end, terminate_start, terminate_end, scale_start,
+        scale_end, scale_rollback_start, scale_rollback_end, heal_start, heal_end,
         modify_information_start, modify_information_end, change_current_package_start,
         change_current_package_end,
     )

@@ -1,10 +1,12 @@
 """The private registry driver, free of Tacker: request in, machines changed."""
 
-from mgmt_drivers import inventory
+from collections.abc import Sequence
+
+from mgmt_drivers import deletion, inventory
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.params.private_registry import read_params
+from mgmt_drivers.params.private_registry import PrivateRegistryParams, read_params
 from mgmt_drivers.phases.registry.vnf import RegistryVnf
 from mgmt_drivers.plans import private_registry as plans
 from mgmt_drivers.request import LcmRequest
@@ -25,6 +27,26 @@ def instantiate(request: LcmRequest, services: Services) -> None:
     :raises MgmtDriverError: naming machine, phase and cause
     """
     params = read_params(request)
+    operation, machines = _open(request, services, params)
+    with operation:
+        vnf = RegistryVnf(params, operation.connect(machines))
+        operation.run(plans.INSTANTIATE, vnf)
+
+
+def refuse_occupied(request: LcmRequest, services: Services) -> None:
+    """See that no other operation works on the VNF, all machines of which are to be deleted.
+
+    :raises OperationError: naming each machine that another operation has, and which
+    """
+    deletion.refuse_occupied(
+        request, services, lambda: _open(request, services, read_params(request))
+    )
+
+
+def _open(
+    request: LcmRequest, services: Services, params: PrivateRegistryParams
+) -> tuple[Operation, Sequence[Node]]:
+    """The operation, and the VNF's machines."""
     machines = inventory.read(request, services.stacks).nodes
 
     def endpoint(node: Node) -> Endpoint:
@@ -36,6 +58,4 @@ def instantiate(request: LcmRequest, services: Services) -> None:
             host_keys=params.host_keys,
         )
 
-    with Operation(request, services, machines, endpoint, params.secrets()) as operation:
-        vnf = RegistryVnf(params, operation.connect(machines))
-        operation.run(plans.INSTANTIATE, vnf)
+    return Operation(request, services, machines, endpoint, params.secrets()), machines

@@ -24,3 +24,8 @@ class PrivateRegistryMgmtDriver(MgmtDriver):
         source = vnf_instance.instantiated_vnf_info
         request = lcm_request("heal", context, vnf_instance, source)
         private_registry.instantiate(request, services(context, vnf_instance))
+
+    def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
+        source = vnf_instance.instantiated_vnf_info
+        request = lcm_request("terminate", context, vnf_instance, source)
+        private_registry.refuse_occupied(request, services(context, vnf_instance))

@@ -13,6 +13,10 @@ def instantiate_end(call: Call) -> None:
     private_registry.instantiate(call.lcm_request("instantiate"), call.services)
 
 
+def terminate_start(call: Call) -> None:
+    private_registry.refuse_occupied(call.lcm_request("terminate"), call.services)
+
+
 def terminate_end(call: Call) -> None:
     call.store.clear()
 
@@ -22,5 +26,5 @@ def heal_end(call: Call) -> None:
 
 
 if __name__ == "__main__":
-    hooks = (instantiate_start, instantiate_end, terminate_end, heal_end)
+    hooks = (instantiate_start, instantiate_end, terminate_start, terminate_end, heal_end)
     run({hook.__name__: hook for hook in hooks})

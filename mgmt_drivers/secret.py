@@ -1,8 +1,10 @@
 """Secrets: values that must reach a machine and nothing else."""
 
+import json
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from urllib.parse import quote, quote_plus
 
 _TELLING = 16  # characters of a line
 
@@ -40,7 +42,8 @@ class Masker:
     def learn(self, *secrets: Secret) -> None:
         """Take these out as well, from now on."""
         with self._lock:
-            found = {text for secret in secrets for text in _parts(secret.reveal())}
+            parts = (part for secret in secrets for part in _parts(secret.reveal()))
+            found = {form for part in parts for form in _forms(part)}
             # Longest first: one secret may be part of another.
             self._values = sorted(found.union(self._values), key=len, reverse=True)
 
@@ -57,3 +60,15 @@ def _parts(text: str) -> Iterator[str]:
         yield text
     if len(lines) > 1:
         yield from (line for line in lines if len(line) >= _TELLING)
+
+
+def _forms(text: str) -> tuple[str, ...]:
+    """A text as it is, and as JSON and URLs write it; none is shorter."""
+    return (
+        text,
+        json.dumps(text)[1:-1],
+        json.dumps(text, ensure_ascii=False)[1:-1],
+        quote(text, errors="replace"),
+        quote(text, safe="", errors="replace"),
+        quote_plus(text, errors="replace"),
+    )

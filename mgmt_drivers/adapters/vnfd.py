@@ -15,16 +15,27 @@ Vnfd = Mapping[str, Any]
 def of_flavour(package: Path, flavour: str) -> Vnfd:
     """The VNFD file of a flavour.
 
-    :raises InventoryError: when the package has none
+    :raises InventoryError: when the package has none, or a file that is no VNFD
     :raises BadYaml: when one of its files cannot be read
     """
     for path in sorted((package / "Definitions").glob("*.y*ml")):
         document = package_yaml.read(path) or {}
-        mappings = document.get("topology_template", {}).get("substitution_mappings", {})
-        if mappings.get("properties", {}).get("flavour_id") == flavour:
-            found: Vnfd = document
-            return found
+        if not isinstance(document, Mapping):
+            raise InventoryError(f"{path.name}: not a mapping; each YAML file beside a VNFD is one")
+        try:
+            if _flavour(document) == flavour:
+                cps(document), aspects(document)  # read now, while the file is known
+                return document
+        except (AttributeError, KeyError, TypeError) as error:
+            text = f"{path.name}: its topology_template is none of a VNFD (ETSI SOL001): {error}"
+            raise InventoryError(text) from error
     raise InventoryError(f"the VNF package has no flavour {flavour}")
+
+
+def _flavour(vnfd: Vnfd) -> Any:
+    """The flavour that a VNFD describes; None where it describes none, but has types."""
+    mappings = vnfd.get("topology_template", {}).get("substitution_mappings", {})
+    return mappings.get("properties", {}).get("flavour_id")
 
 
 def cps(vnfd: Vnfd) -> dict[str, str]:

@@ -4,7 +4,7 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from typing import TypeVar
 
 from mgmt_drivers.engine.phase import Forecast, Phase, Plan, at_once
@@ -36,6 +36,9 @@ X = TypeVar("X", Host, Node)
 
 CONNECT = "connect"  # the phase under which logging in is traced
 RUNNING_LIMIT = 10.0  # seconds for a machine to answer that has been running all along
+# Seconds for all machines that are to be deleted to tell whose they are; one that is another's
+# waits for half of them.
+_LOOK_LIMIT = 60.0
 _THREADS = 256  # at a time: a machine each, of the largest VNFs
 
 
@@ -95,6 +98,31 @@ class Operation:
         """Log in to those of the machines that answer at once."""
         self._log_in(nodes, RUNNING_LIMIT)
         return [self._hosts[node] for node in nodes if node in self._hosts]
+
+    def refuse_occupied(self, nodes: Sequence[Node], limit: float = _LOOK_LIMIT) -> None:
+        """See that no other operation works on machines which are about to be deleted.
+
+        All are looked at at once, and not for long. One that does not answer is nobody's, and no
+        failure: the trace says nothing of it.
+
+        :param limit: seconds
+        :raises OperationError: naming each machine that another operation has, and which
+        """
+        pool = ThreadPoolExecutor(max_workers=_THREADS)
+        looks = [pool.submit(self._occupied, node) for node in nodes if node.server_id]
+        wait(looks, limit)
+        pool.shutdown(wait=False)  # machines that hang are not waited for
+        self._raise_any([look.result() for look in looks if look.done()])
+
+    def _occupied(self, node: Node) -> NodeError | None:
+        """The error that another operation has the machine, where it has."""
+        try:
+            self._open(node, RUNNING_LIMIT).session.close()
+        except Occupied as error:
+            return NodeError(node, CONNECT, _clean(error, self._masker))
+        except Exception as error:  # noqa: BLE001 - a machine may be broken in any way
+            LOG.info("%s does not tell whose it is: %s", node, told(self._masker(str(error))))
+        return None
 
     def choose(
         self, title: str, nodes: Sequence[Node], checks: Sequence[Callable[[Host], None]]
@@ -187,34 +215,40 @@ class Operation:
     def _log_in(self, nodes: Sequence[Node], limit: float) -> list[NodeError]:
         """Open what is not open yet; a machine that does not answer is waited for once.
 
-        Each machine is this operation's alone, until its connection ends; but not a dry run's.
-
         :raises OperationError: when another operation works on one
         """
-        services = self.services
-        since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(services.clock.time()))
-        who = f"{self.request.operation} of VNF {self.request.vnf_instance_id}, since {since}"
-
         def log_in(node: Node, _: None) -> Outcome:
-            session = services.connect(self._endpoint(node), self._host_keys, self._masker, limit)
-            host = Host(node, session, services.clock)
-            try:
-                if not services.rehearsal:
-                    lock.take(host, who)
-            except BaseException:
-                session.close()
-                raise
-            self._hosts[node] = host
+            self._hosts[node] = self._open(node, limit)
             return CHECKED
 
         new = [n for n in nodes if n not in self._hosts and n not in self._unreachable]
         lane = functools.partial(self._run_lane, CONNECT, log_in, None)
-        for failure in filter(None, self._pool.map(lane, [[node] for node in new])):
-            self._unreachable[failure.node] = failure
-        self._save_host_keys()  # now: the process may not come to the operation's end
+        for attempt in as_completed([self._pool.submit(lane, [node]) for node in new]):
+            self._save_host_keys()  # now: the process may not come to the last machine's answer
+            failure = attempt.result()
+            if failure:
+                self._unreachable[failure.node] = failure
         failures = [self._unreachable[node] for node in nodes if node in self._unreachable]
         self._raise_any([f for f in failures if isinstance(f.cause, Occupied)])
         return failures
+
+    def _open(self, node: Node, limit: float) -> Host:
+        """Log in to a machine, which is this operation's alone until its connection ends.
+
+        But not a dry run's.
+        """
+        services, request = self.services, self.request
+        session = services.connect(self._endpoint(node), self._host_keys, self._masker, limit)
+        host = Host(node, session, services.clock)
+        since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(services.clock.time()))
+        who = f"{request.operation} of VNF {request.vnf_instance_id}, since {since}"
+        try:
+            if not services.rehearsal:
+                lock.take(host, who)
+        except BaseException:
+            session.close()
+            raise
+        return host
 
     def _save_host_keys(self) -> Exception | None:
         """Keep what is new; a failure is logged, for it must not hide why the operation fails."""

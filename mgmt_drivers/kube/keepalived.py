@@ -29,7 +29,11 @@ def render(
     """The configuration: unicast, for clouds drop multicast; whoever holds the VIP keeps it.
 
     VRRPv3, for only there the interval can be less than a second: another node takes over
-    after three intervals of silence.
+    after three intervals of silence. VRRPv3 has no authentication: that of earlier versions gave
+    too little security, and secrets that differ make two masters (RFC 5798, section 9). Adverts
+    count from ``unicast_peer`` alone (``vrrp_check_unicast_src``), the security group lets VRRP in
+    from control-plane nodes alone, and Neutron's port security keeps other machines from sending
+    in their name.
 
     :param address: the control-plane node's own, which is on ``interface``
     :param others: addresses of the other control-plane nodes

@@ -33,6 +33,8 @@ CONTAINERD, DOCKER = "containerd", "docker"
 _NODE_PREFIX, _LONGEST_NODE_PREFIX = 24, 28
 _NODE_BITS = 5
 _LONGEST_POD_PREFIX = 24
+# The apiserver keeps no larger one in etcd; kubeadm wants ten addresses (its validation.go).
+_SHORTEST_SERVICE_PREFIX, _LONGEST_SERVICE_PREFIX = 12, 28
 _VIM_NAME_LIMIT = 255  # of Tacker's database
 
 
@@ -376,6 +378,13 @@ def _check_networks(params: KubernetesParams, master: Reader) -> None:
             "pod_cidr",
             f"each node takes a /{_LONGEST_NODE_PREFIX} of it: use /{_LONGEST_POD_PREFIX} or "
             "larger",
+        )
+    prefix = params.service_cidr.prefixlen
+    if not _SHORTEST_SERVICE_PREFIX <= prefix <= _LONGEST_SERVICE_PREFIX:
+        master.error(
+            "cluster_cidr",
+            f"Kubernetes takes a prefix from /{_SHORTEST_SERVICE_PREFIX} to "
+            f"/{_LONGEST_SERVICE_PREFIX} for services",
         )
     if params.pod_cidr.overlaps(params.service_cidr):
         master.error("cluster_cidr", f"overlaps with pod_cidr {params.pod_cidr}")

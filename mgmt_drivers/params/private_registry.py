@@ -35,8 +35,10 @@ _LARGEST_NAME = 1 << 16  # bytes
 _OWN_NAME = "private-registry"  # of an image that was given, on the machine
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
-# The registry checks passwords by bcrypt only.
-_HTPASSWD_LINE = re.compile(r"[^:\s]+:\$2[abxy]?\$[0-9]{2}\$[./A-Za-z0-9]{53}")
+# The registry checks passwords by bcrypt only, of a cost from 4 to 31 (Go's package bcrypt).
+_HTPASSWD_LINE = re.compile(
+    r"[^:\s]+:\$2[abxy]?\$(?:0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}"
+)
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ def _read_image(reader: Reader, package: Path) -> ImageArchive | None:
         return None
     try:
         images: list[dict[str, Any]] = json.loads(_manifest(path))
-        references = [tag for image in images for tag in image["RepoTags"] or ()]
+        references = [tag for image in images for tag in _tags(image)]
     except (
         tarfile.TarError, KeyError, TypeError, ValueError, EOFError, OSError, RecursionError,
         zlib.error, lzma.LZMAError,
@@ -161,6 +163,14 @@ def _read_image(reader: Reader, package: Path) -> ImageArchive | None:
         reader.error("image_path", "has an image whose name (RepoTags) is none of an image")
         return None
     return ImageArchive(path, references[0], _sha256(path))
+
+
+def _tags(image: dict[str, Any]) -> list[Any]:
+    """:raises TypeError: when they are no list; docker writes null where there are none"""
+    tags = image["RepoTags"]
+    if tags is not None and not isinstance(tags, list):
+        raise TypeError("RepoTags")
+    return tags or []
 
 
 class _Member(tarfile.TarInfo):
@@ -225,7 +235,8 @@ def _read_htpasswd(reader: Reader, package: Path) -> Path | None:
         return None
     lines = path.read_bytes().decode().split("\n")
     for number, line in enumerate(lines, start=1):
-        if line and not line.startswith("#") and not _HTPASSWD_LINE.fullmatch(line):
+        is_good = bool(_HTPASSWD_LINE.fullmatch(line)) and line.isprintable()
+        if line and not line.startswith("#") and not is_good:
             reader.error(
                 "htpasswd_path", f"line {number} is not of the form that `htpasswd -B` writes"
             )

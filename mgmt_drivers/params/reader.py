@@ -11,6 +11,7 @@ from mgmt_drivers.secret import Secret
 
 # Stands for one that cannot be read; overlaps with nothing in use (RFC 2544).
 _NEUTRAL_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
+_SHORTEST_PREFIX = 8  # of a network
 _LONGEST_TEXT = 16384  # characters; an RSA key of 16384 bits has some twelve thousand
 _MOST = 100  # of what is counted
 _LARGEST = 2**31  # of numbers that are taken as their digits
@@ -160,6 +161,8 @@ class Reader:
     ) -> ipaddress.IPv4Network:
         """An IPv4 network of machines in CIDR notation; bits beyond its prefix are dropped.
 
+        None is larger than the largest that is anybody's own (RFC 1918, 10.0.0.0/8).
+
         :param or_address: an address will do as well, which is then a network of its own; not
             one that ends in 0, which rather is a network without its prefix
         """
@@ -173,6 +176,12 @@ class Reader:
         special = grammar.special_part(found) if found else None
         if special:
             self.error(key, f"overlaps with {special}, where machines have no addresses")
+        elif found and found.prefixlen < _SHORTEST_PREFIX:
+            self.error(
+                key,
+                f"{found} is larger than any network of machines: use a prefix of "
+                f"/{_SHORTEST_PREFIX} or longer",
+            )
         return found or _NEUTRAL_NETWORK
 
     def port(self, key: str, default: int) -> int:

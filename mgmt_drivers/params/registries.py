@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 
 from mgmt_drivers import grammar
 from mgmt_drivers.params.reader import Reader
@@ -13,6 +14,13 @@ from mgmt_drivers.secret import Secret
 
 NAME = "private_registry_connection_info"
 _HTTP, _HTTPS = "0", "1"
+_BEGIN = b"-----BEGIN CERTIFICATE-----"
+# Names that systems' own files of hosts give to the machine and its links.
+_OWN_NAMES = frozenset((
+    "localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback", "ip6-localnet",
+    "ip6-mcastprefix", "ip6-allnodes", "ip6-allrouters", "ip6-allhosts",
+))
+_OWN_DOMAINS = (".localhost", ".localdomain", ".localdomain4", ".localdomain6")
 
 
 @dataclass(frozen=True)
@@ -127,10 +135,14 @@ def _read_certificate(reader: Reader, package: Path) -> Path | None:
     path = reader.text_file("certificate_path", package)
     if path is None:
         return None
+    content = path.read_bytes()
     try:
-        x509.load_pem_x509_certificate(path.read_bytes())
-    except ValueError:
-        reader.error("certificate_path", "is not a certificate in PEM format")
+        found = len(x509.load_pem_x509_certificates(content))
+    except (ValueError, UnsupportedAlgorithm):
+        found = 0
+    if not found or found != content.count(_BEGIN):  # one that is cut off is passed over
+        text = "is not a certificate in PEM format, or several of which each is whole"
+        reader.error("certificate_path", text)
     return path
 
 
@@ -142,8 +154,10 @@ def _read_host_entry(reader: Reader) -> HostEntry | None:
     address = grammar.address(words[0]) if words else None
     if address and len(words) == 2 and grammar.is_name(words[1]):
         name = words[1].lower()
-        if name == "localhost" or name.endswith((".localhost", ".localdomain")):
+        if name in _OWN_NAMES or name.endswith(_OWN_DOMAINS):
             reader.error("hosts_string", f"{words[1]} is the machine itself")
+        elif not grammar.is_one_machines(address):
+            reader.error("hosts_string", f"{words[0]} is no address of another machine")
         return HostEntry(str(address), words[1])
     if text:
         reader.error(

@@ -112,7 +112,10 @@ def _opener(registry: dict[str, str]) -> Opener:
     # wants it, which Python 3.13 refuses.
     context.verify_flags = (context.verify_flags & ~_STRICT) | _PARTIAL_CHAIN
     if registry.get("ca"):
-        context.load_verify_locations(cadata=registry["ca"])
+        try:
+            context.load_verify_locations(cadata=registry["ca"])
+        except ssl.SSLError as error:  # not all that other programs read, OpenSSL does
+            raise Unusable(f"the machine cannot read its certificate_path: {error}") from None
     proxy = registry.get("proxy")
     proxies = {"http": proxy, "https": proxy} if proxy else {}
     # No more than these: urllib's own choice would also open files, and whatever it learns.

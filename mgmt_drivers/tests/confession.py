@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, cast
+from urllib.parse import quote
 
 import paramiko
 
@@ -48,7 +49,8 @@ class Confession:
     def answer(self, status: int, stdout: str, stderr: str) -> tuple[int, str, str]:
         """What a struck command says, in the place of what it has to say."""
         one = self.secrets[len(self.lines) % len(self.secrets)]
-        told = FORGERY.join([one] if self.how == "lies" else self.secrets)
+        escaped = [json.dumps(self.secrets), *map(quote, self.secrets)]
+        told = FORGERY.join([one] if self.how == "lies" else [*self.secrets, *escaped])
         if self.how == "fails":
             return 1, stdout, told
         if self.how == "fails without a word":

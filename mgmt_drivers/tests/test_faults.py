@@ -6,12 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 
 from mgmt_drivers import kubernetes
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import CommandTimeout, ConnectionFailed, InventoryError, MgmtDriverError
+from mgmt_drivers.errors import (
+    CommandTimeout,
+    ConnectionFailed,
+    InventoryError,
+    MgmtDriverError,
+    OperationError,
+)
 from mgmt_drivers.host import lock
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
+from mgmt_drivers.kube.service_account import Credentials
 from mgmt_drivers.request import LcmRequest
-from mgmt_drivers.secret import Masker
+from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.tests.fakes import named
@@ -332,6 +339,46 @@ class TwoOperationsTest(SimulatedClusterTest):
         self.assertIn(new.name, self.world.nodes)
         session.close()
         kubernetes.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+
+    def test_what_deletes_all_machines(self) -> None:
+        """Also one from which no operation would work, and when the first masters are dead."""
+        for delete in (self.begin_to_heal_all, self.begin_to_terminate):
+            with self.subTest(delete.__name__):
+                self.build()
+                self.vims.register(kubernetes.Vim("vim", "", Credentials(Secret("t"), "ca")))
+                worker = self.machine(WORKERS[1]).node
+                session = self.services().connect(self.endpoint(worker), HostKeys(), Masker(()), 0)
+                lock.take(Host(worker, session), "scale in of VNF vnf-1, since noon")
+                for address in MASTERS[:2]:
+                    self.machine(address).alive = False
+                with self.assertRaisesRegex(OperationError, "scale in of VNF vnf-1, since noon"):
+                    delete()
+                self.assertIn("vim", self.vims.registered)
+                session.close()
+                delete()
+                occupants = [m.occupant for m in self.world.machines.values()]
+                self.assertTrue(all(o.broken for o in occupants if o))
+
+    def test_machines_that_are_dead_are_deleted(self) -> None:
+        """The trace has no failure of theirs; nor is anything else a reason to keep them."""
+        for delete in (self.begin_to_heal_all, self.begin_to_terminate):
+            with self.subTest(delete.__name__):
+                self.build()
+                for machine in self.world.machines.values():
+                    machine.alive = False
+                delete()
+                self.assertFalse((self.package / "traces").exists())
+                self.world.machines.clear()
+                delete()
+
+    def begin_to_heal_all(self) -> None:
+        services = self.services(trace_folder=self.package / "traces")
+        self.heal_start(self.request(), services)
+        self.assertEqual({}, self.vims.registered)
+
+    def begin_to_terminate(self) -> None:
+        services = self.services(trace_folder=self.package / "traces")
+        kubernetes.refuse_occupied(self.request(), services)
 
     def endpoint(self, node: Node) -> Endpoint:
         return Endpoint(next(iter(node.addresses.values())), "ubuntu", None, node.server_id)

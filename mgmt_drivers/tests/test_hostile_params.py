@@ -26,7 +26,7 @@ settings.register_profile("repeatable", derandomize=True, database=None, deadlin
 settings.load_profile("repeatable")
 
 _GOOD = ("10.0.0.1", "10.0.0.0/8", "fe80::1", "2001:db8::/32", "example.com", ".lab", "*.org", "*",
-         "registry:5000", "a_b.local", "[::1]:80")
+         "registry:5000", "a_b.local", "[::1]:80", ".svc", "fc00::/7", "10.0.0.1:80", "*.1and1.de")
 _ODD = st.text(st.sampled_from("%\n\r\0\t \"'\\$`;#{}()=/.,:١ａé\u2028\x85") | st.characters())
 
 
@@ -140,9 +140,13 @@ class GrammarTest(unittest.TestCase):
             (grammar.address, ("fe80::1%eth0", "١.1.1.1", "10.0.0.256", "", "1.1.1.1\n")),
             (grammar.network, ("10.0.0.0", "10.0.0.0/255.0.0.0", "fe80::%x/64", "10.0.0.0/٨")),
             (grammar.is_name, ("a..b", "-a", "a.", "10.0.0.256", "é", "a" * 64, "a." * 126 + "ab")),
-            (grammar.is_direct, ("0.0.0.0/0", "::/0", "a b", "")),
+            (grammar.is_direct, ("0.0.0.0/0", "::/0", "a b", "", "]::1[:80", "1.2.3.400", "::/1",
+                                 "1.2.3.400:80", "10.0.0.0/7", "2000::/3", "[10.0.0.1]:80",
+                                 "[::1]", "5000", "a.b:080", "::1]:80")),
             (grammar.is_image, ("-x", "a:b:c", "a/B", "a@sha256:1", "a b", "a:", "", "x" * 600)),
-            (grammar.port, ("0", "65536", "٨٠", "5" * 5000, "+1")),
+            (grammar.url, ("http://[v1.example.com]", "http://h/%zz", "http://h/%4", "http://h:080",
+                           "http://[10.0.0.1]", "http://[::1]:01/", "http://h:x")),
+            (grammar.port, ("0", "080", "65536", "٨٠", "5" * 5000, "+1")),
         ):
             for text in texts:
                 self.assertFalse(is_one(text), text)

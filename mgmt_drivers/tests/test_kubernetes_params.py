@@ -280,6 +280,21 @@ class ParamsTest(unittest.TestCase):
                 words = f"master_node.{key}: overlaps with "
                 self.assertTrue(self.errors(values)[0].startswith(words), network)
 
+    def test_networks_of_services_that_kubernetes_refuses(self) -> None:
+        for network, is_good in (
+            ("10.16.0.0/11", False), ("10.16.0.0/12", True), ("10.16.0.0/28", True),
+            ("10.16.0.0/29", False), ("10.16.0.0/32", False),
+        ):
+            values = self.values()
+            values["master_node"]["cluster_cidr"] = network
+            with self.subTest(network):
+                if is_good:
+                    self.read(values)
+                    continue
+                (error,) = self.errors(values)
+                self.assertEqual("master_node.cluster_cidr: Kubernetes takes a prefix from /12 to "
+                                 "/28 for services", error)
+
     def test_one_error_each(self) -> None:
         cases: list[tuple[dict[str, Any], str]] = [
             ({"master_node": None}, "master_node: missing"),

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import threading
 import traceback
 import unittest
 from collections.abc import Sequence
@@ -37,6 +38,20 @@ _KEY = paramiko.ECDSAKey.generate()
 class _FullStore(MemoryStore):
     def save(self, key: str, value: Any) -> None:
         raise OSError("the database is full")
+
+
+class _Telling(MemoryStore):
+    """Tells of the first value that it is given to keep, and keeps all that it ever was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[Any] = []
+        self.has_some = threading.Event()
+
+    def save(self, key: str, value: Any) -> None:
+        super().save(key, value)
+        self.given.append(value)
+        self.has_some.set()
 
 
 @dataclass(frozen=True)
@@ -104,9 +119,12 @@ class OperationTest(unittest.TestCase):
         self.sessions: list[FakeSession] = []
         self.errors: dict[str, Exception] = {}
         self.occupants: dict[str, str] = {}
-        self.store = MemoryStore()
+        self.hanging: dict[str, threading.Event] = {}
+        self.store: MemoryStore = MemoryStore()
 
     def connect(self, endpoint: Endpoint, keys: HostKeys, *rest: Any) -> FakeSession:
+        if endpoint.server_id in self.hanging:
+            self.hanging[endpoint.server_id].wait(5)
         if endpoint.server_id in self.errors:
             raise self.errors[endpoint.server_id]
         keys.pin(endpoint.server_id, _KEY)
@@ -132,6 +150,38 @@ class OperationTest(unittest.TestCase):
     def run_plan(self, *plan: Phase[Context], **more: Any) -> None:
         with self.operation() as operation:
             operation.run(plan, Context(operation.connect(NODES), **more))
+
+    def test_host_keys_are_kept_before_the_last_machine_answers(self) -> None:
+        store = self.store = _Telling()
+        self.hanging = {"server-2": store.has_some}
+        with self.operation() as operation:
+            operation.connect(NODES)
+        self.assertNotIn("server-2", store.given[0])
+        self.assertLessEqual({"server-1", "server-2", "server-3"}, set(store.given[-1]))
+
+    def test_machines_that_another_operation_has(self) -> None:
+        """All of them are told, however many others are cut off or strange."""
+        self.occupants = {"server-1": "heal, since noon", "server-3": "scale, since one"}
+        self.errors = {"server-2": ValueError("strange")}
+        with (
+            self.assertRaisesRegex(OperationError, "vnfc-1.*heal, since noon.*vnfc-3.*scale"),
+            self.operation() as operation,
+        ):
+            operation.refuse_occupied(NODES)
+        self.assertEqual([1, 1], [session.closed for session in self.sessions])
+        self.occupants = {}
+        with self.operation() as operation:
+            operation.refuse_occupied(NODES)
+        self.assertFalse((self.folder / "vnf-1.jsonl").exists())
+
+    def test_a_machine_that_hangs_is_not_waited_for(self) -> None:
+        goes_on = threading.Event()
+        self.addCleanup(goes_on.set)
+        self.hanging = {"server-2": goes_on}
+        with self.operation() as operation:
+            operation.refuse_occupied(NODES, limit=0.5)
+        self.assertFalse(goes_on.is_set())
+        self.assertEqual(2, len(self.sessions))
 
     def trace(self) -> list[tuple[str, str, str]]:
         lines = (self.folder / "vnf-1.jsonl").read_text().splitlines()

@@ -25,7 +25,7 @@ from mgmt_drivers.tests.certificates import key_and_certificate
 GOOD = {"ssh_cp_name": "CP1", "ssh_username": "ubuntu", "ssh_password": "pass"}
 
 
-def docker_save(path: Path, tags: list[str] | None, images: int = 1) -> None:
+def docker_save(path: Path, tags: Any, images: int = 1) -> None:
     """A file as `docker save` writes it, as far as the drivers read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     manifest = json.dumps([{"Config": "c.json", "RepoTags": tags, "Layers": []}] * images).encode()
@@ -101,11 +101,16 @@ class ParamsTest(unittest.TestCase):
         docker_save(self.package / "two.tar", ["a:1"], images=2)
         docker_save(self.package / "nameless.tar", None)
         docker_save(self.package / "odd.tar", ["--privileged"])
+        docker_save(self.package / "text.tar", "abc")
+        docker_save(self.package / "mapping.tar", {"registry:2": 1})
         with tarfile.open(self.package / "deep.tar", "w") as archive:
             entry = tarfile.TarInfo("manifest.json")
             entry.size = 500_000
             archive.addfile(entry, io.BytesIO(b"[" * entry.size))
         self.write("bad.htpasswd", "user:{SHA}abc\n")
+        users = (("\x1b[2Jme", 5), ("m\0e", 5), ("me", 99), ("me", 3))
+        for number, (user, cost) in enumerate(users):
+            self.write(f"{number}.htpasswd", f"{user}:$2y${cost:02}${'a' * 53}\n")
         cases: list[tuple[dict[str, Any], str, str]] = [
             ({"ssh_cp_name": ...}, "ssh_cp_name", "missing"),
             ({"ssh_cp_name": "CP2"}, "ssh_cp_name", "the VNF package has no CP CP2; it has: CP1"),
@@ -119,6 +124,8 @@ class ParamsTest(unittest.TestCase):
             ({"image_path": "a\0"}, "image_path", "do not print"),
             ({"image_path": "x" * 256}, "image_path", "File name too long"),
             ({"image_path": "odd.tar"}, "image_path", "RepoTags"),
+            ({"image_path": "text.tar"}, "image_path", "not a file made by `docker save`"),
+            ({"image_path": "mapping.tar"}, "image_path", "not a file made by `docker save`"),
             ({"image_path": "deep.tar"}, "image_path", "not a file made by `docker save`"),
             ({"image_url": "http://h]"}, "image_url", "must be a URL"),
             ({"image_url": "http://.."}, "image_url", "must be a URL"),
@@ -137,6 +144,15 @@ class ParamsTest(unittest.TestCase):
             ({"image_url": "http://x/r", "image_sha256": "ab"}, "image_sha256", "64 hexadecimal"),
             ({"image_sha256": "a" * 64}, "image_sha256", "image_url, which is missing"),
             ({"htpasswd_path": "bad.htpasswd"}, "htpasswd_path", "line 1"),
+            *(
+                ({"htpasswd_path": f"{number}.htpasswd"}, "htpasswd_path", "line 1")
+                for number in range(4)
+            ),
+            *(
+                ({"image_url": url}, "image_url", "must be a URL")
+                for url in ("http://[v1.example.com]", "http://h/%zz", "http://h/%", "http://h:080/")
+            ),
+            ({"port_no": "05000"}, "port_no", "1 to 65535"),
             ({"proxy": {"no_proxy": "a b"}}, "proxy.no_proxy", "'a b' is neither"),
             ({"proxy": {"http_proxy": "ftp://x"}}, "proxy.http_proxy", "must be a URL"),
             ({"proxy": {"http_proxy": "http://x:y z"}}, "proxy.http_proxy", "must be a URL"),

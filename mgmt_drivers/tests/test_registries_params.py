@@ -30,6 +30,12 @@ class RegistriesTest(unittest.TestCase):
         self.package = Path(folder.name)
         (self.package / "ca.crt").write_bytes(signed("x").ca)
         (self.package / "text").write_text("some text")
+        ca = signed("x").ca.decode()
+        for name, text in (
+            ("two", ca + ca), ("broken", ca + ca.replace("MII", "MIX", 1)),
+            ("cut off", ca + ca[: len(ca) // 2]), ("empty", ""),
+        ):
+            (self.package / name).write_text(text)
 
     def read(self, *entries: Any) -> tuple[tuple[Registry, ...], list[str]]:
         """The registries, and the errors without the path of the list."""
@@ -49,6 +55,11 @@ class RegistriesTest(unittest.TestCase):
         self.assertEqual("192.168.0.20 registry.example.com", str(secure.host_entry))
         self.assertNotIn("p:01", repr(secure))
 
+    def test_a_file_of_several_certificates(self) -> None:
+        (found,), errors = self.read({**_SECURE, "certificate_path": "two"})
+        self.assertEqual([], errors)
+        self.assertEqual("two", found.certificate and found.certificate.name)
+
     def test_none(self) -> None:
         self.assertEqual(((), []), self.read())
         errors = ValidationErrors()
@@ -66,15 +77,30 @@ class RegistriesTest(unittest.TestCase):
             ({**_PLAIN, "server": "x:70000"}, "[0].server: must be a host"),
             ({**_PLAIN, "server": "x:0"}, "[0].server: must be a host"),
             ({**_PLAIN, "server": "registry"}, "[0].server: must have a dot or a port"),
+            ({**_PLAIN, "server": "reg.x:05000"}, "[0].server: must be a host"),
             ({**_PLAIN, "server": "-x"}, "[0].server: must be a host"),
             ({**_PLAIN, "certificate_path": "ca.crt"}, "[0].certificate_path: is for HTTPS"),
             ({**_SECURE, "certificate_path": "text"}, "[0].certificate_path: is not a certificate"),
             ({**_SECURE, "certificate_path": "no"}, "[0].certificate_path: the VNF package has no"),
+            *(
+                ({**_SECURE, "certificate_path": name}, "[0].certificate_path: is not a certif")
+                for name in ("broken", "cut off", "empty")
+            ),
             ({**_PLAIN, "username": "me"}, "[0].password: missing"),
             ({**_PLAIN, "password": "me"}, "[0].username: missing"),
             ({**_SECURE, "username": "a:b"}, "[0].username: must not hold a colon"),
             ({**_SECURE, "hosts_string": "x.example.com"}, "[0].hosts_string: must be an address"),
             ({**_SECURE, "hosts_string": "10.0.0.2 localhost"}, "[0].hosts_string: localhost is"),
+            *(
+                ({**_SECURE, "hosts_string": f"10.0.0.2 {name}"}, f"[0].hosts_string: {name} is")
+                for name in ("ip6-localhost", "IP6-loopback", "localhost4", "localhost6",
+                             "ip6-allnodes", "localhost6.localdomain6", "a.localhost")
+            ),
+            *(
+                ({**_SECURE, "hosts_string": f"{address} x.y"}, f"[0].hosts_string: {address} is")
+                for address in ("0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255",
+                                "127.0.0.1", "::1", "::ffff:127.0.0.1", "0.0.0.9")
+            ),
             ({**_SECURE, "hosts_string": "10.0.0.256 x"}, "[0].hosts_string: must be an address"),
             ({**_SECURE, "hosts_string": "10.0.0.25 x y"}, "[0].hosts_string: must be an address"),
             ({**_PLAIN, "colour": "blue"}, "[0].colour: unknown parameter"),

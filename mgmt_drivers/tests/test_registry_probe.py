@@ -76,6 +76,11 @@ class Registry(BaseHTTPRequestHandler):
 
 
 class RegistryProbeTest(unittest.TestCase):
+    def test_certificates_that_cannot_be_read(self) -> None:
+        broken = signed("x").ca.decode().replace("MII", "MIX", 1)
+        error = registry_probe.error_of({"url": "https://127.0.0.1:1", "ca": broken})
+        self.assertIn("the machine cannot read its certificate_path", error or "")
+
     def serve(
         self, wants: str = "", anonymous: bool = False, certificate: Signed | None = None
     ) -> str:

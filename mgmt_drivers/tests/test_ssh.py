@@ -1,7 +1,9 @@
 """Waiting, secrets and pinned host keys."""
 
+import json
 import pickle
 import unittest
+from urllib.parse import quote, quote_plus
 
 import paramiko
 
@@ -49,6 +51,18 @@ class SecretTest(unittest.TestCase):
     def test_masker_takes_the_longest_first(self) -> None:
         mask = Masker([Secret("abc"), Secret("abcdef"), Secret("")])
         self.assertEqual("*** and ***", mask("abcdef and abc"))
+
+    def test_masker_knows_secrets_as_json_and_urls_write_them(self) -> None:
+        text = 'a "d"/é\\'
+        mask = Masker([Secret(text)])
+        for written in (
+            json.dumps({"a": text}), json.dumps({"a": text}, ensure_ascii=False),
+            f"http://me:{quote(text, safe='')}@proxy", f"http://mirror/{quote(text)}/x",
+            quote_plus(text),
+        ):
+            self.assertRegex(mask(written), r"^[^d]*[*]{3}[^d]*$")
+        self.assertEqual("a /d", mask("a /d"))
+        self.assertEqual('\\" and \\', Masker([Secret("x")])('\\" and \\'))
 
 
 class HostKeysTest(unittest.TestCase):

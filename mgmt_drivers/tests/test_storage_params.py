@@ -116,6 +116,7 @@ class StorageParamsTest(unittest.TestCase):
         self.assertEqual([], errors)
         assert found
         self.assertEqual("10.10.0.5/32", str(found.exports[0].network))
+        self.assertEqual([], self.read(_changed(path, "10.0.0.0/8"))[1])
 
     def test_none(self) -> None:
         self.assertEqual((None, []), self.read({}))
@@ -144,6 +145,8 @@ class StorageParamsTest(unittest.TestCase):
             (f"{export}.0.root_squash", 1, "must be true or false, not a number"),
             (f"{export}.0.export_to", "0.0.0.0/0", "overlaps with 0.0.0.0/8, where machines have"),
             (f"{export}.0.export_to", "128.0.0.0/1", "overlaps with 169.254.0.0/16"),
+            (f"{export}.0.export_to", "32.0.0.0/3", "32.0.0.0/3 is larger than any network of mac"),
+            (f"{export}.0.export_to", "10.0.0.0/7", "larger than any network of machines: use a"),
             (f"{manifest}.0.pv_manifest_file_path", "none", "the VNF package has no file none"),
             (f"{manifest}.0.pv_manifest_file_path", None, "missing"),
             (f"{manifest}.0.pv_manifest_file_path", "text.yaml", "is not a file of PersistentV"),

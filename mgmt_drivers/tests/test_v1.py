@@ -1,5 +1,6 @@
 """Hooks of Tacker's v1 API, with genuine Tacker around the driver."""
 
+import contextlib
 import tempfile
 import unittest
 from pathlib import Path
@@ -72,6 +73,20 @@ class ModificationTest(unittest.TestCase):
 
         request = kubernetes_mgmt._request("scale in", None, _Instance(), ["a"], "master_instance")
         self.assertEqual(({"a"}, "master_instance"), (request.targets, request.aspect))
+
+    def test_a_terminate_looks_for_another_operation(self) -> None:
+        """And goes on where nothing can be seen: here, of a VNF without parameters."""
+        from mgmt_drivers.private_registry_mgmt import PrivateRegistryMgmtDriver
+
+        for driver in (self.driver, PrivateRegistryMgmtDriver()):
+            with (
+                self.assertLogs("mgmt_drivers.deletion", "WARNING") as logs,
+                contextlib.suppress(Exception),  # there is no database with VIMs
+            ):
+                driver.terminate_start(
+                    context=None, vnf_instance=_Instance(), terminate_vnf_request=None
+                )
+            self.assertIn("VNF vnf-1: whether another operation", logs.output[0])
 
     def test_what_is_done_goes(self) -> None:
         from mgmt_drivers.adapters.tacker_v1 import InstanceStore

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers import kubernetes, kubernetes_v2, request
+from mgmt_drivers import kubernetes, kubernetes_v2, private_registry_v2, request
 from mgmt_drivers.adapters.tacker_v2 import Call
 from mgmt_drivers.adapters.vims_v2 import InstanceVims
 from mgmt_drivers.engine.services import Services, Store
@@ -117,6 +117,27 @@ class RequestTest(ScriptTest):
         access = self.access()
         self.assertEqual(("http://keystone/v3", "R"), (access.auth_url, access.region))
         self.assertNotIn("Pl4nted", repr(access))
+
+    def test_definitions_that_are_no_vnfd(self) -> None:
+        """The error names the file, also that of a list in the place of a mapping."""
+        for name, text in (
+            ("a.yaml", "- topology_template\n"), ("b.yaml", "text"),
+            ("simple.yaml", _VNFD.replace("CP1: ", "CP0: [1]\n    CP1: ")),
+            ("simple.yaml", "topology_template: [a]"),
+        ):
+            path = self.package / "Definitions" / name
+            before = path.read_text() if path.exists() else None
+            path.write_text(text)
+            with self.subTest(name), self.assertRaisesRegex(MgmtDriverError, name):
+                self.call("heal_start").lcm_request("heal")
+            path.write_text(before) if before else path.unlink()
+
+    def test_a_terminate_looks_for_another_operation(self) -> None:
+        """And goes on where nothing can be seen: here, of a VNF without parameters."""
+        for script in (kubernetes_v2, private_registry_v2):
+            with self.assertLogs("mgmt_drivers.deletion", "WARNING") as logs:
+                script.terminate_start(self.call("terminate_start"))
+            self.assertIn("VNF vnf-1: whether another operation", logs.output[0])
 
     def test_an_instance_without_openstack(self) -> None:
         call = self.call("heal_start")
@@ -302,7 +323,7 @@ class HooksTest(HookCaller):
 
     def test_heal_of_the_whole_makes_a_new_cluster(self) -> None:
         self.call(kubernetes_v2.heal_start, {})
-        self.assertEqual(0, self.connections.total())
+        self.assertEqual({1}, set(self.connections.values()))  # whether another has a machine
         self.build(is_clustered=False)
         self.call(kubernetes_v2.heal_end, {})
         self.assert_whole(3, 2)

@@ -154,9 +154,9 @@ _NETWORKS = st.builds(
     lambda a, b, c, d, prefix: f"{a}.{b}.{c}.{d}/{prefix}",
     st.sampled_from((10, 172, 172, 192, 100, 198, 11, 127, 0, 224)),
     st.sampled_from((0, 96, 168, 199)) | _BYTE, _BYTE, st.just(0) | _BYTE,
-    st.sampled_from((12, 16, 16, 20, 24, 24, 28, 32, 0)),
+    st.sampled_from((12, 16, 16, 20, 24, 24, 28, 32, 3, 7, 0)),
 )  # fmt: skip
-_PORTS = st.sampled_from(("", ":5000", ":443", ":80", ":65535", ":0", ":65536", ":"))
+_PORTS = st.sampled_from(("", ":5000", ":443", ":80", ":65535", ":0", ":65536", ":", ":080"))
 _HOSTS = st.sampled_from(_NAMES)
 _SERVERS = st.builds("{}{}".format, _HOSTS, _PORTS)
 # All that may stand in a URL, also where only a shell or apt would mind.
@@ -165,10 +165,12 @@ _URLS = st.builds(
     "{}://{}{}{}/{}".format,
     st.sampled_from(("http", "https", "HTTP", "file", "ftp")),
     st.sampled_from(("", "", "me:Pl4nted-9@", "$(id):`id`@", "a@b@")),
-    _HOSTS, _PORTS, _URL_PARTS,
+    _HOSTS | st.sampled_from(("[::1]", "[v1.example.com]")), _PORTS,
+    _URL_PARTS | st.sampled_from(("%zz", "%7Ex")),
 )  # fmt: skip
 _DIRECT = st.lists(
-    st.sampled_from((".lab", "*.x.org", "*", "a_b", "fe80::1", "[::1]:80", "-x", "a;b")) | _SERVERS
+    st.sampled_from((".lab", "*.x.org", "*", "a_b", "fe80::1", "[::1]:80", "-x", "a;b", ".svc",
+                     "]::1[:80", "1.2.3.400", "::/1", "fc00::/7", "[10.0.0.1]:80")) | _SERVERS
     | _NETWORKS,
     max_size=4,
 ).map(",".join)
@@ -198,8 +200,10 @@ _OF_KEYS: Mapping[str, st.SearchStrategy[Any]] = {
     "connection_type": st.sampled_from(("0", "1", 0, 1, "2", True)),
     "hosts_string": st.builds(
         "{}{}{}".format,
-        st.sampled_from(("10.10.0.20", "2001:DB8::1", "::ffff:10.0.0.1", "127.0.0.1", "fe80::1%x")),
-        st.sampled_from((" ", "  ", "\t", "\u00a0")), _HOSTS,
+        st.sampled_from(("10.10.0.20", "2001:DB8::1", "::ffff:10.0.0.1", "127.0.0.1", "fe80::1%x",
+                         "0.0.0.0", "::", "255.255.255.255", "ff02::1", "::ffff:127.0.0.1")),  # noqa: S104 - text
+        st.sampled_from((" ", "  ", "\t", "\u00a0")),
+        _HOSTS | st.sampled_from(("ip6-localhost", "localhost4", "LOCALHOST")),
     ),
     "image_repository": st.builds(
         "{}{}{}".format, st.sampled_from(("", "http://", "https://")), _SERVERS,
