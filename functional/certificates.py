@@ -24,8 +24,8 @@ _SIGNED = {
     ),
 }  # fmt: skip
 _EMBEDDED = re.compile(r"(?<=client-certificate-data: )[A-Za-z0-9+/=]+")
-# etcd reads its certificates anew at each connection. A kubelet that has just started starts at once
-# what ends, however often it has ended before.
+# etcd reads its certificates anew at each connection. A kubelet that has just started starts what
+# ends at once, however often it has ended before.
 _RESTART = """
 for process in /proc/[0-9]*; do
     case $(tr '\\0' ' ' <"$process/cmdline" 2>/dev/null) in
