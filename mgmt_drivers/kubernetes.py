@@ -261,9 +261,9 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
         the VNF, with nothing changed
     """
     if not request.targets:
-        refuse_occupied(request, services)
         if request.restore_from is not None:
             _prepare_restore(request, services)
+        refuse_occupied(request, services)
         vims.unregister()
         return
     restore.refuse(request)
