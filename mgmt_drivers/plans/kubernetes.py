@@ -104,7 +104,8 @@ RENEW: Plan[Cluster] = (RenewCertificates(), RestartPrograms(), RenewKubeconfig(
 _SERVE: Plan[Cluster] = (
     CheckAllReached(),
     VerifyControlPlane(),
-    ConfigureLoadBalancer(),
+    ConfigureLoadBalancer(new=False),
+    ConfigureLoadBalancer(new=True),
     VerifyVirtualIp(),
     ConfigureHelm(),
     CopyCharts(),

@@ -1,6 +1,7 @@
 """Scaling of the control plane of a simulated cluster, with faults at every command."""
 
 import copy
+import time
 from collections.abc import Sequence
 
 from mgmt_drivers import kubernetes
@@ -171,6 +172,23 @@ class MastersTest(MastersTestCase):
         self.scale_out(self.services(watch))
         self.assertTrue(seen)
         self.assert_balanced()
+
+    def test_the_holder_of_the_virtual_ip_knows_who_starts_keepalived(self) -> None:
+        """Who hears nothing of the holder takes the virtual IP, too."""
+        self.arrive_masters(*_NEW)
+        seen = []
+
+        def watch(session: SimulatedSession, argv: Sequence[str]) -> None:
+            new = session.machine.address
+            if new in MASTERS and KEEPALIVED in argv:
+                time.sleep(0.05)  # they are the slower ones
+            if new in _NEW and "keepalived" in argv and argv[0] == "systemctl":
+                seen.append(new)
+                peers = [self.machine(address).peers for address in MASTERS]
+                self.assertTrue(all(new in known for known in peers), peers)
+
+        self.scale_out(self.services(watch))
+        self.assertEqual({*_NEW}, {*seen})
 
     def test_the_number_is_odd(self) -> None:
         self.arrive_masters(_NEW[0])

@@ -21,13 +21,24 @@ class ConfigureLoadBalancer(OnControlPlane, Change[Cluster, tuple[str, str]]):
     """Configure HAProxy and keepalived for the control-plane nodes that are to serve.
 
     HAProxy leaves out apiservers that are not ready.
+
+    :param new: only on the nodes that have come, or only on the others. These must know the new
+        ones before: a keepalived to which the holder of the virtual IP sends nothing takes it, too
     """
 
     title = "configure the load balancer"
 
+    def __init__(self, new: bool | None = None) -> None:
+        self._new = new
+
     def select(self, cluster: Cluster) -> Lanes:
         changes = cluster.changes_control_plane or cluster.upgrade
-        return super().select(cluster) if cluster.topology.is_balanced and changes else []
+        if not cluster.topology.is_balanced or not changes:
+            return []
+        hosts = [host for lane in super().select(cluster) for host in lane]
+        if self._new is not None:
+            hosts = [host for host in hosts if (host in cluster.joining) == self._new]
+        return at_once(hosts)
 
     def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
         """The configuration of both, where one of them has another."""
