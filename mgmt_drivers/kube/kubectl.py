@@ -66,6 +66,12 @@ def delete_pods(host: Host, namespace: str, selector: str, node: str) -> None:
     _run(host, "delete", "pods", "--selector", selector, *where, "--ignore-not-found")
 
 
+def discard_pods(host: Host, node: str) -> None:
+    """Delete all pods of a node whose machine is gone, where nobody will say that they ended."""
+    where = ("--all-namespaces", "--field-selector", f"spec.nodeName={node}")
+    _run(host, "delete", "pods", *where, "--grace-period=0", "--force", "--wait=false")
+
+
 def discard(host: Host, kind: str, name: str) -> None:
     """Delete an object without regard for who still wants to be asked (its finalizers)."""
     _run(host, "delete", kind, name, "--ignore-not-found", "--wait=false")

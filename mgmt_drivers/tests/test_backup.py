@@ -252,6 +252,21 @@ class RestoreTest(BackedUpClusterTest):
         self.assertEqual(2, len(self.world.backups))
         self.assertEqual({}, self.metadata())
 
+    def test_pods_of_the_old_nodes_are_waited_for_by_nobody(self) -> None:
+        self.instantiated()
+        old = {f"spec.nodeName={name}" for name in self.world.nodes}
+        seen: set[str] = set()
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if argv[0] == "kubectl" and {"delete", "--force", "--all-namespaces"} <= {*argv}:
+                self.assertFalse({name.partition("=")[2] for name in old} & {*self.world.nodes})
+                seen.update(old & {*argv})
+
+        self.heal_start(self.whole(), self.services())
+        self.replace_all()
+        self.heal_end(self.whole(), self.services(note))
+        self.assertEqual(old, seen)
+
     def test_every_machine_is_dead(self) -> None:
         self.instantiated()
         for machine in self.world.machines.values():

@@ -63,9 +63,16 @@ class KeepNodeMetadata(ForRestore, Change[Cluster, Mapping[str, NodeMetadata]]):
 
 
 class RemoveOldNodes(ForRestore, RemoveOrphanedNodes):
-    """Remove the nodes of the old cluster, whose machines are gone; their pods go with them."""
+    """Remove the nodes of the old cluster, whose machines are gone, with their pods."""
 
     title = "remove the old nodes"
+
+    def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
+        super().act(host, cluster, names)
+        # Kubernetes waits for a minute before it takes a pod of a lost node for lost, and until
+        # then starts no other in its place: neither CoreDNS nor anything else runs.
+        for name in names:
+            kubectl.discard_pods(host, name)
 
 
 class RestartKubeProxy(ForRestore, HostPhase[Cluster]):
