@@ -14,8 +14,12 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 _CONTROL = re.compile(r"\x1b\[(\d*)([AJ])|([\r\n])|([^\x1b\r\n]+)")
-# Whoever opens a terminal without having one gets it as the one whose Ctrl-C counts.
-_CONTROLLED = "import os\nos.close(os.open(os.ttyname(0), os.O_RDWR))\n"
+# Whoever opens a terminal without having one gets it as the one whose Ctrl-C counts. Where a shell
+# runs the tests in the background they ignore it, and so would the program.
+_CONTROLLED = (
+    "import os, signal\nos.close(os.open(os.ttyname(0), os.O_RDWR))\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+)
 _LIMIT = 60.0  # seconds
 
 
