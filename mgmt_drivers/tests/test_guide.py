@@ -57,7 +57,7 @@ class TimelinesTest(unittest.TestCase):
             with self.subTest(name):
                 (run,) = runs.read(_GUIDE / "traces" / f"{name}.jsonl")
                 self.assertFalse(run.failed)
-                titles = [phase.title for phase in plan]
+                titles = dict.fromkeys(phase.title for phase in plan)
                 seen = [title for title in run.phases if title not in _BEFORE_THE_PLAN]
                 self.assertTrue(seen)
                 # Phases that concerned nobody are not recorded.
