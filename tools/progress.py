@@ -57,13 +57,17 @@ class Progress:
         took = step.elapsed
         self.steps.append((text, took))
         if took >= _SHORT:
-            self.say(f"{text}: done in {took:.1f} s")
+            self.say(f"{text}: {'failed after' if step.failed else 'done in'} {took:.1f} s")
 
 
 class Step:
-    """A step that runs, and the newest of its details, which ends its live line."""
+    """A step that runs, and the newest of its details, which ends its live line.
+
+    ``failed`` is for whoever runs the step to set, where nothing is raised.
+    """
 
     def __init__(self, progress: Progress, text: str) -> None:
+        self.failed = False
         self._progress = progress
         self._text = text
         self._started = time.monotonic()

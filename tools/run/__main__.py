@@ -194,6 +194,7 @@ def _run(
     command = [*(["nice"] if quiet else []), tox, "-e", name, "--", *arguments]
     with progress.step(name) as step:
         status = logged.run(command, log, step.note if quiet else step.echo)
+        step.failed = status != 0
     text = log.read_text(errors="replace")
     if progress.live and status:
         print_error(f"{name} failed; {logged.end_of(log)}")

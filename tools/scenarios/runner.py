@@ -32,6 +32,7 @@ def run_scenarios(selection: Selection, logs: Path, environment: dict[str, str])
         followed(logs / "scenario.log", step.echo),
     ):
         status = run(command, output, step.echo, environment)
+        step.failed = status != 0
     if status and progress.live:
         print_error(f"stestr failed; {end_of(output)}")
     _print_long_steps(logs / "steps.jsonl")

@@ -132,12 +132,14 @@ class TerminalTest(unittest.TestCase):
 
     def test_environments_that_succeed_are_quiet(self) -> None:
         terminal, folder = self.on(300), self.folder_with_tox()
-        terminal.finish(terminal.start(f"FOLDER = {folder!r}\n{_TESTS}"))
+        terminal.finish(terminal.start(f"FOLDER = {folder!r}\n{_TESTS}", PAUSE="0.6"))
         shown = "\n".join(row.rstrip() for row in terminal.screen.rows)
         log = f"{folder}/logs/functional.log"
         self.assertIn(f"functional failed; its output is in {log}, which ends with\noutput", shown)
         self.assertRegex(shown, rf"\nfunctional +FAILED .* {log}\n4 passed, 0 failed, 0 skipped")
         self.assertRegex(shown, r"\npy3 +ok ")
+        self.assertRegex(shown, r"\] py3: done in .* s\n")
+        self.assertRegex(shown, r"\] functional: failed after .* s\n")
         self.assertNotIn("output of py3", shown)
 
     def test_ctrl_c_ends_the_environments_first(self) -> None:
