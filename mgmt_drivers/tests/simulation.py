@@ -126,7 +126,6 @@ class Machine:
         lines = [line.split() for line in text.splitlines()]
         return [words[1] for words in lines if words[:1] == ["server"]]
 
-
     @property
     def peers(self) -> list[str]:
         """The other control-plane nodes in its keepalived's configuration."""

@@ -55,7 +55,6 @@ class RefusalTest(unittest.TestCase):
         self.assertIn("not voters: a member that never", etcd.refusal(found, members[:1]))
         self.assertEqual("", etcd.refusal(found, members[3:]))
 
-
     def test_those_go_first_that_do_not_vote(self) -> None:
         learner = Member(9, "master9", ("https://10.10.0.9:2380",), (), is_learner=True)
         voters = _members(3)

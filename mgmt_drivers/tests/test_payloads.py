@@ -159,7 +159,6 @@ class RunKubeadmTest(unittest.TestCase):
         self.assertEqual(0, self.run_kubeadm("join").returncode)
         self.assertEqual(["join", "reset", "join"], self.ran())
 
-
     def test_a_member_that_leaves_is_reset(self) -> None:
         """The logins stay, for a machine that joins again is not configured anew."""
         logins = self.root / "logins"

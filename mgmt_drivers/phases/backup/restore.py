@@ -104,11 +104,8 @@ class KeepOwnVersion(ForRestore, Change[Cluster, Changed]):
         changed_params.keep(host, cluster.store, own)
 
 
-class RestoreOldMetadata(RestoreNodeMetadata):
+class RestoreOldMetadata(ForRestore, RestoreNodeMetadata):
     """Give the new nodes the labels and taints of those whose place they have taken."""
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.restore else []
 
 
 class ForgetBackup(ForRestore, Change[Cluster, Sequence[str]]):

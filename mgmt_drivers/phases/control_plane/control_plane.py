@@ -12,7 +12,7 @@ from mgmt_drivers.kube import etcd, images, kubeadm, kubectl, restoring
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.etcd import Census
 from mgmt_drivers.kube.topology import API_PORT
-from mgmt_drivers.phases.selection import OnLeader
+from mgmt_drivers.phases.selection import OnControlPlane, OnLeader
 
 LOG = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class CheckAllReached(OnLeader, Check[Cluster]):
             )
 
 
-class VerifyControlPlane(Check[Cluster]):
+class VerifyControlPlane(OnControlPlane, Check[Cluster]):
     """See that each new node is a healthy voter of etcd, and its apiserver ready.
 
     Another node that is unhealthy does not hold this operation up: its heal comes next. Where
@@ -102,8 +102,9 @@ class VerifyControlPlane(Check[Cluster]):
     title = "verify the control plane"
 
     def select(self, cluster: Cluster) -> Lanes:
-        staying = [host for host in cluster.hosts if host.node in cluster.control_plane]
-        return at_once(staying if cluster.leaving_control_plane else cluster.joining_control_plane)
+        if cluster.leaving_control_plane:
+            return super().select(cluster)
+        return at_once(cluster.joining_control_plane)
 
     def check(self, host: Host, cluster: Cluster) -> None:
         kubectl.wait_for_api(host, cluster.address(host), API_PORT, _LIMIT)

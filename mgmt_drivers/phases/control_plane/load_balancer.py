@@ -98,7 +98,6 @@ class ReleaseVirtualIp(OnLeavingControlPlane, HostPhase[Cluster]):
         return CHANGED
 
 
-
 class VerifyVirtualIp(Check[Cluster]):
     """See that the API is ready at the virtual IP, from the leader and from new nodes.
 
