@@ -2,86 +2,37 @@
 
 import functools
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
-from mgmt_drivers import deletion, inventory, restore
+from mgmt_drivers import deletion, restore
 from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, Occupied, ParameterError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
-from mgmt_drivers.kube import (
-    certificates,
-    changed_params,
-    helm,
-    kubeadm,
-    kubectl,
-    node_metadata,
-    service_account,
+from mgmt_drivers.kube import helm, kubeadm, kubectl, node_metadata, service_account
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.service_account import VIM_ACCOUNT
+from mgmt_drivers.kube.topology import StorageServer, Topology, check_networks, check_scaling
+from mgmt_drivers.opening import (
+    GATHER,
+    as_upgraded,
+    choose_leader,
+    find_renewal,
+    open_operation,
+    read,
 )
-from mgmt_drivers.kube.changed_params import Changed
-from mgmt_drivers.kube.cluster import Cluster, Renewal
-from mgmt_drivers.kube.service_account import VIM_ACCOUNT, Credentials
-from mgmt_drivers.kube.topology import (
-    StorageServer,
-    Topology,
-    check_networks,
-    check_scaling,
-    topology,
-)
-from mgmt_drivers.package import has_server_group
 from mgmt_drivers.params.backup import Restore
 from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, read_params
-from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.plans import kubernetes as plans
 from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.targets import master_vdus, scales_masters, targets_of, without_left_alone
+from mgmt_drivers.vim import HelmAccess, Vim, Vims
 
 LOG = logging.getLogger(__name__)
 
-GATHER = "gather facts"  # the title under which the trace notes it
 CHECK_LOGIN = "check the login for Helm"
-
-
-@dataclass(frozen=True)
-class HelmAccess:
-    """The control-plane nodes that have Helm, by the addresses and login that SSH uses."""
-
-    addresses: tuple[str, ...]
-    login: SshLogin
-
-
-@dataclass(frozen=True)
-class Vim:
-    """A cluster as it is to be registered in Tacker; with ``helm`` it takes charts."""
-
-    name: str
-    url: str
-    credentials: Credentials
-    helm: HelmAccess | None = None
-
-
-class Vims(Protocol):
-    """The clusters that are registered in Tacker.
-
-    ``log_in_for_helm``: Tacker runs Helm on the control-plane nodes, with their password; else
-    on its own host.
-    """
-
-    log_in_for_helm: bool
-
-    def is_taken(self, name: str) -> bool:
-        """Whether there is a VIM of that name which is not this VNF's."""
-
-    def register(self, vim: Vim) -> None:
-        """Register a cluster, in the place of one of this VNF that was registered before."""
-
-    def move_helm(self, access: HelmAccess) -> None:
-        """Let the cluster of this VNF that is registered have Helm on these nodes."""
-
-    def unregister(self) -> None:
-        """Remove what is registered of this VNF, if anything."""
 
 
 def validate(request: LcmRequest, vims: Vims) -> None:
@@ -146,7 +97,7 @@ def check_scale_out(request: LcmRequest, services: Services, coming: Mapping[str
     :raises MgmtDriverError: when etcd would have a number of members that is even
     """
     found = read(request, services)
-    masters = sum(coming.get(vdu, 0) for vdu in _master_vdus(found))
+    masters = sum(coming.get(vdu, 0) for vdu in master_vdus(found))
     if masters:
         present = len(found.control_plane)
         check_scaling(request.aspect, present, present + masters)
@@ -159,9 +110,9 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
     again or to be taken away.
     """
     found = read(request, services)
-    new = _targets(request, found)
+    new = targets_of(request, found)
     others = [node for node in found.control_plane if node not in new]
-    has_control_plane = _check_scaling(request, found, new, len(others), len(found.control_plane))
+    has_control_plane = scales_masters(request, found, new, len(others), len(found.control_plane))
     try:
         with open_operation(request, services, found) as operation:
             leader = choose_leader(operation, found, new)
@@ -201,7 +152,7 @@ def begin_roll_back(request: LcmRequest, services: Services, came: Collection[st
 
     :param came: the VDUs of the machines
     """
-    if _master_vdus(read(request, services)) & {*came}:
+    if master_vdus(read(request, services)) & {*came}:
         roll_back_scale_out(request, services, came)
 
 
@@ -213,7 +164,7 @@ def roll_back_scale_out(
     :param came: the VDUs of the machines that came
     """
     found = read(request, services)
-    has_control_plane = bool(_master_vdus(found) & {*came})
+    has_control_plane = bool(master_vdus(found) & {*came})
     with open_operation(request, services, found) as operation:
         leader = choose_leader(operation, found)
         others = operation.connect_to_running(found.control_plane) if has_control_plane else []
@@ -234,10 +185,10 @@ def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
     gone = {vnfc.id for vnfc in request.vnfcs} - {node.vnfc_id for node in found.machines}
     if request.targets <= gone:
         return
-    leaving = _targets(replace(request, targets=request.targets - gone), found)
+    leaving = targets_of(replace(request, targets=request.targets - gone), found)
     lost = [node for node in leaving if found.is_control_plane(node)]
     staying = [node for node in found.control_plane if node not in leaving]
-    _check_scaling(request, found, leaving, len(found.control_plane), len(staying))
+    scales_masters(request, found, leaving, len(found.control_plane), len(staying))
     with open_operation(request, services, found) as operation:
         leader = choose_leader(operation, found, leaving)
         # One that comes back later with the old configuration might claim the virtual IP twice.
@@ -268,10 +219,10 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
         return
     restore.refuse(request)
     found = read(request, services)
-    request = _without_left_alone(request, found)
+    request = without_left_alone(request, found)
     if not request.targets:
         return
-    leaving = _targets(request, found)
+    leaving = targets_of(request, found)
     lost = [node for node in leaving if found.is_control_plane(node)]
     staying = [node for node in found.control_plane if node not in leaving]
     if not staying:
@@ -307,10 +258,10 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         node_metadata.forget_replaced(services.store)
         return
     found = read(request, services)
-    request = _without_left_alone(request, found)
+    request = without_left_alone(request, found)
     if not request.targets:
         return
-    coming = _targets(request, found)
+    coming = targets_of(request, found)
     others = [node for node in found.control_plane if node not in coming]
     has_control_plane = len(others) < len(found.control_plane)
     _check_volumes(request, found, coming)
@@ -345,78 +296,6 @@ def refuse_occupied(request: LcmRequest, services: Services) -> None:
         return open_operation(request, services, found), found.machines
 
     deletion.refuse_occupied(request, services, prepare)
-
-
-def read(request: LcmRequest, services: Services, changed: Changed | None = None) -> Topology:
-    """What is known of the cluster before any machine is asked.
-
-    :param changed: parameters to be changed besides those that an upgrade has changed before
-    """
-    kept = changed_params.load(services.store)
-    params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
-    if params.left_alone:
-        LOG.info(
-            "VNF %s: VDU %s is not set up, for the request has no storage_server",
-            request.vnf_instance_id,
-            params.left_alone,
-        )
-    is_spread = has_server_group(request.package, request.flavour)
-    machines = inventory.read(request, services.stacks, placed=is_spread)
-    return topology(params, machines, is_spread)
-
-
-def as_upgraded(
-    operation: Operation, found: Topology, leader: Host, changed: Changed | None = None
-) -> Topology:
-    """With the parameters as an upgrade has left them, of which Tacker may know nothing."""
-    request, store = operation.request, operation.services.store
-    kept = operation.ask(GATHER, leader, changed_params.of_cluster)
-    if kept is None or kept == changed_params.load(store):
-        return found
-    changed_params.save(store, kept)
-    params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
-    return replace(found, params=params)
-
-
-def find_renewal(operation: Operation, nodes: Sequence[Node]) -> Renewal | None:
-    """The control-plane nodes that have something to be renewed, of those that answer.
-
-    A renewal by the way holds no operation up: what does not answer is left for another one.
-    """
-    hosts = operation.connect_to_running(nodes)
-    missed = ", ".join(str(n) for n in nodes if n not in [host.node for host in hosts])
-    if missed:
-        LOG.warning("certificates are not looked at on those that do not answer: %s", missed)
-    now = operation.services.clock.time()
-    due = []
-    for host, state in zip(
-        hosts, operation.ask_each(GATHER, hosts, certificates.read), strict=True
-    ):
-        for worry in state.worries(now):
-            LOG.warning("%s: %s, and no operation renews it", host.node, worry)
-        if state.needs_renewal(now, certificates.SOON):
-            due.append(host)
-    return Renewal(due, certificates.SOON) if due else None
-
-
-def open_operation(request: LcmRequest, services: Services, found: Topology) -> Operation:
-    secrets = found.params.secrets()
-    return Operation(request, services, found.machines, found.endpoint, secrets)
-
-
-def choose_leader(
-    operation: Operation,
-    found: Topology,
-    targets: Sequence[Node] = (),
-    fallback: Sequence[Callable[[Host], None]] = (),
-) -> Host:
-    """The control-plane node from which an operation works: none of its targets.
-
-    :param fallback: checks that will do, one after the other, where no node is well
-    """
-    candidates = [node for node in found.control_plane if node not in targets]
-    checks = (kubeadm.check_ready, *fallback)
-    return operation.choose("choose a control-plane node", candidates, checks)
 
 
 def _joining(
@@ -524,50 +403,6 @@ def _check_volumes(request: LcmRequest, found: Topology, machines: Sequence[Node
     for server in _storage(found, machines):
         lacking = [f"volume {name}" for name, id_ in server.volumes.items() if not id_]
         check_created(request, lacking)
-
-
-def _without_left_alone(request: LcmRequest, found: Topology) -> LcmRequest:
-    """The request without the targets that are not the cluster's, but are the VNF's."""
-    others = {vnfc.id for vnfc in request.vnfcs if vnfc.vdu_id == found.params.left_alone}
-    return replace(request, targets=request.targets - others)
-
-
-def _targets(request: LcmRequest, found: Topology) -> list[Node]:
-    """The machines that the request is about, control plane first, the storage server last."""
-    if not request.targets:
-        raise InventoryError(
-            "Tacker has found no new machine. It may have looked before Heat began: give "
-            "Heat longer (tacker.conf, [openstack_vim] stack_retry_wait)"
-        )
-    targets = [node for node in found.machines if node.vnfc_id in request.targets]
-    lacking = set(request.targets) - {node.vnfc_id for node in targets}
-    if lacking:
-        raise InventoryError(f"the VNF does not have the VNFCs {sorted(lacking)} of the request")
-    return targets
-
-
-def _check_scaling(
-    request: LcmRequest, found: Topology, targets: Sequence[Node], before: int, after: int
-) -> bool:
-    """Whether control-plane nodes are among the targets of scaling, and may be.
-
-    :param before: how many control-plane nodes there are before
-    :param after: how many there will be
-    :raises MgmtDriverError: when they may not
-    """
-    if all(node in found.workers for node in targets):
-        return False
-    if not found.is_balanced or any(node not in found.nodes for node in targets):
-        raise MgmtDriverError(
-            "only workers can be scaled, and control-plane nodes behind a virtual IP, which this "
-            "VNF does not have. Scale the workers, or instantiate a VNF of another flavour"
-        )
-    check_scaling(request.aspect, before, after)
-    return True
-
-
-def _master_vdus(found: Topology) -> set[str]:
-    return {node.vdu for node in found.control_plane}
 
 
 def _vim_name(params: KubernetesParams, request: LcmRequest) -> str:

@@ -6,7 +6,7 @@ from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.kube import certificates, kubeadm
 from mgmt_drivers.kube.cluster import Cluster, Renewal
-from mgmt_drivers.kubernetes import GATHER, choose_leader, open_operation, read
+from mgmt_drivers.opening import GATHER, choose_leader, open_operation, read
 from mgmt_drivers.plans import kubernetes as plans
 from mgmt_drivers.request import LcmRequest
 

@@ -15,7 +15,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import changed_params, kubectl, node_packages
 from mgmt_drivers.kube.cluster import Cluster, Upgrade
 from mgmt_drivers.kube.topology import Topology
-from mgmt_drivers.kubernetes import (
+from mgmt_drivers.opening import (
     GATHER,
     as_upgraded,
     choose_leader,

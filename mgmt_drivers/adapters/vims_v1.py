@@ -10,7 +10,7 @@ from tacker.extensions.nfvo import VimInUseException
 from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.kubernetes import HelmAccess, Vim
+from mgmt_drivers.vim import HelmAccess, Vim
 
 LOG = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ _TYPE = "kubernetes"
 
 
 class RegisteredVims:
-    """The VIMs in Tacker's registry; a :class:`mgmt_drivers.kubernetes.Vims`."""
+    """The VIMs in Tacker's registry; a :class:`mgmt_drivers.vim.Vims`."""
 
     log_in_for_helm = True
 

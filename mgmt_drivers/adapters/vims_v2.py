@@ -1,14 +1,14 @@
 """A cluster as a VIM, which Tacker's v2 API keeps in the VNF instance."""
 
 from mgmt_drivers.adapters.tacker_v2 import Call
-from mgmt_drivers.kubernetes import HelmAccess, Vim
+from mgmt_drivers.vim import HelmAccess, Vim
 
 # Tacker's v2 API deploys manifests onto the one, and charts onto the other (SOL003 4.4.1.6).
 _KUBERNETES, _HELM = "ETSINFV.KUBERNETES.V_1", "ETSINFV.HELM.V_3"
 
 
 class InstanceVims:
-    """The VIMs of the VNF instance; a :class:`mgmt_drivers.kubernetes.Vims`."""
+    """The VIMs of the VNF instance; a :class:`mgmt_drivers.vim.Vims`."""
 
     log_in_for_helm = False
 

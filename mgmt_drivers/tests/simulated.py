@@ -40,6 +40,7 @@ from mgmt_drivers.tests.simulation import (
     SimulatedSession,
     World,
 )
+from mgmt_drivers.vim import HelmAccess, Vim
 
 # One is a prefix of another, and they look alike inside of URLs.
 MASTERS = ("10.10.0.1", "10.10.0.11", "10.10.0.111")
@@ -119,16 +120,16 @@ class Vims:
     log_in_for_helm = True
 
     def __init__(self) -> None:
-        self.registered: dict[str, kubernetes.Vim] = {}
-        self.moved: list[kubernetes.HelmAccess] = []
+        self.registered: dict[str, Vim] = {}
+        self.moved: list[HelmAccess] = []
 
     def is_taken(self, name: str) -> bool:
         return False
 
-    def register(self, vim: kubernetes.Vim) -> None:
+    def register(self, vim: Vim) -> None:
         self.registered = {vim.name: vim}
 
-    def move_helm(self, access: kubernetes.HelmAccess) -> None:
+    def move_helm(self, access: HelmAccess) -> None:
         self.moved.append(access)
 
     def unregister(self) -> None:

@@ -26,7 +26,8 @@ ROOMS = (
     "errors", "grammar", "secret", "request", "clock", "package_yaml", "package",
     "payloads", "ssh", "params",
     "inventory", "host", "engine", "deletion", "kube", "phases", "plans", "private_registry",
-    "restore", "kubernetes", "renewal", "upgrade", "adapters",
+    "restore", "opening", "targets", "vim", "kubernetes", "renewal", "upgrade",
+    "adapters",
 )
 
 # What Tacker 16.0.0 requires itself (its METADATA), as far as it is used here.

@@ -24,6 +24,7 @@ from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.tests.fakes import named
 from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
 from mgmt_drivers.tests.simulation import CHARTS, HELM, HELM_CONFIG, SimulatedSession
+from mgmt_drivers.vim import Vim
 
 FAULTS = ("fails", "is cut off", "kills the machine")
 
@@ -345,7 +346,7 @@ class TwoOperationsTest(SimulatedClusterTest):
         for delete in (self.begin_to_heal_all, self.begin_to_terminate):
             with self.subTest(delete.__name__):
                 self.build()
-                self.vims.register(kubernetes.Vim("vim", "", Credentials(Secret("t"), "ca")))
+                self.vims.register(Vim("vim", "", Credentials(Secret("t"), "ca")))
                 worker = self.machine(WORKERS[1]).node
                 session = self.services().connect(self.endpoint(worker), HostKeys(), Masker(()), 0)
                 lock.take(Host(worker, session), "scale in of VNF vnf-1, since noon")

@@ -35,6 +35,7 @@ from mgmt_drivers.tests.simulated import MASTERS, PARAMS, SimulatedClusterTest, 
 from mgmt_drivers.tests.simulation import ACCOUNT_TOKEN, CHARTS, HELM, HELM_CONFIG, KUBECONFIG
 from mgmt_drivers.tests.test_kubernetes_phases import PhaseTest
 from mgmt_drivers.tests.test_kubernetes_phases import _secret_of_account as account
+from mgmt_drivers.vim import HelmAccess, Vim
 from tools.csar.tests.genuine import needs_openstack
 
 _NAME = "k8s_cluster_installation_param"
@@ -329,12 +330,12 @@ class PayloadsTest(unittest.TestCase):
         self.assertEqual(b"", self.run_script("pack-folder", str(self.folder)).stdout)
 
 
-def _vim(*addresses: str) -> kubernetes.Vim:
+def _vim(*addresses: str) -> Vim:
     """One with Helm on the nodes at these addresses, if there are any."""
-    access = kubernetes.HelmAccess(addresses, SshLogin("ubuntu", Secret("a'b\"c")))
+    access = HelmAccess(addresses, SshLogin("ubuntu", Secret("a'b\"c")))
     credentials = Credentials(Secret("token"), "CA")
     url = "https://192.0.2.1:6443"
-    return kubernetes.Vim("vim", url, credentials, access if addresses else None)
+    return Vim("vim", url, credentials, access if addresses else None)
 
 
 class VimOfInstanceTest(unittest.TestCase):
@@ -381,7 +382,7 @@ class VimOfTackerTest(unittest.TestCase):
         instance = mock.Mock(id="vnf-1", tenant_id="t", vim_connection_info=[])
         return RegisteredVims(self.context, instance)
 
-    def register(self, vim: kubernetes.Vim) -> str:
+    def register(self, vim: Vim) -> str:
         """Register it, the cluster itself and Barbican left out."""
         from tacker.nfvo.drivers.vim.kubernetes_driver import Kubernetes_Driver as Driver
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers import kubernetes, kubernetes_v2, private_registry_v2, request
+from mgmt_drivers import kubernetes_v2, private_registry_v2, request
 from mgmt_drivers.adapters.tacker_v2 import Call
 from mgmt_drivers.adapters.vims_v2 import InstanceVims
 from mgmt_drivers.engine.services import Services, Store
@@ -23,6 +23,7 @@ from mgmt_drivers.params.modification import NAME as MODIFICATION
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.fakes import services
 from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
+from mgmt_drivers.vim import Vim
 
 _VNFD = """
 topology_template:
@@ -185,7 +186,7 @@ class VimsTest(ScriptTest):
         call = self.call("instantiate_end")
         vims = InstanceVims(call)
         for url in ("https://old", "https://api"):
-            vims.register(kubernetes.Vim("cluster", url, Credentials(Secret("t0ken"), "the CA")))
+            vims.register(Vim("cluster", url, Credentials(Secret("t0ken"), "the CA")))
         self.assertTrue(vims.is_taken("cluster"))
         found = call.answer["vnf_instance"]["vimConnectionInfo"]
         self.assertEqual(["vim1", "vim1.cluster"], list(found))

@@ -9,11 +9,11 @@ from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.rehearsal import Line, Rehearsal
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.inventory import Contents, Node
-from mgmt_drivers.kubernetes import HelmAccess, Vim
 from mgmt_drivers.params.private_registry import NAME as REGISTRY
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.session import Session
+from mgmt_drivers.vim import HelmAccess, Vim
 from tools.plan import coming
 
 
