@@ -21,6 +21,7 @@ from tools.client.api import KUBERNETES, V1, ClusterVim
 from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
+from tools.client.names import unique
 from tools.client.packages import kubernetes_csar
 from tools.client.requests import load_request
 
@@ -160,7 +161,7 @@ class ClusterScenario(Scenario):
         """Deploy the two pods of a CNF through the VIM; returns the CNF."""
         package = self.onboard_csar(csar)
         # V1 does not translate the request, which is written for either version.
-        cnf = Vnf.create(self.tacker, package, "scenario-cnf", V1())
+        cnf = Vnf.create(self.tacker, package, unique("cnf"), V1())
         self.addCleanup(cnf.remove)
         request = {
             "flavourId": "simple",

@@ -1,7 +1,6 @@
 """The base of every scenario: the cloud's APIs, packages and VNFs, and their cleanup."""
 
 import contextlib
-import uuid
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from tools.client.config import CONFIG, cloud, tacker
 from tools.client.lcm import Package, Vnf
 from tools.client.log import log
 from tools.client.machines import Remote
+from tools.client.names import unique
 
 
 class Scenario(testtools.TestCase):
@@ -91,8 +91,7 @@ class Scenario(testtools.TestCase):
         return package
 
     def create_vnf(self, package: Package) -> Vnf:
-        name = f"scenario-{uuid.uuid4().hex[:6]}"
-        vnf = self.kind.create(self.tacker, package, name, self.api)
+        vnf = self.kind.create(self.tacker, package, unique("scenario"), self.api)
         self.vnfs.append(vnf)
         self.addCleanup(vnf.remove)
         return vnf

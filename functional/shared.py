@@ -9,6 +9,7 @@ from functional.requests import REQUESTS
 from tools.client import kubernetes_source, stacks
 from tools.client.config import CONFIG, cloud, tacker
 from tools.client.lcm import Package, Vnf
+from tools.client.names import unique
 from tools.client.packages import private_registry_csar
 from tools.client.requests import load_request
 
@@ -36,7 +37,7 @@ def _private_registry() -> str:
     client, connection = tacker(cloud()), cloud()
     package = Package(client, private_registry_csar())
     _cleanup.callback(package.delete)
-    vnf = Vnf.create(client, package, "scenarios-registry")
+    vnf = Vnf.create(client, package, unique("registry"))
     _cleanup.callback(vnf.remove)
     outcome = vnf.instantiate(load_request(REQUESTS / "private_registry/instantiate.json", client))
     if outcome["operationState"] != "COMPLETED":

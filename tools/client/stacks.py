@@ -1,7 +1,6 @@
 """Stacks in Heat: those of VNFs are read; stacks of plain test machines are made."""
 
 import contextlib
-import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from tools.client.config import CONFIG
 from tools.client.errors import ClientError
 from tools.client.log import step
 from tools.client.machines import Remote
+from tools.client.names import unique
 
 _SSH = 22
 _PORT, _FLOATING_IP = "OS::Neutron::Port", "OS::Neutron::FloatingIP"
@@ -228,7 +228,7 @@ def server_addresses(connection: Connection, vnf_id: str) -> dict[str, str]:
 def stack(connection: Connection, resources: dict[str, Any]) -> Iterator[str]:
     """Id of a stack with these resources, which is deleted at the end."""
     template = {"heat_template_version": "2018-08-31", "resources": resources}
-    name = f"test-machines-{uuid.uuid4().hex[:8]}"
+    name = unique("test-machines")
     made = connection.orchestration.create_stack(name=name, template=template, timeout_mins=10)
     try:
         with step(f"create stack {name}"):
