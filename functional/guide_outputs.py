@@ -2,12 +2,17 @@
 
 import difflib
 import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
 
 from tools.client.config import CHECKOUT, CONFIG
 from tools.client.log import log
 
 _OUTPUTS = CHECKOUT / "doc" / "source" / "outputs"
 _RECORDED_WITH = "1.37"
+_COLUMNS = 86
 # What differs from run to run, and what stands for it in the comparison.
 _PLACEHOLDERS = {
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}": "ID",
@@ -18,6 +23,7 @@ _PLACEHOLDERS = {
     r"\bcompute-\d+\b": "HOST",
     r"\b(nova|az-\d+)\b": "ZONE",
     r"-{3,}": "---",
+    r"\b[a-z0-9]{12}\b": "MEMBER",  # of a group in Heat
 }
 
 
@@ -45,6 +51,32 @@ def compare(name: str, command: str, output: str) -> None:
             f"the output differs from the guide's {path.name}; FUNCTIONAL_RECORD=1 records "
             f"the new one:\n{lines}"
         )
+
+
+def compare_openstack(name: str, *words: str, vnf_id: str = "") -> None:
+    """Compare what OpenStack's client prints.
+
+    :param vnf_id: for which the guide has ``VNF-INSTANCE-ID`` in the command
+    """
+    command = [sys.executable, "-m", "openstackclient.shell", *words]
+    seen = subprocess.run(command, check=True, capture_output=True, text=True)
+    shown = [word.replace(vnf_id, "VNF-INSTANCE-ID") if vnf_id else word for word in words]
+    compare(name, _folded(["openstack", *shown]), seen.stdout)
+
+
+def _folded(words: Sequence[str]) -> str:
+    """A command for a shell, in lines as the guide has them; options stay beside their values."""
+    parts: list[str] = []
+    for word in map(shlex.quote, words):
+        if parts and parts[-1].startswith("-") and not word.startswith("-"):
+            word = f"{parts.pop()} {word}"
+        parts.append(word)
+    lines = [""]
+    for part in parts:
+        if len(f"{lines[-1]} {part}") > _COLUMNS:
+            lines.append("   ")
+        lines[-1] += f" {part}"
+    return " \\\n".join(lines).lstrip()
 
 
 def _normalized(text: str) -> list[str]:

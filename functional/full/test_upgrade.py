@@ -83,10 +83,16 @@ class Upgrade(NodesScenario):
         log(f"kubelets: {found}")
         self.assertEqual({f"v{series}"}, {v.rpartition(".")[0] for v in found.values()})
 
+    def check_guide_outputs(self, vnf: Vnf) -> None:
+        with _newest():
+            self.check_guide_output_of_operations("upgraded", vnf, "MODIFY_INFO")
+            self.check_guide_output("nodes_upgraded", vnf, "get nodes")
+
     def test_upgrade(self) -> None:
         vnf = self.instantiate_balanced_cluster()
         self.check_versions(_BEFORE)
         self.upgrade(vnf)
+        self.check_guide_outputs(vnf)
         self.upgrade(vnf)  # again: nothing is left to do
         self.scale_out_and_in(vnf)
         self.heal_dead_leader(vnf)
@@ -100,3 +106,6 @@ class UpgradeThroughV2(Upgrade):
     """The same, through Tacker's v2 API."""
 
     api = V2()
+
+    def check_guide_outputs(self, vnf: Vnf) -> None:
+        """The guide has those of the v1 API."""
