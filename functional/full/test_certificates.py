@@ -6,7 +6,7 @@ import ssl
 import subprocess
 import sys
 
-from functional import certificates
+from functional import certificates, guide_outputs
 from functional.kubernetes import KUBECTL
 from functional.nodes_scenario import NodesScenario
 from functional.poll import poll_api
@@ -20,6 +20,7 @@ from tools.client.machines import Remote
 
 _READY = f"{KUBECTL} --server https://127.0.0.1:6443 --tls-server-name kubernetes get --raw /readyz"
 _REQUEST = "kubernetes/certificates.json"
+_STATUS = "python -m tools.cluster status VNF-INSTANCE-ID --username ubuntu"  # of the guide
 
 
 class CertificatesScenario(NodesScenario):
@@ -48,8 +49,8 @@ class CertificatesScenario(NodesScenario):
             self.assertEqual(ssl.PEM_cert_to_DER_cert(on_disk), ssl.PEM_cert_to_DER_cert(shown))
         self.check_status(vnf, 0)
 
-    def check_status(self, vnf: Vnf, status: int, words: str = "") -> None:
-        """What an operator sees of the cluster."""
+    def check_status(self, vnf: Vnf, status: int, words: str = "") -> str:
+        """Returns what an operator sees of the cluster."""
         command = [sys.executable, "-m", "tools.cluster", "status", vnf.id]
         command += ["--api", self.api.version, "--username", CONFIG.username]
         environment = {**os.environ, "CLUSTER_PASSWORD": CONFIG.password}
@@ -59,6 +60,7 @@ class CertificatesScenario(NodesScenario):
         log(f"tools.cluster status: {ran.returncode}\n{ran.stdout}{ran.stderr}")
         self.assertEqual(status, ran.returncode, ran.stderr)
         self.assertIn(words, ran.stdout)
+        return ran.stdout
 
 
 class CertificatesThatExpire(CertificatesScenario):
@@ -66,7 +68,7 @@ class CertificatesThatExpire(CertificatesScenario):
 
     def test_certificates_that_expire(self) -> None:
         vnf = self.instantiate_balanced_cluster()
-        self.check_status(vnf, 0)
+        guide_outputs.compare("status", _STATUS, self.check_status(vnf, 0))
         self.reissue(vnf, 9)
         self.check_status(vnf, 1, " expires in 8 days, and ")
         with poll_api(self.vim_before.auth_url) as seen:
