@@ -112,6 +112,9 @@ class ClusterScenario(Scenario):
             wait.until(ready, lambda seen: seen.items() >= wanted.items(), 120, "the resolvers")
             for pod in cluster.pods("app=resolver"):
                 self.check_resolver(Resolver(master, pod.metadata.name), pod.spec.node_name)
+        places = {pod.spec.node_name for pod in cluster.pods("k8s-app=kube-dns", "kube-system")}
+        log(f"cluster DNS is on {sorted(places)}")
+        self.assertLess(1, len(places))
 
     def check_resolver(self, resolver: Resolver, own_node: str) -> None:
         for name in ("kubernetes.default", "web.default"):

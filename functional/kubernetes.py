@@ -142,8 +142,8 @@ class Cluster:
         """How many pods of the workload are ready."""
         return self.apps.read_namespaced_deployment("load", "default").status.ready_replicas or 0
 
-    def pods(self, label: str) -> list[Any]:
-        found: list[Any] = self.core.list_namespaced_pod("default", label_selector=label).items
+    def pods(self, label: str, namespace: str = "default") -> list[Any]:
+        found: list[Any] = self.core.list_namespaced_pod(namespace, label_selector=label).items
         return found
 
     @contextmanager

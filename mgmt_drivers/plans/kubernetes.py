@@ -59,6 +59,7 @@ from mgmt_drivers.phases.nodes.remove_nodes import (
     RemoveOrphanedNodes,
     ResetControlPlane,
 )
+from mgmt_drivers.phases.nodes.spread_dns import SpreadDns
 from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.phases.storage.nfs_server import ExportVolumes, MountVolumes, WaitForVolumes
 from mgmt_drivers.phases.storage.persistent_volumes import (
@@ -93,6 +94,7 @@ _JOIN: Plan[Cluster] = (
     ApplyCniManifest(),
     JoinNodes(),
     WaitForNodes(),
+    SpreadDns(),
     LabelNodes(),
     GiveKubeconfig(),
 )
@@ -155,7 +157,7 @@ SCALE_IN: Plan[Cluster] = (
     *RENEW,
     RemoveOrphanedMembers(),
     CheckEtcdMembers(),
-    CheckQuorum("the control plane cannot be scaled in now, nothing was changed"),
+    CheckQuorum("the control plane cannot be scaled in now, no node was removed"),
     UncordonNodes(),
     DrainNodes(),
     ReleaseVirtualIp(),

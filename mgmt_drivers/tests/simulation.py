@@ -144,6 +144,7 @@ class World:
     beheaded: int = 0  # how often etcd's leader was removed while it led
     reset: list[str] = field(default_factory=list)  # machines on which kubeadm was
     drained: list[str] = field(default_factory=list)
+    dns: list[str] = field(default_factory=list)  # the nodes of CoreDNS's two pods
     budget: str = ""  # why no pod may be evicted
     unhealthy: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
     formatted: int = 0  # how often the Cinder volume was
@@ -188,6 +189,20 @@ class World:
                 machine.start(program)
             number = max((m["ID"] for m in self.members), default=0) + 1
             self.members.append({"ID": number, "name": machine.name, **urls})
+
+    def dns_pods(self) -> dict[str, str]:
+        """Their nodes: at first the first one, which also gets those of nodes that are gone."""
+        if self.nodes:
+            first = next(iter(self.nodes))
+            self.dns = [n if n in self.nodes else first for n in self.dns] or [first, first]
+        return {f"coredns-{number}": node for number, node in enumerate(self.dns)}
+
+    def move_dns(self, pod: str) -> None:
+        """The scheduler prefers a node that has none."""
+        pods = self.dns_pods()
+        if pod in pods:
+            others = [node for node in self.nodes if node not in self.dns]
+            self.dns[[*pods].index(pod)] = (others or self.dns)[0]
 
     def have(self, release: str) -> None:
         """Let the cluster and all machines have a release of Kubernetes."""
@@ -746,19 +761,30 @@ class SimulatedSession(Backups):
             return Result(0, json.dumps({"items": self._volumes()}))
         if words[0] == "persistentvolumeclaims":
             return Result(0, json.dumps({"items": world.claims}))
+        return Result(0, json.dumps({"items": self._pods(words)}))
+
+    def _pods(self, words: list[str]) -> list[dict[str, Any]]:
         if "--all-namespaces" in words:
-            return Result(0, json.dumps({"items": []}))
+            return []
+        if "k8s-app=kube-dns" in words:
+            return self._dns_pods()
         name = words[-3].partition("=")[2]
         components = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-        ready = "True" if world.machine_of(name) else "False"
-        pods = [
+        ready = "True" if self.world.machine_of(name) else "False"
+        return [
             {
                 "metadata": {"labels": {"component": component}},
                 "status": {"conditions": [{"type": "Ready", "status": ready}]},
             }
             for component in components
         ]
-        return Result(0, json.dumps({"items": pods}))
+
+    def _dns_pods(self) -> list[dict[str, Any]]:
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        return [
+            {"metadata": {"name": name}, "spec": {"nodeName": node}, "status": ready}
+            for name, node in self.world.dns_pods().items()
+        ]
 
     def _volumes(self) -> list[dict[str, Any]]:
         phase = {"phase": "Bound" if self.world.claimed else "Available"}
@@ -793,6 +819,8 @@ class SimulatedSession(Backups):
         kinds = {"node": self.world.nodes, "persistentvolume": self.world.volumes}
         for name in words[1:]:
             kinds.get(words[0], {}).pop(name, None)
+        if words[0] == "pod":
+            self.world.move_dns(words[1])
         if words[0] == "secret":
             self.world.tokens -= {name.rpartition("-")[2] for name in words[1:]}
             if {"kubeadm-certs", self.world.certificates} <= set(words):

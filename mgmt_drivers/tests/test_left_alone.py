@@ -27,7 +27,7 @@ class LeftAloneTest(SimulatedClusterTest):
     def test_instantiate_says_so(self) -> None:
         self.build(is_clustered=False)
         logging.disable(logging.NOTSET)
-        with self.assertLogs("mgmt_drivers.kubernetes", "INFO") as logs:
+        with self.assertLogs("mgmt_drivers.opening", "INFO") as logs:
             self.instantiate(self.services())
         logging.disable(logging.CRITICAL)
         self.assertIn("VDU storageNode is not set up, for the request has no storage_server",
