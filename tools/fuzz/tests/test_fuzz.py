@@ -165,6 +165,10 @@ class JudgeTest(unittest.TestCase):
         with self.assertRaisesRegex(Finding, "secret"):
             self.judge(rendering)
 
+    def test_a_secret_that_is_a_part_of_what_every_command_has(self) -> None:
+        self.seed.params["worker_node"]["password"] = "admin.conf"  # noqa: S105
+        self.judge(self.rendering())
+
     def test_parameters_that_say_something_else(self) -> None:
         for path, value in (
             ("proxy.http_proxy", "http://other"),
