@@ -12,6 +12,9 @@ from urllib.parse import SplitResult, urlsplit
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+# What is special to a shell between double quotes, and no more: systemd leaves a backslash
+# before any other character where it is (systemd.exec, "EnvironmentFile").
+IN_QUOTES = str.maketrans({character: f"\\{character}" for character in '"\\`$'})
 # Of a network that is reached directly: those of private use are the largest (RFC 1918, 4193).
 _SHORTEST_PREFIX = {4: 8, 6: 7}
 # This network, loopback, link-local (where clouds have their metadata), multicast and reserved.

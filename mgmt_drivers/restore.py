@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 from mgmt_drivers.engine.operation import Operation
-from mgmt_drivers.errors import MgmtDriverError, ParameterError
+from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import backup
 from mgmt_drivers.kube.topology import Topology
@@ -73,14 +73,13 @@ def check_backup(operation: Operation, found: Topology, wanted: Restore) -> None
         if not host.ask("findmnt", "--mountpoint", server.params.volumes[0].mount_point).ok:
             LOG.warning("the storage server has not mounted its volume: %s", _LATER)
             return ""
-        try:
-            name = backup.chosen(wanted, backup.names_on(host, place))
-            contents = backup.contents(host, f"{place.folder}/{name}")
-        except MgmtDriverError as error:
-            return str(error)
-        return backup.unfitness(contents, found.params)
+        name = backup.chosen(wanted, backup.names_on(host, place))
+        return backup.unfitness(backup.contents(host, f"{place.folder}/{name}"), found.params)
 
-    reason = operation.ask("look for the backup", hosts[0], check)
+    try:
+        reason = operation.ask("look for the backup", hosts[0], check)
+    except OperationError as error:  # which has no secrets any more
+        raise ParameterError([f"{_HEAL}.{RESTORE}: {error}"]) from error
     if reason:
         raise ParameterError([f"{_HEAL}.{RESTORE}: {reason}"])
 

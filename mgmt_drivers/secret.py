@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote, quote_plus
 
+from mgmt_drivers import grammar
+
 _TELLING = 16  # characters of a line
 
 
@@ -63,7 +65,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _forms(text: str) -> tuple[str, ...]:
-    """A text as it is, and as JSON and URLs write it; none is shorter."""
+    """A text as it is, and as JSON, URLs and systemd's unit files write it; none is shorter."""
     return (
         text,
         json.dumps(text)[1:-1],
@@ -71,4 +73,5 @@ def _forms(text: str) -> tuple[str, ...]:
         quote(text, errors="replace"),
         quote(text, safe="", errors="replace"),
         quote_plus(text, errors="replace"),
+        text.translate(grammar.IN_QUOTES),
     )

@@ -137,7 +137,8 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
     def check_what_is_not_there(self, vnf: Vnf) -> None:
         wanted = "etcd-20200101T000000Z-v1.37.0-master-000000000000.tar.gz"
         failed = vnf.heal({"additionalParams": {"restore_from": wanted}})
-        self.assert_failed(failed, f"additionalParams.restore_from: there is no backup {wanted}")
+        words = "additionalParams.restore_from: ", f"there is no backup {wanted}"
+        self.assert_failed(failed, *words)
         self.tacker.fail_vnf_instance(failed["id"])
         self.assertEqual(5, len(self.cluster.ready_nodes()))
 

@@ -7,12 +7,10 @@ command of its file.
 import re
 
 from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.grammar import IN_QUOTES
 
 _PRINTABLE = re.compile(r"[ -~]*")  # ASCII
 _WORD = re.compile(r"[A-Za-z0-9/._:-]+")
-# What is special to a shell between double quotes, and no more: systemd leaves a backslash
-# before any other character where it is (systemd.exec, "EnvironmentFile").
-_IN_QUOTES = str.maketrans({character: f"\\{character}" for character in '"\\`$'})
 
 
 def words(*texts: str) -> str:
@@ -32,7 +30,7 @@ def variable(name: str, value: str) -> str:
     :raises MgmtDriverError: when the value is not of printable ASCII; it is not quoted
     """
     _check_printable(name, value)
-    return f'{name}="{value.translate(_IN_QUOTES)}"\n'
+    return f'{name}="{value.translate(IN_QUOTES)}"\n'
 
 
 def apt_option(name: str, value: str) -> str:

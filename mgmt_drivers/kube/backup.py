@@ -10,8 +10,6 @@ pinned.
 
 import gzip
 import json
-import tarfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -26,6 +24,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.package_archive import BROKEN, open_archive
 from mgmt_drivers.params.backup import BACKUP, LATEST, Backup, Restore
 from mgmt_drivers.params.kubernetes import KubernetesParams
 from mgmt_drivers.params.series import read_version
@@ -226,10 +225,10 @@ def contents_of_file(path: Path) -> Contents:
         with gzip.open(path) as whole:
             while whole.read(_PIECE):  # the checksum stands at the end
                 pass
-        with tarfile.open(path, "r:gz") as archive:
+        with open_archive(path) as archive:
             member = archive.extractfile("metadata.json")
             text = member.read(_LARGEST_METADATA).decode() if member else ""
-    except (tarfile.TarError, zlib.error, OSError, EOFError, KeyError, ValueError) as error:
+    except BROKEN as error:
         raise MgmtDriverError(f"{path.name} is no whole backup: {type(error).__name__}") from error
     return _read(text)
 
@@ -239,7 +238,7 @@ def _read(text: str) -> Contents:
         found: Mapping[str, Any] = json.loads(text)
         told = [found[key] for key in ("pod_cidr", "cluster_cidr")]
         release = facts.checked(found["release"], facts.RELEASE, "a release of Kubernetes")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise MgmtDriverError(
             f"the backup does not say what it is of: {type(error).__name__}"
         ) from error

@@ -15,6 +15,7 @@ from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
 from mgmt_drivers.params.kubernetes import NAME
+from mgmt_drivers.params.modification import REPLACED
 from mgmt_drivers.request import LcmRequest
 
 _KEY = "changed_params"  # in the store, and in the ConfigMap's data
@@ -39,7 +40,8 @@ def of_cluster(host: Host) -> Changed | None:
         changed = json.loads(found["data"][_KEY])
     except (KeyError, TypeError, ValueError):
         changed = None
-    if not isinstance(changed, dict):
+    # Nobody but an upgrade writes it; whoever else does sets nothing that an upgrade could not.
+    if not isinstance(changed, dict) or not changed.keys() <= {*REPLACED}:
         raise MgmtDriverError(
             f"the cluster's ConfigMap {_CONFIG_MAP} in {_NAMESPACE} does not tell its version as "
             "the driver has written it: delete it, and upgrade the cluster to its own version"

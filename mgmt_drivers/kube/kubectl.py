@@ -17,7 +17,8 @@ _OWN = "https://127.0.0.1:6443"
 _AT = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--tls-server-name", "kubernetes")
 _KUBECTL = (*_AT, "--server", _OWN)
 _LIMIT = 120.0  # seconds
-_CORDONED = "tacker-mgmt-drivers/cordoned"  # annotation of the nodes that we cordoned
+_CORDONED = "tacker-mgmt-drivers/cordoned"  # annotation of the nodes that we cordoned: what for
+LEAVING, UPGRADE = "true", "upgrade"
 # Seconds after its own time to end: whoever then holds a pod, its node goes all the same.
 _OVERDUE = 30
 _READY = "ready"
@@ -82,9 +83,12 @@ def discard(host: Host, kind: str, name: str) -> None:
             raise
 
 
-def cordon(host: Host, node: str) -> None:
-    """Let no new pods come to a node, and note that it was we who cordoned it."""
-    _patch(host, node, {_CORDONED: "true"}, unschedulable=True)
+def cordon(host: Host, node: str, what_for: str) -> None:
+    """Let no new pods come to a node, and note that it was we who cordoned it.
+
+    :param what_for: ``LEAVING`` or ``UPGRADE``
+    """
+    _patch(host, node, {_CORDONED: what_for}, unschedulable=True)
 
 
 def uncordon(host: Host, node: str) -> None:
@@ -96,8 +100,9 @@ def is_cordoned_by_us(node: Mapping[str, Any]) -> bool:
     return _CORDONED in node["metadata"].get("annotations", {})
 
 
-def is_cordoned_by_others(node: Mapping[str, Any]) -> bool:
-    return bool(node["spec"].get("unschedulable")) and not is_cordoned_by_us(node)
+def is_cordoned_to_leave(node: Mapping[str, Any]) -> bool:
+    annotations: Mapping[str, str] = node["metadata"].get("annotations", {})
+    return annotations.get(_CORDONED) == LEAVING
 
 
 def kubelet_release(node: Mapping[str, Any]) -> str:

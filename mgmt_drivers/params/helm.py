@@ -3,11 +3,10 @@
 import hashlib
 import itertools
 import re
-import tarfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from mgmt_drivers.package_archive import BROKEN, open_archive
 from mgmt_drivers.params.reader import Reader
 
 NAME = "helm"
@@ -59,7 +58,7 @@ def _read_archive(reader: Reader, package: Path) -> HelmArchive | None:
         return None
     try:
         member = _program_in(path)
-    except (tarfile.TarError, ValueError, EOFError, OSError, zlib.error):
+    except BROKEN:
         member = None
     if member is None:
         reader.error(
@@ -74,7 +73,7 @@ def _read_archive(reader: Reader, package: Path) -> HelmArchive | None:
 def _program_in(path: Path) -> str | None:
     """The name of the only program ``helm`` in an archive, if there is one."""
     found = []
-    with tarfile.open(path, "r:gz") as archive:
+    with open_archive(path) as archive:
         for entry in itertools.islice(archive, _MOST_ENTRIES):
             if entry.size > _LARGEST:
                 return None

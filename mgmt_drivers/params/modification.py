@@ -24,7 +24,7 @@ NAME = "k8s_cluster_modification_param"
 DEFAULT_FILE = "Files/kubernetes/modification.yaml"
 _RENEW = "renew_certificates"
 # Parameters of the instantiate request that a modification replaces.
-_REPLACED = ("kubernetes_version", "package_repository", "image_repository")
+REPLACED = ("kubernetes_version", "package_repository", "image_repository")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def read_modification(wanted: Any, before: KubernetesParams, request: LcmRequest
     if not errors.found and not found.renews_certificates:
         _check(found, before, reader)
     errors.raise_if_any()
-    params = {key: values[key] for key in _REPLACED if reader.has(key)}
+    params = {key: values[key] for key in REPLACED if reader.has(key)}
     return Change(params, found.workers_at_once, found.renews_certificates)
 
 
@@ -72,7 +72,7 @@ def read(reader: Reader, request: LcmRequest) -> Modification:
     """Read everything; errors are noted in the reader."""
     renews_certificates = reader.flag(_RENEW)
     if renews_certificates:
-        for key in filter(reader.has, (*_REPLACED, "workers_at_once")):
+        for key in filter(reader.has, (*REPLACED, "workers_at_once")):
             reader.error(key, f"must not stand beside {_RENEW}: an upgrade renews them anyway")
     elif reader.usable and not reader.has("kubernetes_version"):
         reader.error("kubernetes_version", f"missing, or {_RENEW} instead")

@@ -3,10 +3,7 @@
 import hashlib
 import itertools
 import json
-import lzma
 import re
-import tarfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +14,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
 from mgmt_drivers import grammar
+from mgmt_drivers.package_archive import BROKEN, open_archive
 from mgmt_drivers.params.login import read_host_keys
 from mgmt_drivers.params.proxy import Proxy, read_proxy
 from mgmt_drivers.params.reader import Reader, read_object
@@ -29,9 +27,6 @@ DEFAULT_PORT = 5000
 _LARGEST_MANIFEST = 1 << 20  # bytes
 # Of the members of an image archive: each image of a registry has some dozens of them.
 _MOST_MEMBERS = 10_000
-_FILES = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
-_NAMES = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE)
-_LARGEST_NAME = 1 << 16  # bytes
 _OWN_NAME = "private-registry"  # of an image that was given, on the machine
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -150,10 +145,7 @@ def _read_image(reader: Reader, package: Path) -> ImageArchive | None:
     try:
         images: list[dict[str, Any]] = json.loads(_manifest(path))
         references = [tag for image in images for tag in _tags(image)]
-    except (
-        tarfile.TarError, KeyError, TypeError, ValueError, EOFError, OSError, RecursionError,
-        zlib.error, lzma.LZMAError,
-    ):
+    except BROKEN:
         reader.error("image_path", "is not a file made by `docker save`")
         return None
     if len(images) != 1 or not references:
@@ -173,21 +165,8 @@ def _tags(image: dict[str, Any]) -> list[Any]:
     return tags or []
 
 
-class _Member(tarfile.TarInfo):
-    """Refuses what `docker save` does not write, such as names that are as long as a file."""
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Member":
-        member = super().frombuf(buf, encoding, errors)
-        is_name = member.type in _NAMES and member.size <= _LARGEST_NAME
-        if not is_name and member.type not in _FILES:
-            raise tarfile.ReadError(f"a member of type {member.type!r}")
-        return member
-
-
 def _manifest(path: Path) -> bytes:
-    """The manifest of an archive; whatever module reads it raises what it likes."""
-    with tarfile.open(path, tarinfo=_Member) as archive:
+    with open_archive(path) as archive:
         for found in itertools.islice(archive, _MOST_MEMBERS):
             if found.name == "manifest.json":
                 manifest = archive.extractfile(found)
@@ -216,7 +195,7 @@ def _read_tls(reader: Reader, package: Path) -> Tls | None:
         return None
     try:
         public = x509.load_pem_x509_certificates(certificate.read_bytes())[0].public_key()
-    except (ValueError, IndexError, UnsupportedAlgorithm):
+    except (ValueError, IndexError, UnsupportedAlgorithm, x509.InvalidVersion):
         reader.error("tls_certificate_path", "is not a PEM certificate")
         return None
     try:

@@ -138,7 +138,7 @@ def _read_certificate(reader: Reader, package: Path) -> Path | None:
     content = path.read_bytes()
     try:
         found = len(x509.load_pem_x509_certificates(content))
-    except (ValueError, UnsupportedAlgorithm):
+    except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
         found = 0
     if not found or found != content.count(_BEGIN):  # one that is cut off is passed over
         text = "is not a certificate in PEM format, or several of which each is whole"

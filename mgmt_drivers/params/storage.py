@@ -23,8 +23,8 @@ _NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
 # Folders of the system's own: a volume would hide what is there, or be emptied with it.
 _SYSTEM = {
     f"/{name}"
-    for name in ("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "proc",
-                 "root", "run", "sbin", "sys", "tmp", "usr", "var")
+    for name in ("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "opt",
+                 "proc", "root", "run", "sbin", "snap", "sys", "tmp", "usr", "var")
 }
 
 

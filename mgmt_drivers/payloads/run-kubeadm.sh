@@ -39,5 +39,9 @@ fi
 [ "$verb" != reset ] || exit 0
 [ "$verb" != init ] || touch "$begun"
 "$@" 9>&-
-touch "$member"
-rm -f "$begun"
+if [ "$verb" = init ]; then
+    mv "$begun" "$member"  # in one step: an init that has ended must not look begun
+else
+    rm -f "$begun"
+    touch "$member"
+fi

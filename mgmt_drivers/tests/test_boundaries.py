@@ -23,7 +23,7 @@ ADAPTERS = {
 
 # The rooms, each of which imports of the drivers only what stands before it, or itself.
 ROOMS = (
-    "errors", "grammar", "secret", "request", "clock", "package_yaml", "package",
+    "errors", "grammar", "secret", "request", "clock", "package_yaml", "package_archive", "package",
     "payloads", "ssh", "params",
     "inventory", "host", "engine", "deletion", "kube", "phases", "plans", "private_registry",
     "restore", "opening", "targets", "vim", "kubernetes", "renewal", "upgrade",

@@ -74,6 +74,15 @@ class NodesTest(SimulatedClusterTest):
         self.assertEqual({}, ours["metadata"]["annotations"])
         self.assertTrue(others["spec"].get("unschedulable"))
 
+    def test_what_a_failed_upgrade_cordoned_stays_cordoned(self) -> None:
+        """Its retry knows by it the nodes that are not done."""
+        node = self.world.nodes[self.machine(WORKERS[0]).name]
+        node["spec"]["unschedulable"] = True
+        node["metadata"]["annotations"] = {"tacker-mgmt-drivers/cordoned": "upgrade"}
+        before = copy.deepcopy(node)
+        kubernetes.scale_in(self.request(*self.ids(WORKERS[1])), self.services(), self.vims)
+        self.assertEqual(before, node)
+
     def test_a_cordon_that_fails_leaves_none(self) -> None:
         second = self.machine(WORKERS[1]).name
 

@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import io
 import json
+import ssl
 import tarfile
 import tempfile
 import tracemalloc
@@ -215,6 +216,16 @@ class ParamsTest(unittest.TestCase):
 
     def test_port_as_string(self) -> None:
         self.assertEqual(5001, self.read(port_no="5001").port)
+
+    def test_a_certificate_of_a_version_that_nobody_knows(self) -> None:
+        key, certificate = key_and_certificate()
+        der = ssl.PEM_cert_to_DER_cert(certificate.decode())
+        version = der.index(b"\xa0\x03\x02\x01\x02") + 4  # [0] INTEGER 2
+        odd = ssl.DER_cert_to_PEM_cert(der[:version] + b"\x05" + der[version + 1:])
+        self.write("tls.key", key)
+        self.write("tls.crt", odd.encode())
+        error = self.errors(tls_certificate_path="tls.crt", tls_key_path="tls.key")[0]
+        self.assertIn("tls_certificate_path: is not a PEM certificate", error)
 
     def test_tls(self) -> None:
         key, certificate = key_and_certificate()

@@ -1,5 +1,6 @@
 """private_registry_connection_info: what is taken over, and every error with its path."""
 
+import ssl
 import tempfile
 import unittest
 from pathlib import Path
@@ -59,6 +60,15 @@ class RegistriesTest(unittest.TestCase):
         (found,), errors = self.read({**_SECURE, "certificate_path": "two"})
         self.assertEqual([], errors)
         self.assertEqual("two", found.certificate and found.certificate.name)
+
+    def test_a_flipped_byte_is_no_error_of_another_kind(self) -> None:
+        der = ssl.PEM_cert_to_DER_cert(signed("x").ca.decode())
+        for place in range(len(der)):
+            flipped = der[:place] + bytes([der[place] ^ 7]) + der[place + 1:]
+            (self.package / "flipped").write_text(ssl.DER_cert_to_PEM_cert(flipped))
+            _, errors = self.read({**_SECURE, "certificate_path": "flipped"})
+            for error in errors:
+                self.assertIn("[0].certificate_path: is not a certificate", error)
 
     def test_none(self) -> None:
         self.assertEqual(((), []), self.read())

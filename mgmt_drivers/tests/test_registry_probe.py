@@ -2,8 +2,8 @@
 
 import base64
 import contextlib
-import io
 import json
+import socket
 import ssl
 import subprocess
 import sys
@@ -169,14 +169,26 @@ class RegistryProbeTest(unittest.TestCase):
         proxy = f"http://{self.serve()}"
         self.assert_fault("", "http://registry.invalid:5000", proxy=proxy)
 
-    def test_it_is_a_program(self) -> None:
-        """As it is run on machines: from standard input to standard output."""
-        questions = [{"url": f"http://{self.serve()}"}, {"url": "http://127.0.0.1:1"}]
+    def test_one_that_never_ends_its_answer_hides_no_other(self) -> None:
+        slow = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(slow.close)
+        questions = [{"url": f"http://127.0.0.1:{slow.getsockname()[1]}"},
+                     {"url": f"http://{self.serve()}"}]
         program = Path(registry_probe.__file__).read_text()
+        hasty = program.replace("_WHOLE_LIMIT = 110", "_WHOLE_LIMIT = 2")
+        found = self.run_program(hasty, questions)
+        self.assertEqual(["it has not answered within 2 s", None], found)
+
+    def run_program(self, program: str, questions: list[dict[str, str]]) -> Any:
         ran = subprocess.run(
             [sys.executable, "-I", "-c", program], input=json.dumps(questions).encode(),
             stdout=subprocess.PIPE, check=True,
         )
-        first, second = json.load(io.BytesIO(ran.stdout))
+        return json.loads(ran.stdout)
+
+    def test_it_is_a_program(self) -> None:
+        """As it is run on machines: from standard input to standard output."""
+        questions = [{"url": f"http://{self.serve()}"}, {"url": "http://127.0.0.1:1"}]
+        first, second = self.run_program(Path(registry_probe.__file__).read_text(), questions)
         self.assertIsNone(first)
         self.assertIn("refused", second)

@@ -142,12 +142,32 @@ class Cluster(SimulatedCloud):
         self._heal(STORAGE)
 
     def healing_all(self) -> None:
-        services = self.start()
-        self.heal_start(self.request(), services)
+        self._heal_all(self.start(), self.request())
+
+    def restoring(self) -> None:
+        services = self._backed_up()
+        self._heal_all(services, dataclasses.replace(self.request(), restore_from="latest"))
+
+    def scaling_out_with_backups(self) -> None:
+        services = self._backed_up()
+        new = self.arrive(new_node("worker", 20, "10.10.0.20")).node
+        kubernetes.scale_out(self.request(new.vnfc_id), services, self.vims)
+
+    def renewing(self) -> None:
+        upgrade.modify(self.request(), self.start(), {"renew_certificates": True})
+
+    def _backed_up(self) -> Services:
+        self.params["etcd_backup"] = {"interval": "1h", "keep": 3}
+        services = self.start(is_clustered=False)
+        self.instantiate(services)
+        return services
+
+    def _heal_all(self, services: Services, request: LcmRequest) -> None:
+        self.heal_start(request, services)
         for machine in list(self.world.machines.values()):
             self.replaced(machine.node)
         self.world.nodes, self.world.members, self.world.volumes = {}, [], {}
-        self.heal_end(self.request(), services)
+        self.heal_end(request, services)
 
     def upgrading(self) -> None:
         self.params["kubernetes_version"] = "1.36.4"
@@ -269,7 +289,8 @@ _STORIES = (  # those with few commands first
     Registry.healing, Registry.instantiating, Cluster.rolling_back, Cluster.scaling_in,
     Cluster.healing_the_storage_server, Cluster.scaling_out, Cluster.healing_a_worker,
     Cluster.healing_a_master, Cluster.scaling_masters_out, Cluster.scaling_masters_in,
-    Cluster.instantiating, Cluster.healing_all, Cluster.upgrading,
+    Cluster.instantiating, Cluster.healing_all, Cluster.upgrading, Cluster.renewing,
+    Cluster.scaling_out_with_backups, Cluster.restoring,
 )
 # Which files have secrets, of all that stories leave on machines.
 _FILES = {

@@ -9,6 +9,7 @@ import paramiko
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.errors import WaitTimeout, WrongHostKey
+from mgmt_drivers.host import syntax
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.tests.fakes import FakeClock
@@ -51,6 +52,10 @@ class SecretTest(unittest.TestCase):
     def test_masker_takes_the_longest_first(self) -> None:
         mask = Masker([Secret("abc"), Secret("abcdef"), Secret("")])
         self.assertEqual("*** and ***", mask("abcdef and abc"))
+
+    def test_masker_knows_secrets_as_files_of_variables_write_them(self) -> None:
+        text = "pa$s`w\\or\"d"
+        self.assertEqual('X="***"\n', Masker([Secret(text)])(syntax.variable("X", text)))
 
     def test_masker_knows_secrets_as_json_and_urls_write_them(self) -> None:
         text = 'a "d"/é\\'

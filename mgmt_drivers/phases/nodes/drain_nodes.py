@@ -17,7 +17,7 @@ class UncordonNodes(ForLeavingNodes, Change[Cluster, Sequence[str]]):
     """Uncordon nodes that an operation which was broken off has cordoned, and that stay.
 
     It cannot do so itself when its process dies, and its retry may be about other nodes. What
-    others cordoned stays cordoned.
+    others cordoned stays cordoned, and so do nodes on which an upgrade has failed.
     """
 
     title = "uncordon nodes"
@@ -25,7 +25,7 @@ class UncordonNodes(ForLeavingNodes, Change[Cluster, Sequence[str]]):
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         leaving = [cluster.topology.name(node) for node in cluster.leaving]
         nodes = kubectl.nodes(host)
-        ours = [name for name, node in nodes.items() if kubectl.is_cordoned_by_us(node)]
+        ours = [name for name, node in nodes.items() if kubectl.is_cordoned_to_leave(node)]
         return [name for name in ours if name not in leaving] or None
 
     def tell(self, names: Sequence[str]) -> str:
@@ -57,14 +57,18 @@ class DrainNodes(ForLeavingNodes, Change[Cluster, Nodes]):
 
     def act(self, host: Host, cluster: Cluster, ready: Nodes) -> None:
         # What an attempt before this one cordoned is ours to uncordon, too.
-        own = [name for name, node in ready.items() if not kubectl.is_cordoned_by_others(node)]
+        own = [name for name, node in ready.items() if _is_open(node)]
         try:
             # All before any is drained: no pod is to be moved twice.
             for name in own:
-                kubectl.cordon(host, name)
+                kubectl.cordon(host, name, kubectl.LEAVING)
             for name in ready:
                 draining.drain(host, name)
         except MgmtDriverError:
             for name in own:
                 draining.uncordon(host, name)
             raise
+
+
+def _is_open(node: Mapping[str, Any]) -> bool:
+    return not node["spec"].get("unschedulable") or kubectl.is_cordoned_to_leave(node)

@@ -73,7 +73,7 @@ def _drain(leader: Host, name: str, node: Mapping[str, Any]) -> None:
     """Cordon and drain a node; one that cannot be drained is as it was before."""
     is_open = not node["spec"].get("unschedulable")
     if is_open:
-        kubectl.cordon(leader, name)
+        kubectl.cordon(leader, name, kubectl.UPGRADE)
     try:
         draining.drain(leader, name)
     except MgmtDriverError:
