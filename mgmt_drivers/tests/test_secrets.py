@@ -142,11 +142,10 @@ class Cluster(SimulatedCloud):
         self._heal(STORAGE)
 
     def healing_all(self) -> None:
-        self._heal_all(self.start(), self.request())
+        self._heal_all(self.start())
 
     def restoring(self) -> None:
-        services = self._backed_up()
-        self._heal_all(services, dataclasses.replace(self.request(), restore_from="latest"))
+        self._heal_all(self._backed_up(), "latest")
 
     def scaling_out_with_backups(self) -> None:
         services = self._backed_up()
@@ -154,20 +153,24 @@ class Cluster(SimulatedCloud):
         kubernetes.scale_out(self.request(new.vnfc_id), services, self.vims)
 
     def renewing(self) -> None:
-        upgrade.modify(self.request(), self.start(), {"renew_certificates": True})
+        services = self.start()
+        upgrade.modify(self.request(), services, {"renew_certificates": True})
 
     def _backed_up(self) -> Services:
         self.params["etcd_backup"] = {"interval": "1h", "keep": 3}
         services = self.start(is_clustered=False)
-        self.instantiate(services)
+        self.instantiate(self.services())  # whose secrets are not those of the story
         return services
 
-    def _heal_all(self, services: Services, request: LcmRequest) -> None:
-        self.heal_start(request, services)
+    def _heal_all(self, services: Services, backup: str | None = None) -> None:
+        def request() -> LcmRequest:
+            return dataclasses.replace(self.request(), restore_from=backup)
+
+        self.heal_start(request(), services)
         for machine in list(self.world.machines.values()):
             self.replaced(machine.node)
         self.world.nodes, self.world.members, self.world.volumes = {}, [], {}
-        self.heal_end(request, services)
+        self.heal_end(request(), services)
 
     def upgrading(self) -> None:
         self.params["kubernetes_version"] = "1.36.4"
