@@ -167,7 +167,8 @@ def names_on(storage: Host, backup: Backup) -> list[str]:
 
 
 def _checked(listed: str) -> list[str]:
-    return [facts.checked(name, BACKUP, "the name of a backup") for name in listed.split()]
+    # Whole lines: a part of a secret in an error would be known to nobody as one.
+    return [facts.checked(name, BACKUP, "the name of a backup") for name in listed.splitlines()]
 
 
 def fetch(host: Host, name: str, path: str) -> None:

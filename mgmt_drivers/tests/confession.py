@@ -56,7 +56,7 @@ class Confession:
         if self.how == "fails without a word":
             return 1, stdout, ""
         if self.how == "lies":
-            return status, f"{FORGERY}{told}", stderr
+            return status, f"{told} {FORGERY}{told}", stderr  # also the first word lies
         return status, _spoilt(stdout, lambda text: f"{text}{FORGERY}{one}"), stderr
 
 
