@@ -69,7 +69,7 @@ def judge(rendering: Rendering, meaning: Meaning, habits: Habits, params: Any) -
         lacking = sorted(path for of, path in wanted if of == role and path not in files)
         if lacking:
             raise Finding(f"a {role} lacks {lacking}")
-    _check_secrets(rendering, habits, params)
+    _check_secrets(rendering, meaning, habits, params)
 
 
 def _about(what: str, check: Any, *arguments: Any) -> None:
@@ -218,9 +218,14 @@ def secrets_in(params: Any) -> set[str]:
     }  # fmt: skip
 
 
-def _check_secrets(rendering: Rendering, habits: Habits, params: Any) -> None:
-    # A password of zeros is also a part of each node's name in the simulation.
-    secrets = {s for s in secrets_in(params) if not any(s in word for word in habits.words)}
+def _check_secrets(
+    rendering: Rendering, meaning: Meaning, habits: Habits, params: Any
+) -> None:
+    # A password of zeros is also a part of nodes' names, which are those of the servers; another
+    # may be like the name of a folder in a manifest.
+    servers = {machine.node.server_id.replace("-", "") for machine in rendering.machines}
+    known = habits.words | meaning.words | servers
+    secrets = {s for s in secrets_in(params) if not any(s in word for word in known)}
     words = {word for command in rendering.commands for word in command.argv} - habits.words
     for word in words:
         if any(secret in word for secret in secrets):
