@@ -53,15 +53,18 @@ def compare(name: str, command: str, output: str) -> None:
         )
 
 
-def compare_openstack(name: str, *words: str, vnf_id: str = "") -> None:
+def compare_openstack(name: str, *words: str, **placeholders: str) -> None:
     """Compare what OpenStack's client prints.
 
-    :param vnf_id: for which the guide has ``VNF-INSTANCE-ID`` in the command
+    :param placeholders: ids by what the guide has in their place in the command, such as
+        ``VNF_INSTANCE_ID`` for VNF-INSTANCE-ID
     """
     command = [sys.executable, "-m", "openstackclient.shell", *words]
     seen = subprocess.run(command, check=True, capture_output=True, text=True)
-    shown = [word.replace(vnf_id, "VNF-INSTANCE-ID") if vnf_id else word for word in words]
-    compare(name, _folded(["openstack", *shown]), seen.stdout)
+    shown = ["openstack", *words]
+    for placeholder, id_ in placeholders.items():
+        shown = [word.replace(id_, placeholder.replace("_", "-")) for word in shown]
+    compare(name, _folded(shown), seen.stdout)
 
 
 def _folded(words: Sequence[str]) -> str:

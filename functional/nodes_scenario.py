@@ -45,7 +45,7 @@ class NodesScenario(BalancedClusterScenario):
         words += ["--filter", f"(eq,vnfInstanceId,{vnf.id});(eq,operation,{operation})"]
         for column in ("ID", "Operation", "Operation State"):
             words += ["-c", column]
-        guide_outputs.compare_openstack(name, *words, vnf_id=vnf.id)
+        guide_outputs.compare_openstack(name, *words, VNF_INSTANCE_ID=vnf.id)
 
     def heal_workers(self, vnf: Vnf, count: int) -> None:
         """The first worker is powered off; its successor gets its labels and taints."""

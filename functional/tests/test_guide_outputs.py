@@ -52,6 +52,7 @@ class GuideOutputsTest(unittest.TestCase):
             mock.patch.object(guide_outputs.subprocess, "run", return_value=ran),
             mock.patch.dict(os.environ, {"FUNCTIONAL_RECORD": "1"}),
         ):
-            guide_outputs.compare_openstack("operations", *words, "-c", "Operation", vnf_id=_ID)
+            words += ["-c", "Operation"]
+            guide_outputs.compare_openstack("operations", *words, VNF_INSTANCE_ID=_ID)
         written = (Path(self.folder) / "operations.txt").read_text()
         self.assertEqual(_FOLDED, written)
