@@ -19,6 +19,8 @@ _TIMELINES: dict[str, Sequence[Phase[Any]]] = {
     "instantiate": kubernetes.INSTANTIATE,
     "scale_out": kubernetes.SCALE_OUT,
     "scale_in": kubernetes.SCALE_IN,
+    "scale_masters_out": kubernetes.SCALE_OUT,
+    "scale_masters_in": kubernetes.SCALE_IN,
     "heal_start": kubernetes.HEAL_START,
     "heal_end": kubernetes.HEAL_END,
     "private_registry": private_registry.INSTANTIATE,
