@@ -12,9 +12,7 @@ import io
 import os
 import shlex
 import shutil
-import subprocess
 import tarfile
-from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from typing import Any
 import docker
 from docker.types import Mount
 
+from tools import logged
 from tools.devcloud import archives
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CACHE_LABEL, Identity
@@ -295,9 +294,10 @@ class _Builder:
         archive = self.identity.cache / f"{suite}.tar"
         command = ["mmdebstrap", "--quiet", "--variant=minbase"]
         command += [f"--include={','.join(_BASE_PACKAGES)}", suite, str(archive), _MIRROR]
-        made = subprocess.run(command, capture_output=True, text=True)
-        if made.returncode:
-            raise CloudError(f"mmdebstrap failed ({made.returncode}): {made.stderr[-2000:]}")
+        log = self._log(f"root-file-system-{suite}")
+        status = logged.run(command, log, lambda line: None)
+        if status:
+            raise CloudError(f"mmdebstrap failed ({status}); {logged.end_of(log)}")
         repository, _, version = tag.partition(":")
         with archive.open("rb") as data:
             self.client.api.import_image_from_data(
@@ -321,10 +321,12 @@ class _Builder:
                 self._copy(*recipe.source, container)
             container.put_archive("/", archives.tar({str(_ENVIRONMENT): _environment().encode()}))
             container.start()
-            tail = self._follow(container, recipe, step)
+            log = self._log(recipe.name)
+            _follow(container, log, recipe, step)
             status = container.wait()["StatusCode"]
             if status:
-                raise CloudError(f"building {recipe.name} failed ({status}):\n{tail}")
+                text = f"building {recipe.name} failed ({status}); {logged.end_of(log)}"
+                raise CloudError(text)
             repository, _, version = recipe.tag.partition(":")
             container.commit(repository, version, changes=_image_settings(recipe))
         finally:
@@ -341,18 +343,9 @@ class _Builder:
         finally:
             other.remove(v=True)
 
-    def _follow(self, container: Any, recipe: Recipe, step: Step) -> str:
-        """Print the progress of a build; returns the end of its output."""
-        tail: deque[str] = deque(maxlen=30)
-        # The stream comes in pieces, which are not lines.
-        pending = ""
-        for piece in container.logs(stream=True, follow=True):
-            *lines, pending = (pending + piece.decode(errors="replace")).split("\n")
-            for line in lines:
-                tail.append(line)
-                if line.startswith(_PROGRESS_PREFIX):
-                    step.say(f"{recipe.name}: {line.removeprefix(_PROGRESS_PREFIX)}")
-        return "\n".join([*tail, pending])
+    def _log(self, name: str) -> Path:
+        """Where the output of a build goes."""
+        return self.identity.cache / "builds" / f"{name}.log"
 
     def _mounts(self) -> list[Mount]:
         """Mounts, not volumes: the latter would be written into the image."""
@@ -362,6 +355,20 @@ class _Builder:
             folder.mkdir(parents=True, exist_ok=True)
             mounts.append(Mount(f"{_HOST}/{name}", str(folder), type="bind"))
         return mounts
+
+
+def _follow(container: Any, log: Path, recipe: Recipe, step: Step) -> None:
+    """Write the output of a build into a file, and print its progress."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    # The stream comes in pieces, which are not lines.
+    pending = ""
+    with log.open("wb") as file:
+        for piece in container.logs(stream=True, follow=True):
+            file.write(piece)
+            *lines, pending = (pending + piece.decode(errors="replace")).split("\n")
+            for line in lines:
+                if line.startswith(_PROGRESS_PREFIX):
+                    step.say(f"{recipe.name}: {line.removeprefix(_PROGRESS_PREFIX)}")
 
 
 def _environment() -> str:

@@ -10,6 +10,8 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+import docker
+
 from tools.devcloud import cli, images, openrc
 from tools.devcloud.cloud import Cloud, read_settings
 from tools.devcloud.errors import CloudError
@@ -40,6 +42,34 @@ class RecipeTest(unittest.TestCase):
         other = images.Recipe("child", "node/provision-node.sh", changed, files=files)
         self.assertEqual(child.digest, images.NODE_BEFORE.digest)
         self.assertNotEqual(child.digest, other.digest)
+
+
+class BuildTest(unittest.TestCase):
+    def test_the_error_of_a_build_names_the_file_with_its_output(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        cache = {"XDG_CACHE_HOME": folder.name}
+        client = mock.Mock()
+        container = client.containers.create.return_value
+        container.logs.return_value = [b"devcloud: comp", b"iling\nE: no pack", b"age x"]
+        container.wait.return_value = {"StatusCode": 100}
+        client.images.get.side_effect = lambda tag: None if "base" in tag else self.missing()
+        builder = images._Builder(client, Identity(Path("/x")), Progress())
+        log = Path(folder.name) / "devcloud/builds/node-debian-12.log"
+        words = rf"(?s)node-debian-12 failed \(100\); its output is in {log}, .*E: no package x"
+        with (
+            mock.patch.dict(os.environ, cache),
+            contextlib.redirect_stdout(io.StringIO()) as out,
+            self.assertRaisesRegex(CloudError, words),
+        ):
+            builder.ensure(images.NODE_BEFORE)
+        self.assertIn("node-debian-12: compiling", out.getvalue())
+        self.assertEqual("devcloud: compiling\nE: no package x", log.read_text())
+        container.commit.assert_not_called()
+
+    @staticmethod
+    def missing() -> None:
+        raise docker.errors.ImageNotFound("x")
 
 
 class CloudTest(unittest.TestCase):
