@@ -56,6 +56,7 @@ class Rendering:
     """What a request has become: files and commands by machine."""
 
     machines: list[Machine] = field(default_factory=list)
+    left: list[Machine] = field(default_factory=list)  # those of them that left the cluster
     commands: list[Command] = field(default_factory=list)
 
     def roles(self) -> Iterator[tuple[str, Machine]]:
@@ -65,7 +66,11 @@ class Rendering:
     @property
     def nodes(self) -> set[str]:
         """The addresses of the cluster's nodes, which a machine has from the one it replaces."""
-        return {m.address for role, m in self.roles() if role in ("master", "worker")}
+        return {
+            machine.address
+            for role, machine in self.roles()
+            if role in ("master", "worker") and machine not in self.left
+        }
 
 
 def newest(version: str) -> str:
@@ -235,6 +240,7 @@ class Cloud:
         kubernetes.scale_out(self._request(*ids), self._services, self.vims)
         ids = [node.vnfc_id for node in first[:2]]
         kubernetes.scale_in(self._request(*ids), self._services, self.vims)
+        self.rendering.left = [m for m in self.rendering.machines if m.node in first[:2]]
 
     def _heal(self, role: str) -> None:
         found = [m.node for m in self.world.machines.values() if m.role == role]
