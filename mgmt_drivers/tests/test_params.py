@@ -193,21 +193,16 @@ class ParamsTest(unittest.TestCase):
                 with contextlib.suppress(ParameterError):
                     self.read(image_path="broken.tgz")
 
-    def test_an_archive_that_would_fill_the_memory(self) -> None:
-        """Of few bytes: of a long name, of sparse files' maps, of many members."""
-        for kind, size in ((b"L", 30_000_000), (b"x", 30_000_000), (b"S", 0), (b"0", 0)):
-            entry = tarfile.TarInfo("a")
-            entry.type, entry.size = kind, size
-            block = entry.tobuf(tarfile.GNU_FORMAT)
-            with gzip.open(self.package / "i.tgz", "wb", 1) as file:
-                file.write(block * 20_000 if kind == b"0" else block + b"a" * 30_000_000)
-            with self.subTest(kind):
-                tracemalloc.start()
-                error = self.errors(image_path="i.tgz")[0]
-                _, most = tracemalloc.get_traced_memory()
-                tracemalloc.stop()
-                self.assertIn("image_path", error)
-                self.assertLess(most, 20_000_000)
+    def test_an_archive_of_more_members_than_an_image_has(self) -> None:
+        block = tarfile.TarInfo("a").tobuf(tarfile.GNU_FORMAT)
+        with gzip.open(self.package / "i.tgz", "wb", 1) as file:
+            file.write(block * 20_000)
+        tracemalloc.start()
+        error = self.errors(image_path="i.tgz")[0]
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        self.assertIn("image_path", error)
+        self.assertLess(most, 20_000_000)
 
     def test_image_of_a_server(self) -> None:
         params = self.read(image_url="https://server/r.tar", image_sha256="AB" * 32)
