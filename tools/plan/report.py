@@ -26,6 +26,7 @@ _WORDS = {
 # In a trace a machine is its VDU, and in brackets its VNFC and its addresses.
 _NODE = re.compile(r"(?P<vdu>.*) \(VNFC (?P<vnfc>[^,]*), .*\)")
 
+Machine = tuple[str, str]  # VDU, and VNFC where that is known
 Key = tuple[str, str, str]  # a phase's title, and a machine: VDU, and VNFC where that is known
 Plan = Mapping[str, Any]  # what as_json makes
 
@@ -116,9 +117,9 @@ def compare(plan: Plan, trace: Path) -> Comparison:
         runs = [run for run in runs if run.vnf == plan["vnf"]]
     if not runs:
         raise ClientError(f"{trace} has no {plan['operation']} of VNF {plan['vnf']}")
-    known = {(machine["vdu"], machine["vnfc"]) for machine in plan["machines"]}
-    done = _done(runs[-plan["runs"] :], known)
-    foretold = _foretold(plan)
+    runs = runs[-plan["runs"] :]
+    known = _known(plan, runs)
+    done, foretold = _done(runs, known), _foretold(plan, known)
     left = {key: list(outcomes) for key, outcomes in done.items()}
     lines = []
     for key, outcomes in foretold.items():
@@ -135,26 +136,44 @@ def compare(plan: Plan, trace: Path) -> Comparison:
     return Comparison([*lines, *unforeseen], wrong)
 
 
-def _foretold(plan: Plan) -> dict[Key, list[str]]:
+def _known(plan: Plan, runs: Sequence[Run]) -> set[Machine]:
+    """The machines of a plan by their VNFCs, but for those whose successors have other ones.
+
+    Through the v1 API the heal of the whole VNF makes a new stack, and new VNFCs.
+    """
+    seen = {_machine(record) for run in runs for record in run.bars}
+    return {
+        (machine["vdu"], machine["vnfc"])
+        for machine in plan["machines"]
+        if machine["becomes"] != "is replaced" or (machine["vdu"], machine["vnfc"]) in seen
+    }
+
+
+def _foretold(plan: Plan, known: set[Machine]) -> dict[Key, list[str]]:
     found: dict[Key, list[str]] = {}
     for machine in plan["machines"]:
+        vdu, vnfc = machine["vdu"], machine["vnfc"]
         for line in machine["lines"]:
-            key = (line["phase"], machine["vdu"], machine["vnfc"])
+            key = (line["phase"], vdu, vnfc if (vdu, vnfc) in known else "")
             found.setdefault(key, []).append(line["forecast"])
     return found
 
 
-def _done(runs: Sequence[Run], known: set[tuple[str, str]]) -> dict[Key, list[str]]:
+def _done(runs: Sequence[Run], known: set[Machine]) -> dict[Key, list[str]]:
     found: dict[Key, list[str]] = {}
     for record in (record for run in runs for record in run.bars):
         found.setdefault(_key(record, known), []).append(record.outcome)
     return found
 
 
-def _key(record: Record, known: set[tuple[str, str]]) -> Key:
-    match = _NODE.fullmatch(record.node)
-    vdu, vnfc = (match["vdu"], match["vnfc"]) if match else (record.node, "")
+def _key(record: Record, known: set[Machine]) -> Key:
+    vdu, vnfc = _machine(record)
     return (record.phase, vdu, vnfc if (vdu, vnfc) in known else "")
+
+
+def _machine(record: Record) -> Machine:
+    match = _NODE.fullmatch(record.node)
+    return (match["vdu"], match["vnfc"]) if match else (record.node, "")
 
 
 def _take(outcomes: list[str], wanted: str) -> str:

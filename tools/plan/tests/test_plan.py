@@ -272,6 +272,20 @@ class ReportTest(ShownClusterTest):
             kubernetes.heal_end(request, self.traced(), self.vims)
             self.assertEqual([], report.compare(plan, self.trace).wrong)
 
+    def test_a_heal_of_the_whole_that_gives_machines_other_vnfcs(self) -> None:
+        """As Tacker's v1 API does, which makes a new stack."""
+        plan = self.rehearsed("heal", {})
+        kubernetes.heal_start(self.real(operation="heal"), self.traced(), self.vims)
+        for machine in list(self.world.machines.values()):
+            new = self.replaced(machine.node)
+            successor = self.world.machines[new.server_id]
+            successor.node = dataclasses.replace(new, vnfc_id=f"other-{new.vnfc_id}")
+        self.world.nodes, self.world.members, self.world.volumes = {}, [], {}
+        kubernetes.heal_end(self.real(operation="heal"), self.traced(), self.vims)
+        seen = report.compare(plan, self.trace)
+        self.assertEqual([], seen.wrong)
+        self.assertIn("would change   changed    join nodes, workerNode (new)", seen.lines)
+
     def test_what_contradicts(self) -> None:
         self.params = {**self.params, "kubernetes_version": "1.36.4"}
         self.world.have("v1.36.4")
