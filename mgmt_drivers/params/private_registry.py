@@ -25,6 +25,7 @@ from mgmt_drivers.ssh.hostkeys import KnownKey
 NAME = "private_registry_installation_param"
 DEFAULT_PORT = 5000
 _LARGEST_MANIFEST = 1 << 20  # bytes
+_LARGEST_IMAGE = 4 << 30  # bytes; a registry's has some hundred million
 # Of the members of an image archive: each image of a registry has some dozens of them.
 _MOST_MEMBERS = 10_000
 _OWN_NAME = "private-registry"  # of an image that was given, on the machine
@@ -166,12 +167,16 @@ def _tags(image: dict[str, Any]) -> list[Any]:
 
 
 def _manifest(path: Path) -> bytes:
+    """The manifest of an archive, which is read to its end: one that is cut off is refused."""
+    manifest, size = b"[]", 0
     with open_archive(path) as archive:
         for found in itertools.islice(archive, _MOST_MEMBERS):
-            if found.name == "manifest.json":
-                manifest = archive.extractfile(found)
-                return manifest.read(_LARGEST_MANIFEST) if manifest else b"[]"
-    return b"[]"
+            size += found.size
+            if size > _LARGEST_IMAGE:
+                raise ValueError(f"more than {_LARGEST_IMAGE} bytes")
+            file = archive.extractfile(found) if found.name == "manifest.json" else None
+            manifest = file.read(_LARGEST_MANIFEST) if file else manifest
+    return manifest
 
 
 def _sha256(path: Path) -> str:

@@ -193,6 +193,22 @@ class ParamsTest(unittest.TestCase):
                 with contextlib.suppress(ParameterError):
                     self.read(image_path="broken.tgz")
 
+    def test_an_archive_that_is_cut_off_or_too_large(self) -> None:
+        """What stands behind the manifest would be missed on the machine only."""
+        path = self.package / "i.tar"
+        docker_save(path, ["a:1"])
+        with tarfile.open(path, "a") as archive:
+            layer = tarfile.TarInfo("layer.tar")
+            layer.size = 100_000
+            archive.addfile(layer, io.BytesIO(bytes(layer.size)))
+        self.assertIsNotNone(self.read(image_path="i.tar").image)
+        whole = path.read_bytes()
+        large = tarfile.TarInfo("large")
+        large.size = 5 << 30
+        for content in (whole[:50_000], large.tobuf() + whole):
+            self.write("broken.tar", content)
+            self.assertIn("is not a file made by", self.errors(image_path="broken.tar")[0])
+
     def test_an_archive_of_more_members_than_an_image_has(self) -> None:
         block = tarfile.TarInfo("a").tobuf(tarfile.GNU_FORMAT)
         with gzip.open(self.package / "i.tgz", "wb", 1) as file:
