@@ -10,7 +10,7 @@ from mgmt_drivers.kube import cluster_dns, kubectl
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.phases.selection import ForJoiningNodes
 
-_LIMIT = 180.0  # seconds
+_LIMIT = 300.0  # seconds
 
 
 class SpreadDns(ForJoiningNodes, Change[Cluster, Sequence[str]]):
