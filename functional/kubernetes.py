@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from tools.client import wait
 from tools.client.errors import ClientError
 from tools.client.machines import Remote
 
+_REQUEST_LIMIT = 30.0  # seconds for bytes of an answer
 KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
 
 
@@ -25,6 +26,8 @@ class Cluster:
         configuration.ssl_ca_cert = str(ca)
         configuration.api_key = {"authorization": f"Bearer {token}"}
         api = client.ApiClient(configuration)
+        limited = _with_timeout(api.rest_client.request)
+        api.rest_client.request = limited  # type: ignore[method-assign]
         # In the client's types every attribute may be None.
         self.core: Any = client.CoreV1Api(api)
         self.apps: Any = client.AppsV1Api(api)
@@ -282,3 +285,16 @@ def _service(name: str) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {"type": "NodePort", "selector": {"app": name}, "ports": ports},
     }
+
+
+def _with_timeout(request: Callable[..., Any]) -> Callable[..., Any]:
+    """Let no request wait for ever: the virtual IP may move to a node that knows nothing of it.
+
+    urllib3 then sends those again that change nothing twice.
+    """
+
+    def limited(*arguments: Any, **options: Any) -> Any:
+        limit = options.pop("_request_timeout", None) or _REQUEST_LIMIT
+        return request(*arguments, **options, _request_timeout=limit)
+
+    return limited
