@@ -27,7 +27,12 @@ from mgmt_drivers.params.backup import Restore
 from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, read_params
 from mgmt_drivers.plans import kubernetes as plans
 from mgmt_drivers.request import LcmRequest
-from mgmt_drivers.targets import master_vdus, scales_masters, targets_of, without_left_alone
+from mgmt_drivers.targets import (
+    check_targets_of_scaling,
+    master_vdus,
+    targets_of,
+    without_left_alone,
+)
 from mgmt_drivers.vim import HelmAccess, Vim, Vims
 
 LOG = logging.getLogger(__name__)
@@ -112,7 +117,8 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
     found = read(request, services)
     new = targets_of(request, found)
     others = [node for node in found.control_plane if node not in new]
-    has_control_plane = scales_masters(request, found, new, len(others), len(found.control_plane))
+    present = len(found.control_plane)
+    has_control_plane = check_targets_of_scaling(request, found, new, len(others), present)
     try:
         with open_operation(request, services, found) as operation:
             leader = choose_leader(operation, found, new)
@@ -188,7 +194,7 @@ def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
     leaving = targets_of(replace(request, targets=request.targets - gone), found)
     lost = [node for node in leaving if found.is_control_plane(node)]
     staying = [node for node in found.control_plane if node not in leaving]
-    scales_masters(request, found, leaving, len(found.control_plane), len(staying))
+    check_targets_of_scaling(request, found, leaving, len(found.control_plane), len(staying))
     with open_operation(request, services, found) as operation:
         leader = choose_leader(operation, found, leaving)
         # One that comes back later with the old configuration might claim the virtual IP twice.

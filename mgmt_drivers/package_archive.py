@@ -4,7 +4,7 @@ import lzma
 import tarfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 _FILES = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
 _NAMES = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE)
@@ -17,12 +17,12 @@ BROKEN = (
 )  # fmt: skip
 
 
-def open_archive(path: Path) -> tarfile.TarFile:
-    """Open an archive, compressed or not.
+def open_archive(path: Path, mode: Literal["r", "r:gz"] = "r") -> tarfile.TarFile:
+    """Open an archive: of any compression, or of gzip's alone.
 
     :raises tarfile.ReadError: then or later, for names as long as files and maps of sparse files
     """
-    return tarfile.open(path, tarinfo=_Member)
+    return tarfile.open(path, mode, tarinfo=_Member)
 
 
 class _Member(tarfile.TarInfo):

@@ -65,7 +65,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _forms(text: str) -> tuple[str, ...]:
-    """A text as it is, and as JSON, URLs and systemd's unit files write it; none is shorter."""
+    """A text as it is, and as JSON, URLs and files of variables write it; none is shorter."""
     return (
         text,
         json.dumps(text)[1:-1],

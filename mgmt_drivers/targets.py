@@ -29,7 +29,7 @@ def targets_of(request: LcmRequest, found: Topology) -> list[Node]:
     return targets
 
 
-def scales_masters(
+def check_targets_of_scaling(
     request: LcmRequest, found: Topology, targets: Sequence[Node], before: int, after: int
 ) -> bool:
     """Whether control-plane nodes are among the targets of scaling, and may be.

@@ -226,7 +226,7 @@ def contents_of_file(path: Path) -> Contents:
         with gzip.open(path) as whole:
             while whole.read(_PIECE):  # the checksum stands at the end
                 pass
-        with open_archive(path) as archive:
+        with open_archive(path, "r:gz") as archive:
             member = archive.extractfile("metadata.json")
             text = member.read(_LARGEST_METADATA).decode() if member else ""
     except BROKEN as error:

@@ -73,7 +73,7 @@ def _read_archive(reader: Reader, package: Path) -> HelmArchive | None:
 def _program_in(path: Path) -> str | None:
     """The name of the only program ``helm`` in an archive, if there is one."""
     found = []
-    with open_archive(path) as archive:
+    with open_archive(path, "r:gz") as archive:
         for entry in itertools.islice(archive, _MOST_ENTRIES):
             if entry.size > _LARGEST:
                 return None

@@ -77,6 +77,14 @@ class PackageArchiveTest(unittest.TestCase):
                     self.assertIn(words, error)
                     self.assertLess(most, 20_000_000)
 
+    def test_what_machines_unpack_with_gzip_is_of_gzip(self) -> None:
+        for mode in ("w", "w:xz", "w:bz2"):
+            with tarfile.open(self.path, mode) as archive:
+                archive.addfile(tarfile.TarInfo("linux-amd64/helm"))
+            with self.subTest(mode):
+                self.assertIn("helm.archive_path: is not", self.refused_helm())
+                self.assertIn("is no whole backup", self.refused_backup())
+
     def test_what_recurses_without_end(self) -> None:
         link = tarfile.TarInfo("metadata.json")
         link.type, link.linkname = tarfile.SYMTYPE, "metadata.json"
