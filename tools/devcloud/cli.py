@@ -11,7 +11,7 @@ from typing import Any
 
 import docker
 
-from tools.devcloud import diagnosis, engine, openrc, servers
+from tools.devcloud import diagnosis, engine, images, openrc, servers
 from tools.devcloud.cloud import Cloud, find_controller, read_settings
 from tools.devcloud.controller import services
 from tools.devcloud.error_report import report_errors
@@ -43,8 +43,9 @@ def _parser() -> argparse.ArgumentParser:
 
     up = command("up", _up, "Bring the cloud up, or what is missing of it.")
     up.add_argument(
-        "--older", action="store_true",
-        help="with older series of Kubernetes, too",
+        "--oldest", metavar="SERIES", choices=[*images.MIRRORS], default=images.NEWEST,
+        help="with the series of Kubernetes from this one on, of "
+        f"{', '.join(images.MIRRORS)} (default: {images.NEWEST})",
     )
     down = command("down", _down, "Remove all of the cloud but the caches.")
     down.add_argument("--all", action="store_true", help="remove the caches and images too")
@@ -65,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _up(identity: Identity, options: argparse.Namespace) -> int:
     progress = Progress()
-    settings = Cloud(identity, progress).up(options.older)
+    settings = Cloud(identity, progress).up(options.oldest)
     progress.say(f"the cloud is up: {openrc.variables(settings)['OS_AUTH_URL']}")
     progress.say('credentials: eval "$(python3 -m tools.devcloud openrc)"')
     return 0

@@ -36,10 +36,10 @@ class Cloud:
         self.identity = identity
         self.progress = progress
 
-    def up(self, older: bool = False) -> Settings:
+    def up(self, oldest: str = images.NEWEST) -> Settings:
         """Bring the cloud up, or what is missing of it; safe to run again.
 
-        With ``older`` the mirror has older series of Kubernetes, too.
+        The mirror has the series of Kubernetes from ``oldest`` on.
         Raises CloudError with what to do next. Only one `up` or `down` of a
         checkout runs at a time.
         """
@@ -47,11 +47,11 @@ class Cloud:
             with engine.machine_lock(self.progress):
                 limits.raise_inotify_limit(self.progress)
                 client = engine.ensure_running(self.progress)
-                images.ensure(client, self.identity, self.progress, older)
+                images.ensure(client, self.identity, self.progress, oldest)
                 found = networks.ensure(client, self.identity, images.CONTROLLER.tag)
             settings = self._settings(client, found)
             self._ensure_controller(client, settings)
-            self._ensure_mirror(client, settings.network, images.mirror(older))
+            self._ensure_mirror(client, settings.network, oldest)
             self._install_drivers(client)
             self._bootstrap(client)
             return settings
@@ -154,9 +154,10 @@ class Cloud:
             client.api.start(machine.create(client, self._controller(settings)))
 
     def _ensure_mirror(
-        self, client: docker.DockerClient, network: Network, recipe: images.Recipe
+        self, client: docker.DockerClient, network: Network, oldest: str
     ) -> None:
-        suitable = {recipe.tag, images.MIRROR_OF_ALL.tag}
+        older = list(images.MIRRORS)[list(images.MIRRORS).index(oldest) :]
+        suitable = {images.MIRRORS[series].tag for series in older}
         found = client.containers.list(all=True, filters={"name": f"^{self.identity.mirror}$"})
         for container in found:
             if container.status == "running" and suitable & set(container.image.tags):
@@ -165,7 +166,7 @@ class Cloud:
         address = networks.mirror_address(network)
         endpoint = client.api.create_endpoint_config(ipv4_address=address)
         client.containers.run(
-            recipe.tag,
+            images.MIRRORS[oldest].tag,
             name=self.identity.mirror,
             labels=self.identity.labels,
             network=network.docker_name,

@@ -183,10 +183,11 @@ _BEFORE = Recipe(
     parent=MIRROR,
     files=_modules("1.36"),
 )
+_MIRROR_OF_BEFORE = _mirror("mirror-1.36", _BEFORE)
 _DNS_WITH_DOCKER = Recipe(
     name="coredns-1.20",
     script="kubernetes/build-modules.sh",
-    parent=_mirror("mirror-1.36", _BEFORE),
+    parent=_MIRROR_OF_BEFORE,
     files=_modules("1.20"),
 )
 _WITH_DOCKER = Recipe(
@@ -195,25 +196,31 @@ _WITH_DOCKER = Recipe(
     parent=_DNS_WITH_DOCKER,
     files=(("/provision/crictl.go", "kubernetes/crictl.go"),),
 )
-# The newest series, the one before, and the one of the specifications.
-MIRROR_OF_ALL = _mirror("mirror-of-all", _WITH_DOCKER)
+# By the oldest series of Kubernetes that they have, beside the newer ones: the newest, the one
+# before, and that of the specifications.
+MIRRORS = {
+    "1.37": MIRROR,
+    "1.36": _MIRROR_OF_BEFORE,
+    "1.20": _mirror("mirror-of-all", _WITH_DOCKER),
+}
+NEWEST = next(iter(MIRRORS))
 # Kernel, initial RAM disk and root file system of a QEMU machine, as files in /vm. The emulator
 # of Debian 12, on which the controller runs, lets the kernel of Debian 13 panic.
 VM = Recipe(name="vm-debian-12", script="vm/provision.sh", parent=NODE_BEFORE)
 
 
 def ensure(
-    client: docker.DockerClient, identity: Identity, progress: Progress, older: bool = False
+    client: docker.DockerClient, identity: Identity, progress: Progress, oldest: str = NEWEST
 ) -> None:
     """Build every image that is not there yet.
 
-    :param older: also those of older series of Kubernetes
+    :param oldest: series of Kubernetes, of MIRRORS
     """
     builder = _Builder(client, identity, progress)
     remove_build_containers(client)
     builder.ensure(BASE)
     # The chains in parallel: some wait for the network while others compile.
-    chains = ((DATABASES,), (NODE, NODE_DOCKER), (NODE_BEFORE, VM), (mirror(older),))
+    chains = ((DATABASES,), (NODE, NODE_DOCKER), (NODE_BEFORE, VM), (MIRRORS[oldest],))
     with ThreadPoolExecutor() as pool:
         try:
             for _ in pool.map(builder.ensure_all, chains):
@@ -224,11 +231,6 @@ def ensure(
             remove_build_containers(client)
             raise
     builder.ensure_all((NODE_KUBERNETES, CONTROLLER))  # each of two chains
-
-
-def mirror(older: bool) -> Recipe:
-    """The mirror: of the newest series of Kubernetes only, or of older ones too."""
-    return MIRROR_OF_ALL if older else MIRROR
 
 
 def remove_build_containers(client: docker.DockerClient) -> None:

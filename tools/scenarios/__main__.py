@@ -69,7 +69,7 @@ def _on_devcloud(selection: Selection, options: argparse.Namespace) -> int:
     was_up = (identity.state / "settings.json").exists()
     cloud = Cloud(identity, Progress())
     try:
-        settings = cloud.up(selection.wants_older)
+        settings = cloud.up(selection.oldest)
         environment = {**os.environ, **openrc.variables(settings), **_scenario_variables(identity)}
         status = _run(selection, options.skip_preflight, environment)
         if status:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.devcloud.identity import CHECKOUT, Identity
+from tools.devcloud.images import MIRRORS, NEWEST
 
 _GATE = r"^functional\.(?=test_)"
 _FULL = r"^functional\.full\.(?=test_)"
-# Modules of scenarios on older series of Kubernetes.
-_OLDER = tuple(f"functional.full.test_{name}." for name in ("docker", "series", "upgrade"))
+# Series of Kubernetes that groups need beside the newest.
+_OLDER = {"series": "1.36", "upgrade": "1.36", "docker": "1.20"}
 
 
 def groups() -> list[str]:
@@ -32,9 +33,15 @@ class Selection:
     record: Path | None = None
 
     @property
-    def wants_older(self) -> bool:
-        """Whether older series of Kubernetes are needed."""
-        return any(name.startswith(_OLDER) for name in self.scenarios)
+    def oldest(self) -> str:
+        """The oldest series of Kubernetes that a scenario needs."""
+        wanted = {
+            series
+            for group, series in _OLDER.items()
+            for name in self.scenarios
+            if name.startswith(f"functional.full.test_{group}.")
+        }
+        return [series for series in MIRRORS if series in {NEWEST, *wanted}][-1]
 
 
 def select(repository: Path, expressions: Sequence[str], record: Path | None = None) -> Selection:

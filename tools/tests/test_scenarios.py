@@ -66,9 +66,13 @@ class SelectionTest(unittest.TestCase):
         self.assertEqual(((), (registry,)), (after.scenarios, after.passed))
 
     def test_what_is_older_is_wanted_by_its_scenarios_only(self) -> None:
-        for name, wanted in (("docker", True), ("series", True), ("cloud", False)):
-            selection = Selection((f"functional.full.test_{name}.C.t", "functional.test_c.C.t"))
-            self.assertEqual(wanted, selection.wants_older)
+        for names, wanted in (
+            (["cloud"], "1.37"),
+            (["series"], "1.36"),
+            (["upgrade", "docker", "cloud"], "1.20"),
+        ):
+            scenarios = [f"functional.full.test_{name}.C.t" for name in names]
+            self.assertEqual(wanted, Selection((*scenarios, "functional.test_c.C.t")).oldest)
 
 
 class LongStepsTest(unittest.TestCase):
