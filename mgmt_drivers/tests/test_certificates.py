@@ -211,7 +211,7 @@ class RenewalTest(AgingClusterTest):
         self.world.machines.popitem()
         self.renew(self.services(mend))
         self.assert_renewed()
-        self.assertEqual([MASTERS[0]], restarted)
+        self.assertEqual([*MASTERS], restarted)
 
     def test_what_kubeadm_cannot_renew(self) -> None:
         """A CA whose key lies elsewhere: kubeadm says so, and ends well."""

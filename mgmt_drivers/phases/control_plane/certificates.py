@@ -63,16 +63,20 @@ class RestartPrograms(_OneAfterAnother, HostPhase[Cluster]):
 
 
 def _restart(host: Host, cluster: Cluster, found: ControlPlaneState) -> None:
-    if set(found.unsettled) - found.outdated.keys():
-        # kubelet waits up to five minutes before it starts a program that failed; a kubelet that
-        # has just started does not.
-        host.sudo("systemctl", "restart", "kubelet")
-    for program in found.unsettled:
-        if program == certificates.ETCD and program in found.outdated:
-            _check_quorum(host, cluster)
-        if program in found.outdated:
-            certificates.restart(host, program)
-        certificates.wait_until_settled(host, program)
+    if certificates.ETCD in found.outdated:
+        _check_quorum(host, cluster)
+    # etcd comes first: without it an apiserver that starts ends again.
+    etcd_first = [name for name in found.unsettled if name == certificates.ETCD]
+    for programs in (etcd_first, [name for name in found.unsettled if name not in etcd_first]):
+        for program in programs:
+            if program in found.outdated:
+                certificates.restart(host, program)
+        if programs:
+            # kubelet waits up to five minutes before it starts what has ended before; a kubelet
+            # that has just started does not.
+            host.sudo("systemctl", "restart", "kubelet")
+        for program in programs:
+            certificates.wait_until_settled(host, program)
 
 
 def _check_quorum(host: Host, cluster: Cluster) -> None:
