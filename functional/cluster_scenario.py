@@ -133,6 +133,14 @@ class ClusterScenario(Scenario):
         master = self.machines(vnf)[MASTER][0]
         guide_outputs.compare(name, f"kubectl {words}", master.run(f"{kubernetes.KUBECTL} {words}"))
 
+    def check_guide_output_of_operations(self, name: str, vnf: Vnf, operation: str) -> None:
+        """Compare the operations of a kind that the VNF has had with the guide."""
+        words = ["vnflcm", "op", "list"]
+        words += ["--filter", f"(eq,vnfInstanceId,{vnf.id});(eq,operation,{operation})"]
+        for column in ("ID", "Operation", "Operation State"):
+            words += ["-c", column]
+        guide_outputs.compare_openstack(name, words, {vnf.id: "VNF-INSTANCE-ID"})
+
     def await_answers(self, url: str, wanted: int) -> set[str]:
         """Wait until the pods of so many nodes have answered; returns the names of the nodes."""
         seen: set[str] = set()

@@ -1,6 +1,8 @@
 """Faults on machines: the next command under sudo that matches a pattern fails or is cut off."""
 
+import contextlib
 import re
+from collections.abc import Iterator, Sequence
 
 from tools.client.machines import Remote
 
@@ -33,14 +35,24 @@ def prepare(machine: Remote) -> None:
     )
 
 
-def inject(machine: Remote, kind: str, pattern: str) -> None:
-    """Let one command that matches the pattern (a regular expression) fail, or cut it off.
+@contextlib.contextmanager
+def injected(machines: Sequence[Remote], kind: str, pattern: str) -> Iterator[None]:
+    """Let one command on each machine that matches the pattern fail, or cut it off.
 
     :param kind: ``fails`` or ``cut``
+    :param pattern: a regular expression
     """
+    for machine in machines:
+        _inject(machine, kind, pattern)
+    yield
+    for machine in machines:
+        _clear(machine)
+
+
+def _inject(machine: Remote, kind: str, pattern: str) -> None:
     name = re.sub(r"\W", "_", pattern)
     machine.run(f"cat >{_FOLDER}/{name} <<'FAULT'\n{kind} {pattern}\nFAULT")
 
 
-def clear(machine: Remote) -> None:
+def _clear(machine: Remote) -> None:
     machine.run(f"rm -rf {_FOLDER} && mkdir {_FOLDER}")

@@ -15,7 +15,7 @@ from tools.client.log import log, step
 
 
 class ForetoldVnf(Vnf):
-    """Each scale, heal and modification of it is foretold."""
+    """Each scale, heal, modification and change of the package is foretold."""
 
     def scale(self, kind: str, aspect: str, steps: int) -> dict[str, Any]:
         body = {"type": kind, "aspectId": aspect, "numberOfSteps": steps}
@@ -28,6 +28,11 @@ class ForetoldVnf(Vnf):
 
     def modify(self, body: dict[str, Any]) -> dict[str, Any]:
         return self._foretold("modify", body, lambda: super(ForetoldVnf, self).modify(body))
+
+    def change_package(self, body: dict[str, Any]) -> dict[str, Any]:
+        return self._foretold(
+            "change-package", body, lambda: super(ForetoldVnf, self).change_package(body)
+        )
 
     def _foretold(
         self, operation: str, body: dict[str, Any], carry_out: Callable[[], dict[str, Any]]

@@ -5,7 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tools.client.config import CHECKOUT, CONFIG
 from tools.client.log import log
@@ -53,18 +53,21 @@ def compare(name: str, command: str, output: str) -> None:
         )
 
 
-def compare_openstack(name: str, *words: str, **placeholders: str) -> None:
-    """Compare what OpenStack's client prints.
+def compare_openstack(
+    name: str, words: Sequence[str], placeholders: Mapping[str, str] | None = None
+) -> str:
+    """Compare what OpenStack's client prints; returns that.
 
-    :param placeholders: ids by what the guide has in their place in the command, such as
-        ``VNF_INSTANCE_ID`` for VNF-INSTANCE-ID
+    :param placeholders: what the guide has in the command, such as VNF-INSTANCE-ID, by what is
+        really there
     """
     command = [sys.executable, "-m", "openstackclient.shell", *words]
     seen = subprocess.run(command, check=True, capture_output=True, text=True)
     shown = ["openstack", *words]
-    for placeholder, id_ in placeholders.items():
-        shown = [word.replace(id_, placeholder.replace("_", "-")) for word in shown]
+    for really, placeholder in (placeholders or {}).items():
+        shown = [word.replace(really, placeholder) for word in shown]
     compare(name, _folded(shown), seen.stdout)
+    return seen.stdout
 
 
 def _folded(words: Sequence[str]) -> str:

@@ -39,14 +39,6 @@ class NodesScenario(BalancedClusterScenario):
         for kind, steps in (("SCALE_OUT", 3), ("SCALE_IN", 1)):
             self.check_scale_of_masters_refused(vnf, kind, steps)
 
-    def check_guide_output_of_operations(self, name: str, vnf: Vnf, operation: str) -> None:
-        """Compare the operations of a kind that the VNF has had with the guide."""
-        words = ["vnflcm", "op", "list"]
-        words += ["--filter", f"(eq,vnfInstanceId,{vnf.id});(eq,operation,{operation})"]
-        for column in ("ID", "Operation", "Operation State"):
-            words += ["-c", column]
-        guide_outputs.compare_openstack(name, *words, VNF_INSTANCE_ID=vnf.id)
-
     def heal_workers(self, vnf: Vnf, count: int) -> None:
         """The first worker is powered off; its successor gets its labels and taints."""
         (vnfc, machine), *others = self.vnfcs(vnf, WORKER)[:count]

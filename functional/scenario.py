@@ -90,8 +90,8 @@ class Scenario(testtools.TestCase):
         self.addCleanup(package.delete)
         return package
 
-    def create_vnf(self, package: Package) -> Vnf:
-        vnf = self.kind.create(self.tacker, package, unique("scenario"), self.api)
+    def create_vnf(self, package: Package, name: str = "") -> Vnf:
+        vnf = self.kind.create(self.tacker, package, name or unique("scenario"), self.api)
         self.vnfs.append(vnf)
         self.addCleanup(vnf.remove)
         return vnf

@@ -83,12 +83,9 @@ class FaultsOnNodes(BalancedClusterScenario):
     ) -> dict[str, Any]:
         """Start or retry the heal, which fails at the fault; returns the occurrence."""
         phase, kind, pattern = fault
-        for machine in machines:
-            faults.inject(machine, kind, pattern)
-        occurrence = vnf.retry(before) if before else vnf.heal({"vnfcInstanceId": [target]})
+        with faults.injected(machines, kind, pattern):
+            occurrence = vnf.retry(before) if before else vnf.heal({"vnfcInstanceId": [target]})
         self.assert_failed(occurrence, f"phase '{phase}'")
-        for machine in machines:
-            faults.clear(machine)
         return occurrence
 
 

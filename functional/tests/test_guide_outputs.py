@@ -53,6 +53,6 @@ class GuideOutputsTest(unittest.TestCase):
             mock.patch.dict(os.environ, {"FUNCTIONAL_RECORD": "1"}),
         ):
             words += ["-c", "Operation"]
-            guide_outputs.compare_openstack("operations", *words, VNF_INSTANCE_ID=_ID)
+            guide_outputs.compare_openstack("operations", words, {_ID: "VNF-INSTANCE-ID"})
         written = (Path(self.folder) / "operations.txt").read_text()
         self.assertEqual(_FOLDED, written)

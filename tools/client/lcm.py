@@ -125,6 +125,13 @@ class Vnf:
             self._client.update_vnf_instance(self.id, body)
             return self._await_outcome("MODIFY_INFO", known=known)
 
+    def change_package(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Change Current VNF Package, which only the v2 API has."""
+        with step(f"change the package of {self.name}"):
+            known = self._occurrence_ids()
+            self._client.change_vnfpkg_vnf_instance(self.id, self._api.operation(body))
+            return self._await_outcome("CHANGE_VNFPKG", known=known)
+
     def terminate(self) -> dict[str, Any]:
         with step(f"terminate {self.name}"):
             self._client.terminate_vnf_instance(self.id, {"terminationType": "FORCEFUL"})
