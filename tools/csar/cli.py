@@ -46,12 +46,19 @@ def _verify(packages: Sequence[str], overlays: Sequence[Path]) -> int:
 
 def _told(package: str, found: Sequence[Fault]) -> int:
     """Print what was found of a package; what is harmless leaves the status at 0."""
-    for fault in found:
-        print(f"{package}: {'warning: ' if fault.is_harmless else ''}{fault}")
-    if all(fault.is_harmless for fault in found):
-        print(f"{package}: no faults{f', {len(found)} warnings' if found else ''}")
-        return 0
-    return 1
+    warnings = [fault for fault in found if fault.is_harmless]
+    faults = [fault for fault in found if not fault.is_harmless]
+    for warning in warnings:
+        print(f"{package}: warning: {warning}")
+    for fault in faults:
+        print(f"{package}: {fault}")
+    counted = [_count(len(faults), "fault"), _count(len(warnings), "warning")]
+    print(f"{package}: {', '.join(counted)}")
+    return 1 if faults else 0
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"
 
 
 def _migrate(arguments: argparse.Namespace) -> int:
