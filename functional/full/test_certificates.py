@@ -28,9 +28,11 @@ class CertificatesScenario(NodesScenario):
 
     def reissue(self, vnf: Vnf, days: float) -> None:
         with step(f"issue certificates that expire in {days} days"):
-            for master in self.masters(vnf).values():
+            masters = self.masters(vnf).values()
+            for master in masters:
                 certificates.reissue(master, days)
-                if days > 0:
+            if days > 0:
+                for master in masters:
                     await_ready(master)
 
     def renew(self, vnf: Vnf) -> None:
