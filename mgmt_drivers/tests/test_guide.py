@@ -22,6 +22,7 @@ _TIMELINES: dict[str, Sequence[Phase[Any]]] = {
     "scale_masters_out": kubernetes.SCALE_OUT,
     "scale_masters_in": kubernetes.SCALE_IN,
     "upgrade": kubernetes.UPGRADE,
+    "renewal": kubernetes.RENEW,
     "heal_start": kubernetes.HEAL_START,
     "heal_end": kubernetes.HEAL_END,
     "private_registry": private_registry.INSTANTIATE,
