@@ -1,6 +1,7 @@
 """Clusters as their users see them: through the API, and with kubectl and etcdctl on a master."""
 
 import base64
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -105,7 +106,7 @@ class Cluster:
         try:
             yield
         finally:
-            self.apps.delete_namespaced_daemon_set(name, "default", _preload_content=False)
+            delete(self.apps.delete_namespaced_daemon_set, name)
 
     def ready_pods_by_daemon_set(self) -> dict[str, int]:
         """How many pods of each DaemonSet are ready."""
@@ -157,9 +158,8 @@ class Cluster:
             service = self.core.create_namespaced_service("default", _service(name))
             yield service.spec.ports[0].node_port
         finally:
-            # The client may not understand the answer of a server of another series.
-            self.apps.delete_namespaced_deployment(name, "default", _preload_content=False)
-            self.core.delete_namespaced_service(name, "default", _preload_content=False)
+            delete(self.apps.delete_namespaced_deployment, name)
+            delete(self.core.delete_namespaced_service, name)
 
 
 _ETCDCTL = (
@@ -285,6 +285,16 @@ def _service(name: str) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {"type": "NodePort", "selector": {"app": name}, "ports": ports},
     }
+
+
+def delete(request: Callable[..., Any], name: str) -> None:
+    """Delete an object of the namespace ``default``.
+
+    urllib3 sends the request again when no answer comes, and then it may find nothing any more.
+    """
+    with contextlib.suppress(client.exceptions.NotFoundException):
+        # The client may not understand the answer of a server of another series.
+        request(name, "default", _preload_content=False)
 
 
 def _with_timeout(request: Callable[..., Any]) -> Callable[..., Any]:

@@ -123,7 +123,7 @@ class HardwareAwareAffinity(AffinityScenario):
         pending = [pod for pod in pods if not pod.spec.node_name]
         log(f"pods by host: {self.hosts_of_pods()}, {len(pending)} of {len(pods)} pending")
         self.assertEqual((wanted, 1), (len(pods), len(pending)))
-        self.cluster.apps.delete_namespaced_deployment("apart", "default", _preload_content=False)
+        kubernetes.delete(self.cluster.apps.delete_namespaced_deployment, "apart")
 
     def hosts_of_pods(self) -> set[str]:
         nodes = [pod.spec.node_name for pod in self.cluster.pods("app=apart")]
