@@ -28,7 +28,6 @@ _FAULTS = (
     ("install kubeadm", "cut", "install_k8s_cluster"),
     ("choose a control-plane node", "fails", "test -e .*/member"),
     ("check the cluster", "fails", "kubectl .* get nodes"),
-    ("configure registries", "fails", "python3 -c .*Asks registries"),
     ("pull images", "cut", "images pull"),
     ("save a snapshot of etcd", "fails", "snapshot save"),
     ("upgrade the cluster", "cut", "kubeadm upgrade apply"),
