@@ -18,15 +18,13 @@ class LifeOfASimpleCluster(ClusterScenario):
     It is made by OpenStack's command line, as the guide tells new users.
     """
 
-    def setUp(self) -> None:
-        super().setUp()
-        self.tacker = CommandLine(self.tacker)
-
     def test_life_of_a_simple_cluster(self) -> None:
         self.registry = shared.private_registry()
+        library, self.tacker = self.tacker, CommandLine(self.tacker)
         package = self.onboard_package(floating_ip_templates("simple"))
         self.check_guide_output_of_package(package)
         vnf = self.create_vnf(package, "cluster")
+        self.tacker = library
         # A floating IP needs a router between the machine's network and the external one.
         request = self.request("simple", self.registry, CONFIG.tenant_network)
         use_floating_ips(request)
@@ -51,7 +49,7 @@ class LifeOfASimpleCluster(ClusterScenario):
         log(f"SSH, and the VIM's API, by floating IPs: {floating}")
 
     def check_vim_name_conflict(self, package: Package, request: dict[str, Any]) -> None:
-        vnf = self.create_vnf(package, "cluster")
+        vnf = self.create_vnf(package)
         failed = vnf.instantiate(request)
         name = request["additionalParams"]["k8s_cluster_installation_param"]["vim_name"]
         self.assert_failed(failed, f"vim_name: Tacker already has a VIM {name}")
