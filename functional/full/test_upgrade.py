@@ -131,7 +131,7 @@ class Upgrade(NodesScenario):
 
 
 class UpgradeThroughV2(Upgrade):
-    """Another package upgrades the cluster; each phase fails once, and is retried."""
+    """Another package upgrades the cluster; each phase that acts fails once, and is retried."""
 
     api = V2()
     next_package: Package

@@ -156,8 +156,8 @@ class Cloud:
     def _ensure_mirror(
         self, client: docker.DockerClient, network: Network, oldest: str
     ) -> None:
-        older = list(images.MIRRORS)[list(images.MIRRORS).index(oldest) :]
-        suitable = {images.MIRRORS[series].tag for series in older}
+        series = list(images.MIRRORS)
+        suitable = {images.MIRRORS[name].tag for name in series[series.index(oldest) :]}
         found = client.containers.list(all=True, filters={"name": f"^{self.identity.mirror}$"})
         for container in found:
             if container.status == "running" and suitable & set(container.image.tags):

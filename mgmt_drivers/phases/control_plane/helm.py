@@ -34,7 +34,7 @@ class OnNewControlPlane:
 
 
 class InstallHelm(OnNewControlPlane, Change[Cluster, str]):
-    """Install Helm from the VNF package; Debian's package has come with all others."""
+    """Install Helm from the VNF package; one of the repository has come with all others."""
 
     title = "install Helm"
 
