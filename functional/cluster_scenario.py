@@ -32,15 +32,13 @@ class ClusterScenario(Scenario):
     """Clusters whose images come from a private registry that is a VNF too.
 
     ``cluster`` is the one that a scenario is about, ``registry`` the host and port of the private
-    registry. ``heals_whole_vnf``: the scenario ends with a heal of the whole VNF, which takes
-    minutes. ``kubernetes_version``: in place of the configuration's. ``image``: of the nodes, in
+    registry. ``kubernetes_version``: in place of the configuration's. ``image``: of the nodes, in
     place of the package's.
     """
 
     cluster: kubernetes.Cluster
     registry: str
     image = ""
-    heals_whole_vnf = False
     kubernetes_version: str | None = None
 
     def setUp(self) -> None:

@@ -4,51 +4,89 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tackerclient.v1_0.client import Client
+
+from tools.client.api import Api
 from tools.client.config import CHECKOUT, CONFIG
-from tools.client.lcm import Vnf
+from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
 
 
 class ForetoldVnf(Vnf):
-    """Each scale, heal, modification and change of the package is foretold."""
+    """Each operation is foretold, but for its end."""
+
+    csar: Path
+
+    @classmethod
+    def create(
+        cls, client: Client, package: Package, name: str, api: Api | None = None
+    ) -> "ForetoldVnf":
+        made = super().create(client, package, name, api)
+        assert isinstance(made, cls)
+        made.csar = package.csar
+        return made
+
+    def instantiate(self, body: dict[str, Any]) -> dict[str, Any]:
+        words = ["--package", str(self.csar)]
+        request = self._api.instantiation(body)
+        return self._foretold(
+            "instantiate", words, request, lambda: super(ForetoldVnf, self).instantiate(body)
+        )
 
     def scale(self, kind: str, aspect: str, steps: int) -> dict[str, Any]:
         body = {"type": kind, "aspectId": aspect, "numberOfSteps": steps}
-        return self._foretold("scale", body, lambda: super(ForetoldVnf, self).scale(
-            kind, aspect, steps
-        ))
-
-    def heal(self, body: dict[str, Any]) -> dict[str, Any]:
-        return self._foretold("heal", body, lambda: super(ForetoldVnf, self).heal(body))
-
-    def modify(self, body: dict[str, Any]) -> dict[str, Any]:
-        return self._foretold("modify", body, lambda: super(ForetoldVnf, self).modify(body))
-
-    def change_package(self, body: dict[str, Any]) -> dict[str, Any]:
-        return self._foretold(
-            "change-package", body, lambda: super(ForetoldVnf, self).change_package(body)
+        return self._foretold_of_vnf(
+            "scale",
+            self._api.operation(body),
+            lambda: super(ForetoldVnf, self).scale(kind, aspect, steps),
         )
 
+    def heal(self, body: dict[str, Any]) -> dict[str, Any]:
+        return self._foretold_of_vnf(
+            "heal", self._api.operation(body), lambda: super(ForetoldVnf, self).heal(body)
+        )
+
+    def modify(self, body: dict[str, Any]) -> dict[str, Any]:
+        return self._foretold_of_vnf(
+            "modify", body, lambda: super(ForetoldVnf, self).modify(body)
+        )
+
+    def change_package(self, body: dict[str, Any]) -> dict[str, Any]:
+        return self._foretold_of_vnf(
+            "change-package",
+            self._api.operation(body),
+            lambda: super(ForetoldVnf, self).change_package(body),
+        )
+
+    def _foretold_of_vnf(
+        self, operation: str, request: dict[str, Any], carry_out: Callable[[], dict[str, Any]]
+    ) -> dict[str, Any]:
+        return self._foretold(operation, ["--vnf", self.id], request, carry_out)
+
     def _foretold(
-        self, operation: str, body: dict[str, Any], carry_out: Callable[[], dict[str, Any]]
+        self,
+        operation: str,
+        words: Sequence[str],
+        request: dict[str, Any],
+        carry_out: Callable[[], dict[str, Any]],
     ) -> dict[str, Any]:
         """Carry an operation out; what was refused before must not be completed.
 
+        :param words: what names the VNF, or its package
         :raises AssertionError: when the operation did something else than was foretold
         """
-        request = body if operation == "modify" else self._api.operation(body)
         with TemporaryDirectory() as folder:
             path, plan = Path(folder, "request.json"), Path(folder, "plan.json")
             path.write_text(json.dumps(request))
-            words = [operation, "--vnf", self.id, "--api-version", self._api.version]
+            command = [operation, *words, "--api-version", self._api.version]
             before = self._known()
             with step(f"dry run of {operation} of {self.name}"):
-                foretold = _run_tool(*words, "--json", str(path))
+                foretold = _run_tool(*command, "--json", str(path))
             assert self._known() == before, "the dry run has changed the VNF instance"
             plan.write_text(foretold.stdout)
             occurrence = carry_out()

@@ -9,6 +9,7 @@ from functional.poll import poll_api
 from tools.client import wait
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
+from tools.client.machines import Remote
 
 _ASPECT = "worker_instance"
 _REFUSAL = r"the control-plane node cannot be healed .* vnfcInstanceId\)"
@@ -16,19 +17,6 @@ _REFUSAL = r"the control-plane node cannot be healed .* vnfcInstanceId\)"
 
 class NodesScenario(BalancedClusterScenario):
     """Operations on the nodes of one balanced cluster with a workload."""
-
-    def scale_and_heal_nodes(self) -> Vnf:
-        """Make a cluster, and do each operation on its own; returns the cluster's VNF."""
-        vnf = self.instantiate_balanced_cluster()
-        self.scale_out_and_in(vnf)
-        self.heal_workers(vnf, 1)
-        self.heal_first_master(vnf)
-        self.heal_virtual_ip_holder(vnf)
-        self.heal_dead_leader(vnf)
-        self.heal_workers(vnf, 2)
-        self.check_heal_without_quorum(vnf)
-        self.heal_vnf(vnf)
-        return vnf
 
     def scale_out_and_in(self, vnf: Vnf) -> None:
         self.assert_completed(vnf.scale("SCALE_OUT", _ASPECT, 2))
@@ -45,7 +33,7 @@ class NodesScenario(BalancedClusterScenario):
         name = self.node_name(machine)
         taint = {"key": "lab", "value": "x", "effect": "NoSchedule"}
         self.cluster.label_and_taint(name, {"rack": "r7"}, taint)
-        machine.cut_power()
+        self.lose(machine)
         before = set(self.cluster.ready_nodes())
         self.heal(vnf, [vnfc, *(other for other, _ in others)])
         self.check_balanced_cluster(vnf, workers=3)
@@ -77,9 +65,12 @@ class NodesScenario(BalancedClusterScenario):
         )
         log(f"{vnfc} has the leader of etcd")
         with poll_api(self.vim_before.auth_url):
-            machine.cut_power()
+            self.lose(machine)
             self.heal(vnf, [vnfc])
         self.check_balanced_cluster(vnf, workers=3)
+
+    def lose(self, machine: Remote) -> None:
+        machine.cut_power()
 
     def virtual_ip(self) -> str:
         return self.vim_before.auth_url.partition("://")[2].rpartition(":")[0]

@@ -2,10 +2,13 @@
 
 from typing import Any
 
-from functional import kubernetes, shared
-from functional.cluster_scenario import WORKER, ClusterScenario
+from functional import kubernetes
+from functional.cluster_scenario import WORKER
+from functional.masters_scenario import MastersScenario
+from functional.nodes_scenario import NodesScenario
 from tools.client import stacks, wait
 from tools.client.api import V2
+from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 
@@ -16,21 +19,23 @@ _ASPECT = "worker_instance"
 _MOST_WORKERS = 5
 
 
-class AffinityScenario(ClusterScenario):
+class AffinityScenario(NodesScenario):
     """The base of scenarios whose workers run on different compute hosts.
 
     ``workers``: to how many there is a scale-out; ``fills_cloud``: no compute host is left then.
     """
 
+    flavour = "podaffinity"
+    image = CONFIG.prepared_image
     workers: int
     fills_cloud: bool
 
-    def count_hosts(self) -> None:
+    def count_hosts(self, needed: int) -> None:
         """Skip the scenario where hosts are too few.
 
         Heat creates the new server before it deletes the old one: a host must be free for each.
         """
-        hosts = self.skip_with_fewer_hosts(4 if self.heals_whole_vnf else 3)
+        hosts = self.skip_with_fewer_hosts(needed)
         self.workers = min(hosts, _MOST_WORKERS)
         self.fills_cloud = self.workers == hosts
 
@@ -58,6 +63,14 @@ class AffinityScenario(ClusterScenario):
         self.assertEqual(workers, len(seen))
         log(f"policy {group.policy}, members and workers by host: {seen}")
 
+    def heal_worker(self, vnf: Vnf) -> None:
+        """The new worker comes to a host of its own, too."""
+        vnfc, _ = self.vnfcs(vnf, WORKER)[0]
+        before = self.group_members(vnf)
+        self.heal(vnf, [vnfc])
+        self.check_anti_affinity(vnf, workers=2)
+        self.assertEqual(1, len(before & self.group_members(vnf)))
+
     def node_labels(self, node: str) -> dict[str, str]:
         found: dict[str, str] = self.cluster.core.read_node(node).metadata.labels
         return found
@@ -67,18 +80,16 @@ class AffinityScenario(ClusterScenario):
         return set(group.member_ids)
 
 
-class HardwareAwareAffinity(AffinityScenario):
-    """What the user guide tells to confirm, after each operation that replaces workers."""
+class AffinityThroughV1(AffinityScenario):
+    """The cloud is filled: nothing more can be made, or healed."""
 
-    def test_hardware_aware_affinity(self) -> None:
-        self.count_hosts()
-        self.registry = shared.private_registry()
-        vnf = self.create_vnf(self.onboard_package())
-        self.assert_completed(vnf.instantiate(self.request("podaffinity", self.registry)))
-        self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)
+    def test_affinity_in_a_full_cloud(self) -> None:
+        self.count_hosts(3)
+        vnf = self.instantiate_balanced_cluster()
         self.check_anti_affinity(vnf, workers=2)
         columns = ",".join((_HOST, *_ZONES))
         self.check_guide_output("placement", vnf, f"get nodes --label-columns {columns}")
+        self.heal_worker(vnf)
         self.check_labels_after_kubelet_restart(vnf)
 
         self.assert_completed(vnf.scale("SCALE_OUT", _ASPECT, self.workers - 2))
@@ -86,19 +97,8 @@ class HardwareAwareAffinity(AffinityScenario):
         self.check_pod_anti_affinity()
         if self.fills_cloud:
             self.check_scale_out_without_free_host(vnf)
-
-        self.assert_completed(vnf.scale("SCALE_IN", _ASPECT, self.workers - 2))
-        self.check_anti_affinity(vnf, workers=2)
-        vnfc, _ = self.vnfcs(vnf, WORKER)[0]
-        before = self.group_members(vnf)
-        self.assert_completed(vnf.heal({"vnfcInstanceId": [vnfc]}))
-        self.check_anti_affinity(vnf, workers=2)
-        self.assertEqual(1, len(before & self.group_members(vnf)))
-
-        if self.heals_whole_vnf:
-            self.assert_completed(vnf.heal({}))
-            self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)
-            self.check_anti_affinity(vnf, workers=2)
+            self.check_heal_without_free_host(vnf)
+        self.check_terminate(vnf)
 
     def check_labels_after_kubelet_restart(self, vnf: Vnf) -> None:
         _, machine = self.vnfcs(vnf, WORKER)[0]
@@ -132,38 +132,42 @@ class HardwareAwareAffinity(AffinityScenario):
     def check_scale_out_without_free_host(self, vnf: Vnf) -> None:
         failed: dict[str, Any] = vnf.scale("SCALE_OUT", _ASPECT, 1)
         self.assert_failed(failed, "failed")
-        # In the v1 API only Heat has the reason.
-        reasons = stacks.failure_reasons(self.cloud, vnf.id)
-        log(f"Heat: {reasons}")
-        self.assertIn("No valid host was found", str(reasons))
+        self.check_reasons(vnf)
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
         self.check_anti_affinity(vnf, self.workers)
 
+    def check_reasons(self, vnf: Vnf) -> None:
+        """In the v1 API only Heat has the reason."""
+        reasons = stacks.failure_reasons(self.cloud, vnf.id)
+        log(f"Heat: {reasons}")
+        self.assertIn("No valid host was found", str(reasons))
 
-class AffinityThroughV2(HardwareAwareAffinity):
-    api = V2()
-    heals_whole_vnf = True
-
-
-class HealInAFullCloud(AffinityScenario):
-    """Every attempt fails with the reason; the VNF can be terminated."""
-
-    def test_heal_in_a_full_cloud(self) -> None:
-        self.count_hosts()
-        if not self.fills_cloud:
-            self.skipTest(f"the cloud has more than {self.workers} compute hosts")
-        self.registry = shared.private_registry()
-        vnf = self.create_vnf(self.onboard_package())
-        self.assert_completed(vnf.instantiate(self.request("podaffinity", self.registry)))
-        self.assert_completed(vnf.scale("SCALE_OUT", _ASPECT, self.workers - 2))
-        self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=self.workers)
+    def check_heal_without_free_host(self, vnf: Vnf) -> None:
+        """Every attempt fails with the reason."""
         vnfc, _ = self.vnfcs(vnf, WORKER)[0]
-
         failed = vnf.heal({"vnfcInstanceId": [vnfc]})
         self.assert_failed(failed, "Heat could not create workerNode", "stack failures list")
         self.assert_failed(vnf.retry(failed), "Heat could not create workerNode")
-        reasons = stacks.failure_reasons(self.cloud, vnf.id)
-        self.assertIn("No valid host was found", str(reasons))
+        self.check_reasons(vnf)
         self.tacker.fail_vnf_instance(failed["id"])
-        self.assert_completed(vnf.terminate())
-        stacks.await_deletion(self.cloud, vnf.id)
+
+
+class AffinityThroughV2(AffinityScenario, MastersScenario):
+    """Workers stay apart, of which the control plane knows nothing that grows and shrinks."""
+
+    api = V2()
+
+    def test_affinity_through_v2(self) -> None:
+        self.count_hosts(4)
+        vnf = self.instantiate_balanced_cluster()
+        self.check_anti_affinity(vnf, workers=2)
+        self.assert_completed(vnf.scale("SCALE_OUT", _ASPECT, self.workers - 2))
+        self.check_anti_affinity(vnf, self.workers)
+        self.assert_completed(vnf.scale("SCALE_IN", _ASPECT, self.workers - 2))
+        self.check_anti_affinity(vnf, workers=2)
+        self.heal_worker(vnf)
+        self.scale_masters_out_and_in(vnf, workers=2)
+        self.assert_completed(vnf.heal({}))
+        self.create_workload(vnf, workers=2)
+        self.check_anti_affinity(vnf, workers=2)
+        self.check_terminate(vnf)

@@ -12,7 +12,6 @@ from functional.nodes_scenario import NodesScenario
 from functional.poll import poll_api
 from functional.requests import REQUESTS
 from tools.client import wait
-from tools.client.api import V2
 from tools.client.config import CHECKOUT, CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
@@ -23,8 +22,53 @@ _REQUEST = "kubernetes/certificates.json"
 _STATUS = "python -m tools.cluster status VNF-INSTANCE-ID --username ubuntu"  # of the guide
 
 
-class CertificatesScenario(NodesScenario):
+class Certificates(NodesScenario):
+    """Nine days are left: a scale-out renews them by the way, and a request; then none are left."""
+
     image = CONFIG.prepared_image
+
+    def test_certificates(self) -> None:
+        vnf = self.instantiate_balanced_cluster()
+        guide_outputs.compare("status", _STATUS, self.check_status(vnf, 0))
+        self.reissue(vnf, 9)
+        self.check_status(vnf, 1, " expires in 8 days, and ")
+        with poll_api(self.vim_before.auth_url) as seen:
+            self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
+        self.assertLess(seen.answers.longest, 5)
+        self.check_renewed(vnf)
+        self.check_balanced_cluster(vnf, workers=3)
+
+        self.reissue(vnf, 9)
+        with poll_api(self.vim_before.auth_url) as seen:
+            self.renew(vnf)
+        self.assertLess(seen.answers.longest, 5)
+        self.check_renewed(vnf)
+        self.check_balanced_cluster(vnf, workers=3)
+        self.check_nothing_is_renewed_again(vnf)
+        self.renew_expired(vnf)
+        # Through the VIM, whose credentials are those of before.
+        self.check_terminate(vnf, self.check_cnf(vnf))
+
+    def check_nothing_is_renewed_again(self, vnf: Vnf) -> None:
+        digests = "sudo sha256sum /etc/kubernetes/pki/*.crt /etc/kubernetes/admin.conf"
+        before = [master.run(digests) for master in self.masters(vnf).values()]
+        self.renew(vnf)
+        self.assertEqual(before, [master.run(digests) for master in self.masters(vnf).values()])
+
+    def renew_expired(self, vnf: Vnf) -> None:
+        """No apiserver is ready, and kubectl gets in nowhere."""
+        masters = self.reissue(vnf, -1)
+        gone = wait.until(
+            lambda: ready(masters[0]), lambda seen: seen != "ok", 120, "the API's end"
+        )
+        log(f"with expired certificates: {gone}")
+        self.renew(vnf)
+        for master in masters:
+            await_ready(master)
+        # Whose kubelets reached no apiserver.
+        wait.until(lambda: len(self.cluster.ready_nodes()), lambda n: n == 6, 120, "all nodes")
+        self.check_renewed(vnf)
+        self.check_balanced_cluster(vnf, workers=3)
 
     def reissue(self, vnf: Vnf, days: float) -> list[Remote]:
         """Returns the control-plane nodes: with expired certificates no API tells them."""
@@ -65,59 +109,6 @@ class CertificatesScenario(NodesScenario):
         self.assertEqual(status, ran.returncode, ran.stderr)
         self.assertIn(words, ran.stdout)
         return ran.stdout
-
-
-class CertificatesThatExpire(CertificatesScenario):
-    """Nine days are left: a scale-out renews them by the way; and again on request."""
-
-    def test_certificates_that_expire(self) -> None:
-        vnf = self.instantiate_balanced_cluster()
-        guide_outputs.compare("status", _STATUS, self.check_status(vnf, 0))
-        self.reissue(vnf, 9)
-        self.check_status(vnf, 1, " expires in 8 days, and ")
-        with poll_api(self.vim_before.auth_url) as seen:
-            self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
-        self.assertLess(seen.answers.longest, 5)
-        self.check_renewed(vnf)
-        self.check_balanced_cluster(vnf, workers=3)
-
-        self.reissue(vnf, 9)
-        with poll_api(self.vim_before.auth_url) as seen:
-            self.renew(vnf)
-        self.assertLess(seen.answers.longest, 5)
-        self.check_renewed(vnf)
-        self.check_balanced_cluster(vnf, workers=3)
-        self.check_nothing_is_renewed_again(vnf)
-        # Through the VIM, whose credentials are those of before.
-        self.check_terminate(vnf, self.check_cnf(vnf))
-
-    def check_nothing_is_renewed_again(self, vnf: Vnf) -> None:
-        digests = "sudo sha256sum /etc/kubernetes/pki/*.crt /etc/kubernetes/admin.conf"
-        before = [master.run(digests) for master in self.masters(vnf).values()]
-        self.renew(vnf)
-        self.assertEqual(before, [master.run(digests) for master in self.masters(vnf).values()])
-
-
-class CertificatesThatHaveExpired(CertificatesScenario):
-    """No apiserver is ready, and kubectl gets in nowhere; through the v2 API."""
-
-    api = V2()
-
-    def test_certificates_that_have_expired(self) -> None:
-        vnf = self.instantiate_balanced_cluster()
-        masters = self.reissue(vnf, -1)
-        gone = wait.until(
-            lambda: ready(masters[0]), lambda seen: seen != "ok", 120, "the API's end"
-        )
-        log(f"with expired certificates: {gone}")
-        self.renew(vnf)
-        for master in masters:
-            await_ready(master)
-        # Whose kubelets reached no apiserver.
-        wait.until(lambda: len(self.cluster.ready_nodes()), lambda n: n == 5, 120, "all nodes")
-        self.check_renewed(vnf)
-        self.check_balanced_cluster(vnf, workers=2)
-        self.check_terminate(vnf)
 
 
 def ready(master: Remote) -> str:

@@ -15,4 +15,11 @@ class NodesWithDocker(NodesScenario):
                 "the Kubernetes project has no packages of 1.20 any more: "
                 "FUNCTIONAL_KUBERNETES_MIRROR must name somebody's who has"
             )
-        self.scale_and_heal_nodes()
+        vnf = self.instantiate_balanced_cluster()
+        self.scale_out_and_in(vnf)
+        self.heal_workers(vnf, 1)
+        self.heal_virtual_ip_holder(vnf)
+        self.heal_dead_leader(vnf)
+        self.check_heal_without_quorum(vnf)
+        self.heal_vnf(vnf)
+        self.check_terminate(vnf)

@@ -4,6 +4,7 @@ from typing import Any
 
 from functional import faults
 from functional.cluster_scenario import MASTER, WORKER, BalancedClusterScenario
+from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log
 from tools.client.machines import Remote
@@ -50,6 +51,8 @@ Fault = tuple[str, str, str]
 
 class FaultsOnNodes(BalancedClusterScenario):
     """A fault, a retry that fails at the next fault, and so on until the heal is complete."""
+
+    image = CONFIG.prepared_image
 
     def test_every_phase_fails_once(self) -> None:
         vnf = self.instantiate_balanced_cluster()

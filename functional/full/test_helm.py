@@ -60,40 +60,12 @@ class HelmScenario(ClusterScenario):
         return seen
 
 
-class Helm(HelmScenario):
-    """Through the v1 API, with Helm from the package repository."""
-
-    def test_chart(self) -> None:
-        self.registry = shared.private_registry()
-        vnf = self.create_vnf(self.onboard_package())
-        self.assert_completed(vnf.instantiate(self.request("simple", self.registry)))
-        self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
-        self.check_extra(vnf)
-        cnf = self.deploy_chart(vnf)
-        master = self.machines(vnf)[MASTER][0]
-        self.assertIn("webserver-0.1.0", self.show_releases(vnf))
-        self.assertIn(cnf.id, master.run("ls /var/tacker/helm"))
-        self.remove_cnf(cnf)
-        self.assertNotIn("webserver", self.show_releases(vnf))
-        self.assertNotIn(cnf.id, master.run("ls /var/tacker/helm"))
-        self.check_terminate(vnf, self.check_cnf(vnf))  # manifests go on to work
-
-    def check_extra(self, vnf: Vnf) -> None:
-        """Tacker knows what it needs to run Helm."""
-        extra = self.tacker.show_vim(self.vim(vnf).id)["vim"]["extra"]
-        self.assertTrue(extra["use_helm"])
-        info = extra["helm_info"]
-        masters = [machine.address for machine in self.machines(vnf)[MASTER]]
-        self.assertEqual((masters, CONFIG.username, CONFIG.password), (
-            info["masternode_ip"], info["masternode_username"], info["masternode_password"]
-        ))
-
-
 class HelmThroughV2(HelmScenario):
     """Through the v2 API, which runs Helm on Tacker's host, with Helm from the VNF package."""
 
     api = V2()
     helm = {"archive_path": HELM_ARCHIVE}
+    image = CONFIG.prepared_image
 
     def test_chart(self) -> None:
         if not CONFIG.helm_on_tacker:
@@ -118,23 +90,20 @@ class HelmThroughV2(HelmScenario):
         }
 
 
-class HelmOfThreeMasters(HelmScenario, NodesScenario):
-    """A control-plane node that is healed gets Helm, and the charts of CNFs that are there."""
+class HelmThroughV1(HelmScenario, NodesScenario):
+    """With Helm from the package repository.
 
-    helm = {"archive_path": HELM_ARCHIVE}
+    A control-plane node that is healed gets Helm, too, and the charts of CNFs that are there.
+    """
 
-    def onboard_package(
-        self, files: Mapping[str, Path] | None = None, overlays: Sequence[str] = ()
-    ) -> Package:
-        return super().onboard_package({**(files or {}), **helm_archive()}, overlays)
-
-    def test_heal(self) -> None:
+    def test_chart_and_heal(self) -> None:
         vnf = self.instantiate_balanced_cluster()
+        self.check_extra(vnf)
         cnf = self.deploy_chart(vnf)
         vnfc, _ = self.vnfcs(vnf, MASTER)[0]
         self.heal(vnf, [vnfc])
         self.check_balanced_cluster(vnf, workers=2)
-        self.check_addresses(vnf)
+        self.check_extra(vnf)
         healed = dict(self.vnfcs(vnf, MASTER))[vnfc]
         self.assertIn("webserver-0.1.0", healed.run("helm list"))
         self.assertIn(cnf.id, healed.run("ls /var/tacker/helm"))
@@ -142,9 +111,17 @@ class HelmOfThreeMasters(HelmScenario, NodesScenario):
         self.assert_completed(cnf.scale("SCALE_IN", _ASPECT, 1))
         self.await_pods_of_cnf(1)
         self.remove_cnf(cnf)
-        self.check_terminate(vnf, cnf)
+        self.assertNotIn("webserver", self.show_releases(vnf))
+        self.assertNotIn(cnf.id, self.machines(vnf)[MASTER][0].run("ls /var/tacker/helm"))
+        cnf.delete()
+        self.check_terminate(vnf, self.check_cnf(vnf))  # manifests go on to work
 
-    def check_addresses(self, vnf: Vnf) -> None:
-        info = self.tacker.show_vim(self.vim(vnf).id)["vim"]["extra"]["helm_info"]
+    def check_extra(self, vnf: Vnf) -> None:
+        """Tacker knows what it needs to run Helm."""
+        extra = self.tacker.show_vim(self.vim(vnf).id)["vim"]["extra"]
+        self.assertTrue(extra["use_helm"])
+        info = extra["helm_info"]
         masters = {machine.address for _, machine in self.vnfcs(vnf, MASTER)}
         self.assertEqual(masters, set(info["masternode_ip"]))
+        login = info["masternode_username"], info["masternode_password"]
+        self.assertEqual((CONFIG.username, CONFIG.password), login)

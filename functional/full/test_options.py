@@ -1,4 +1,4 @@
-"""A cluster with rare options: login by key, a proxy, and a CNI manifest of the package."""
+"""A cluster with rare options: login by key, a proxy, a CNI manifest, an image of one's own."""
 
 import io
 import re
@@ -22,12 +22,25 @@ from tools.client.packages import SOURCES
 _MANIFEST = "Files/cni.yaml"
 _VNI = 77
 _MACHINES = 3
+# What an operator's image of Debian 12 may have: a key, the containerd of that Debian, whose
+# configuration has an older format, and nftables only. Meanwhile nobody else logs in.
+_PREPARE = """set -e
+sudo systemctl stop ssh
+sudo apt-get -qq update
+sudo apt-get -qq install --yes --no-install-recommends containerd nftables >/dev/null
+sudo update-alternatives --quiet --remove-all iptables
+mkdir -p ~/.ssh
+echo '{key}' >>~/.ssh/authorized_keys
+sudo systemctl start ssh
+"""
 
 
 class Options(ClusterScenario):
-    """The options work together."""
+    """The options work together, with containerd 1 and without iptables."""
 
-    def test_key_proxy_and_cni_manifest(self) -> None:
+    image = CONFIG.older_image
+
+    def test_options(self) -> None:
         registry = shared.private_registry()
         (client,) = self.enter(stacks.machines(self.cloud, ["proxy"], [proxies.PORT]))
         proxy = start_proxy(client)
@@ -46,9 +59,10 @@ class Options(ClusterScenario):
         vnf = self.create_vnf(self.onboard_package({_MANIFEST: manifest}))
         with ThreadPoolExecutor() as pool:
             operation = pool.submit(vnf.instantiate, request)
-            self.authorize_key(vnf, key)
+            self.prepare_machines(vnf, key)
         self.assert_completed(operation.result())
-        self.check_cluster(vnf, registry, masters=1, workers=2)
+        self.cluster = self.check_cluster(vnf, registry, masters=1, workers=2)
+        self.check_image_of_its_own(vnf)
         (_, worker), *_ = self.vnfcs(vnf, WORKER)
         worker.run(f"ip link show flannel.{_VNI}")
         seen = proxy_log(client)
@@ -59,19 +73,33 @@ class Options(ClusterScenario):
         self.assertIn("/apt/", seen)
         self.assertIn(f"{registry}/v2/kube-apiserver", seen)
 
-    def authorize_key(self, vnf: Vnf, key: paramiko.RSAKey) -> None:
-        """Put the key on the machines, as the image of another cloud would have it."""
+    def check_image_of_its_own(self, vnf: Vnf) -> None:
+        """What the image has is used: its containerd, and nftables."""
+        machines = [machine for found in self.machines(vnf).values() for machine in found]
+        for machine in machines:
+            version = machine.run("containerd --version").split()[2]
+            mode = machine.run("curl --silent --fail localhost:10249/proxyMode")
+            log(f"{machine.address}: containerd {version}, kube-proxy in mode {mode}")
+            self.assertEqual(("1", "nftables"), (version.partition(".")[0], mode))
+            config = machine.run("sudo head -n 20 /etc/containerd/config.toml")
+            self.assertIn("version = 2", config)
+
+    def prepare_machines(self, vnf: Vnf, key: paramiko.RSAKey) -> None:
+        """Put key and packages on the machines, as an image of one's own would have them."""
         found = wait.until(
             lambda: self.created_machines(vnf),
             lambda seen: len(seen) == _MACHINES,
             300,
             "the machines",
         )
-        line = f"{key.get_name()} {key.get_base64()}"
-        with step("put the key on the machines"):
-            for machine in found:
-                machine.await_login()
-                machine.run(f"mkdir -p ~/.ssh && echo '{line}' >>~/.ssh/authorized_keys")
+        command = _PREPARE.format(key=f"{key.get_name()} {key.get_base64()}")
+
+        def prepare(machine: Remote) -> None:
+            machine.await_login()
+            machine.run(command)
+
+        with step("put packages and the key on the machines"), ThreadPoolExecutor() as pool:
+            list(pool.map(prepare, found))
 
     def created_machines(self, vnf: Vnf) -> list[Remote]:
         cps = ("masterNode_CP1", "workerNode_CP2")
@@ -91,8 +119,9 @@ def use_private_key(request: dict[str, Any], key: paramiko.RSAKey) -> None:
 def write_manifest(path: Path, registry: str) -> None:
     """The package's own pod network as one that another CNI's project might publish.
 
-    It has another VXLAN, and names the images in the registry itself.
+    It has another VXLAN, uses nftables, and names the images in the registry itself.
     """
     text = (SOURCES / "kubernetes" / DEFAULT_CNI_MANIFEST).read_text()
     text = text.replace('"Type": "vxlan"', f'"Type": "vxlan", "VNI": {_VNI}')
+    text = text.replace('{"Network":', '{"EnableNFTables": true, "Network":')
     path.write_text(re.sub(r"image: \S*/", f"image: {registry}/", text))

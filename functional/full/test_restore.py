@@ -80,28 +80,74 @@ class BackupScenario(ClusterScenario):
 
 
 class RestoreOfAllMachines(BackupScenario, StorageScenario):
-    """All machines of a cluster are gone; what etcd held, and a volume with its data, come back.
+    """Pods share a volume, whose server is healed; then all machines are gone, and come back.
 
-    Pods that mount volumes need nodes with NFS in their kernel.
+    With them comes what etcd and the volume held. Pods that mount volumes need nodes with NFS in
+    their kernel, which containers have only where the host has it.
     """
 
     api = V2()
 
     def test_restore_of_all_machines(self) -> None:
         self.registry = shared.private_registry()
+        masters = image_overlay(CONFIG.prepared_image or CONFIG.node_image, [MASTER])
         workers = image_overlay(CONFIG.vm_image, [WORKER])
-        overlays = [f"storage{self.api.variant}", workers]
+        overlays = [f"storage{self.api.variant}", masters, workers]
         vnf = self.create_vnf(self.onboard_package(overlays=overlays))
         request = self.storage_request("complex")
         params = request["additionalParams"]["k8s_cluster_installation_param"]
         params["etcd_backup"] = {"interval": "30m", "keep": 3}
         self.assert_completed(vnf.instantiate(request))
         self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)
+        self.check_shared_volume(vnf)
+        self.check_volume_on_new_worker(vnf)
+        self.heal_storage_server(vnf)
+
         self.create_notes(with_volume=True)
         self.in_pod(vnf, self.notes()[0], "echo written >/data/file")
         self.check_backups(vnf)
         self.check_what_is_not_there(vnf)
+        self.lose_all_machines(vnf)
+        self.check_cnf(vnf)
+        self.check_terminate(vnf)
 
+    def check_shared_volume(self, vnf: Vnf) -> None:
+        self.cluster.claim_volume("data")
+        for number, (_, machine) in enumerate(self.vnfcs(vnf, WORKER)):
+            self.run_pod(machine, f"pod{number}")
+            self.in_pod(vnf, f"pod{number}", f"echo from pod{number} >/data/pod{number}")
+        for writer, reader in (("pod0", "pod1"), ("pod1", "pod0")):
+            self.assertEqual(f"from {writer}", self.in_pod(vnf, reader, f"cat /data/{writer}"))
+        log(f"two pods on two nodes write to and read from one volume: {self.volume_phases()}")
+
+    def check_volume_on_new_worker(self, vnf: Vnf) -> None:
+        """A worker comes, and mounts the volume, too; another one goes."""
+        before = {vnfc for vnfc, _ in self.vnfcs(vnf, WORKER)}
+        self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
+        (machine,) = (m for vnfc, m in self.vnfcs(vnf, WORKER) if vnfc not in before)
+        self.run_pod(machine, "pod2")
+        self.assertEqual("from pod0", self.in_pod(vnf, "pod2", "cat /data/pod0"))
+        self.assert_completed(vnf.scale("SCALE_IN", "worker_instance", 1))
+
+    def heal_storage_server(self, vnf: Vnf) -> None:
+        """Rebooted, the server serves the pods again; healed, it has the data."""
+        self.check_exports_after_reboot(vnf)
+        pods = sorted(pod.metadata.name for pod in self.cluster.pods("claim=data"))
+        self.assertEqual(2, len(pods))
+        for pod in pods:
+            self.assertEqual("from pod0", self.in_pod(vnf, pod, "cat /data/pod0"))
+        self.master = self.machines(vnf)[MASTER][0]
+        self.check_heal_of_storage_server(vnf, pods=pods, claim="data")
+        _, server = self.storage_server(vnf)
+        self.assertEqual("from pod0\n", server.run("cat /volume/nfs/pv*/pod0"))
+
+    def run_pod(self, machine: Remote, name: str) -> None:
+        node = self.node_name(machine)
+        with step(f"run {name} on {node}, which mounts the volume"):
+            self.cluster.run_with_claim(name, f"{self.registry}/busybox:1", node, "data")
+            wait.until(lambda: self.cluster.is_running(name), bool, 120, f"pod {name}")
+
+    def lose_all_machines(self, vnf: Vnf) -> None:
         nodes, volumes = self.cluster.node_names(), self.cluster.volumes()
         token = self.vim_token()
         self.label_a_worker(vnf)
@@ -115,9 +161,6 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
         self.check_restored(vnf, pods, nodes, volumes)
         self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)
         self.assertEqual(token, self.vim_token())
-        self.check_cnf(vnf)
-        self.assert_completed(vnf.terminate())
-        stacks.await_deletion(self.cloud, vnf.id)
 
     def check_backups(self, vnf: Vnf) -> None:
         """Masters save backups, the storage server alone has them, and nobody mounts them."""
@@ -172,6 +215,8 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
 
 class RestoreInAnotherVnf(BackupScenario):
     """A backup from a folder on a master makes a cluster of another VNF, through v1."""
+
+    image = CONFIG.prepared_image
 
     def test_restore_in_another_vnf(self) -> None:
         self.registry = shared.private_registry()

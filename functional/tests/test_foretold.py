@@ -31,7 +31,7 @@ class ForetoldTest(unittest.TestCase):
         ):
             patch.start()
             self.addCleanup(patch.stop)
-        self.status = {"scale": 0, "heal": 0, "compare": 0}
+        self.status = {"instantiate": 0, "scale": 0, "heal": 0, "compare": 0}
 
     def run_tool(self, *words: str) -> "subprocess.CompletedProcess[str]":
         self.ran.append(words[:5])
@@ -54,6 +54,17 @@ class ForetoldTest(unittest.TestCase):
         self.assertEqual(["x"], request["vnfcInstanceId"])
         self.assertIn("lcm-operation-user-data", request["additionalParams"])
         self.assertEqual(["trace of vnf-1\n"], self.traces)
+
+    def test_an_instantiation_is_foretold_of_its_package(self) -> None:
+        client = mock.Mock()
+        client.create_vnf_instance.return_value = {"id": "vnf-1"}
+        package = mock.Mock(csar=Path("cluster.zip"))
+        vnf = ForetoldVnf.create(client, package, "scenario")
+        with mock.patch.object(Vnf, "instantiate", lambda *_: {"operationState": "COMPLETED"}):
+            vnf.instantiate({"flavourId": "simple"})
+        self.assertEqual(("instantiate", "--package", "cluster.zip", "--api-version", "1"),
+                         self.ran[0])
+        self.assertEqual([{"flavourId": "simple"}], self.requests)
 
     def test_what_is_not(self) -> None:
         self.status["compare"] = 1

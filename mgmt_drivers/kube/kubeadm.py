@@ -150,10 +150,13 @@ def init(
     *,
     with_dns: bool,
     sets_conntrack: bool,
+    has_iptables: bool,
     before: Sequence[str] = (),
 ) -> None:
     """Make this machine the first control-plane node.
 
+    :param sets_conntrack: whether kube-proxy may set the limits of connections
+    :param has_iptables: whether iptables works, which kube-proxy uses then
     :param before: a command that lays down etcd's data, and then runs the words behind its own
     """
     _write_patches(host, cluster)
@@ -162,7 +165,8 @@ def init(
     words += _ignored(keeps_cgroup_v1, *([_DATA_ARE_MEANT] if before else []))
     if not with_dns:
         words += ["--skip-phases", "addon/coredns"]
-    config = _init_config(host, cluster, version(host), sets_conntrack, keeps_cgroup_v1)
+    proxy = _proxy_config(cluster, sets_conntrack, has_iptables)
+    config = _init_config(host, cluster, version(host), proxy, keeps_cgroup_v1)
     _run(host, cluster, "init", [*before, *words], config)
 
 
@@ -371,7 +375,7 @@ def _ignored(keeps_cgroup_v1: bool, *more: str) -> list[str]:
 
 
 def _init_config(
-    host: Host, cluster: Cluster, release: str, sets_conntrack: bool, keeps_cgroup_v1: bool
+    host: Host, cluster: Cluster, release: str, proxy: Mapping[str, Any], keeps_cgroup_v1: bool
 ) -> Secret:
     first = {
         **_header(cluster, "InitConfiguration"),
@@ -390,13 +394,20 @@ def _init_config(
     }
     if keeps_cgroup_v1:
         kubelet["failCgroupV1"] = False
-    proxy: dict[str, Any] = {
+    return _documents([first, _cluster_config(cluster, release), kubelet, proxy])
+
+
+def _proxy_config(cluster: Cluster, sets_conntrack: bool, has_iptables: bool) -> dict[str, Any]:
+    """Its mode is told, since 1.40 will have another default."""
+    uses_nftables = cluster.params.series.has_nftables and not has_iptables
+    config: dict[str, Any] = {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
+        "mode": "nftables" if uses_nftables else "iptables",
     }
     if not sets_conntrack:
-        proxy["conntrack"] = {"maxPerCore": 0, "min": 0}  # leave them as they are
-    return _documents([first, _cluster_config(cluster, release), kubelet, proxy])
+        config["conntrack"] = {"maxPerCore": 0, "min": 0}  # leave them as they are
+    return config
 
 
 def _most_pods(cluster: Cluster) -> int:

@@ -14,7 +14,8 @@ class Series:
     container runtimes are given as URLs. ``has_learners`` tells whether its kubeadm
     lets members of etcd join as learners, without a vote until they have caught up
     (kubeadm's feature gate EtcdLearnerMode). ``refuses_cgroup_v1`` tells whether its
-    kubelet starts on cgroup v1 only when told to (KEP-5573).
+    kubelet starts on cgroup v1 only when told to (KEP-5573). ``has_nftables`` tells
+    whether the mode nftables of its kube-proxy is stable (KEP-3866).
     """
 
     name: str
@@ -22,6 +23,7 @@ class Series:
     dockershim: bool
     has_learners: bool
     refuses_cgroup_v1: bool
+    has_nftables: bool
 
     @property
     def minor(self) -> int:
@@ -33,7 +35,8 @@ class Series:
 
 
 def _series(first: int, last: int, kubeadm_api: str) -> dict[str, Series]:
-    last_with_dockershim, first_with_learners, first_without_cgroup_v1 = 23, 29, 35
+    last_with_dockershim, first_with_learners = 23, 29
+    first_with_nftables, first_without_cgroup_v1 = 33, 35
     return {
         f"1.{minor}": Series(
             f"1.{minor}",
@@ -41,6 +44,7 @@ def _series(first: int, last: int, kubeadm_api: str) -> dict[str, Series]:
             dockershim=minor <= last_with_dockershim,
             has_learners=minor >= first_with_learners,
             refuses_cgroup_v1=minor >= first_without_cgroup_v1,
+            has_nftables=minor >= first_with_nftables,
         )
         for minor in range(first, last + 1)
     }

@@ -522,6 +522,9 @@ class SimulatedSession(Backups):
     def _haproxy(self, words: list[str], stdin: bytes) -> Result:
         return _OK
 
+    def _iptables(self, words: list[str], stdin: bytes) -> Result:
+        return _OK
+
     # The private registry.
 
     def _docker(self, words: list[str], stdin: bytes) -> Result:

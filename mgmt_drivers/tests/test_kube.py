@@ -11,6 +11,7 @@ import yaml
 from mgmt_drivers.errors import CommandFailed, InventoryError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.kube import haproxy, images, keepalived, kubeadm, pod_network
+from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.kubeadm import JoinCredentials
 from mgmt_drivers.kube.runtime import Containerd, Docker
 from mgmt_drivers.kube.topology import check_networks, topology
@@ -91,6 +92,22 @@ class KubeadmTest(unittest.TestCase):
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2\n")
         session.expect("sudo", "run-kubeadm")
 
+    def init(
+        self,
+        made: Cluster,
+        *,
+        with_dns: bool = True,
+        sets_conntrack: bool = True,
+        has_iptables: bool = True,
+    ) -> None:
+        kubeadm.init(
+            made.leader,
+            made,
+            with_dns=with_dns,
+            sets_conntrack=sets_conntrack,
+            has_iptables=has_iptables,
+        )
+
     def test_etcd_is_started_by_a_kubelet_that_does_not_know_its_disk_yet(self) -> None:
         credentials = JoinCredentials(Secret("a.b"), Secret("k"), ("sha256:00",))
         made, sessions = cluster(masters=3, version="1.21")
@@ -114,7 +131,7 @@ class KubeadmTest(unittest.TestCase):
         made, sessions = cluster(masters=3, image_repository=repository)
         session = sessions[made.name(made.leader)]
         self.expect_init(session)
-        kubeadm.init(made.leader, made, with_dns=False, sets_conntrack=False)
+        self.init(made, with_dns=False, sets_conntrack=False)
         self.assertEqual(("--skip-phases", "addon/coredns"), session.ran[-1][-2:])
         found = self.documents(session.stdin[-1])
         config = found["ClusterConfiguration"]
@@ -124,6 +141,7 @@ class KubeadmTest(unittest.TestCase):
         self.assertEqual("5000", config["etcd"]["local"]["extraArgs"]["election-timeout"])
         self.assertEqual("systemd", found["KubeletConfiguration"]["cgroupDriver"])
         self.assertEqual({"maxPerCore": 0, "min": 0}, found["KubeProxyConfiguration"]["conntrack"])
+        self.assertEqual("iptables", found["KubeProxyConfiguration"]["mode"])
         first = found["InitConfiguration"]
         self.assertEqual("1s", first["bootstrapTokens"][0]["ttl"])
         self.assertNotIn("timeouts", first)  # came with v1beta4
@@ -134,8 +152,20 @@ class KubeadmTest(unittest.TestCase):
         session = sessions[made.name(made.leader)]
         session.expect("sudo", "kubeadm", "version", stdout="v1.29.4\n")
         session.expect("sudo", "run-kubeadm")
-        kubeadm.init(made.leader, made, with_dns=False, sets_conntrack=False)
+        self.init(made, with_dns=False, sets_conntrack=False)
         self.assertNotIn("etcd", self.documents(session.stdin[-1])["ClusterConfiguration"])
+
+    def test_kube_proxy_uses_nftables_where_iptables_does_not_work(self) -> None:
+        for series, has_iptables, mode in (
+            ("1.33", True, "iptables"), ("1.33", False, "nftables"), ("1.32", False, "iptables")
+        ):
+            made, sessions = cluster(version=series)
+            session = sessions[made.name(made.leader)]
+            session.expect("sudo", "kubeadm", "version", stdout=f"v{series}.1\n")
+            session.expect("sudo", "run-kubeadm")
+            self.init(made, has_iptables=has_iptables)
+            found = self.documents(session.stdin[-1])
+            self.assertEqual(mode, found["KubeProxyConfiguration"]["mode"])
 
     def test_a_series_that_refuses_cgroup_v1_is_told_to_take_it(self) -> None:
         both = "ImagePull,SystemVerification"
@@ -145,7 +175,7 @@ class KubeadmTest(unittest.TestCase):
             session.expect("stat", stdout=f"{seen}\n")
             session.expect("sudo", "kubeadm", "version", stdout="v1.37.2\n")
             session.expect("sudo", "run-kubeadm")
-            kubeadm.init(made.leader, made, with_dns=True, sets_conntrack=True)
+            self.init(made)
             self.assertIn(ignored, session.ran[-1])
             kubelet = self.documents(session.stdin[-1])["KubeletConfiguration"]
             self.assertEqual({"failCgroupV1": False} if seen == "tmpfs" else {},
@@ -158,7 +188,7 @@ class KubeadmTest(unittest.TestCase):
             made, sessions = cluster(pod_cidr=IPv4Network(network))
             session = sessions[made.name(made.leader)]
             self.expect_init(session)
-            kubeadm.init(made.leader, made, with_dns=True, sets_conntrack=True)
+            self.init(made)
             found = self.documents(session.stdin[-1])
             arguments = found["ClusterConfiguration"]["controllerManager"]["extraArgs"]
             self.assertEqual({"node-cidr-mask-size": str(prefix)}, arguments)

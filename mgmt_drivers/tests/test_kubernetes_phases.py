@@ -309,6 +309,7 @@ class ControlPlaneTest(PhaseTest):
         session.expect("sudo", "ctr", stdout="r/etcd:3")
         session.expect("sudo", "ctr", stdout="")
         session.expect("sudo", "set-conntrack")
+        session.expect("sudo", "iptables", "--wait", "--table", "nat")
         session.expect_new_file(f"{_STATE}/kubeadm-patches/etcd+strategic.yaml")
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
         session.expect("sudo", "run-kubeadm")

@@ -17,10 +17,11 @@ FINAL_STATES = {"COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"}
 
 
 class Package:
-    """A VNF package in Tacker."""
+    """A VNF package in Tacker, and the CSAR that it was made of."""
 
     def __init__(self, client: Client, csar: Path) -> None:
         self._client = client
+        self.csar = csar
         self.id: str = client.create_vnf_package({})["id"]
         try:
             self.vnfd_id = self._onboard(csar)

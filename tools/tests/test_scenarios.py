@@ -41,7 +41,7 @@ class SelectionTest(unittest.TestCase):
     def test_the_gate_has_no_long_scenarios(self) -> None:
         for full, name in (
             (False, "functional.test_cluster.C.test_c"),
-            (True, "functional.full.test_nodes.C.test_c"),
+            (True, "functional.full.test_storage.C.test_c"),
         ):
             self.assertTrue(self.selects(full, [], name))
             self.assertFalse(self.selects(not full, [], name))

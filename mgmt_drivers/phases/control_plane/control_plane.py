@@ -20,6 +20,7 @@ _LIMIT = 180.0  # seconds for a node that joined to do its part
 _VIP_LIMIT = 60.0  # seconds for a node to take the virtual IP
 _SET_CONNTRACK = Script("set-conntrack")
 _REACH = Script("reach-port")
+_LIST_RULES = ("iptables", "--wait", "--table", "nat", "--list-rules")
 
 
 class InitializeControlPlane(HostPhase[Cluster]):
@@ -48,6 +49,7 @@ class InitializeControlPlane(HostPhase[Cluster]):
             cluster,
             with_dns=with_dns,
             sets_conntrack=host.ask(*_SET_CONNTRACK.command()).ok,
+            has_iptables=host.ask(*_LIST_RULES).ok,
             before=restoring.command(host, cluster) if cluster.restore else (),
         )
         return CHANGED

@@ -1,0 +1,70 @@
+"""The base of scenarios in which a cluster of the series before the newest is upgraded."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fixtures import EnvironmentVariable
+
+from functional import shared
+from functional.foretold import ForetoldVnf
+from functional.nodes_scenario import NodesScenario
+from functional.poll import poll_api
+from functional.requests import REQUESTS
+from mgmt_drivers.params.modification import NAME
+from mgmt_drivers.params.series import SUPPORTED
+from tools.client import kubernetes_source
+from tools.client.lcm import Package, Vnf
+from tools.client.log import log
+
+BEFORE, NEWEST = list(SUPPORTED)[-2:]
+_KEY = "Files/kubernetes-new.asc"
+_LONGEST_OUTAGE = 10  # seconds
+
+
+def newest_series() -> EnvironmentVariable:
+    """While it is set up, the newest series is the configured one."""
+    return EnvironmentVariable("FUNCTIONAL_KUBERNETES_VERSION", NEWEST)
+
+
+class UpgradeScenario(NodesScenario):
+    """A dry run foretells each operation; the API is polled during an upgrade."""
+
+    kind = ForetoldVnf
+    kubernetes_version = BEFORE
+
+    def onboard_package(
+        self, files: Mapping[str, Path] | None = None, overlays: Sequence[str] = ()
+    ) -> Package:
+        with newest_series():
+            key = kubernetes_source.repository_key(_KEY)
+        return super().onboard_package({**(files or {}), **key}, overlays)
+
+    def wanted(self) -> dict[str, Any]:
+        """What the guide's request wants of a cluster, with the sources of this cloud."""
+        request = json.loads((REQUESTS / "kubernetes/upgrade.json").read_text())
+        wanted = json.loads(request["metadata"][NAME])
+        with newest_series():
+            shared.private_registry()  # gets the images
+            source = kubernetes_source.source_params(None, _KEY)
+        wanted |= {key: value for key, value in source.items() if value is not None}
+        return {**wanted, "kubernetes_version": NEWEST}
+
+    def modify(self, vnf: Vnf) -> dict[str, Any]:
+        """Ask for the upgrade as the guide does."""
+        return vnf.modify({"metadata": {NAME: json.dumps(self.wanted())}})
+
+    def upgrade(self, vnf: Vnf, ask: Callable[[Vnf], dict[str, Any]], workers: int) -> None:
+        with poll_api(self.vim_before.auth_url) as seen:
+            self.assert_completed(ask(vnf))
+        self.assertLess(seen.answers.longest, _LONGEST_OUTAGE)
+        self.assertLess(seen.readiness.longest, _LONGEST_OUTAGE)
+        self.assertNotIn(NAME, vnf.show()["metadata"])
+        self.check_versions(NEWEST)
+        self.check_balanced_cluster(vnf, workers)
+
+    def check_versions(self, series: str) -> None:
+        found = self.cluster.kubelet_versions()
+        log(f"kubelets: {found}")
+        self.assertEqual({f"v{series}"}, {v.rpartition(".")[0] for v in found.values()})
