@@ -61,6 +61,8 @@ class CloudConfig:
     show_trace = _Variable("FUNCTIONAL_SHOW_TRACE", "", str)
     # Command that is ovn-trace on this cloud, if it is OVN's.
     ovn_trace = _Variable("FUNCTIONAL_OVN_TRACE", "", str)
+    # Shell command that runs the gate's playbooks, whose names follow, on this cloud.
+    playbooks = _Variable("FUNCTIONAL_PLAYBOOKS", "", str)
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)
     password = _Variable("FUNCTIONAL_PASSWORD", "ubuntu", str)
     logs = _Variable("FUNCTIONAL_LOGS", CHECKOUT / "build" / "logs", Path)

@@ -18,6 +18,7 @@ from tools.scenarios.runner import run_preflight, run_scenarios
 from tools.scenarios.selection import Selection, expressions, groups, record_of_passes, select
 
 LOGS = CHECKOUT / "functional" / "logs"
+_RUN_PLAYBOOKS = "zuul.d/playbooks/devcloud/run.sh"
 
 
 def main() -> int:
@@ -103,6 +104,7 @@ def _scenario_variables(identity: Identity) -> dict[str, str]:
         "FUNCTIONAL_SHOW_TRACE": f"{on_controller} {trace}",
         "FUNCTIONAL_KILL_SERVICES": "\n".join(f"{kill} {service}" for service in services),
         "FUNCTIONAL_OVN_TRACE": f"{on_controller} ovn-trace",
+        "FUNCTIONAL_PLAYBOOKS": f"DEVCLOUD_CONTROLLER={identity.controller} {_RUN_PLAYBOOKS}",
     }
 
 
