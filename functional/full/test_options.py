@@ -19,7 +19,7 @@ from tools.client.log import log, step
 from tools.client.machines import Remote
 from tools.client.packages import SOURCES
 
-_MANIFEST = "Files/cni.yaml"
+_MANIFEST = "Files/kubernetes/cni.yaml"
 _VNI = 77
 _MACHINES = 3
 # What an operator's image of Debian 12 may have: a key, the containerd of that Debian, whose
