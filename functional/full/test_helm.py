@@ -1,7 +1,6 @@
 """CNFs that Tacker deploys by Helm charts, through both versions of its API."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from functional import shared
@@ -10,7 +9,7 @@ from functional.cluster_scenario import MASTER, ClusterScenario
 from functional.nodes_scenario import NodesScenario
 from tools.client.api import V2
 from tools.client.config import CONFIG
-from tools.client.lcm import Package, Vnf
+from tools.client.lcm import Vnf
 from tools.client.log import log
 
 _RELEASE = "web"
