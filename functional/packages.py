@@ -19,7 +19,7 @@ def image_overlay(image: str, vdus: Sequence[str]) -> str:
     folder = CONFIG.build / f"{'-'.join(vdus)}-{image}"
     (folder / "Definitions").mkdir(parents=True, exist_ok=True)
     nodes = {vdu: {"properties": {"sw_image_data": {"name": image}}} for vdu in vdus}
-    for flavour in ("simple", "complex"):
+    for flavour in ("simple", "complex", "podaffinity"):
         path = folder / f"Definitions/kubernetes_df_{flavour}.yaml"
         path.write_text(yaml.safe_dump({"topology_template": {"node_templates": nodes}}))
     return str(folder)

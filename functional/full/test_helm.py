@@ -1,6 +1,7 @@
 """CNFs that Tacker deploys by Helm charts, through both versions of its API."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from functional import shared
@@ -9,7 +10,7 @@ from functional.cluster_scenario import MASTER, ClusterScenario
 from functional.nodes_scenario import NodesScenario
 from tools.client.api import V2
 from tools.client.config import CONFIG
-from tools.client.lcm import Vnf
+from tools.client.lcm import Package, Vnf
 from tools.client.log import log
 
 _RELEASE = "web"
@@ -60,17 +61,15 @@ class HelmScenario(ClusterScenario):
 
 
 class HelmThroughV2(HelmScenario):
-    """Through the v2 API, which runs Helm on Tacker's host, with Helm from the VNF package."""
+    """Through the v2 API, which runs Helm on Tacker's host. The node's is of a package repository."""
 
     api = V2()
-    helm = {"archive_path": HELM_ARCHIVE}
-    image = CONFIG.prepared_image
 
     def test_chart(self) -> None:
         if not CONFIG.helm_on_tacker:
             self.skipTest("Tacker's host has no Helm, see FUNCTIONAL_HELM_ON_TACKER")
         self.registry = shared.private_registry()
-        vnf = self.create_vnf(self.onboard_package(helm_archive()))
+        vnf = self.create_vnf(self.onboard_package())
         self.assert_completed(vnf.instantiate(self.request("simple", self.registry)))
         self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
         cnf = self.deploy_chart(vnf)
@@ -90,10 +89,18 @@ class HelmThroughV2(HelmScenario):
 
 
 class HelmThroughV1(HelmScenario, NodesScenario):
-    """With Helm from the package repository.
+    """With Helm from the VNF package.
 
     A control-plane node that is healed gets Helm, too, and the charts of CNFs that are there.
     """
+
+    helm = {"archive_path": HELM_ARCHIVE}
+    image = CONFIG.prepared_image
+
+    def onboard_package(
+        self, files: Mapping[str, Path] | None = None, overlays: Sequence[str] = ()
+    ) -> Package:
+        return super().onboard_package({**(files or {}), **helm_archive()}, overlays)
 
     def test_chart_and_heal(self) -> None:
         vnf = self.instantiate_balanced_cluster()

@@ -121,7 +121,7 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
         log(f"two pods on two nodes write to and read from one volume: {self.volume_phases()}")
 
     def check_volume_on_new_worker(self, vnf: Vnf) -> None:
-        """A worker comes, and mounts the volume, too; another one goes."""
+        """A worker comes, and mounts the volume, too; then a worker goes."""
         before = {vnfc for vnfc, _ in self.vnfcs(vnf, WORKER)}
         self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
         (machine,) = (m for vnfc, m in self.vnfcs(vnf, WORKER) if vnfc not in before)
