@@ -61,7 +61,7 @@ class HelmScenario(ClusterScenario):
 
 
 class HelmThroughV2(HelmScenario):
-    """Through the v2 API, which runs Helm on Tacker's host. The node's is of a package repository."""
+    """Through the v2 API, which runs Helm on Tacker's host; nodes have that of a repository."""
 
     api = V2()
 
