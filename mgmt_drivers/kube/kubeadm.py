@@ -1,8 +1,6 @@
-"""kubeadm on a machine: its configuration files, init, join, reset and upgrade.
+"""kubeadm on a machine: init, join, reset and upgrade.
 
-The files follow kubeadm's API reference (kubeadm.k8s.io): v1beta4 writes extra
-arguments as a list, the versions before it as a mapping. They reach kubeadm on
-its standard input, for they hold tokens.
+Its configuration reaches kubeadm on its standard input, for it holds tokens.
 """
 
 import dataclasses
@@ -11,8 +9,7 @@ import logging
 import re
 import secrets
 import string
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -23,10 +20,10 @@ from mgmt_drivers.host import facts, files
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
-from mgmt_drivers.kube import kubectl, transient
+from mgmt_drivers.kube import kubeadm_config, kubectl, transient
 from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.kubeadm_config import JoinCredentials
 from mgmt_drivers.kube.registries import KUBELET_LOGINS
-from mgmt_drivers.kube.topology import API_PORT
 from mgmt_drivers.secret import Secret
 
 LOG = logging.getLogger(__name__)
@@ -44,15 +41,6 @@ _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 # By which kubeadm pins the cluster's CA.
 _CA_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
-# Milliseconds, where members join with a vote at once. When the second master joins, etcd is
-# without a quorum until that one's etcd has started: seconds, within which a leader with the
-# default timing steps down, and every watch on the cluster breaks off. Some controllers of
-# Kubernetes 1.20 then miss events for minutes. The price is an API that is silent for five to
-# ten seconds when the leader dies, instead of one to two.
-_PATIENT_ETCD = {"heartbeat-interval": "500", "election-timeout": "5000"}
-# For masters on slow or busy machines: a member of etcd that joins halts writing for a while.
-# (kubeadm's API reference, v1beta4, Timeouts; the defaults are one and two minutes.)
-_TIMEOUTS = {"kubernetesAPICall": "3m0s", "etcdAPICall": "4m0s"}
 # Errors of kubeadm's preflight that are none. The images were pulled before, and only that of an
 # add-on may be missing.
 _IMAGES_ARE_THERE = "ImagePull"
@@ -70,7 +58,6 @@ spec:
       requests:
         ephemeral-storage: null
 """
-_TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 
 # Where kubeadm keeps tokens and certificates for those who join.
 _NAMESPACE = "kube-system"
@@ -79,19 +66,6 @@ _TOKEN_SECRET = "bootstrap-token-"  # noqa: S105 - the beginning of a name
 _TOKEN_NAME = re.compile(f"{_TOKEN_SECRET}[a-z0-9]{{6}}")
 
 _RUN = Script("run-kubeadm")
-
-
-@dataclass(frozen=True)
-class JoinCredentials:
-    """What a machine needs to join: a short-lived token, and hashes of the CA to trust.
-
-    ``certificate_key`` lets control-plane nodes fetch the control plane's certificates; without
-    one only workers can join.
-    """
-
-    token: Secret
-    certificate_key: Secret | None
-    ca_hashes: tuple[str, ...] = ()
 
 
 def is_member(host: Host) -> bool:
@@ -125,7 +99,7 @@ def is_partly_joined(host: Host) -> bool:
 
 def reset(host: Host, cluster: Cluster) -> None:
     """Take back what kubeadm has done on this machine; one that still runs is waited for."""
-    words = (_MEMBER, _socket(cluster), KUBELET_LOGINS, "reset")
+    words = (_MEMBER, kubeadm_config.socket(cluster), KUBELET_LOGINS, "reset")
     host.sudo(*_RUN.command(*words), timeout=_LIMIT)
 
 
@@ -165,8 +139,14 @@ def init(
     words += _ignored(keeps_cgroup_v1, *([_DATA_ARE_MEANT] if before else []))
     if not with_dns:
         words += ["--skip-phases", "addon/coredns"]
-    proxy = _proxy_config(cluster, sets_conntrack, has_iptables)
-    config = _init_config(host, cluster, version(host), proxy, keeps_cgroup_v1)
+    config = kubeadm_config.for_init(
+        host,
+        cluster,
+        version(host),
+        _new_token(host),
+        kubeadm_config.kube_proxy(cluster, sets_conntrack, has_iptables),
+        keeps_cgroup_v1,
+    )
     _run(host, cluster, "init", [*before, *words], config)
 
 
@@ -181,7 +161,7 @@ def create_join_credentials(
     if certificate_key:
         host.session.hide(certificate_key)
     credentials = JoinCredentials(_new_token(host), certificate_key)
-    config = _credentials_config(host, cluster, credentials)
+    config = kubeadm_config.for_credentials(host, cluster, version(host), credentials)
     create = ("kubeadm", "token", "create", "--print-join-command")
     upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
     words = (*upload, "--config", "/dev/stdin")
@@ -195,43 +175,15 @@ def create_join_credentials(
     return dataclasses.replace(credentials, ca_hashes=tuple(_CA_HASH.findall(command)))
 
 
-def _credentials_config(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secret:
-    init_part: dict[str, Any] = {
-        **_header(cluster, "InitConfiguration"),
-        **_timeouts(cluster),
-        "bootstrapTokens": [{"token": credentials.token.reveal(), "ttl": _TOKEN_LIFETIME}],
-        "nodeRegistration": _registration(host, cluster),
-    }
-    if credentials.certificate_key:
-        init_part["certificateKey"] = credentials.certificate_key.reveal()
-    return _documents([init_part, _cluster_config(cluster, version(host))])
-
-
 def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
     """Join a machine to the cluster, a control-plane node as part of the control plane."""
     words = ["kubeadm", "join", "--config", "/dev/stdin"]
     words += _ignored(_keeps_cgroup_v1(host, cluster))
-    config: dict[str, Any] = {
-        **_header(cluster, "JoinConfiguration"),
-        **_timeouts(cluster),
-        "nodeRegistration": _registration(host, cluster),
-        "discovery": {
-            "bootstrapToken": {
-                "token": credentials.token.reveal(),
-                "apiServerEndpoint": cluster.endpoint,
-                "caCertHashes": list(credentials.ca_hashes),
-            }
-        },
-    }
     if cluster.is_control_plane(host):
-        assert credentials.certificate_key
         _write_patches(host, cluster)
         words += _patch_options(cluster)
-        config["controlPlane"] = {
-            "localAPIEndpoint": _local_endpoint(host, cluster),
-            "certificateKey": credentials.certificate_key.reveal(),
-        }
-    _run(host, cluster, "join", words, _documents([config]))
+    config = kubeadm_config.for_join(host, cluster, credentials)
+    _run(host, cluster, "join", words, config)
 
 
 def revoke(host: Host, credentials: JoinCredentials) -> None:
@@ -347,7 +299,7 @@ def _patch_options(cluster: Cluster) -> list[str]:
 def _run(
     host: Host, cluster: Cluster, verb: str, words: Sequence[str], config: Secret
 ) -> None:
-    arguments = (_MEMBER, _socket(cluster), KUBELET_LOGINS, verb, *words)
+    arguments = (_MEMBER, kubeadm_config.socket(cluster), KUBELET_LOGINS, verb, *words)
     host.sudo(*_RUN.command(*arguments), stdin=config, timeout=_LIMIT)
 
 
@@ -372,103 +324,3 @@ def _keeps_cgroup_v1(host: Host, cluster: Cluster) -> bool:
 def _ignored(keeps_cgroup_v1: bool, *more: str) -> list[str]:
     errors = [_IMAGES_ARE_THERE, *([_CGROUP_V1_IS_MEANT] if keeps_cgroup_v1 else []), *more]
     return ["--ignore-preflight-errors", ",".join(errors)]
-
-
-def _init_config(
-    host: Host, cluster: Cluster, release: str, proxy: Mapping[str, Any], keeps_cgroup_v1: bool
-) -> Secret:
-    first = {
-        **_header(cluster, "InitConfiguration"),
-        **_timeouts(cluster),
-        # kubeadm would create a token that is valid for a day; machines that join
-        # get one of their own.
-        "bootstrapTokens": [{"token": _new_token(host).reveal(), "ttl": "1s"}],
-        "nodeRegistration": _registration(host, cluster),
-        "localAPIEndpoint": _local_endpoint(host, cluster),
-    }
-    kubelet: dict[str, Any] = {
-        "apiVersion": "kubelet.config.k8s.io/v1beta1",
-        "kind": "KubeletConfiguration",
-        "cgroupDriver": "systemd",
-        "maxPods": _most_pods(cluster),
-    }
-    if keeps_cgroup_v1:
-        kubelet["failCgroupV1"] = False
-    return _documents([first, _cluster_config(cluster, release), kubelet, proxy])
-
-
-def _proxy_config(cluster: Cluster, sets_conntrack: bool, has_iptables: bool) -> dict[str, Any]:
-    """Its mode is told, since 1.40 will have another default."""
-    uses_nftables = cluster.params.series.has_nftables and not has_iptables
-    config: dict[str, Any] = {
-        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
-        "kind": "KubeProxyConfiguration",
-        "mode": "nftables" if uses_nftables else "iptables",
-    }
-    if not sets_conntrack:
-        config["conntrack"] = {"maxPerCore": 0, "min": 0}  # leave them as they are
-    return config
-
-
-def _most_pods(cluster: Cluster) -> int:
-    """Kubelet's default, or as many as a node's pod CIDR has addresses for."""
-    addresses = 2 ** (32 - cluster.params.node_cidr_prefix)
-    return min(110, addresses - 3)  # the network's, the broadcast and the bridge's own
-
-
-def _cluster_config(cluster: Cluster, release: str) -> dict[str, Any]:
-    names = {cluster.topology.address, cluster.topology.public}
-    mask = {"node-cidr-mask-size": str(cluster.params.node_cidr_prefix)}
-    config: dict[str, Any] = {
-        **_header(cluster, "ClusterConfiguration"),
-        "kubernetesVersion": release,
-        "controlPlaneEndpoint": cluster.endpoint,
-        "networking": {
-            "podSubnet": str(cluster.params.pod_cidr),
-            "serviceSubnet": str(cluster.params.service_cidr),
-        },
-        "apiServer": {"certSANs": sorted(names)},
-        "controllerManager": {"extraArgs": _extra_arguments(cluster, mask)},
-    }
-    if cluster.topology.is_balanced and not cluster.params.series.has_learners:
-        timing = _extra_arguments(cluster, _PATIENT_ETCD)
-        config["etcd"] = {"local": {"dataDir": "/var/lib/etcd", "extraArgs": timing}}
-    if cluster.params.image_repository:
-        config["imageRepository"] = cluster.params.image_repository.reference
-    return config
-
-
-def _header(cluster: Cluster, kind: str) -> dict[str, str]:
-    return {"apiVersion": f"kubeadm.k8s.io/{cluster.params.series.kubeadm_api}", "kind": kind}
-
-
-def _timeouts(cluster: Cluster) -> dict[str, Any]:
-    is_older = cluster.params.series.kubeadm_api < "v1beta4"
-    return {} if is_older else {"timeouts": _TIMEOUTS}
-
-
-def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
-    arguments = {"node-ip": cluster.address(host)}
-    return {
-        "name": cluster.name(host),
-        "criSocket": _socket(cluster),
-        "kubeletExtraArgs": _extra_arguments(cluster, arguments),
-    }
-
-
-def _extra_arguments(cluster: Cluster, arguments: Mapping[str, str]) -> Any:
-    if cluster.params.series.kubeadm_api in ("v1beta2", "v1beta3"):
-        return dict(arguments)
-    return [{"name": name, "value": value} for name, value in arguments.items()]
-
-
-def _socket(cluster: Cluster) -> str:
-    return cluster.params.series.socket_scheme + cluster.runtime.socket
-
-
-def _local_endpoint(host: Host, cluster: Cluster) -> dict[str, Any]:
-    return {"advertiseAddress": cluster.address(host), "bindPort": API_PORT}
-
-
-def _documents(documents: Sequence[Mapping[str, Any]]) -> Secret:
-    return Secret(yaml.safe_dump_all(documents, sort_keys=False))

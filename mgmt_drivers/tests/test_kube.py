@@ -12,7 +12,7 @@ from mgmt_drivers.errors import CommandFailed, InventoryError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.kube import haproxy, images, keepalived, kubeadm, pod_network
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.kube.kubeadm import JoinCredentials
+from mgmt_drivers.kube.kubeadm_config import JoinCredentials
 from mgmt_drivers.kube.runtime import Containerd, Docker
 from mgmt_drivers.kube.topology import check_networks, topology
 from mgmt_drivers.params.kubernetes import CniManifest, ImageRepository, KubernetesParams

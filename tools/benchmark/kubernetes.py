@@ -22,7 +22,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.kube import images, kubeadm
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.kube.kubeadm import JoinCredentials
+from mgmt_drivers.kube.kubeadm_config import JoinCredentials
 from mgmt_drivers.kube.topology import Topology, topology
 from mgmt_drivers.params.kubernetes import (
     DEFAULT_CNI_MANIFEST,

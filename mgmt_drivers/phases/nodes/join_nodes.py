@@ -9,7 +9,7 @@ from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import etcd, kubeadm, kubectl
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.kube.kubeadm import JoinCredentials
+from mgmt_drivers.kube.kubeadm_config import JoinCredentials
 
 
 class JoinNodes(Phase[Cluster]):
