@@ -1,9 +1,7 @@
 """One SSH connection to one machine, over paramiko."""
 
 import contextlib
-import io
 import logging
-import select
 import shlex
 import socket
 import threading
@@ -11,7 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 import paramiko
@@ -27,7 +24,8 @@ from mgmt_drivers.errors import (
     told,
 )
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh import algorithms, keys, limits
+from mgmt_drivers.ssh import algorithms, conversation, keys, limits
+from mgmt_drivers.ssh.conversation import Output, Overflow
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey, check_known
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 
@@ -44,7 +42,6 @@ _HANDSHAKE_LIMIT = 60.0  # seconds to log in, once the port answers
 # Seconds that paramiko may need beyond a deadline to let go of a command by itself.
 _GRACE = 2.0
 _KEEPALIVE = 15
-_CHUNK = 32768
 # Of paramiko's threads one may send the end of a command's input behind the channel's own
 # end, at which sshd ends the whole connection. A command without input gets none to end.
 _NO_INPUT = " </dev/null"
@@ -52,8 +49,6 @@ _NO_INPUT = " </dev/null"
 # one that has ended counts a little longer. One more is that of the machine's lock.
 _SESSIONS = 4
 _SESSION_LIMIT = 30.0  # seconds for an sshd that allows fewer to have one again
-# Bytes that one command may write: kubectl does, of some thousands of pods.
-_OUTPUT_LIMIT = 32 << 20
 _SHOWN = 1000  # characters of a command that logs and errors quote
 
 
@@ -234,7 +229,7 @@ class Connection:
     ) -> Result:
         shown = told(self._masker(_shown(["sudo", *argv] if sudo else argv)), _SHOWN)
         started = time.monotonic()
-        with closing(_source(stdin)) as source:
+        with closing(conversation.source_of(stdin)) as source:
             words, prefix = self._as_root(argv) if sudo else (list(argv), b"")
             given = None if stdin is None and not prefix else source
             result = self._execute(shlex.join(words), prefix, given, timeout, shown)
@@ -282,9 +277,9 @@ class Connection:
         """Raise what goes wrong with a command as an error of the drivers."""
         try:
             yield
-        except _Overflow:
+        except Overflow:
             raise OutputTooLong(
-                f"`{shown}` wrote more than {_OUTPUT_LIMIT >> 20} MiB and was given up"
+                f"`{shown}` wrote more than {conversation.LIMIT >> 20} MiB and was given up"
             ) from None
         except TimeoutError:
             raise CommandTimeout(f"`{shown}` did not end within {timeout:g} s") from None
@@ -295,7 +290,7 @@ class Connection:
 
     def _run_line(
         self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float
-    ) -> "tuple[int, _Output]":
+    ) -> tuple[int, Output]:
         """Run a line in a session of its own.
 
         :raises TimeoutError: when it has not ended in time, the wait for the session not counted
@@ -304,10 +299,10 @@ class Connection:
             channel = self._session()
             with _closed_after(self._transport, timeout + _GRACE), closing(channel):
                 deadline = time.monotonic() + timeout
-                _begin(channel, line)
-                return _converse(channel, prefix, source, deadline)
+                conversation.begin(channel, line)
+                return conversation.converse(channel, prefix, source, deadline)
 
-    def _begin_line(self, line: str, prefix: bytes, timeout: float) -> "tuple[int, _Output]":
+    def _begin_line(self, line: str, prefix: bytes, timeout: float) -> tuple[int, Output]:
         """Run a line in a session of its own, which stays open, until it writes or ends.
 
         :raises TimeoutError: when it has done neither in time
@@ -316,10 +311,10 @@ class Connection:
         self._held.append(channel)
         with _closed_after(self._transport, timeout + _GRACE):
             deadline = time.monotonic() + timeout
-            _begin(channel, line)
+            conversation.begin(channel, line)
             with contextlib.suppress(OSError):  # it has ended, as will be seen
                 channel.sendall(prefix)
-            return _converse(channel, b"", None, deadline, ends_with_line=True)
+            return conversation.converse(channel, b"", None, deadline, ends_with_line=True)
 
     def _session(self) -> paramiko.Channel:
         def attempt() -> paramiko.Channel:
@@ -347,108 +342,3 @@ def _shown(argv: Sequence[str]) -> str:
     """The command as logs and errors quote it: scripts left out, which only hide the rest."""
     words = ("..." if "\n" in word.strip() else shlex.quote(word) for word in argv)
     return " ".join(words)
-
-
-def _source(stdin: Stdin) -> BinaryIO:
-    if isinstance(stdin, Path):
-        return stdin.open("rb")
-    if isinstance(stdin, Secret):
-        stdin = stdin.reveal()
-    if isinstance(stdin, str):
-        stdin = stdin.encode()
-    return io.BytesIO(stdin or b"")
-
-
-def _begin(channel: paramiko.Channel, line: str) -> None:
-    """Have the machine run the line; paramiko itself would wait without end for its consent."""
-    timer = threading.Timer(_CONNECT_TIMEOUT, channel.close)
-    timer.start()
-    try:
-        channel.exec_command(line)
-    finally:
-        timer.cancel()
-
-
-class _Overflow(Exception):
-    """A command wrote more than is read."""
-
-
-class _Output:
-    """What a command writes on both of its streams, as far as it is read."""
-
-    def __init__(self, channel: paramiko.Channel) -> None:
-        self._channel = channel
-        self._stdout, self._stderr = bytearray(), bytearray()
-
-    @property
-    def is_ready(self) -> bool:
-        return self._channel.recv_ready() or self._channel.recv_stderr_ready()
-
-    @property
-    def has_line(self) -> bool:
-        return b"\n" in self._stdout
-
-    def read(self) -> None:
-        """Take a piece of each stream, no more: whoever waits for the end has a deadline."""
-        if self._channel.recv_ready():
-            self._stdout += self._channel.recv(_CHUNK)
-        if self._channel.recv_stderr_ready():
-            self._stderr += self._channel.recv_stderr(_CHUNK)
-        if len(self._stdout) + len(self._stderr) > _OUTPUT_LIMIT:
-            raise _Overflow
-
-    def texts(self) -> tuple[str, str]:
-        """Standard output and standard error."""
-        return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
-
-
-def _converse(
-    channel: paramiko.Channel,
-    prefix: bytes,
-    source: BinaryIO | None,
-    deadline: float,
-    *,
-    ends_with_line: bool = False,
-) -> tuple[int, _Output]:
-    """Feed the command and read its output until it has ended; its status, and the output.
-
-    :param ends_with_line: the conversation, not the command, once there is one: with status 0
-    :raises TimeoutError: at the deadline, however busy the machine keeps us
-    """
-    channel.setblocking(False)
-    output = _Output(channel)
-    to_send = prefix
-    while True:
-        # Before anything is looked at: another thread receives, and the end comes right
-        # behind the last data and the status.
-        closed = channel.closed
-        if source and channel.send_ready():
-            to_send = to_send or source.read(_CHUNK)
-            if to_send:
-                to_send = to_send[_send(channel, to_send) :]
-            else:
-                channel.shutdown_write()
-                source = None
-        output.read()
-        if ends_with_line and output.has_line:
-            return 0, output
-        if channel.exit_status_ready() and channel.eof_received and not output.is_ready:
-            return channel.recv_exit_status(), output
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        if closed and not output.is_ready:
-            raise EOFError("the machine closed the channel")
-        if not (source and channel.send_ready()):
-            # Wakes at once on data; a full send window is looked at again soon.
-            select.select([channel], [], [], min(left, 0.05 if source else 1.0))
-
-
-def _send(channel: paramiko.Channel, data: bytes) -> int:
-    """Bytes taken by the channel; a command that no longer reads takes them all."""
-    try:
-        return channel.send(data)
-    except TimeoutError:
-        return 0
-    except OSError:
-        return len(data)

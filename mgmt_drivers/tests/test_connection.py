@@ -27,7 +27,8 @@ from mgmt_drivers.errors import (
     WrongHostKey,
 )
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh.connection import Connection, Endpoint, _converse, connect
+from mgmt_drivers.ssh.connection import Connection, Endpoint, connect
+from mgmt_drivers.ssh.conversation import converse
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from mgmt_drivers.tests.sshd import sshd
 
@@ -166,7 +167,7 @@ class ConnectionTest(ServerTest):
         started = time.monotonic()
         channel = cast(paramiko.Channel, Talks())
         with mock.patch("select.select"), self.assertRaises(TimeoutError):
-            _converse(channel, b"", None, started + 0.2)
+            converse(channel, b"", None, started + 0.2)
         self.assertLess(time.monotonic() - started, 60)
 
     def test_a_machine_that_takes_no_more_data_holds_nobody(self) -> None:
@@ -493,5 +494,5 @@ class EndTest(unittest.TestCase):
             with self.subTest(questions):
                 channel = cast(paramiko.Channel, EndsAfter(questions))
                 with mock.patch("select.select"):
-                    status, output = _converse(channel, b"", io.BytesIO(), time.monotonic() + 5)
+                    status, output = converse(channel, b"", io.BytesIO(), time.monotonic() + 5)
                 self.assertEqual((0, ("done", "")), (status, output.texts()))

@@ -1,0 +1,124 @@
+"""What a command on a machine is fed, and what it answers, over a channel of paramiko."""
+
+import io
+import select
+import threading
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+import paramiko
+
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh.session import Stdin
+
+# Bytes that one command may write: kubectl does, of some thousands of pods.
+LIMIT = 32 << 20
+_CONSENT_LIMIT = 10.0  # seconds for the machine to begin a command
+_CHUNK = 32768
+
+
+def source_of(stdin: Stdin) -> BinaryIO:
+    """What a command is fed, to be read piece by piece."""
+    if isinstance(stdin, Path):
+        return stdin.open("rb")
+    if isinstance(stdin, Secret):
+        stdin = stdin.reveal()
+    if isinstance(stdin, str):
+        stdin = stdin.encode()
+    return io.BytesIO(stdin or b"")
+
+
+def begin(channel: paramiko.Channel, line: str) -> None:
+    """Have the machine run the line; paramiko itself would wait without end for its consent."""
+    timer = threading.Timer(_CONSENT_LIMIT, channel.close)
+    timer.start()
+    try:
+        channel.exec_command(line)
+    finally:
+        timer.cancel()
+
+
+class Overflow(Exception):
+    """A command wrote more than is read."""
+
+
+class Output:
+    """What a command writes on both of its streams, as far as it is read."""
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+        self._stdout, self._stderr = bytearray(), bytearray()
+
+    @property
+    def is_ready(self) -> bool:
+        return self._channel.recv_ready() or self._channel.recv_stderr_ready()
+
+    @property
+    def has_line(self) -> bool:
+        return b"\n" in self._stdout
+
+    def read(self) -> None:
+        """Take a piece of each stream, no more: whoever waits for the end has a deadline."""
+        if self._channel.recv_ready():
+            self._stdout += self._channel.recv(_CHUNK)
+        if self._channel.recv_stderr_ready():
+            self._stderr += self._channel.recv_stderr(_CHUNK)
+        if len(self._stdout) + len(self._stderr) > LIMIT:
+            raise Overflow
+
+    def texts(self) -> tuple[str, str]:
+        """Standard output and standard error."""
+        return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
+
+
+def converse(
+    channel: paramiko.Channel,
+    prefix: bytes,
+    source: BinaryIO | None,
+    deadline: float,
+    *,
+    ends_with_line: bool = False,
+) -> tuple[int, Output]:
+    """Feed the command and read its output until it has ended; its status, and the output.
+
+    :param ends_with_line: the conversation, not the command, once there is one: with status 0
+    :raises TimeoutError: at the deadline, however busy the machine keeps us
+    """
+    channel.setblocking(False)
+    output = Output(channel)
+    to_send = prefix
+    while True:
+        # Before anything is looked at: another thread receives, and the end comes right
+        # behind the last data and the status.
+        closed = channel.closed
+        if source and channel.send_ready():
+            to_send = to_send or source.read(_CHUNK)
+            if to_send:
+                to_send = to_send[_send(channel, to_send) :]
+            else:
+                channel.shutdown_write()
+                source = None
+        output.read()
+        if ends_with_line and output.has_line:
+            return 0, output
+        if channel.exit_status_ready() and channel.eof_received and not output.is_ready:
+            return channel.recv_exit_status(), output
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        if closed and not output.is_ready:
+            raise EOFError("the machine closed the channel")
+        if not (source and channel.send_ready()):
+            # Wakes at once on data; a full send window is looked at again soon.
+            select.select([channel], [], [], min(left, 0.05 if source else 1.0))
+
+
+def _send(channel: paramiko.Channel, data: bytes) -> int:
+    """Bytes taken by the channel; a command that no longer reads takes them all."""
+    try:
+        return channel.send(data)
+    except TimeoutError:
+        return 0
+    except OSError:
+        return len(data)
