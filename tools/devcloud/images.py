@@ -184,24 +184,25 @@ _BEFORE = Recipe(
     files=_modules("1.36"),
 )
 _MIRROR_OF_BEFORE = _mirror("mirror-1.36", _BEFORE)
-_DNS_WITH_DOCKER = Recipe(
-    name="coredns-1.20",
-    script="kubernetes/build-modules.sh",
-    parent=_MIRROR_OF_BEFORE,
-    files=_modules("1.20"),
-)
 _WITH_DOCKER = Recipe(
     name="kubernetes-1.20",
     script="kubernetes/build-debian.sh",
-    parent=_DNS_WITH_DOCKER,
+    parent=_MIRROR_OF_BEFORE,
     files=(("/provision/crictl.go", "kubernetes/crictl.go"),),
+)
+# After the long build, which does not depend on it.
+_DNS_WITH_DOCKER = Recipe(
+    name="coredns-1.20",
+    script="kubernetes/build-modules.sh",
+    parent=_WITH_DOCKER,
+    files=_modules("1.20"),
 )
 # By the oldest series of Kubernetes that they have, beside the newer ones: the newest, the one
 # before, and that of the specifications.
 MIRRORS = {
     "1.37": MIRROR,
     "1.36": _MIRROR_OF_BEFORE,
-    "1.20": _mirror("mirror-of-all", _WITH_DOCKER),
+    "1.20": _mirror("mirror-of-all", _DNS_WITH_DOCKER),
 }
 NEWEST = next(iter(MIRRORS))
 # Kernel, initial RAM disk and root file system of a QEMU machine, as files in /vm. The emulator

@@ -1,5 +1,5 @@
-// CoreDNS for Kubernetes 1.20, whose other programs are built from Debian's source: newer ones
-// ask for an API that came with 1.21 (EndpointSlices, v1).
+// CoreDNS for Kubernetes 1.20, whose other programs are built from Debian's source: the release that
+// its kubeadm wants. Those from 1.8.1 on read EndpointSlices, for which that kubeadm gives no rights.
 module devcloud.example/kubernetes
 
 go 1.26.0
@@ -8,17 +8,17 @@ tool devcloud.example/programs/coredns
 
 replace (
 	devcloud.example/programs => ../programs
-	github.com/coredns/coredns => github.com/coredns/coredns v1.8.7
+	github.com/coredns/coredns => github.com/coredns/coredns v1.7.0
 )
 
 require devcloud.example/programs v0.0.0 // indirect
 
 require (
 	cloud.google.com/go/compute/metadata v0.9.0 // indirect
-	github.com/apparentlymart/go-cidr v1.1.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/caddyserver/caddy v1.0.5 // indirect
+	github.com/cenkalti/backoff/v4 v4.0.2 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/coredns/caddy v1.1.1 // indirect
 	github.com/coredns/coredns v1.14.2 // indirect
 	github.com/davecgh/go-spew v1.1.1 // indirect
 	github.com/dnstap/golang-dnstap v0.4.0 // indirect
@@ -29,6 +29,7 @@ require (
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/gofuzz v1.2.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
 	github.com/googleapis/gnostic v0.5.5 // indirect
 	github.com/grpc-ecosystem/grpc-opentracing v0.0.0-20180507213350-8e809c8a8645 // indirect
 	github.com/imdario/mergo v0.3.12 // indirect
@@ -61,6 +62,7 @@ require (
 	k8s.io/api v0.23.1 // indirect
 	k8s.io/apimachinery v0.23.1 // indirect
 	k8s.io/client-go v0.23.1 // indirect
+	k8s.io/klog v1.0.0 // indirect
 	k8s.io/klog/v2 v2.40.1 // indirect
 	k8s.io/kube-openapi v0.0.0-20211115234752-e816edb12b65 // indirect
 	k8s.io/utils v0.0.0-20210930125809-cb0fa318a74b // indirect
