@@ -89,9 +89,9 @@ class AffinityThroughV1(AffinityScenario):
         self.check_anti_affinity(vnf, workers=2)
         columns = ",".join((_HOST, *_ZONES))
         self.check_guide_output("placement", vnf, f"get nodes --label-columns {columns}")
-        self.heal_worker(vnf)
         self.check_labels_after_kubelet_restart(vnf)
 
+        # No heal before: Tacker's rollback would return to the workers at the time of the heal.
         self.assert_completed(vnf.scale("SCALE_OUT", _ASPECT, self.workers - 2))
         self.check_anti_affinity(vnf, self.workers)
         self.check_pod_anti_affinity()
