@@ -24,6 +24,7 @@ _PLACEHOLDERS = {
     r"\b(nova|az-\d+)\b": "ZONE",
     r"-{3,}": "---",
     r"\b[a-z0-9]{12}\b": "MEMBER",  # of a group in Heat
+    r"\bvim-test_\w+": "VIM",  # named for the scenario
 }
 
 
