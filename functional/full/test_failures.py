@@ -42,7 +42,9 @@ class ClusterFailures(ClusterScenario):
 
         # Tacker shows no VNFCs of a VNF that is not instantiated yet.
         worker = self.machines_with_cp(vnf, f"{WORKER}_CP2")[0]
-        worker.run(f"sudo rm {_STATE}/installed && sudo mv /usr/bin/apt-get /usr/bin/apt-get.away")
+        # apt is not asked where nothing is missing.
+        worker.run(f"sudo rm {_STATE}/installed && sudo dpkg --remove --force-depends socat")
+        worker.run("sudo mv /usr/bin/apt-get /usr/bin/apt-get.away")
         failed = vnf.retry(failed)
         self.assert_failed(failed, "install packages", worker.address, "status 127")
         worker.run("sudo mv /usr/bin/apt-get.away /usr/bin/apt-get")
