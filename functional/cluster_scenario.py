@@ -43,6 +43,7 @@ class ClusterScenario(Scenario):
 
     def setUp(self) -> None:
         super().setUp()
+        self.vim_name = unique("vim")
         if self.kubernetes_version:
             name = "FUNCTIONAL_KUBERNETES_VERSION"
             self.useFixture(EnvironmentVariable(name, self.kubernetes_version))
@@ -52,9 +53,9 @@ class ClusterScenario(Scenario):
     ) -> dict[str, Any]:
         """A request to instantiate a cluster on a network (default: the configuration's)."""
         source = kubernetes_source.source_params(f"http://{registry}")
-        name = f"vim-{self.name[-40:]}"
         path = REQUESTS / f"kubernetes/{flavour}.json"
-        return load_request(path, self.tacker, network, **{**source, "vim_name": name, **params})
+        changes = {**source, "vim_name": self.vim_name, **params}
+        return load_request(path, self.tacker, network, **changes)
 
     def registry_params(self, registry: str, **changes: Any) -> dict[str, Any]:
         """Parameters that name the private registry, and the registry with a login."""

@@ -1,11 +1,14 @@
 """Outputs in the guide: recorded by a run of the scenarios, compared by every other run."""
 
 import difflib
+import json
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+
+import jq
 
 from tools.client.config import CHECKOUT, CONFIG
 from tools.client.log import log
@@ -19,12 +22,13 @@ _PLACEHOLDERS = {
     r"\b(master|worker)-[0-9a-f]{12}\b": r"\1-ID",
     r"\b\d+\.\d+\.\d+\.\d+\b": "ADDRESS",
     r"\bv\d+\.\d+\.\d+\b": "VERSION",
+    r"(?m)\b\d+( \(\w+ ago\))? +(\d+[dhms])+$": "RESTARTS AGE",
     r"\b(\d+[dhms])+\b": "AGE",
     r"\bcompute-\d+\b": "HOST",
     r"\b(nova|az-\d+)\b": "ZONE",
     r"-{3,}": "---",
     r"\b[a-z0-9]{12}\b": "MEMBER",  # of a group in Heat
-    r"\bvim-test_\w+": "VIM",  # named for the scenario
+    r"\bvim-\w+": "VIM",
 }
 
 
@@ -62,13 +66,28 @@ def compare_openstack(
     :param placeholders: what the guide has in the command, such as VNF-INSTANCE-ID, by what is
         really there
     """
-    command = [sys.executable, "-m", "openstackclient.shell", *words]
-    seen = subprocess.run(command, check=True, capture_output=True, text=True)
+    seen = _openstack(words)
     shown = ["openstack", *words]
     for really, placeholder in (placeholders or {}).items():
         shown = [word.replace(really, placeholder) for word in shown]
-    compare(name, _folded(shown), seen.stdout)
-    return seen.stdout
+    compare(name, _folded(shown), seen)
+    return seen
+
+
+def compare_instance(name: str, vnf_id: str, query: str) -> None:
+    """Compare what jq picks out of the instantiatedVnfInfo that Tacker shows of an instance."""
+    words = ["vnflcm", "show", vnf_id, "-f", "json", "-c", "Instantiated Vnf Info"]
+    query = f'."Instantiated Vnf Info".{query}'
+    picked = jq.compile(query).input_text(_openstack(words)).all()
+    lines = (json.dumps(value, separators=(",", ":")) for value in picked)
+    words[2] = "VNF-INSTANCE-ID"
+    shown = f"{_folded(['openstack', *words])} \\\n    | jq -c {shlex.quote(query)}"
+    compare(name, shown, "\n".join(lines))
+
+
+def _openstack(words: Sequence[str]) -> str:
+    command = [sys.executable, "-m", "openstackclient.shell", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def _folded(words: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from functional import kubernetes
+from functional import guide_outputs, kubernetes
 from functional.cluster_scenario import WORKER
 from functional.masters_scenario import MastersScenario
 from functional.nodes_scenario import NodesScenario
@@ -89,6 +89,7 @@ class AffinityThroughV1(AffinityScenario):
         self.check_anti_affinity(vnf, workers=2)
         columns = ",".join((_HOST, *_ZONES))
         self.check_guide_output("placement", vnf, f"get nodes --label-columns {columns}")
+        self.check_guide_output_of_group(vnf)
         self.check_labels_after_kubelet_restart(vnf)
 
         # No heal before: Tacker's rollback would return to the workers at the time of the heal.
@@ -99,6 +100,17 @@ class AffinityThroughV1(AffinityScenario):
             self.check_scale_out_without_free_host(vnf)
             self.check_heal_without_free_host(vnf)
         self.check_terminate(vnf)
+
+    def check_guide_output_of_group(self, vnf: Vnf) -> None:
+        (group,) = stacks.server_groups(self.cloud, vnf.id)
+        words = ["stack", "resource", "show", f"vnflcm_{vnf.id}", "srvgroup"]
+        words += ["-c", "physical_resource_id"]
+        guide_outputs.compare_openstack("group_resource", words, {vnf.id: "VNF-INSTANCE-ID"})
+        words = ["server", "group", "show", group.id, "-c", "policy", "-c", "members"]
+        guide_outputs.compare_openstack("group", words, {group.id: "SERVER-GROUP-ID"})
+        server = group.member_ids[0]
+        words = ["server", "show", server, "-c", "OS-EXT-SRV-ATTR:host", "-c", "server_groups"]
+        guide_outputs.compare_openstack("group_member", words, {server: "SERVER-ID"})
 
     def check_labels_after_kubelet_restart(self, vnf: Vnf) -> None:
         _, machine = self.vnfcs(vnf, WORKER)[0]

@@ -9,6 +9,9 @@ from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
 
+_VNFCS = "vnfcResourceInfo[]\n        | [.id, .vduId, .computeResource.resourceId]"
+_ETCD = "--namespace kube-system get pods --selector component=etcd"
+
 
 class LifeOfAnOlderCluster(UpgradeScenario, MastersScenario):
     """Through the v1 API, which names what it did as the guide shows."""
@@ -22,11 +25,16 @@ class LifeOfAnOlderCluster(UpgradeScenario, MastersScenario):
         with newest_series():  # with which the guide's outputs were recorded
             self.check_guide_output_of_operations("scaled", vnf, "SCALE")
             self.check_guide_output_of_resources("workers", vnf, "complex_nested_worker.yaml")
+            guide_outputs.compare_instance("scale_status", vnf.id, "scaleStatus[]")
+            self.check_guide_output("nodes_scaled", vnf, "get nodes")
         self.heal_workers(vnf, 1)
         self.heal_virtual_ip_holder(vnf)
         with newest_series():
             self.check_guide_output_of_operations("healed", vnf, "HEAL")
             self.check_guide_output_of_resources("servers", vnf, "OS::Nova::Server")
+            guide_outputs.compare_instance("vnfcs", vnf.id, _VNFCS)
+            self.check_guide_output("nodes_healed", vnf, "get nodes")
+            self.check_guide_output("etcd_healed", vnf, _ETCD)
 
         self.upgrade(vnf, self.modify, workers=3)
         with newest_series():
@@ -65,7 +73,7 @@ class LifeOfAnOlderCluster(UpgradeScenario, MastersScenario):
         guide_outputs.compare_openstack(name, words, {vnf.id: "VNF-INSTANCE-ID"})
 
     def check_guide_output_of_vim(self) -> None:
-        words = ["vim", "show", f"vim-{self.name[-40:]}"]
+        words = ["vim", "show", self.vim_name]
         for column in ("name", "type", "status", "auth_url"):
             words += ["-c", column]
         guide_outputs.compare_openstack("vim", words)

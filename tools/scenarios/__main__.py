@@ -7,7 +7,7 @@ import sys
 
 from docker.errors import DockerException
 
-from tools.devcloud import openrc
+from tools.devcloud import locks, openrc
 from tools.devcloud.cloud import Cloud
 from tools.devcloud.diagnosis import TRACES, collect
 from tools.devcloud.error_report import report_errors
@@ -18,6 +18,9 @@ from tools.scenarios.runner import run_preflight, run_scenarios
 from tools.scenarios.selection import Selection, expressions, groups, record_of_passes, select
 
 LOGS = CHECKOUT / "functional" / "logs"
+_LOCK = CHECKOUT / "build" / "scenarios.lock"
+# File in the cloud's state folder, while a run has the cloud that it will take down.
+_OF_A_RUN = "of-scenarios"
 _RUN_PLAYBOOKS = "zuul.d/playbooks/devcloud/run.sh"
 
 
@@ -42,6 +45,13 @@ def main() -> int:
         + ", ".join(groups()),
     )
     options = parser.parse_args()
+    _LOCK.parent.mkdir(parents=True, exist_ok=True)
+    with _LOCK.open("w") as file:
+        locks.acquire(file, "another run of scenarios works in this checkout", Progress())
+        return _main(options)
+
+
+def _main(options: argparse.Namespace) -> int:
     shutil.rmtree(LOGS, ignore_errors=True)
     LOGS.mkdir(parents=True)
     cloud = os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")
@@ -67,8 +77,15 @@ def _run(selection: Selection, skip_preflight: bool, environment: dict[str, str]
 
 def _on_devcloud(selection: Selection, options: argparse.Namespace) -> int:
     identity = Identity()
-    was_up = (identity.state / "settings.json").exists()
     cloud = Cloud(identity, Progress())
+    mark = identity.state / _OF_A_RUN
+    if mark.exists():
+        print("a run that was killed left its cloud, with what it had made there", flush=True)
+        cloud.down()
+    was_up = (identity.state / "settings.json").exists()
+    if not was_up and not options.keep:
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
     try:
         settings = cloud.up(selection.oldest)
         environment = {**os.environ, **openrc.variables(settings), **_scenario_variables(identity)}

@@ -1,7 +1,10 @@
 """The command that runs the scenarios."""
 
+import argparse
+import contextlib
 import json
 import re
+import shutil
 import tempfile
 import unittest
 from contextlib import redirect_stdout
@@ -32,6 +35,61 @@ class RunTest(unittest.TestCase):
 
     def test_the_preflight_can_be_skipped(self) -> None:
         self.assertEqual((0, True), self.run_scenarios(preflight=1, skip=True))
+
+
+class DevcloudTest(unittest.TestCase):
+    """Which cloud a run takes down."""
+
+    def setUp(self) -> None:
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        self.state = Path(stack.enter_context(tempfile.TemporaryDirectory()), "state")
+        self.done: list[str] = []
+        cloud = mock.Mock(up=self.up, down=self.down)
+        for name, value in (
+            ("Identity", lambda: mock.Mock(state=self.state)),
+            ("Cloud", lambda *_: cloud),
+            ("_run", self.run_scenarios),
+            ("openrc", mock.Mock(variables=lambda _: {})),
+        ):
+            stack.enter_context(mock.patch.object(program, name, value))
+
+    def up(self, _: str) -> None:
+        self.done.append("up")
+        self.state.mkdir(exist_ok=True)
+        (self.state / "settings.json").touch()
+
+    def down(self) -> None:
+        self.done.append("down")
+        shutil.rmtree(self.state)
+
+    def run_scenarios(self, *_: object) -> int:
+        self.done.append("run")
+        self.left_by_kill = {path.name for path in self.state.iterdir()}
+        return 0
+
+    def run_on_devcloud(self, *, keep: bool = False) -> list[str]:
+        self.done.clear()
+        options = argparse.Namespace(keep=keep, skip_preflight=True)
+        with redirect_stdout(StringIO()):
+            program._on_devcloud(Selection(("one",)), options)
+        return self.done
+
+    def test_a_cloud_that_was_up_stays(self) -> None:
+        self.up("")
+        self.assertEqual(["up", "run"], self.run_on_devcloud())
+
+    def test_a_cloud_of_the_run_is_taken_down_or_kept(self) -> None:
+        self.assertEqual(["up", "run", "down"], self.run_on_devcloud())
+        self.assertEqual(["up", "run"], self.run_on_devcloud(keep=True))
+        self.assertEqual(["up", "run"], self.run_on_devcloud())
+
+    def test_the_cloud_of_a_killed_run_is_made_again(self) -> None:
+        self.run_on_devcloud()
+        self.state.mkdir()
+        for name in self.left_by_kill:
+            (self.state / name).touch()
+        self.assertEqual(["down", "up", "run", "down"], self.run_on_devcloud())
 
 
 class SelectionTest(unittest.TestCase):
