@@ -1,5 +1,5 @@
-"""The embedded cloud: a real Keystone, Heat and Tacker on one machine.
+"""The embedded cloud: a small real OpenStack, with Tacker, on one machine.
 
-Heat's compute, network and storage resources become containers that behave
-like virtual machines, or QEMU machines where the image asks for one.
+Its servers are containers that a compute driver of this project makes for Nova, or QEMU machines
+where the image is one of a machine with a kernel.
 """

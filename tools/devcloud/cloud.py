@@ -14,7 +14,8 @@ from typing import Any
 
 import docker
 
-from tools.devcloud import archives, engine, images, limits, locks, machine, networks
+from tools import locks
+from tools.devcloud import archives, engine, images, limits, machine, networks
 from tools.devcloud.controller.config_files import QEMU_HOST
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import LABEL, Identity

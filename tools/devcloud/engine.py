@@ -12,7 +12,7 @@ from pathlib import Path
 import docker
 from docker.errors import DockerException
 
-from tools.devcloud import locks
+from tools import locks
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import LABEL
 from tools.progress import Progress

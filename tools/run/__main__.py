@@ -1,6 +1,7 @@
 """The two commands of the README; each sets up the machine for itself.
 
-Only Python's standard library is used here and in tools.logged: nothing else is there yet.
+Only Python's standard library is used here and in tools.logged, tools.locks and tools.progress:
+nothing else is there yet.
 """
 
 import argparse
@@ -18,12 +19,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 # Python has put this file's folder there, for `python3 tools/run` is run in no environment.
 sys.path.insert(0, str(CHECKOUT))
 
-from tools import logged  # noqa: E402 - it is found from here on
+from tools import locks, logged  # noqa: E402 - it is found from here on
 from tools.progress import Progress, print_error  # noqa: E402
 
 # What apt, pip and tox print.
@@ -45,6 +47,8 @@ _PRESERVED = re.compile(
 )
 _SCENARIOS = "functional"
 _TESTS = ("py3", "pep8", "docs", _SCENARIOS)
+# Exit statuses of tox when its commands were neither killed nor interrupted.
+_ENDED = (0, 1)
 _COUNT = re.compile(r"^ - (Passed|Failed|Skipped): (\d+)\b", re.MULTILINE)
 
 
@@ -191,10 +195,18 @@ def _run(
     """
     start = time.monotonic()
     log = _LOGS / f"{name}.log"
-    command = [*(["nice"] if quiet else []), tox, "-e", name, "--", *arguments]
-    with progress.step(name) as step:
-        status = logged.run(command, log, step.note if quiet else step.echo)
+    command = [*(["nice"] if quiet else []), tox, "-e", name]
+    with progress.step(name) as step, _mark(name, progress) as mark:
+        # Where pip was killed a package can be half there, which pip takes for installed.
+        options = ["--recreate"] if mark.read() else []
+        mark.write("it has not ended\n")
+        mark.flush()
+        status = logged.run(
+            [*command, *options, "--", *arguments], log, step.note if quiet else step.echo
+        )
         step.failed = status != 0
+        if status in _ENDED:
+            mark.truncate(0)
     text = log.read_text(errors="replace")
     if progress.live and status:
         print_error(f"{name} failed; {logged.end_of(log)}")
@@ -202,6 +214,19 @@ def _run(
         print(f"--- {name}\n{text}---", flush=True)
     counts = {word: int(number) for word, number in _COUNT.findall(text)}
     return _Outcome(name, status, time.monotonic() - start, log, counts)
+
+
+@contextmanager
+def _mark(name: str, progress: Progress) -> Iterator[TextIO]:
+    """A file that holds something while an environment is run, and when the run was killed.
+
+    Another run of the environment in this checkout is waited for.
+    """
+    _LOGS.mkdir(parents=True, exist_ok=True)
+    with (_LOGS / f"{name}.running").open("a+") as file:
+        locks.acquire(file, f"another run of {name} works in this checkout", progress)
+        file.seek(0)
+        yield file
 
 
 @contextmanager

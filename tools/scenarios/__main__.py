@@ -7,7 +7,8 @@ import sys
 
 from docker.errors import DockerException
 
-from tools.devcloud import locks, openrc
+from tools import locks
+from tools.devcloud import openrc
 from tools.devcloud.cloud import Cloud
 from tools.devcloud.diagnosis import TRACES, collect
 from tools.devcloud.error_report import report_errors

@@ -1,0 +1,48 @@
+"""The commands of the README: environments of tox that were killed."""
+
+import contextlib
+import importlib
+import io
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from tools.progress import Progress
+
+# In place of tox: it prints its arguments, and ends as the last of them says.
+_TOX = """#!/bin/sh
+echo "$@"
+eval "$(eval echo \\$$#)"
+"""
+_RUN = importlib.import_module("tools.run.__main__")
+
+
+class EnvironmentTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.tox = Path(folder.name, "tox")
+        self.tox.write_text(_TOX)
+        self.tox.chmod(0o755)
+        logs = mock.patch.object(_RUN, "_LOGS", Path(folder.name, "logs"))
+        logs.start()
+        self.addCleanup(logs.stop)
+
+    def is_made_again(self, end: str) -> bool:
+        """Run an environment that ends in a way; whether it was made again before."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            outcome = _RUN._run(Progress(), str(self.tox), "py3", [end])
+        return "--recreate" in outcome.log.read_text()
+
+    def test_what_was_killed_is_made_again(self) -> None:
+        for end, again in (
+            ("exit 0", False),
+            ("exit 1", False),  # a test failed
+            ("kill -KILL $$", False),
+            ("exit 0", True),
+            ("exit 130", False),  # Ctrl-C
+            ("exit 0", True),
+            ("exit 0", False),
+        ):
+            self.assertEqual(again, self.is_made_again(end), end)
