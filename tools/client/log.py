@@ -23,18 +23,30 @@ def log(text: str) -> None:
 def step(text: str) -> Iterator[None]:
     """Log the start and the end of a step; its time is kept in steps.jsonl too."""
     log(f"{text} ...")
-    start, before = time.monotonic(), _cpu_ticks()
+    clock = Clock()
     try:
         yield
     except BaseException as error:
-        log(f"{text}: FAILED after {time.monotonic() - start:.1f} s: {type(error).__name__}")
+        log(f"{text}: FAILED after {clock.read()[0]:.1f} s: {type(error).__name__}")
         raise
-    took = time.monotonic() - start
-    log(f"{text}: {took:.1f} s")
-    idle, total = (now - then for now, then in zip(_cpu_ticks(), before, strict=True))
-    entry = {"step": text, "seconds": round(took, 1), "idle": round(idle / (total or 1), 2)}
+    seconds, idle = clock.read()
+    log(f"{text}: {seconds:.1f} s")
+    entry = {"step": text, "seconds": round(seconds, 1), "idle": round(idle, 2)}
     with (CONFIG.logs / "steps.jsonl").open("a") as file:
         file.write(json.dumps(entry) + "\n")
+
+
+class Clock:
+    """Measures from its making on."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._ticks = _cpu_ticks()
+
+    def read(self) -> tuple[float, float]:
+        """Seconds, and the share of them in which this machine's CPUs were idle."""
+        idle, total = (now - then for now, then in zip(_cpu_ticks(), self._ticks, strict=True))
+        return time.monotonic() - self._start, idle / (total or 1)
 
 
 def _cpu_ticks() -> tuple[int, int]:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tools.client.log import Clock
 from tools.logged import end_of, followed, run
 from tools.progress import Progress, print_error
 from tools.scenarios.selection import Selection
@@ -26,7 +27,7 @@ def run_scenarios(selection: Selection, logs: Path, environment: dict[str, str])
     stestr = [sys.executable, "-m", "stestr", "--repo-url", str(logs)]
     command = [*stestr, "run", "--serial", "--load-list", str(selected)]
     output = logs / "stestr.log"
-    progress = Progress()
+    progress, clock = Progress(), Clock()
     with (
         progress.step(f"running {len(selection.scenarios)} scenarios") as step,
         followed(logs / "scenario.log", step.echo),
@@ -35,7 +36,7 @@ def run_scenarios(selection: Selection, logs: Path, environment: dict[str, str])
         step.failed = status != 0
     if status and progress.live:
         print_error(f"stestr failed; {end_of(output)}")
-    _print_long_steps(logs / "steps.jsonl")
+    _print_long_steps(logs / "steps.jsonl", *clock.read())
     return status
 
 
@@ -45,12 +46,11 @@ def run_preflight(environment: dict[str, str]) -> int:
     return subprocess.run(command, env=environment, check=False).returncode
 
 
-def _print_long_steps(path: Path) -> None:
+def _print_long_steps(path: Path, seconds: float, idle: float) -> None:
     """What took long, and which share of this machine's CPUs was idle meanwhile."""
-    if not path.exists():
-        return
+    steps = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     print(f"\nseconds  CPUs idle  step of {_LONG_STEP:.0f} s or more")
-    for step in map(json.loads, path.read_text().splitlines()):
+    for step in [*steps, {"seconds": seconds, "idle": idle, "step": "all"}]:
         if step["seconds"] >= _LONG_STEP:
             print(f"{step['seconds']:7.1f}  {step['idle']:8.0%}   {step['step']}")
     sys.stdout.flush()

@@ -142,9 +142,10 @@ class LongStepsTest(unittest.TestCase):
             lines = [json.dumps(dict(zip(keys, entry, strict=True))) for entry in entries]
             steps.write_text("\n".join(lines))
             with redirect_stdout(StringIO()) as printed:
-                runner._print_long_steps(steps)
+                runner._print_long_steps(steps, 20.0, 0.25)
         self.assertIn("12.0       41%   long", printed.getvalue())
         self.assertNotIn("short", printed.getvalue())
+        self.assertTrue(printed.getvalue().endswith("\n   20.0       25%   all\n"))
 
 
 class ZuulTest(unittest.TestCase):
