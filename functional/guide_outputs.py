@@ -28,7 +28,7 @@ _PLACEHOLDERS = {
     r"\b(nova|az-\d+)\b": "ZONE",
     r"-{3,}": "---",
     r"\b[a-z0-9]{12}\b": "MEMBER",  # of a group in Heat
-    r"\bvim-\w+": "VIM",
+    r"\b(vim|scenario)-\w+": "NAME",
 }
 
 

@@ -21,8 +21,11 @@ class LifeOfAnOlderCluster(UpgradeScenario, MastersScenario):
     def test_life_of_an_older_cluster(self) -> None:
         vnf = self.instantiate_balanced_cluster()
         self.check_versions(BEFORE)
-        self.scale_out_and_in(vnf)
         with newest_series():  # with which the guide's outputs were recorded
+            self.check_guide_output_of_instance(vnf)
+            self.check_guide_output_of_resources("servers_created", vnf, "OS::Nova::Server")
+        self.scale_out_and_in(vnf)
+        with newest_series():
             self.check_guide_output_of_operations("scaled", vnf, "SCALE")
             self.check_guide_output_of_resources("workers", vnf, "complex_nested_worker.yaml")
             guide_outputs.compare_instance("scale_status", vnf.id, "scaleStatus[]")
@@ -64,6 +67,10 @@ class LifeOfAnOlderCluster(UpgradeScenario, MastersScenario):
         except Exception as error:
             log(f"API: {type(error).__name__}")
             return None
+
+    def check_guide_output_of_instance(self, vnf: Vnf) -> None:
+        words = ["vnflcm", "show", vnf.id, "-c", "VNF Instance Name", "-c", "Instantiation State"]
+        guide_outputs.compare_openstack("instance_state", words, {vnf.id: "VNF-INSTANCE-ID"})
 
     def check_guide_output_of_resources(self, name: str, vnf: Vnf, kind: str) -> None:
         words = ["stack", "resource", "list", f"vnflcm_{vnf.id}", "-n", "2"]
