@@ -79,7 +79,7 @@ class FaultsOnNodes(BalancedClusterScenario):
                 faults.prepare(new)
                 masters = [*masters, new]
         self.assert_completed(vnf.retry(occurrence))
-        log(f"heal of a {vdu}: {len(table)} faults in as many phases, cured by retry: {table}")
+        log(f"heal of a {vdu}: {len(table)} faults, each cured by a retry: {table}")
 
     def run_until_fault(
         self, vnf: Vnf, target: str, before: dict[str, Any], machines: list[Remote], fault: Fault
