@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 # Python has put this file's folder there, for `python3 tools/run` is run in no environment.
@@ -81,7 +80,7 @@ def main() -> int:
             return _demo(progress)
         if options.command == "groups":
             tox = _tox(progress)
-            with _deferred_interrupts():
+            with _alone(progress), _deferred_interrupts():
                 return _report([_run(progress, tox, "functional-full", options.names)])
         return _tests(progress, options.environments)
     except (logged.CommandFailed, FileNotFoundError) as error:
@@ -151,7 +150,7 @@ def _tests(progress: Progress, environments: Sequence[str]) -> int:
     tox = _tox(progress)
     scenarios = [name for name in environments if name == _SCENARIOS]
     others = [name for name in environments if name != _SCENARIOS]
-    with _deferred_interrupts(), ThreadPoolExecutor() as pool:
+    with _alone(progress), _deferred_interrupts(), ThreadPoolExecutor() as pool:
         quiet = bool(scenarios)
         beside = pool.submit(lambda: [_run(progress, tox, name, quiet=quiet) for name in others])
         outcomes = [_run(progress, tox, name) for name in scenarios]
@@ -195,18 +194,16 @@ def _run(
     """
     start = time.monotonic()
     log = _LOGS / f"{name}.log"
-    command = [*(["nice"] if quiet else []), tox, "-e", name]
-    with progress.step(name) as step, _mark(name, progress) as mark:
-        # Where pip was killed a package can be half there, which pip takes for installed.
-        options = ["--recreate"] if mark.read() else []
-        mark.write("it has not ended\n")
-        mark.flush()
-        status = logged.run(
-            [*command, *options, "--", *arguments], log, step.note if quiet else step.echo
-        )
+    mark = _LOGS / f"{name}.running"
+    # Where pip was killed a package can be half there, which pip takes for installed.
+    again = ["--recreate"] if mark.exists() else []
+    mark.touch()
+    command = [*(["nice"] if quiet else []), tox, "-e", name, *again, "--", *arguments]
+    with progress.step(name) as step:
+        status = logged.run(command, log, step.note if quiet else step.echo)
         step.failed = status != 0
-        if status in _ENDED:
-            mark.truncate(0)
+    if status in _ENDED:
+        mark.unlink()
     text = log.read_text(errors="replace")
     if progress.live and status:
         print_error(f"{name} failed; {logged.end_of(log)}")
@@ -217,16 +214,12 @@ def _run(
 
 
 @contextmanager
-def _mark(name: str, progress: Progress) -> Iterator[TextIO]:
-    """A file that holds something while an environment is run, and when the run was killed.
-
-    Another run of the environment in this checkout is waited for.
-    """
+def _alone(progress: Progress) -> Iterator[None]:
+    """Wait for another command in this checkout."""
     _LOGS.mkdir(parents=True, exist_ok=True)
-    with (_LOGS / f"{name}.running").open("a+") as file:
-        locks.acquire(file, f"another run of {name} works in this checkout", progress)
-        file.seek(0)
-        yield file
+    with (_LOGS / "lock").open("w") as file:
+        locks.acquire(file, "another run of tests works in this checkout", progress)
+        yield
 
 
 @contextmanager

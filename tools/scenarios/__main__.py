@@ -46,13 +46,18 @@ def main() -> int:
         + ", ".join(groups()),
     )
     options = parser.parse_args()
+    return report_errors(lambda: _run_alone(options))
+
+
+def _run_alone(options: argparse.Namespace) -> int:
+    """Run what is selected, once no other run works in this checkout."""
     _LOCK.parent.mkdir(parents=True, exist_ok=True)
     with _LOCK.open("w") as file:
         locks.acquire(file, "another run of scenarios works in this checkout", Progress())
-        return _main(options)
+        return _run_selected(options)
 
 
-def _main(options: argparse.Namespace) -> int:
+def _run_selected(options: argparse.Namespace) -> int:
     shutil.rmtree(LOGS, ignore_errors=True)
     LOGS.mkdir(parents=True)
     cloud = os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")
@@ -68,7 +73,7 @@ def _main(options: argparse.Namespace) -> int:
         return 0 if selection.passed else 2
     if cloud:
         return _run(selection, options.skip_preflight, dict(os.environ))
-    return report_errors(lambda: _on_devcloud(selection, options))
+    return _on_devcloud(selection, options)
 
 
 def _run(selection: Selection, skip_preflight: bool, environment: dict[str, str]) -> int:

@@ -25,9 +25,9 @@ class EnvironmentTest(unittest.TestCase):
         self.tox = Path(folder.name, "tox")
         self.tox.write_text(_TOX)
         self.tox.chmod(0o755)
-        logs = mock.patch.object(_RUN, "_LOGS", Path(folder.name, "logs"))
-        logs.start()
-        self.addCleanup(logs.stop)
+        patch = mock.patch.object(_RUN, "_LOGS", Path(folder.name))
+        patch.start()
+        self.addCleanup(patch.stop)
 
     def is_made_again(self, end: str) -> bool:
         """Run an environment that ends in a way; whether it was made again before."""
