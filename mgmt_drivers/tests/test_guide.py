@@ -17,6 +17,7 @@ _DRIVERS = Path(__file__).parents[1]
 _GUIDE = _DRIVERS.parent / "doc" / "source"
 _TIMELINES: dict[str, Sequence[Phase[Any]]] = {
     "instantiate": kubernetes.INSTANTIATE,
+    "restore": kubernetes.INSTANTIATE,
     "scale_out": kubernetes.SCALE_OUT,
     "scale_in": kubernetes.SCALE_IN,
     "scale_masters_out": kubernetes.SCALE_OUT,
