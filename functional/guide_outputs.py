@@ -74,15 +74,20 @@ def compare_openstack(
     return seen
 
 
-def compare_instance(name: str, vnf_id: str, query: str) -> None:
-    """Compare what jq picks out of the instantiatedVnfInfo that Tacker shows of an instance."""
+def compare_instance(name: str, vnf_id: str, *queries: str) -> None:
+    """Compare what jq picks out of the instantiatedVnfInfo that Tacker shows of an instance.
+
+    :param queries: a call of jq for each, one behind the other
+    """
     words = ["vnflcm", "show", vnf_id, "-f", "json", "-c", "Instantiated Vnf Info"]
-    query = f'."Instantiated Vnf Info".{query}'
-    picked = jq.compile(query).input_text(_openstack(words)).all()
-    lines = (json.dumps(value, separators=(",", ":")) for value in picked)
+    text = _openstack(words)
     words[2] = "VNF-INSTANCE-ID"
-    shown = f"{_folded(['openstack', *words])} \\\n    | jq -c {shlex.quote(query)}"
-    compare(name, shown, "\n".join(lines))
+    shown = _folded(["openstack", *words])
+    for query in (f'."Instantiated Vnf Info".{queries[0]}', *queries[1:]):
+        shown += f" \\\n    | jq -c {shlex.quote(query)}"
+        picked = jq.compile(query).input_text(text).all()
+        text = "\n".join(json.dumps(value, separators=(",", ":")) for value in picked)
+    compare(name, shown, text)
 
 
 def _openstack(words: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
 
-_VNFCS = "vnfcResourceInfo[]\n        | [.id, .vduId, .computeResource.resourceId]"
+_VNFCS = "vnfcResourceInfo[]", "[.id, .vduId, .computeResource.resourceId]"
 _ETCD = "--namespace kube-system get pods --selector component=etcd"
 
 
@@ -35,7 +35,7 @@ class LifeOfAnOlderCluster(UpgradeScenario, MastersScenario):
         with newest_series():
             self.check_guide_output_of_operations("healed", vnf, "HEAL")
             self.check_guide_output_of_resources("servers", vnf, "OS::Nova::Server")
-            guide_outputs.compare_instance("vnfcs", vnf.id, _VNFCS)
+            guide_outputs.compare_instance("vnfcs", vnf.id, *_VNFCS)
             self.check_guide_output("nodes_healed", vnf, "get nodes")
             self.check_guide_output("etcd_healed", vnf, _ETCD)
 
