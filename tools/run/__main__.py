@@ -49,6 +49,10 @@ _TESTS = ("py3", "pep8", "docs", _SCENARIOS)
 # Exit statuses of tox when its commands were neither killed nor interrupted.
 _ENDED = (0, 1)
 _COUNT = re.compile(r"^ - (Passed|Failed|Skipped): (\d+)\b", re.MULTILINE)
+# What stestr shows once more at its end; of many failed tests, the first lines are enough.
+_FAILED_TESTS = re.compile(
+    r"^Failed \d+ tests? - output below:\n=+\n+((?:.*\n){,100})", re.MULTILINE
+)
 
 
 def main() -> int:
@@ -163,6 +167,9 @@ def _tox(progress: Progress) -> str:
 
 def _report(outcomes: "Sequence[_Outcome]") -> int:
     """Print what became of the environments, and the counts of tests; returns an exit status."""
+    for outcome in outcomes:
+        if outcome.status:
+            print(f"\n--- {outcome.name} failed; {_reason(outcome.log)}\n---")
     print("\nenvironment       result    seconds  output")
     for outcome in outcomes:
         result = "FAILED" if outcome.status else "ok"
@@ -171,6 +178,15 @@ def _report(outcomes: "Sequence[_Outcome]") -> int:
     counts = {word: sum(outcome.counts.get(word, 0) for outcome in outcomes) for word in words}
     print(", ".join(f"{number} {word.lower()}" for word, number in counts.items()), flush=True)
     return int(any(outcome.status for outcome in outcomes))
+
+
+def _reason(log: Path) -> str:
+    """The tests that failed, or the end of the output when none did."""
+    found = _FAILED_TESTS.search(log.read_text(errors="replace"))
+    if not found:
+        return logged.end_of(log)
+    failed = found[1].partition("\n======\nTotals")[0].strip()
+    return f"its output is in {log}, by which these tests failed\n{failed}"
 
 
 @dataclass(frozen=True)
@@ -189,8 +205,8 @@ def _run(
 ) -> _Outcome:
     """Run an environment, whose output goes to a file.
 
-    In a log the output is printed, too, or if ``quiet`` when the environment has ended; on a
-    terminal the end of the output of a failed one. A quiet one gives way to others on the CPUs.
+    In a log the output is printed, too, or if ``quiet`` when the environment has ended. A quiet
+    one gives way to others on the CPUs.
     """
     start = time.monotonic()
     log = _LOGS / f"{name}.log"
@@ -205,9 +221,7 @@ def _run(
     if status in _ENDED:
         mark.unlink()
     text = log.read_text(errors="replace")
-    if progress.live and status:
-        print_error(f"{name} failed; {logged.end_of(log)}")
-    elif quiet and not progress.live:
+    if quiet and not progress.live:
         print(f"--- {name}\n{text}---", flush=True)
     counts = {word: int(number) for word, number in _COUNT.findall(text)}
     return _Outcome(name, status, time.monotonic() - start, log, counts)

@@ -201,6 +201,38 @@ class LogTest(unittest.TestCase):
         self.assertEqual(["x"], lines)
 
 
+class ReportTest(unittest.TestCase):
+    """The last of a run's output is what CI systems keep."""
+
+    def report(self, output: str) -> str:
+        run = importlib.import_module("tools.run.__main__")
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder, "py3.log")
+            log.write_text(output)
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                self.assertEqual(1, run._report([run._Outcome("py3", 1, 1.0, log, {"Failed": 1})]))
+        return out.getvalue()
+
+    def test_it_says_which_tests_failed(self) -> None:
+        told = "a.test_b\n--------\n\n    AssertionError: 1 != 2\n\n\n"
+        end = f"======\nTotals\n======\nRan: 1 tests\n{'more' * 40}\n"
+        report = self.report(
+            f"a.test_b ... FAILED\n===\nFailed 1 tests - output below:\n===\n\n{told}{end}"
+        )
+        self.assertRegex(report, r"\n--- py3 failed; .*these tests failed\na.test_b\n-+\n\n +Asser")
+        self.assertNotIn("Totals", report)
+        self.assertLess(report.index("1 != 2"), report.index("environment "))
+
+    def test_it_shows_some_of_many_failures(self) -> None:
+        lines = "".join(f"line {number}\n" for number in range(5000))
+        report = self.report(f"Failed 9 tests - output below:\n=====\n\n{lines}======\nTotals\n")
+        self.assertIn("line 99\n", report)
+        self.assertNotIn("line 100\n", report)
+
+    def test_it_shows_the_end_of_what_failed_otherwise(self) -> None:
+        self.assertIn("which ends with\nx\nno such option\n---", self.report("x\nno such option\n"))
+
+
 class AptTest(unittest.TestCase):
     """What tools/run prints of apt-get, which a program in the path plays."""
 
