@@ -67,6 +67,8 @@ def _parser() -> argparse.ArgumentParser:
 def _up(identity: Identity, options: argparse.Namespace) -> int:
     progress = Progress()
     settings = Cloud(identity, progress).up(options.oldest)
+    # A run of scenarios that was killed may have left it: it is the user's now.
+    identity.of_a_run.unlink(missing_ok=True)
     progress.say(f"the cloud is up: {openrc.variables(settings)['OS_AUTH_URL']}")
     progress.say('credentials: eval "$(python3 -m tools.devcloud openrc)"')
     return 0

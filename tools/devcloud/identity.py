@@ -38,6 +38,11 @@ class Identity:
         return _xdg("XDG_STATE_HOME", ".local/state") / "devcloud" / self.name
 
     @property
+    def of_a_run(self) -> Path:
+        """File that is there while a run of scenarios has the cloud, which it will remove."""
+        return self.state / "of-scenarios"
+
+    @property
     def cache(self) -> Path:
         """Folder of what outlives the cloud and is shared between checkouts."""
         return _xdg("XDG_CACHE_HOME", ".cache") / "devcloud"

@@ -20,8 +20,6 @@ from tools.scenarios.selection import Selection, expressions, groups, record_of_
 
 LOGS = CHECKOUT / "functional" / "logs"
 _LOCK = CHECKOUT / "build" / "scenarios.lock"
-# File in the cloud's state folder, while a run has the cloud that it will take down.
-_OF_A_RUN = "of-scenarios"
 _RUN_PLAYBOOKS = "zuul.d/playbooks/devcloud/run.sh"
 
 
@@ -84,7 +82,7 @@ def _run(selection: Selection, skip_preflight: bool, environment: dict[str, str]
 def _on_devcloud(selection: Selection, options: argparse.Namespace) -> int:
     identity = Identity()
     cloud = Cloud(identity, Progress())
-    mark = identity.state / _OF_A_RUN
+    mark = identity.of_a_run
     if mark.exists():
         print("a run that was killed left its cloud, with what it had made there", flush=True)
         cloud.down()

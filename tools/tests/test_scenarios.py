@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -14,7 +15,8 @@ from unittest import mock
 
 import yaml
 
-from tools.devcloud.identity import CHECKOUT
+from tools.devcloud import cli
+from tools.devcloud.identity import CHECKOUT, Identity
 from tools.scenarios import __main__ as program
 from tools.scenarios import runner
 from tools.scenarios.selection import Selection, expressions, groups, select
@@ -43,20 +45,20 @@ class DevcloudTest(unittest.TestCase):
     def setUp(self) -> None:
         stack = contextlib.ExitStack()
         self.addCleanup(stack.close)
-        self.state = Path(stack.enter_context(tempfile.TemporaryDirectory()), "state")
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        stack.enter_context(mock.patch.dict(os.environ, {"XDG_STATE_HOME": folder}))
+        self.state = Identity().state
         self.done: list[str] = []
         cloud = mock.Mock(up=self.up, down=self.down)
-        for name, value in (
-            ("Identity", lambda: mock.Mock(state=self.state)),
-            ("Cloud", lambda *_: cloud),
-            ("_run", self.run_scenarios),
-            ("openrc", mock.Mock(variables=lambda _: {})),
-        ):
-            stack.enter_context(mock.patch.object(program, name, value))
+        variables = mock.Mock(variables=lambda _: {"OS_AUTH_URL": "http://192.0.2.1"})
+        for module in (program, cli):
+            stack.enter_context(mock.patch.object(module, "Cloud", lambda *_: cloud))
+            stack.enter_context(mock.patch.object(module, "openrc", variables))
+        stack.enter_context(mock.patch.object(program, "_run", self.run_scenarios))
 
     def up(self, _: str) -> None:
         self.done.append("up")
-        self.state.mkdir(exist_ok=True)
+        self.state.mkdir(parents=True, exist_ok=True)
         (self.state / "settings.json").touch()
 
     def down(self) -> None:
@@ -84,12 +86,21 @@ class DevcloudTest(unittest.TestCase):
         self.assertEqual(["up", "run"], self.run_on_devcloud(keep=True))
         self.assertEqual(["up", "run"], self.run_on_devcloud())
 
-    def test_the_cloud_of_a_killed_run_is_made_again(self) -> None:
+    def kill_a_run(self) -> None:
         self.run_on_devcloud()
         self.state.mkdir()
         for name in self.left_by_kill:
             (self.state / name).touch()
+
+    def test_the_cloud_of_a_killed_run_is_made_again(self) -> None:
+        self.kill_a_run()
         self.assertEqual(["down", "up", "run", "down"], self.run_on_devcloud())
+
+    def test_it_stays_when_its_user_has_brought_it_up(self) -> None:
+        self.kill_a_run()
+        with redirect_stdout(StringIO()):
+            cli.main(["up"])
+        self.assertEqual(["up", "run"], self.run_on_devcloud())
 
 
 class SelectionTest(unittest.TestCase):
