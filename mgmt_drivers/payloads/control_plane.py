@@ -163,8 +163,9 @@ def written_since(pid: int, program: str, options: dict[str, str]) -> Iterator[s
 def started(pid: int) -> float:
     """When a process started, in seconds since the epoch (proc(5), starttime)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    return time.time() - age
+    since_boot = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    # In this order: who is interrupted between the two looks at last starts what need not be.
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + since_boot
 
 
 def _der(pem: str) -> bytes:

@@ -43,7 +43,11 @@ class ServerTest(unittest.TestCase):
         self.keys = HostKeys()
 
     def log_in(
-        self, password: str = PASSWORD, known: tuple[str, ...] = (), login_limit: float = 0.5
+        self,
+        password: str = PASSWORD,
+        known: tuple[str, ...] = (),
+        login_limit: float = 0.5,
+        boot_limit: float = 60,
     ) -> Connection:
         secret = Secret(password)
         keys = tuple(map(KnownKey.parse, known))
@@ -51,7 +55,7 @@ class ServerTest(unittest.TestCase):
             "127.0.0.1", "ubuntu", secret, "server-1", self.sshd.port, host_keys=keys
         )
         connection = connect(
-            endpoint, self.keys, Masker([secret]), boot_limit=1.0, login_limit=login_limit
+            endpoint, self.keys, Masker([secret]), boot_limit=boot_limit, login_limit=login_limit
         )
         self.addCleanup(connection.close)
         return connection
@@ -204,7 +208,7 @@ class ConnectionTest(ServerTest):
     def test_nobody_listens(self) -> None:
         self.sshd.close()
         with self.assertRaisesRegex(ConnectionFailed, "SSH to 127.0.0.1 port .* within 1 s"):
-            self.log_in()
+            self.log_in(boot_limit=1)
 
     def test_changed_host_key(self) -> None:
         self.log_in()
@@ -371,7 +375,7 @@ class AlgorithmsTest(ServerTest):
             with self.subTest(name):
                 self.sshd.algorithms = {"ciphers": ("aes128-ctr",), kind: (name,)}
                 with self.assertRaisesRegex(ConnectionFailed, "no acceptable"):
-                    self.log_in()
+                    self.log_in(boot_limit=0.1)
 
     def test_what_openssh_9_offers_is_taken(self) -> None:
         for kind, name in (("ciphers", "aes256-gcm@openssh.com"), ("digests", "hmac-sha2-512"),

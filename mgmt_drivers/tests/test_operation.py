@@ -124,7 +124,7 @@ class OperationTest(unittest.TestCase):
 
     def connect(self, endpoint: Endpoint, keys: HostKeys, *rest: Any) -> FakeSession:
         if endpoint.server_id in self.hanging:
-            self.hanging[endpoint.server_id].wait(5)
+            self.hanging[endpoint.server_id].wait(60)
         if endpoint.server_id in self.errors:
             raise self.errors[endpoint.server_id]
         keys.pin(endpoint.server_id, _KEY)
@@ -179,7 +179,7 @@ class OperationTest(unittest.TestCase):
         self.addCleanup(goes_on.set)
         self.hanging = {"server-2": goes_on}
         with self.operation() as operation:
-            operation.refuse_occupied(NODES, limit=0.5)
+            operation.refuse_occupied(NODES, limit=5)
         self.assertFalse(goes_on.is_set())
         self.assertEqual(2, len(self.sessions))
 
