@@ -245,7 +245,7 @@ class RestoreInAnotherVnf(BackupScenario):
         self.check_terminate(other)
 
     def copy_of(self, master: Remote, name: str) -> Path:
-        data = base64.b64decode(master.run(f"sudo base64 {_FOLDER}/{name}"))
+        data = base64.b64decode(master.run(f"{_BACKUP} read {name} | base64"))
         CONFIG.build.mkdir(parents=True, exist_ok=True)
         path = CONFIG.build / "backup.tar.gz"
         path.touch(0o600)

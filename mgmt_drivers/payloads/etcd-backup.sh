@@ -1,9 +1,9 @@
 #!/bin/bash
 # Backups of etcd on a control-plane node: a snapshot and the PKI that belongs to it, in one file.
-#   save           save one, unless the newest is younger than the interval
-#   save now       save one
-#   list           the names of all, the newest last
-#   read NAME FILE copy one into a file
+#   save             save one, unless the newest is younger than the interval
+#   save now         save one
+#   list             the names of all, the newest last
+#   read NAME [FILE] copy one into a file, or to standard output
 # The settings lie in etcd-backup.conf beside this file.
 set -euo pipefail
 umask 077
@@ -112,8 +112,12 @@ case ${1-} in
 save) save "${2-}" ;;
 list) store list ;;
 read)
-    store "read $2" >"$3.part"
-    mv "$3.part" "$3"
+    if [ $# -eq 2 ]; then
+        store "read $2"
+    else
+        store "read $2" >"$3.part"
+        mv "$3.part" "$3"
+    fi
     ;;
 *) fail "save, list or read is wanted" ;;
 esac

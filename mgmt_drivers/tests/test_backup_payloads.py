@@ -218,7 +218,8 @@ class MasterTest(PayloadTest):
         (name,) = self.names()
         copy = self.root / "copy"
         self.assertEqual(0, self.backup("read", name, str(copy)).returncode)
-        self.assertEqual((self.store / name).read_bytes(), copy.read_bytes())
+        kept = (self.store / name).read_bytes()
+        self.assertEqual((kept, kept), (copy.read_bytes(), self.backup("read", name).stdout))
 
     def test_what_fails_is_said_and_leaves_nothing(self) -> None:
         self.backup("save", "now")
