@@ -219,7 +219,7 @@ class ReportTest(unittest.TestCase):
         report = self.report(
             f"a.test_b ... FAILED\n===\nFailed 1 tests - output below:\n===\n\n{told}{end}"
         )
-        self.assertRegex(report, r"\n--- py3 failed; .*these tests failed\na.test_b\n-+\n\n +Asser")
+        self.assertRegex(report, r"\n--- py3 failed; .* tests failed\na.test_b\n-+\n\n +Assert")
         self.assertNotIn("Totals", report)
         self.assertLess(report.index("1 != 2"), report.index("environment "))
 
