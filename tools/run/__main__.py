@@ -116,9 +116,13 @@ def _install_packages(progress: Progress) -> None:
         return
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     with progress.step(f"installing with apt-get: {' '.join(wanted)}") as step:
-        for words in (["update"], ["install", "-y", "--no-install-recommends", *wanted]):
-            log = _LOGS / f"apt-{words[0]}.log"
-            logged.check(["apt-get", "-q", *words], log, step, environment)
+        for name, command in (
+            # Without it apt-get refuses to go on where a run was killed while it installed.
+            ("dpkg", ["dpkg", "--configure", "-a"]),
+            ("apt-update", ["apt-get", "-q", "update"]),
+            ("apt-install", ["apt-get", "-q", "install", "-y", "--no-install-recommends", *wanted]),
+        ):
+            logged.check(command, _LOGS / f"{name}.log", step, environment)
 
 
 def _environment(progress: Progress, name: str, requirements: Sequence[str]) -> Path:

@@ -249,10 +249,11 @@ class AptTest(unittest.TestCase):
             self.addCleanup(patch.stop)
 
     def install(self, script: str) -> str:
-        """What is printed when apt-get is a shell script."""
-        program = self.folder / "apt-get"
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
+        """What is printed when apt-get is a shell script, and dpkg one that ends at once."""
+        for name, text in (("apt-get", script), ("dpkg", 'echo "dpkg $*"')):
+            program = self.folder / name
+            program.write_text(f"#!/bin/sh\n{text}\n")
+            program.chmod(0o755)
         with contextlib.redirect_stdout(io.StringIO()) as out:
             self.run_module._install_packages(Progress())
         return out.getvalue()
@@ -261,6 +262,7 @@ class AptTest(unittest.TestCase):
         printed = self.install('echo "Get:1 $*"')
         self.assertRegex(printed, r"^\[.*\] installing with apt-get: .*its-package \.\.\.\n$")
         self.assertIn("Get:1 -q install", (self.folder / "logs/apt-install.log").read_text())
+        self.assertEqual("dpkg --configure -a\n", (self.folder / "logs/dpkg.log").read_text())
 
     def test_an_error_names_the_file_and_shows_its_end(self) -> None:
         with self.assertRaises(logged.CommandFailed) as caught:
