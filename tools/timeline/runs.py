@@ -11,6 +11,9 @@ from mgmt_drivers.opening import GATHER
 FIRST_PHASE = "connect"  # with which every run of a plan begins
 # The titles under which an operation connects, perhaps several times, before its plan.
 _CONNECTING = {FIRST_PHASE, "choose a control-plane node", GATHER, CHECK_LOGIN}
+# Seconds after which a connection is that of another run: Heat works for longer than that between
+# the two parts of an operation, of which the first may have found no machine that answers.
+_PAUSE = 5.0
 
 
 class NoTrace(Exception):
@@ -58,10 +61,18 @@ def read(path: Path) -> list[Run]:
             bar = Record(**json.loads(line))
         except (ValueError, TypeError) as error:
             raise NoTrace(f"{path}, line {number}: no record of a trace ({error})") from error
-        begins = bar.phase == FIRST_PHASE and not (found and set(found[-1].phases) <= _CONNECTING)
-        if not found or begins or found[-1].operation != bar.operation:
+        if not (found and _continues(found[-1], bar)):
             found.append(Run(bar.operation, bar.vnf))
         found[-1].bars.append(bar)
     if not found:
         raise NoTrace(f"{path} is empty")
     return found
+
+
+def _continues(run: Run, bar: Record) -> bool:
+    """Whether a record belongs to the run of the records before it."""
+    if bar.operation != run.operation:
+        return False
+    if bar.phase != FIRST_PHASE:
+        return True
+    return set(run.phases) <= _CONNECTING and bar.start - run.end < _PAUSE

@@ -37,6 +37,13 @@ class TimelineTest(unittest.TestCase):
         self.assertEqual([3, 1, 1], [len(run.bars) for run in found])
         self.assertEqual(["heal", "heal", "scale"], [run.operation for run in found])
 
+    def test_what_answers_after_heats_part_is_another_run(self) -> None:
+        self.write(
+            _record("connect", 1, 0, outcome="failed"), _record("connect", 2, 3),
+            _record("connect", 1, 60), _record("connect", 2, 60), _record("join", 1, 63),
+        )
+        self.assertEqual([2, 3], [len(run.bars) for run in runs.read(self.trace)])
+
     def test_facts_are_gathered_before_a_run_has_logged_in_everywhere(self) -> None:
         self.write(
             _record("connect", 1, 0), _record("choose a control-plane node", 1, 1),
