@@ -63,8 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _check_cloud(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    if options.archives or not _HOST_AND_PORT.fullmatch(options.repository):
-        parser.error("--from-cloud takes a registry as ADDRESS:PORT, and no archive")
+    if options.archives or options.kubeadm or not _HOST_AND_PORT.fullmatch(options.repository):
+        parser.error("--from-cloud takes a registry as ADDRESS:PORT, and no archive or kubeadm")
     if not (os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")):
         parser.error('no cloud is chosen; run eval "$(python -m tools.devcloud openrc)" first')
 
@@ -81,7 +81,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _push(options: argparse.Namespace) -> int:
     if options.from_cloud:
-        machine.push(options.repository, Progress())
+        machine.push(options.repository, options.kubernetes_version, Progress())
         return 0
     client = docker.from_env()
     if options.archives:
