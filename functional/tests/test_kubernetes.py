@@ -28,7 +28,7 @@ class ClusterTest(unittest.TestCase):
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        with mock.patch.object(kubernetes, "_REQUEST_LIMIT", 0.3):
+        with mock.patch.object(kubernetes, "_REQUEST_LIMIT", 3):
             url = f"http://127.0.0.1:{server.getsockname()[1]}"
             found = kubernetes.Cluster(url, "t0ken", Path("/nowhere")).node_names()
         self.assertEqual(set(), found)
