@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.client import kubernetes_source, stacks
-from tools.client.config import CHECKOUT, CONFIG, cloud, tacker
+from tools.client.config import CHECKOUT, cloud, tacker
 from tools.client.lcm import Package, Vnf
 from tools.client.packages import kubernetes_csar, private_registry_csar
 from tools.client.requests import load_request
@@ -76,7 +76,7 @@ class Demo:
             self._remove(name)
         self._instantiate(_REGISTRY, private_registry_csar, "private_registry/instantiate.json")
         registry = f"{self._addresses(_REGISTRY)[0]}:5000"
-        machine.push(registry, CONFIG.kubernetes_version, self._progress)
+        machine.push(registry, self._progress)
         params = {**kubernetes_source.source_params(f"http://{registry}"), "vim_name": _VIM}
         self._instantiate(_CLUSTER, kubernetes_csar, "kubernetes/complex.json", **params)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import docker
 from docker.errors import DockerException
 
-from mgmt_drivers.params.series import DEFAULT_VERSION
+from tools.client.config import CONFIG
 from tools.client.errors import ClientError
 from tools.client.packages import SOURCES
 from tools.images import machine, registry
@@ -42,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     for command in (listing, pushing):
         command.add_argument(
-            "--kubernetes-version", default=str(DEFAULT_VERSION), metavar="VERSION",
-            help=f"a series or a release; default: {DEFAULT_VERSION}",
+            "--kubernetes-version", default=CONFIG.kubernetes_version, metavar="VERSION",
+            help="a series or a release; default: %(default)s",
         )
         command.add_argument(
             "--kubeadm", type=Path, help="kubeadm of this version; default: it is downloaded"
@@ -81,7 +81,8 @@ def _list(options: argparse.Namespace) -> int:
 
 def _push(options: argparse.Namespace) -> int:
     if options.from_cloud:
-        machine.push(options.repository, options.kubernetes_version, Progress())
+        os.environ["FUNCTIONAL_KUBERNETES_VERSION"] = options.kubernetes_version
+        machine.push(options.repository, Progress())
         return 0
     client = docker.from_env()
     if options.archives:

@@ -1,20 +1,16 @@
 """Images in a registry, by way of a machine of the cloud with Docker."""
 
-import os
-
 from tools.client import kubernetes_source, stacks
 from tools.client.config import cloud
 from tools.progress import Progress
 
 
-def push(registry: str, version: str, progress: Progress) -> None:
+def push(registry: str, progress: Progress) -> None:
     """Push from a machine that is deleted afterwards.
 
     :param registry: ``host:port``
-    :param version: of Kubernetes, a series or a release
     :raises ClientError: when the cloud gives no machine, or the machine has no success
     """
-    os.environ["FUNCTIONAL_KUBERNETES_VERSION"] = version  # for tools.client.config
     with (
         progress.step("pushing the images of Kubernetes into the registry"),
         stacks.machines(cloud(), ["pusher"]) as (pusher,),
