@@ -46,15 +46,13 @@ class NodesScenario(BalancedClusterScenario):
             labelled.metadata.name, {"spec": {"taints": []}}, _preload_content=False
         )
 
-    def heal_first_master(self, vnf: Vnf) -> None:
-        vnfc, _ = self.vnfcs(vnf, MASTER)[0]
-        self.heal_master(vnf, vnfc)
-
     def heal_virtual_ip_holder(self, vnf: Vnf) -> None:
         address = self.virtual_ip()
         vnfc = next(v for v, m in self.vnfcs(vnf, MASTER) if m.has_address(address))
         log(f"{vnfc} holds {address}")
-        self.heal_master(vnf, vnfc)
+        with poll_api(self.vim_before.auth_url):
+            self.heal(vnf, [vnfc])
+        self.check_balanced_cluster(vnf, workers=3)
 
     def heal_dead_leader(self, vnf: Vnf) -> None:
         """Heal the master with the leader of etcd, which is powered off."""
@@ -74,11 +72,6 @@ class NodesScenario(BalancedClusterScenario):
 
     def virtual_ip(self) -> str:
         return self.vim_before.auth_url.partition("://")[2].rpartition(":")[0]
-
-    def heal_master(self, vnf: Vnf, vnfc: str) -> None:
-        with poll_api(self.vim_before.auth_url):
-            self.heal(vnf, [vnfc])
-        self.check_balanced_cluster(vnf, workers=3)
 
     def check_heal_without_quorum(self, vnf: Vnf) -> None:
         (first, one), (_, other), (_, last) = self.vnfcs(vnf, MASTER)

@@ -18,8 +18,6 @@ class NodesWithDocker(NodesScenario):
         vnf = self.instantiate_balanced_cluster()
         self.scale_out_and_in(vnf)
         self.heal_workers(vnf, 1)
-        self.heal_first_master(vnf)
         self.heal_dead_leader(vnf)
-        self.check_heal_without_quorum(vnf)
         self.heal_vnf(vnf)
         self.check_terminate(vnf)

@@ -1,17 +1,14 @@
 """Operations that fail: the error names the cause, and a retry continues."""
 
-import subprocess
 from typing import Any
 
 from functional import kubernetes, shared
-from functional.cluster_scenario import MASTER, WORKER, ClusterScenario
+from functional.cluster_scenario import WORKER, ClusterScenario
 from functional.registries import stopped_registry
-from tools.client import kubernetes_source, stacks, wait
+from tools.client import kubernetes_source, stacks
 from tools.client.api import V2
-from tools.client.config import CONFIG
 from tools.client.kubernetes_source import missing_version
 from tools.client.lcm import Vnf
-from tools.client.log import step
 from tools.client.machines import Remote
 
 _STATE = "/var/lib/tacker-mgmt-drivers"
@@ -34,8 +31,6 @@ class ClusterFailures(ClusterScenario):
         self.check_unusable_registries(registry)
 
         request = self.request("simple", registry)
-        if CONFIG.kill_conductor:
-            self.kill_conductor_between_init_and_join(vnf, request)
         with stopped_registry(Remote(registry.partition(":")[0])):
             failed = vnf.instantiate(request)
         self.assert_failed(failed, "configure registries", f"{registry}: it cannot be reached")
@@ -54,8 +49,6 @@ class ClusterFailures(ClusterScenario):
         self.assert_failed(failed, "connect", f"SSH to {worker.address}")
         self.assert_completed(vnf.retry(failed))
         self.check_cluster(vnf, registry, masters=1, workers=2)
-        if not CONFIG.kill_conductor:
-            self.skipTest("FUNCTIONAL_KILL_CONDUCTOR is not set: the conductor was not killed")
 
     def check_unusable_registries(self, registry: str) -> None:
         """A wrong login, no CA, a closed port, an unknown name: the error has all of them."""
@@ -81,24 +74,6 @@ class ClusterFailures(ClusterScenario):
         self.assertEqual(3, detail.count("it refuses the login"))
         self.assertNotIn("wr0ng", detail)
         self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
-
-    def kill_conductor_between_init_and_join(self, vnf: Vnf, request: dict[str, Any]) -> None:
-        """The operation stays PROCESSING: it is cancelled and rolled back, and can be repeated."""
-        vnf.start_instantiate(request)
-        with step("wait for the control plane, then kill the conductor"):
-            (master,) = wait.until(
-                lambda: self.machines_with_cp(vnf, f"{MASTER}_CP1"), bool, 300, "a master"
-            )
-            master.await_login()
-            made = f"test -e {_STATE}/member && echo made"
-            wait.until(lambda: master.run(made, check=False), bool, 300, "the control plane")
-            subprocess.run(CONFIG.kill_conductor, shell=True, check=True)  # noqa: S602 - ours
-        failed = vnf.cancel()
-        self.assertEqual("FAILED_TEMP", failed["operationState"])
-        # Tacker does not know how far the operation came: it refuses a retry, and its
-        # rollback does not delete the stack.
-        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
-        stacks.delete_vnf_stack(self.cloud, vnf.id)
 
     def assert_nothing_left(self, vnf: Vnf, request: dict[str, Any]) -> None:
         name = request["additionalParams"]["k8s_cluster_installation_param"]["vim_name"]

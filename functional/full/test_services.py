@@ -11,9 +11,11 @@ from keystoneauth1.exceptions import ClientException
 from openstack.connection import Connection
 from openstack.exceptions import SDKException
 
+from functional import shared
+from functional.cluster_scenario import MASTER, ClusterScenario
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
-from tools.client import stacks
+from tools.client import stacks, wait
 from tools.client.config import CONFIG, cloud
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
@@ -21,10 +23,45 @@ from tools.client.machines import Remote
 from tools.client.packages import private_registry_csar
 from tools.client.requests import load_request
 
+_STATE = "/var/lib/tacker-mgmt-drivers"
 # Seconds from the request to the moment when Heat replaces the machine.
 _DELAY = 5.0
 # Seconds after which a server without a host is not going to get one.
 _FORGOTTEN = 60.0
+
+
+class KilledConductor(ClusterScenario):
+    """Tacker's conductor is killed while it instantiates a cluster."""
+
+    image = CONFIG.prepared_image
+
+    def test_killed_conductor(self) -> None:
+        if not CONFIG.kill_conductor:
+            self.skipTest("FUNCTIONAL_KILL_CONDUCTOR is not set: nothing can be killed")
+        registry = shared.private_registry()
+        vnf = self.create_vnf(self.onboard_package())
+        request = self.request("simple", registry)
+        self.kill_between_init_and_join(vnf, request)
+        self.assert_completed(vnf.instantiate(request))
+        self.check_cluster(vnf, registry, masters=1, workers=2)
+
+    def kill_between_init_and_join(self, vnf: Vnf, request: dict[str, Any]) -> None:
+        """The operation stays PROCESSING: it is cancelled and rolled back, and can be repeated."""
+        vnf.start_instantiate(request)
+        with step("wait for the control plane, then kill the conductor"):
+            (master,) = wait.until(
+                lambda: self.machines_with_cp(vnf, f"{MASTER}_CP1"), bool, 300, "a master"
+            )
+            master.await_login()
+            made = f"test -e {_STATE}/member && echo made"
+            wait.until(lambda: master.run(made, check=False), bool, 300, "the control plane")
+            subprocess.run(CONFIG.kill_conductor, shell=True, check=True)  # noqa: S602 - ours
+        failed = vnf.cancel()
+        self.assertEqual("FAILED_TEMP", failed["operationState"])
+        # Tacker does not know how far the operation came: it refuses a retry, and its
+        # rollback does not delete the stack.
+        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
+        stacks.delete_vnf_stack(self.cloud, vnf.id)
 
 
 class KilledServices(Scenario):

@@ -1,43 +1,88 @@
 """Runs scenarios with stestr, after a look at the cloud, and shows their log."""
 
+import itertools
 import json
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from tools.client.log import Clock
+from tools.devcloud.identity import CHECKOUT
 from tools.logged import end_of, followed, run
 from tools.progress import Progress, print_error
-from tools.scenarios.selection import Selection
+from tools.scenarios.selection import Selection, stestr
 
 _LONG_STEP = 10.0  # seconds
 
 
-def run_scenarios(selection: Selection, logs: Path, environment: dict[str, str]) -> int:
-    """Run the scenarios one after another; returns stestr's exit status.
+def run_scenarios(selection: Selection, logs: Path, environment: Mapping[str, str]) -> int:
+    """Run the scenarios, those of a lane one after another; returns an exit status.
 
-    They write ``logs``/scenario.log, since stestr keeps the output of a test until the test ends.
+    They write scenario.log, since stestr keeps the output of a test until the test ends.
 
-    :param logs: also stestr's repository
+    :param logs: folder of the only lane; of several, each has its own in this folder
     """
-    selected = logs / "selected"
-    selected.write_text("\n".join(selection.scenarios))
-    record = str(selection.record or "")
-    environment = {**environment, "FUNCTIONAL_LOGS": str(logs), "FUNCTIONAL_PASSED": record}
-    stestr = [sys.executable, "-m", "stestr", "--repo-url", str(logs)]
-    command = [*stestr, "run", "--serial", "--load-list", str(selected)]
-    output = logs / "stestr.log"
+    environment = {**environment, "FUNCTIONAL_PASSED": str(selection.record or "")}
     progress, clock = Progress(), Clock()
-    with (
-        progress.step(f"running {len(selection.scenarios)} scenarios") as step,
-        followed(logs / "scenario.log", step.echo),
-    ):
-        status = run(command, output, step.echo, environment)
-        step.failed = status != 0
-    if status and progress.live:
-        print_error(f"stestr failed; {end_of(output)}")
-    _print_long_steps(logs / "steps.jsonl", *clock.read())
-    return status
+    stages = _stages(selection, logs)
+    statuses: list[int] = []
+    for lanes in stages:
+        with ThreadPoolExecutor(len(lanes)) as pool:
+            statuses += pool.map(lambda lane: lane.run(progress, environment), lanes)
+    files = [lane.logs / "steps.jsonl" for lanes in stages for lane in lanes]
+    _print_long_steps(files, *clock.read())
+    return max(statuses)
+
+
+@dataclass(frozen=True)
+class _Lane:
+    """Scenarios that run one after another, in a process and with folders of their own.
+
+    :param name: begins the lines of its log; empty when it is the only lane
+    """
+
+    name: str
+    scenarios: Sequence[str]
+    logs: Path
+    folders: Mapping[str, str]
+
+    def run(self, progress: Progress, environment: Mapping[str, str]) -> int:
+        """Returns stestr's exit status, and prints its output at the end."""
+        command = [*stestr(self.logs), "run", "--serial", "--load-list"]
+        selected = self.logs / "selected"
+        selected.write_text("\n".join(self.scenarios))
+        output = self.logs / "stestr.log"
+        with (
+            progress.step(f"{self.name}running {len(self.scenarios)} scenarios") as step,
+            followed(self.logs / "scenario.log", lambda line: step.echo(f"{self.name}{line}")),
+        ):
+            words = [*command, str(selected)]
+            status = run(words, output, step.note, {**environment, **self.folders})
+            step.failed = status != 0
+        if not progress.live:
+            step.echo(output.read_text(errors="replace"))
+        elif status:
+            print_error(f"stestr failed; {end_of(output)}")
+        return status
+
+
+def _stages(selection: Selection, logs: Path) -> list[list[_Lane]]:
+    """The lanes of each stage; what one lane builds and logs is out of the others' way."""
+    stages = selection.stages
+    if [len(lanes) for lanes in stages] == [1]:
+        return [[_Lane("", stages[0][0], logs, {"FUNCTIONAL_LOGS": str(logs)})]]
+    numbers = itertools.count(1)
+    return [[_numbered(next(numbers), lane, logs) for lane in lanes] for lanes in stages]
+
+
+def _numbered(number: int, scenarios: Sequence[str], logs: Path) -> _Lane:
+    name = f"lane-{number}"
+    build = CHECKOUT / "build" / name
+    folders = {"FUNCTIONAL_LOGS": str(logs / name), "FUNCTIONAL_BUILD": str(build)}
+    return _Lane(f"{name}: ", scenarios, logs / name, folders)
 
 
 def run_preflight(environment: dict[str, str]) -> int:
@@ -46,9 +91,10 @@ def run_preflight(environment: dict[str, str]) -> int:
     return subprocess.run(command, env=environment, check=False).returncode
 
 
-def _print_long_steps(path: Path, seconds: float, idle: float) -> None:
+def _print_long_steps(files: Sequence[Path], seconds: float, idle: float) -> None:
     """What took long, and which share of this machine's CPUs was idle meanwhile."""
-    steps = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    texts = [path.read_text() for path in files if path.exists()]
+    steps = [json.loads(line) for text in texts for line in text.splitlines()]
     print(f"\nseconds  CPUs idle  step of {_LONG_STEP:.0f} s or more")
     for step in [*steps, {"seconds": seconds, "idle": idle, "step": "all"}]:
         if step["seconds"] >= _LONG_STEP:

@@ -1,6 +1,7 @@
 """Which scenarios are run: those of the gate, or groups of the long ones."""
 
 import hashlib
+import itertools
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,12 @@ _GATE = r"^functional\.(?=test_)"
 _FULL = r"^functional\.full\.(?=test_)"
 # Series of Kubernetes that groups need beside the newest.
 _OLDER = {"series": "1.36", "upgrade": "1.36", "docker": "1.20"}
+# Groups that run side by side, about equally long: one alone leaves the CPUs idle half of the time.
+# What is in no lane runs before: its machines are emulated, or it kills what all use.
+_LANES = (
+    ("affinity", "certificates", "docker", "faults", "helm", "options"),
+    ("failures", "openssh", "registry", "samples", "series", "upgrade"),
+)
 
 
 def groups() -> list[str]:
@@ -39,9 +46,22 @@ class Selection:
             series
             for group, series in _OLDER.items()
             for name in self.scenarios
-            if name.startswith(f"functional.full.test_{group}.")
+            if _is_of(name, [group])
         }
         return [series for series in MIRRORS if series in {NEWEST, *wanted}][-1]
+
+    @property
+    def stages(self) -> list[list[tuple[str, ...]]]:
+        """What runs one after the other: each is one lane, or lanes side by side."""
+        lanes = [tuple(n for n in self.scenarios if _is_of(n, groups)) for groups in _LANES]
+        in_lanes = set(itertools.chain(*lanes))
+        alone = tuple(name for name in self.scenarios if name not in in_lanes)
+        stages = [[lane for lane in stage if lane] for stage in ([alone], lanes)]
+        return [stage for stage in stages if stage]
+
+
+def _is_of(scenario: str, groups: Sequence[str]) -> bool:
+    return scenario.startswith(tuple(f"functional.full.test_{group}." for group in groups))
 
 
 def select(repository: Path, expressions: Sequence[str], record: Path | None = None) -> Selection:
@@ -49,11 +69,7 @@ def select(repository: Path, expressions: Sequence[str], record: Path | None = N
 
     :param repository: stestr's, which is made if it is not there
     """
-    # Not the repository of the unit tests, which run at the same time.
-    stestr = [sys.executable, "-m", "stestr", "--repo-url", str(repository)]
-    if not (repository / ".stestr").exists():
-        subprocess.run([*stestr, "init"], check=True)
-    command = [*stestr, "list", *expressions]
+    command = [*stestr(repository), "list", *expressions]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     passed = set(record.read_text().split()) if record and record.exists() else set()
     return Selection(
@@ -61,6 +77,18 @@ def select(repository: Path, expressions: Sequence[str], record: Path | None = N
         tuple(name for name in listed if name in passed),
         record,
     )
+
+
+def stestr(repository: Path) -> list[str]:
+    """stestr, with a repository of its own, which is made if it is not there.
+
+    Not that of the unit tests, which run at the same time.
+    """
+    command = [sys.executable, "-m", "stestr", "--repo-url", str(repository)]
+    if not (repository / ".stestr").exists():
+        repository.mkdir(parents=True, exist_ok=True)
+        subprocess.run([*command, "init"], check=True)
+    return command
 
 
 def expressions(full: bool, names: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -18,7 +19,7 @@ import yaml
 from tools.devcloud import cli
 from tools.devcloud.identity import CHECKOUT, Identity
 from tools.scenarios import __main__ as program
-from tools.scenarios import runner
+from tools.scenarios import runner, selection
 from tools.scenarios.selection import Selection, expressions, groups, select
 
 
@@ -144,6 +145,54 @@ class SelectionTest(unittest.TestCase):
             self.assertEqual(wanted, Selection((*scenarios, "functional.test_c.C.t")).oldest)
 
 
+class LanesTest(unittest.TestCase):
+    def lanes(self, *scenarios: str) -> list[list[tuple[str, Path]]]:
+        """Of each stage the lanes: their scenarios, and where their logs are in the folder."""
+        stages = runner._stages(Selection(scenarios), Path("logs"))
+        return [[(" ".join(lane.scenarios), lane.logs) for lane in lanes] for lanes in stages]
+
+    def test_one_lane_has_the_folder(self) -> None:
+        for name in ("functional.test_cluster.C.t", "functional.full.test_series.C.t"):
+            self.assertEqual([[(name, Path("logs"))]], self.lanes(name))
+
+    def test_lanes_are_beside_each_other_after_what_runs_alone(self) -> None:
+        names = ("storage", "docker", "series", "upgrade")
+        storage, docker, series, upgrade = (f"functional.full.test_{n}.C.t" for n in names)
+        one, two, three = (Path("logs", f"lane-{number}") for number in (1, 2, 3))
+        self.assertEqual(
+            [[(storage, one)], [(docker, two), (f"{series} {upgrade}", three)]],
+            self.lanes(storage, series, upgrade, docker),
+        )
+
+    def test_lanes_are_of_groups_that_there_are(self) -> None:
+        names = list(itertools.chain(*selection._LANES))
+        self.assertEqual(sorted(set(names)), sorted(names))
+        self.assertLess(set(names), set(groups()))
+
+    def test_lanes_run_and_what_fails_fails_the_run(self) -> None:
+        scenarios = [f"functional.full.test_{name}.C.t" for name in ("docker", "series")]
+        told = StringIO()
+        with tempfile.TemporaryDirectory() as folder, redirect_stdout(told):
+            logs = Path(folder)
+            with mock.patch.object(runner, "run", self.run_lane):
+                status = runner.run_scenarios(Selection(tuple(scenarios)), logs, {})
+            seen = [(logs / f"lane-{number}/selected").read_text() for number in (1, 2)]
+        self.assertEqual((1, scenarios), (status, seen))
+        self.assertIn("lane-1: a line of docker\n", told.getvalue())
+        self.assertIn("lane-2: a line of series\n", told.getvalue())
+
+    def run_lane(
+        self, command: list[str], output: Path, _: object, environment: dict[str, str]
+    ) -> int:
+        """Like stestr, whose scenarios of the group series fail."""
+        (name,) = re.findall("test_([a-z]+)", Path(command[-1]).read_text())
+        logs = Path(environment["FUNCTIONAL_LOGS"])
+        self.assertEqual(logs.name, Path(environment["FUNCTIONAL_BUILD"]).name)
+        (logs / "scenario.log").write_text(f"a line of {name}\n")
+        output.write_text("stestr's\n")
+        return int(name == "series")
+
+
 class LongStepsTest(unittest.TestCase):
     def test_only_long_steps_are_in_the_table(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -153,7 +202,7 @@ class LongStepsTest(unittest.TestCase):
             lines = [json.dumps(dict(zip(keys, entry, strict=True))) for entry in entries]
             steps.write_text("\n".join(lines))
             with redirect_stdout(StringIO()) as printed:
-                runner._print_long_steps(steps, 20.0, 0.25)
+                runner._print_long_steps([steps, Path(folder, "none")], 20.0, 0.25)
         self.assertIn("12.0       41%   long", printed.getvalue())
         self.assertNotIn("short", printed.getvalue())
         self.assertTrue(printed.getvalue().endswith("\n   20.0       25%   all\n"))
