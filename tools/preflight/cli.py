@@ -1,6 +1,7 @@
 """Command line of the preflight checks."""
 
 import argparse
+import os
 import shlex
 import subprocess
 import sys
@@ -33,10 +34,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"preflight: {error}", file=sys.stderr)
         return 1
     except Exception as error:
-        print(f"preflight: the cloud cannot be used: {error}", file=sys.stderr)
+        print(f"preflight: the cloud of {_choice()} cannot be used: {error}", file=sys.stderr)
         return 1
     print(report(found), flush=True)
     return int(bool(found))
+
+
+def _choice() -> str:
+    """The setting by which this cloud is meant: it may be one that the user had forgotten."""
+    chosen = (name for name in ("OS_CLOUD", "OS_AUTH_URL") if os.environ.get(name))
+    name = next(chosen, None)
+    return f"{name}={os.environ[name]}" if name else "OS_CLOUD or OS_*, which are not set,"
 
 
 def _parser() -> argparse.ArgumentParser:
