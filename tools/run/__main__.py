@@ -14,7 +14,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ _ENDED = (0, 1)
 _COUNT = re.compile(r"^ - (Passed|Failed|Skipped): (\d+)\b", re.MULTILINE)
 # What stestr shows once more at its end; of many failed tests, the first lines are enough.
 _FAILED_TESTS = re.compile(
-    r"^Failed \d+ tests? - output below:\n=+\n+((?:.*\n){,100})", re.MULTILINE
+    r"^Failed \d+ tests? - output below:\n=+\n+((?:(?!======\nTotals).*\n){,100})", re.MULTILINE
 )
 
 
@@ -186,10 +187,10 @@ def _report(outcomes: "Sequence[_Outcome]") -> int:
 
 def _reason(log: Path) -> str:
     """The tests that failed, or the end of the output when none did."""
-    found = _FAILED_TESTS.search(log.read_text(errors="replace"))
+    found = _FAILED_TESTS.findall(log.read_text(errors="replace"))
     if not found:
         return logged.end_of(log)
-    failed = found[1].partition("\n======\nTotals")[0].strip()
+    failed = "\n".join(text.strip() for text in found)
     return f"its output is in {log}, by which these tests failed\n{failed}"
 
 
@@ -201,7 +202,7 @@ class _Outcome:
     status: int
     seconds: float
     log: Path
-    counts: dict[str, int]
+    counts: Mapping[str, int]
 
 
 def _run(
@@ -227,7 +228,9 @@ def _run(
     text = log.read_text(errors="replace")
     if quiet and not progress.live:
         print(f"--- {name}\n{text}---", flush=True)
-    counts = {word: int(number) for word, number in _COUNT.findall(text)}
+    counts = Counter[str]()
+    for word, number in _COUNT.findall(text):  # by each lane of scenarios
+        counts[word] += int(number)
     return _Outcome(name, status, time.monotonic() - start, log, counts)
 
 

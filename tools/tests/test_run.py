@@ -1,4 +1,4 @@
-"""The commands of the README: environments of tox that were killed."""
+"""The commands of the README: environments of tox that were killed, and what is told of them."""
 
 import contextlib
 import importlib
@@ -14,6 +14,20 @@ from tools.progress import Progress
 _TOX = """#!/bin/sh
 echo "$@"
 eval "$(eval echo \\$$#)"
+"""
+# What stestr prints at the end of a lane.
+_STESTR = """
+Failed 1 tests - output below:
+==============================
+
+test_{name}
+Why {name}
+
+======
+Totals
+======
+ - Passed: 2
+ - Failed: 1
 """
 _RUN = importlib.import_module("tools.run.__main__")
 
@@ -34,6 +48,16 @@ class EnvironmentTest(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()):
             outcome = _RUN._run(Progress(), str(self.tox), "py3", [end])
         return "--recreate" in outcome.log.read_text()
+
+    def test_lanes_are_counted_together_and_each_failure_is_told(self) -> None:
+        lanes = "".join(_STESTR.format(name=name) for name in ("one", "two"))
+        with contextlib.redirect_stdout(io.StringIO()):
+            outcome = _RUN._run(Progress(), str(self.tox), "full", [f"printf '{lanes}'"])
+        self.assertEqual({"Passed": 4, "Failed": 2}, outcome.counts)
+        reason = _RUN._reason(outcome.log)
+        self.assertIn("test_one\nWhy one", reason)
+        self.assertIn("test_two\nWhy two", reason)
+        self.assertNotIn("Totals", reason)
 
     def test_what_was_killed_is_made_again(self) -> None:
         for end, again in (
