@@ -309,8 +309,6 @@ def _qemu_host(virt_type: str) -> Sections:
             "cpu_mode": "host-passthrough" if virt_type == "kvm" else "none",
             "hw_machine_type": "x86_64=q35",
             "images_type": "qcow2",
-            # A cloud to be thrown away: nobody waits for its host's disk.
-            "disk_cachemodes": "file=unsafe",
             "inject_partition": "-2",
             # For volumes that are attached while the server runs.
             "num_pcie_ports": "12",
