@@ -175,6 +175,21 @@ def failure_reasons(connection: Connection, vnf_id: str) -> set[str]:
     }
 
 
+def mark_lost_ports(connection: Connection, vnf_id: str) -> list[str]:
+    """Let Heat's next update replace ports that Neutron has not any more; returns their ids."""
+    lost = [
+        resource
+        for resource in resources(connection, vnf_id)
+        if resource.type == _PORT and resource.id
+        and connection.network.find_port(resource.id, ignore_missing=True) is None
+    ]
+    body = {"mark_unhealthy": True, "resource_status_reason": "Neutron does not have it"}
+    for port in lost:
+        path = f"{port.stack}/resources/{port.name}"
+        connection.orchestration.patch(path, json=body).raise_for_status()
+    return [port.id for port in lost]
+
+
 def servers(connection: Connection, vnf_id: str) -> list[Any]:
     """Nova's servers in a VNF's stacks. (Heat shows less of a server than Nova does.)"""
     return [
