@@ -51,16 +51,15 @@ class _Lane:
 
     def run(self, progress: Progress, environment: Mapping[str, str]) -> int:
         """Returns stestr's exit status, and prints its output at the end."""
-        command = [*stestr(self.logs), "run", "--serial", "--load-list"]
         selected = self.logs / "selected"
+        command = [*stestr(self.logs), "run", "--serial", "--load-list", str(selected)]
         selected.write_text("\n".join(self.scenarios))
         output = self.logs / "stestr.log"
         with (
             progress.step(f"{self.name}running {len(self.scenarios)} scenarios") as step,
             followed(self.logs / "scenario.log", lambda line: step.echo(f"{self.name}{line}")),
         ):
-            words = [*command, str(selected)]
-            status = run(words, output, step.note, {**environment, **self.folders})
+            status = run(command, output, step.note, {**environment, **self.folders})
             step.failed = status != 0
         if not progress.live:
             step.echo(output.read_text(errors="replace"))
