@@ -28,12 +28,15 @@ def render(
 ) -> str:
     """The configuration: unicast, for clouds drop multicast; whoever holds the VIP keeps it.
 
-    VRRPv3, for only there the interval can be less than a second: another node takes over
-    after three intervals of silence. VRRPv3 has no authentication: that of earlier versions gave
-    too little security, and secrets that differ make two masters (RFC 5798, section 9). Adverts
-    count from ``unicast_peer`` alone (``vrrp_check_unicast_src``), the security group lets VRRP in
-    from control-plane nodes alone, and Neutron's port security keeps other machines from sending
-    in their name.
+    Another node takes over after three intervals of silence. They are a second long, for a holder
+    on a busy machine may be silent for two. A node that takes over from one that is alive gives the
+    virtual IP back at once, and a client that has connected to it meanwhile waits for the answer
+    until its own limit; Tacker has none.
+
+    VRRPv3 has no authentication: that of earlier versions gave too little security, and secrets
+    that differ make two masters (RFC 5798, section 9). Adverts count from ``unicast_peer`` alone
+    (``vrrp_check_unicast_src``), the security group lets VRRP in from control-plane nodes alone,
+    and Neutron's port security keeps other machines from sending in their name.
 
     :param address: the control-plane node's own, which is on ``interface``
     :param others: addresses of the other control-plane nodes
@@ -63,7 +66,7 @@ vrrp_instance kubernetes {{
     version 3
     virtual_router_id {_router_id(virtual_ip)}
     priority {_HIGHEST_PRIORITY - rank}
-    advert_int 0.5
+    advert_int 1
     {syntax.words("unicast_src_ip", address)}
     unicast_peer {{
 {peers}    }}

@@ -306,7 +306,7 @@ class LoadBalancerTest(unittest.TestCase):
     def test_keepalived_peers_and_ranks(self) -> None:
         others = ["192.0.2.11", "192.0.2.13"]
         text = keepalived.render(VIP, "192.0.2.12", "eth1", others, rank=1)
-        for line in ("nopreempt", "interface eth1", "priority 199", f"{VIP}/32",
+        for line in ("nopreempt", "interface eth1", "priority 199", "advert_int 1\n", f"{VIP}/32",
                      "unicast_src_ip 192.0.2.12", "        192.0.2.13\n"):
             self.assertIn(line, text)
 
