@@ -32,16 +32,32 @@ class Scenario(testtools.TestCase):
         self.tacker = tacker(self.cloud, self.api.version)
         self.vnfs: list[Vnf] = []
         self.passed = True
+        self.interrupted = False
         self.name = self.id().rpartition(".")[2]
         # The first that is added is the last that runs.
-        self.addCleanup(self.record_pass)
-        self.addOnException(lambda _: setattr(self, "passed", False))
-        # Before the cleanup, while the machines are still there.
-        self.addOnException(lambda _: self.save_logs_of_machines())
+        self.addCleanup(self.end)
+        self.addOnException(lambda raised: self.note_exception(raised[1]))
         log(f"=== {self.name}")
 
-    def record_pass(self) -> None:
-        """Note that the scenario passed: a run that resumes another leaves it out."""
+    def note_exception(self, error: BaseException | None) -> None:
+        """Save what is known of the machines at a failure, while they are there.
+
+        The cleanup may raise more, which is not a reason to save it again.
+        """
+        first, self.passed = self.passed, False
+        if isinstance(error, KeyboardInterrupt):
+            self.interrupted = True
+        elif first:
+            self.save_logs_of_machines()
+
+    def end(self) -> None:
+        """Note that the scenario passed: a run that resumes another leaves it out.
+
+        :raises KeyboardInterrupt: once more after Ctrl-C. Of several exceptions testtools raises
+            the last, and the cleanup fails where Tacker works on the VNF; the next scenario began
+        """
+        if self.interrupted:
+            raise KeyboardInterrupt
         if self.passed and CONFIG.passed:
             with Path(CONFIG.passed).open("a") as file:
                 file.write(f"{self.id()}\n")

@@ -1,4 +1,4 @@
-"""What is saved of machines when a scenario fails."""
+"""What is saved of machines when a scenario fails, and what ends a run."""
 
 import os
 import tempfile
@@ -11,6 +11,24 @@ from unittest import mock
 from functional import scenario
 from functional.scenario import Scenario
 from tools.client.machines import Remote
+
+
+class InterruptTest(unittest.TestCase):
+    def test_ctrl_c_ends_the_run_though_the_cleanup_fails(self) -> None:
+        """It comes in the middle of an operation, whose VNF cannot be removed."""
+
+        class Interrupted(Scenario):
+            def test_it(self) -> None:
+                self.addCleanup(self.fail, "Tacker works on it")
+                raise KeyboardInterrupt
+
+        with (
+            mock.patch.multiple(scenario, cloud=mock.Mock(), tacker=mock.Mock(), log=mock.Mock()),
+            mock.patch.object(Interrupted, "save_logs_of_machines") as save,
+            self.assertRaises(KeyboardInterrupt),
+        ):
+            Interrupted("test_it").run()
+        save.assert_not_called()
 
 
 class SaveLogsTest(unittest.TestCase):
