@@ -1,7 +1,6 @@
 """Runs scenarios with stestr, after a look at the cloud, and shows their log."""
 
 import itertools
-import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,9 +12,8 @@ from tools.client.log import Clock
 from tools.devcloud.identity import CHECKOUT
 from tools.logged import end_of, followed, run
 from tools.progress import Progress, print_error
+from tools.scenarios.report import print_report
 from tools.scenarios.selection import Selection, stestr
-
-_LONG_STEP = 10.0  # seconds
 
 
 def run_scenarios(selection: Selection, logs: Path, environment: Mapping[str, str]) -> int:
@@ -29,11 +27,12 @@ def run_scenarios(selection: Selection, logs: Path, environment: Mapping[str, st
     progress, clock = Progress(), Clock()
     stages = _stages(selection, logs)
     statuses: list[int] = []
-    for lanes in stages:
-        with ThreadPoolExecutor(len(lanes)) as pool:
-            statuses += pool.map(lambda lane: lane.run(progress, environment), lanes)
-    files = [lane.logs / "steps.jsonl" for lanes in stages for lane in lanes]
-    _print_long_steps(files, *clock.read())
+    try:
+        for lanes in stages:
+            with ThreadPoolExecutor(len(lanes)) as pool:
+                statuses += pool.map(lambda lane: lane.run(progress, environment), lanes)
+    finally:  # after Ctrl-C, too
+        print_report([lane.logs for lanes in stages for lane in lanes], *clock.read())
     return max(statuses)
 
 
@@ -88,14 +87,3 @@ def run_preflight(environment: dict[str, str]) -> int:
     """Tell what the cloud lacks for the scenarios; returns an exit status."""
     command = [sys.executable, "-m", "tools.preflight"]
     return subprocess.run(command, env=environment, check=False).returncode
-
-
-def _print_long_steps(files: Sequence[Path], seconds: float, idle: float) -> None:
-    """What took long, and which share of this machine's CPUs was idle meanwhile."""
-    texts = [path.read_text() for path in files if path.exists()]
-    steps = [json.loads(line) for text in texts for line in text.splitlines()]
-    print(f"\nseconds  CPUs idle  step of {_LONG_STEP:.0f} s or more")
-    for step in [*steps, {"seconds": seconds, "idle": idle, "step": "all"}]:
-        if step["seconds"] >= _LONG_STEP:
-            print(f"{step['seconds']:7.1f}  {step['idle']:8.0%}   {step['step']}")
-    sys.stdout.flush()

@@ -19,7 +19,7 @@ import yaml
 from tools.devcloud import cli
 from tools.devcloud.identity import CHECKOUT, Identity
 from tools.scenarios import __main__ as program
-from tools.scenarios import runner, selection
+from tools.scenarios import report, runner, selection
 from tools.scenarios.selection import Selection, expressions, groups, select
 
 
@@ -193,19 +193,54 @@ class LanesTest(unittest.TestCase):
         return int(name == "series")
 
 
-class LongStepsTest(unittest.TestCase):
+class ReportTest(unittest.TestCase):
+    def report(self, name: str, *texts: str) -> str:
+        """What is printed when each lane has left a file with a text."""
+        with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()) as printed:
+            folders = [Path(folder, str(number)) for number in range(len(texts))]
+            for path, text in zip(folders, texts, strict=True):
+                path.mkdir()
+                (path / name).write_text(text)
+            report.print_report([*folders, Path(folder, "none")], 20.0, 0.25)
+        return printed.getvalue()
+
     def test_only_long_steps_are_in_the_table(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            steps = Path(folder, "steps.jsonl")
-            entries = [("long", 12.0, 0.41), ("short", 1.0, 0.5)]
-            keys = ("step", "seconds", "idle")
-            lines = [json.dumps(dict(zip(keys, entry, strict=True))) for entry in entries]
-            steps.write_text("\n".join(lines))
-            with redirect_stdout(StringIO()) as printed:
-                runner._print_long_steps([steps, Path(folder, "none")], 20.0, 0.25)
-        self.assertIn("12.0       41%   long", printed.getvalue())
-        self.assertNotIn("short", printed.getvalue())
-        self.assertTrue(printed.getvalue().endswith("\n   20.0       25%   all\n"))
+        keys = ("step", "seconds", "idle")
+        entries = [("long", 12.0, 0.41), ("short", 1.0, 0.5)]
+        lines = [json.dumps(dict(zip(keys, entry, strict=True))) for entry in entries]
+        printed = self.report("steps.jsonl", "\n".join(lines))
+        self.assertIn("12.0       41%   long", printed)
+        self.assertNotIn("short", printed)
+        self.assertTrue(printed.endswith("\n   20.0       25%   all\n"))
+
+    def test_each_group_has_its_outcomes(self) -> None:
+        printed = self.report(
+            "stestr.log",
+            "{0} functional.full.test_helm.V1.test_chart [529.200000s] ... ok\n"
+            "{0} functional.full.test_helm.V2.test_chart [170.500000s] ... FAILED\n"
+            "    a line of it ... ok\n",
+            "{0} functional.full.test_docker.Nodes.test_nodes ... SKIPPED: no mirror\n"
+            "{0} functional.full.test_cloud.Volumes.test_a_volume [11.000000s] ... ok\n",
+        )
+        rows = [line.split() for line in printed.partition("\n\n")[0].splitlines()[2:]]
+        self.assertEqual(
+            [
+                ["11.0", "1", "0", "0", "cloud"],
+                ["0.0", "0", "0", "1", "docker"],
+                ["699.7", "1", "1", "0", "helm"],
+            ],
+            rows,
+        )
+
+    def test_an_interrupted_run_has_its_tables(self) -> None:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            mock.patch.object(runner, "run", side_effect=KeyboardInterrupt),
+            redirect_stdout(StringIO()) as printed,
+            self.assertRaises(KeyboardInterrupt),
+        ):
+            runner.run_scenarios(Selection(("functional.test_c.C.t",)), Path(folder), {})
+        self.assertIn("group", printed.getvalue())
 
 
 class ZuulTest(unittest.TestCase):
