@@ -5,13 +5,12 @@ from typing import Any
 from functional import kubernetes, shared
 from functional.cluster_scenario import WORKER, ClusterScenario
 from functional.registries import stopped_registry
+from mgmt_drivers.host.files import STATE_FOLDER
 from tools.client import kubernetes_source, stacks
 from tools.client.api import V2
 from tools.client.kubernetes_source import missing_version
 from tools.client.lcm import Vnf
 from tools.client.machines import Remote
-
-_STATE = "/var/lib/tacker-mgmt-drivers"
 
 
 class ClusterFailures(ClusterScenario):
@@ -38,7 +37,7 @@ class ClusterFailures(ClusterScenario):
         # Tacker shows no VNFCs of a VNF that is not instantiated yet.
         worker = self.machines_with_cp(vnf, f"{WORKER}_CP2")[0]
         # apt is not asked where nothing is missing.
-        worker.run(f"sudo rm {_STATE}/installed && sudo dpkg --remove --force-depends socat")
+        worker.run(f"sudo rm {STATE_FOLDER}/installed && sudo dpkg --remove --force-depends socat")
         worker.run("sudo mv /usr/bin/apt-get /usr/bin/apt-get.away")
         failed = vnf.retry(failed)
         self.assert_failed(failed, "install packages", worker.address, "status 127")

@@ -4,6 +4,7 @@ from typing import Any
 
 from functional import faults
 from functional.cluster_scenario import MASTER, WORKER, BalancedClusterScenario
+from mgmt_drivers.host.files import STATE_FOLDER
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log
@@ -41,7 +42,7 @@ _MASTERS_ONLY = {
 }
 
 _AS_IF_NEW = (
-    "sudo rm /var/lib/tacker-mgmt-drivers/installed /var/lib/tacker-mgmt-drivers/registries && "
+    f"sudo rm {STATE_FOLDER}/installed {STATE_FOLDER}/registries && "
     "sudo ctr --namespace k8s.io images ls --quiet | grep /kube-proxy: | "
     "xargs sudo ctr --namespace k8s.io images rm"
 )

@@ -11,6 +11,7 @@ from functional.cluster_scenario import MASTER, WORKER, ClusterScenario, show
 from functional.kubernetes import KUBECTL, deployment
 from functional.packages import image_overlay
 from functional.storage_scenario import StorageScenario
+from mgmt_drivers.host.files import STATE_FOLDER
 from tools.client import stacks, wait
 from tools.client.api import V2
 from tools.client.config import CONFIG
@@ -18,8 +19,7 @@ from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
 
-_STATE = "/var/lib/tacker-mgmt-drivers"
-_BACKUP = f"sudo bash {_STATE}/etcd-backup.sh"
+_BACKUP = f"sudo bash {STATE_FOLDER}/etcd-backup.sh"
 _FOLDER = "/var/backups/etcd"
 _FILE = "Files/backup.tar.gz"
 _NAME = "notes"  # of the workload and all that belongs to it

@@ -15,6 +15,7 @@ from functional import shared
 from functional.cluster_scenario import MASTER, ClusterScenario
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
+from mgmt_drivers.host.files import STATE_FOLDER
 from tools.client import stacks, wait
 from tools.client.config import CONFIG, cloud
 from tools.client.lcm import Vnf
@@ -23,7 +24,6 @@ from tools.client.machines import Remote
 from tools.client.packages import private_registry_csar
 from tools.client.requests import load_request
 
-_STATE = "/var/lib/tacker-mgmt-drivers"
 # Seconds from the request to the moment when Heat replaces the machine.
 _DELAY = 5.0
 # Seconds after which a server without a host is not going to get one.
@@ -53,7 +53,7 @@ class KilledConductor(ClusterScenario):
                 lambda: self.machines_with_cp(vnf, f"{MASTER}_CP1"), bool, 300, "a master"
             )
             master.await_login()
-            made = f"test -e {_STATE}/member && echo made"
+            made = f"test -e {STATE_FOLDER}/member && echo made"
             wait.until(lambda: master.run(made, check=False), bool, 300, "the control plane")
             subprocess.run(CONFIG.kill_conductor, shell=True, check=True)  # noqa: S602 - ours
         failed = vnf.cancel()
