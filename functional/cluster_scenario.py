@@ -116,9 +116,13 @@ class ClusterScenario(Scenario):
         self.assertLess(1, len(places))
 
     def check_resolver(self, resolver: Resolver, own_node: str) -> None:
-        for name in ("kubernetes.default", "web.default"):
-            address = resolver.ask_by_udp(name)
-            self.assertEqual(address, resolver.ask_by_tcp(name))
+        answers = wait.until(
+            lambda: resolver.ask("kubernetes.default", "web.default"),
+            lambda seen: all(by_udp == by_tcp != "" for by_udp, by_tcp in seen),
+            60,
+            f"addresses of two Services over UDP and TCP, on {own_node}",
+        )
+        address, _ = answers[-1]
         seen = wait.until(
             lambda: resolver.fetch(address, 8080),
             lambda node: node != own_node,
