@@ -28,8 +28,7 @@ def private_registry() -> str:
 @functools.cache
 def _push_images(registry: str, version: str) -> None:
     """Push the images of the configured version, once."""
-    with stacks.machines(cloud(), ["pusher"]) as (pusher,):
-        kubernetes_source.push_images(pusher, registry)
+    kubernetes_source.push_images(registry)
 
 
 @functools.cache

@@ -91,7 +91,7 @@ def _registry() -> Iterator[str]:
         with machine.docker() as engine, registry_image().open("rb") as file:
             engine.images.load(file)
         machine.run("sudo docker run --detach --publish 5000:5000 registry:2")
-        source.push_images(machine, f"{machine.address}:5000")
+        source.push_images(f"{machine.address}:5000")
         yield f"{machine.address}:5000"
 
 

@@ -1,18 +1,23 @@
 """Where clusters get Kubernetes from: the cloud's own mirror, or the Kubernetes project."""
 
+import hashlib
+import io
 import urllib.request
 from pathlib import Path
 from typing import Any
 
+import requests
+
 from mgmt_drivers.kube import pod_network
 from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
 from mgmt_drivers.params.series import Series, read_version
-from tools.client.config import CHECKOUT, CONFIG
+from tools.client import image_upload, stacks
+from tools.client.config import CHECKOUT, CONFIG, cloud
 from tools.client.errors import ClientError
-from tools.client.log import step
-from tools.client.machines import Remote
+from tools.client.log import log, step
 
 _KEY = "Files/kubernetes.asc"
+_MIRROR_LIMIT = 300.0  # seconds without an answer
 
 
 def repository_key(name: str = _KEY) -> dict[str, Path]:
@@ -61,20 +66,45 @@ def missing_version() -> str:
     return f"{series().name}.99"
 
 
-def push_images(machine: Remote, registry: str) -> None:
-    """Push the images of Kubernetes, and busybox, into a registry (host and port).
+def push_images(registry: str) -> None:
+    """Push the images of Kubernetes, and busybox, into a registry of the cloud.
 
-    :param machine: one with Docker
+    Those of a mirror from here; published ones by way of a machine that is deleted afterwards.
+
+    :param registry: ``host:port``
+    :raises ClientError: when the mirror, the machine or the registry gives an error
     """
     with step(f"push the images of Kubernetes to {registry}"):
-        machine.allow_plain_http(registry)
-        machine.run(push_command(registry))
+        if CONFIG.kubernetes_mirror:
+            _upload_mirrored(registry)
+            return
+        with stacks.machines(cloud(), ["pusher"]) as (pusher,):
+            pusher.allow_plain_http(registry)
+            pusher.run(push_command(registry))
+
+
+def _upload_mirrored(registry: str) -> None:
+    folder = f"{mirror_url()}/images"
+    with requests.Session() as session:
+        for line in _fetch(session, f"{folder}/SHA256SUMS").decode().splitlines():
+            digest, name = line.split()
+            content = _fetch(session, f"{folder}/{name}")
+            if hashlib.sha256(content).hexdigest() != digest:
+                raise ClientError(f"{folder}/{name} is not what SHA256SUMS says")
+            log(f"pushed {image_upload.upload(io.BytesIO(content), registry)}")
+
+
+def _fetch(session: requests.Session, url: str) -> bytes:
+    try:
+        answer = session.get(url, timeout=_MIRROR_LIMIT)
+        answer.raise_for_status()
+    except requests.RequestException as error:
+        raise ClientError(f"{url}: {error}") from error
+    return answer.content
 
 
 def push_command(registry: str) -> str:
-    """The shell commands of push_images."""
-    if CONFIG.kubernetes_mirror:
-        return _PUSH_MIRRORED.format(mirror=mirror_url(), registry=registry)
+    """The shell commands that push published images from a machine with Docker."""
     manifest = CHECKOUT / "vnf_packages" / "kubernetes" / DEFAULT_CNI_MANIFEST
     others = [*pod_network.images_in(manifest.read_text()), "docker.io/library/busybox:1"]
     version = CONFIG.kubernetes_version
@@ -91,20 +121,6 @@ def load_busybox_command() -> str:
         'sudo docker tag "$image" busybox:1'
     )
 
-
-_PUSH_MIRRORED = """set -e
-mkdir -p ~/images && cd ~/images
-curl --silent --fail --remote-name {mirror}/images/SHA256SUMS
-while read -r _ name; do
-    curl --silent --fail --remote-name "{mirror}/images/$name"
-done <SHA256SUMS
-sha256sum --check --quiet SHA256SUMS
-for archive in *.tar; do
-    image=$(sudo docker load --quiet --input "$archive" | sed 's/^Loaded image: //')
-    sudo docker tag "$image" "{registry}/${{image##*/}}"
-    sudo docker push --quiet "{registry}/${{image##*/}}"
-done
-"""
 
 # Only kubeadm knows the images of its release. Each line of output keeps the SSH session alive.
 _PUSH_PUBLISHED = """set -e

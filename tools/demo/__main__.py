@@ -17,7 +17,7 @@ from tools.devcloud.diagnosis import copy_traces
 from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
-from tools.images import machine
+from tools.images import of_cloud
 from tools.progress import Progress
 from tools.timeline.page import render
 from tools.timeline.runs import read
@@ -76,7 +76,7 @@ class Demo:
             self._remove(name)
         self._instantiate(_REGISTRY, private_registry_csar, "private_registry/instantiate.json")
         registry = f"{self._addresses(_REGISTRY)[0]}:5000"
-        machine.push(registry, self._progress)
+        of_cloud.push(registry, self._progress)
         params = {**kubernetes_source.source_params(f"http://{registry}"), "vim_name": _VIM}
         self._instantiate(_CLUSTER, kubernetes_csar, "kubernetes/complex.json", **params)
 

@@ -13,7 +13,7 @@ from docker.errors import DockerException
 from tools.client.config import CONFIG
 from tools.client.errors import ClientError
 from tools.client.packages import SOURCES
-from tools.images import machine, registry
+from tools.images import of_cloud, registry
 from tools.images.references import ImageError, of_pod_network, of_release
 from tools.progress import Progress, print_error
 
@@ -36,9 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     pushing.add_argument(
         "--from-cloud", action="store_true",
-        help="push from a machine with Docker of the cloud that OS_* name, which is removed "
-        "afterwards: the images of the mirror that FUNCTIONAL_KUBERNETES_MIRROR names, or the "
-        "published ones",
+        help="into a registry of the cloud that OS_* name: the images of the mirror that "
+        "FUNCTIONAL_KUBERNETES_MIRROR names, or the published ones from a machine with Docker, "
+        "which is removed afterwards",
     )
     for command in (listing, pushing):
         command.add_argument(
@@ -82,7 +82,7 @@ def _list(options: argparse.Namespace) -> int:
 def _push(options: argparse.Namespace) -> int:
     if options.from_cloud:
         os.environ["FUNCTIONAL_KUBERNETES_VERSION"] = options.kubernetes_version
-        machine.push(options.repository, Progress())
+        of_cloud.push(options.repository, Progress())
         return 0
     client = docker.from_env()
     if options.archives:

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def _texts(files: Iterable[Path]) -> list[str]:
 
 
 def _print_groups(outputs: Sequence[str]) -> None:
-    seconds, outcomes = Counter[str](), Counter[tuple[str, str]]()
+    seconds, outcomes = defaultdict[str, float](float), Counter[tuple[str, str]]()
     for found in _ENDED.finditer("\n".join(outputs)):
         group = found["group"]
         seconds[group] += float(found["seconds"] or 0)

@@ -43,3 +43,16 @@ class SourceTest(unittest.TestCase):
                 ):
                     subprocess.run(["sh", "-n"], input=command, text=True, check=True)
                     self.assertNotIn("{{", command)
+
+    def test_without_a_mirror_a_machine_pushes_published_images(self) -> None:
+        sent: list[str] = []
+        pusher = mock.Mock(run=sent.append)
+        with (
+            environment(FUNCTIONAL_KUBERNETES_VERSION="1.36"),
+            mock.patch.object(kubernetes_source, "cloud"),
+            mock.patch.object(kubernetes_source.stacks, "machines") as machines,
+        ):
+            machines.return_value.__enter__.return_value = (pusher,)
+            kubernetes_source.push_images("r:5000")
+        pusher.allow_plain_http.assert_called_once_with("r:5000")
+        self.assertIn("release=v1.36\n", sent[0])

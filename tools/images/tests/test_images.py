@@ -75,22 +75,21 @@ class ImagesTest(unittest.TestCase):
         status, _, errors = self.run_program("push", "r:5000", str(self.archive))
         self.assertEqual((1, "error: r:5000/a:1: denied\n"), (status, errors))
 
-    def test_a_machine_of_the_cloud_pushes_the_version(self) -> None:
-        given = {**os.environ, "OS_CLOUD": "x", "FUNCTIONAL_KUBERNETES_MIRROR": "http://mirror"}
-        sent: list[str] = []
-        pusher = mock.Mock(run=sent.append)
-        with (
-            mock.patch.dict(os.environ, given, clear=True),
-            mock.patch("tools.images.machine.cloud"),
-            mock.patch("tools.images.machine.stacks.machines") as machines,
-            redirect_stdout(StringIO()),
-        ):
-            machines.return_value.__enter__.return_value = (pusher,)
-            words = ["push", "--from-cloud", "--kubernetes-version", "1.36", "r:5000"]
-            self.assertEqual(0, program.main(words))
-        self.assertIn("http://mirror/1.36/images/SHA256SUMS", sent[0])
+    def test_a_cloud_has_the_images_of_the_version(self) -> None:
+        pushed: list[tuple[str, str]] = []
 
-    def test_a_cloud_is_chosen_before_a_machine_of_it_is_asked(self) -> None:
+        def push(registry: str) -> None:
+            pushed.append((registry, program.CONFIG.kubernetes_version))
+
+        with (
+            mock.patch.dict(os.environ, {**os.environ, "OS_CLOUD": "x"}, clear=True),
+            mock.patch("tools.images.of_cloud.kubernetes_source.push_images", push),
+        ):
+            words = ["push", "--from-cloud", "--kubernetes-version", "1.36", "r:5000"]
+            self.assertEqual(0, self.run_program(*words)[0])
+        self.assertEqual([("r:5000", "1.36")], pushed)
+
+    def test_a_cloud_is_chosen_before_it_is_asked(self) -> None:
         for words, variables, error in (
             (("r/k8s",), {"OS_CLOUD": "x"}, "takes a registry as ADDRESS:PORT"),
             (("r:5000", str(self.archive)), {"OS_CLOUD": "x"}, "and no archive"),
