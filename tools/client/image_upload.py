@@ -5,29 +5,30 @@ cluster, which the machines then decompress once more.
 """
 
 import hashlib
+import io
 import json
 import tarfile
-from typing import IO, Any
+from typing import Any
 from urllib.parse import urljoin
 
 import requests
 
 from tools.client.errors import ClientError
+from tools.client.web import ask
 
 _MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 _CONFIG = "application/vnd.docker.container.image.v1+json"
 _LAYER = "application/vnd.docker.image.rootfs.diff.tar"  # which is not compressed
-_LIMIT = 300.0  # seconds without an answer
 
 
-def upload(archive: IO[bytes], registry: str) -> str:
+def upload(archive: bytes, registry: str) -> str:
     """Upload the image of an archive that ``docker save`` made; returns its short name.
 
     :param archive: of one image with one name; its layers are plain tars
     :param registry: ``host:port``, by plain HTTP and without a login
     :raises ClientError: with the answer of a registry that refuses it
     """
-    with tarfile.open(fileobj=archive) as tar, requests.Session() as session:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar, requests.Session() as session:
         (image,) = json.loads(_read(tar, "manifest.json"))
         (reference,) = image["RepoTags"]
         short = reference.rpartition("/")[2]
@@ -40,28 +41,18 @@ def upload(archive: IO[bytes], registry: str) -> str:
             "layers": [_blob(session, base, _LAYER, _read(tar, n)) for n in image["Layers"]],
         }
         body, headers = json.dumps(manifest).encode(), {"Content-Type": _MANIFEST}
-        _ask(session, "PUT", f"{base}/manifests/{tag}", data=body, headers=headers)
+        ask(session, "PUT", f"{base}/manifests/{tag}", data=body, headers=headers)
     return short
 
 
 def _blob(session: requests.Session, base: str, media_type: str, content: bytes) -> dict[str, Any]:
     """Upload a blob in one piece; returns its descriptor."""
     digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    begun = _ask(session, "POST", f"{base}/blobs/uploads/")
+    begun = ask(session, "POST", f"{base}/blobs/uploads/")
     place = urljoin(begun.url, begun.headers["Location"])
     headers = {"Content-Type": "application/octet-stream"}
-    _ask(session, "PUT", place, params={"digest": digest}, data=content, headers=headers)
+    ask(session, "PUT", place, params={"digest": digest}, data=content, headers=headers)
     return {"mediaType": media_type, "size": len(content), "digest": digest}
-
-
-def _ask(session: requests.Session, method: str, url: str, **options: Any) -> requests.Response:
-    try:
-        answer = session.request(method, url, timeout=_LIMIT, **options)
-    except requests.RequestException as error:
-        raise ClientError(f"{method} {url}: {error}") from error
-    if not answer.ok:
-        raise ClientError(f"{method} {url}: {answer.status_code} {answer.text.strip()}")
-    return answer
 
 
 def _read(tar: tarfile.TarFile, name: str) -> bytes:

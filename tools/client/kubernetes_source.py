@@ -1,7 +1,6 @@
 """Where clusters get Kubernetes from: the cloud's own mirror, or the Kubernetes project."""
 
 import hashlib
-import io
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,14 @@ import requests
 from mgmt_drivers.kube import pod_network
 from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
 from mgmt_drivers.params.series import Series, read_version
-from tools.client import image_upload, stacks
+from tools.client import stacks
 from tools.client.config import CHECKOUT, CONFIG, cloud
 from tools.client.errors import ClientError
+from tools.client.image_upload import upload
 from tools.client.log import log, step
+from tools.client.web import ask
 
 _KEY = "Files/kubernetes.asc"
-_MIRROR_LIMIT = 300.0  # seconds without an answer
 
 
 def repository_key(name: str = _KEY) -> dict[str, Path]:
@@ -86,21 +86,12 @@ def push_images(registry: str) -> None:
 def _upload_mirrored(registry: str) -> None:
     folder = f"{mirror_url()}/images"
     with requests.Session() as session:
-        for line in _fetch(session, f"{folder}/SHA256SUMS").decode().splitlines():
+        for line in ask(session, "GET", f"{folder}/SHA256SUMS").text.splitlines():
             digest, name = line.split()
-            content = _fetch(session, f"{folder}/{name}")
+            content = ask(session, "GET", f"{folder}/{name}").content
             if hashlib.sha256(content).hexdigest() != digest:
                 raise ClientError(f"{folder}/{name} is not what SHA256SUMS says")
-            log(f"pushed {image_upload.upload(io.BytesIO(content), registry)}")
-
-
-def _fetch(session: requests.Session, url: str) -> bytes:
-    try:
-        answer = session.get(url, timeout=_MIRROR_LIMIT)
-        answer.raise_for_status()
-    except requests.RequestException as error:
-        raise ClientError(f"{url}: {error}") from error
-    return answer.content
+            log(f"pushed {upload(content, registry)}")
 
 
 def push_command(registry: str) -> str:

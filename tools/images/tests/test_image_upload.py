@@ -82,7 +82,7 @@ class UploadTest(unittest.TestCase):
 
     def test_the_image_is_in_the_registry_under_its_short_name(self) -> None:
         content = archive("registry.k8s.io/coredns/coredns:v1.14.6")
-        self.assertEqual("coredns:v1.14.6", upload(io.BytesIO(content), self.address))
+        self.assertEqual("coredns:v1.14.6", upload(content, self.address))
         manifest, media_type = self.server.manifests["/v2/coredns/manifests/v1.14.6"]
         read = json.loads(manifest)
         self.assertEqual(media_type, read["mediaType"])
@@ -96,11 +96,11 @@ class UploadTest(unittest.TestCase):
     def test_what_a_registry_refuses_is_an_error(self) -> None:
         self.server.full = True
         with self.assertRaisesRegex(ClientError, r"POST http://127.*/v2/a/.*: 507 no space"):
-            upload(io.BytesIO(archive("a:1")), self.address)
+            upload(archive("a:1"), self.address)
 
     def test_no_registry_is_an_error(self) -> None:
         with self.assertRaisesRegex(ClientError, "POST http://127.0.0.1:1/v2/a/"):
-            upload(io.BytesIO(archive("a:1")), "127.0.0.1:1")
+            upload(archive("a:1"), "127.0.0.1:1")
 
     def push_mirrored(self, digest: str, content: bytes) -> None:
         folder = "/1.36/images"
