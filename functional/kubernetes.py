@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import urllib3
 from kubernetes import client
 
 from tools.client import wait
@@ -15,6 +16,8 @@ from tools.client.errors import ClientError
 from tools.client.machines import Remote
 
 _REQUEST_LIMIT = 30.0  # seconds for bytes of an answer
+# A connection ends when the virtual IP moves. Every method is sent again: objects have names.
+_RETRIES = urllib3.Retry(3, backoff_factor=1, allowed_methods=None)
 KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
 
 
@@ -26,6 +29,7 @@ class Cluster:
         configuration.host = url
         configuration.ssl_ca_cert = str(ca)
         configuration.api_key = {"authorization": f"Bearer {token}"}
+        configuration.retries = _RETRIES
         api = client.ApiClient(configuration)
         limited = _with_timeout(api.rest_client.request)
         api.rest_client.request = limited  # type: ignore[method-assign]
@@ -80,15 +84,14 @@ class Cluster:
 
     def create_workload(self, image: str, master: Remote) -> None:
         """A Deployment of six pods, of which two may be evicted, and a bare pod."""
-        self.apps.create_namespaced_deployment(
-            "default", deployment("load", image, replicas=6, spread=False)
-        )
+        load = deployment("load", image, replicas=6, spread=False)
+        create(self.apps.create_namespaced_deployment, load)
         # The API version of PodDisruptionBudgets differs between series: kubectl knows it.
         master.run(
             f"{KUBECTL} create poddisruptionbudget load --selector=app=load --min-available=4"
         )
         pod = deployment("bare", image, replicas=1, spread=False)["spec"]["template"]["spec"]
-        self.core.create_namespaced_pod("default", {"metadata": {"name": "bare"}, "spec": pod})
+        create(self.core.create_namespaced_pod, {"metadata": {"name": "bare"}, "spec": pod})
 
     def run_on_every_node(self, name: str, image: str) -> None:
         """Run a DaemonSet on all nodes, masters included, which pulls the image."""
@@ -97,7 +100,8 @@ class Cluster:
         spec["tolerations"] = [{"operator": "Exists"}]
         spec["containers"][0]["imagePullPolicy"] = "Always"
         del daemon_set["spec"]["replicas"]
-        self.apps.create_namespaced_daemon_set("default", {**daemon_set, "kind": "DaemonSet"})
+        body = {**daemon_set, "kind": "DaemonSet"}
+        create(self.apps.create_namespaced_daemon_set, body)
 
     @contextmanager
     def daemon_set(self, name: str, image: str) -> Iterator[None]:
@@ -121,7 +125,7 @@ class Cluster:
             "resources": {"requests": {"storage": "1Gi"}},
         }
         body = {"metadata": {"name": name}, "spec": spec}
-        self.core.create_namespaced_persistent_volume_claim("default", body)
+        create(self.core.create_namespaced_persistent_volume_claim, body)
 
     def run_with_claim(self, name: str, image: str, node: str, claim: str) -> None:
         """Run a pod on a node, with the claimed volume at /data and the claim's name as a label."""
@@ -131,7 +135,7 @@ class Cluster:
         spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
         spec["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
         metadata = {"name": name, "labels": {"claim": claim}}
-        self.core.create_namespaced_pod("default", {"metadata": metadata, "spec": spec})
+        create(self.core.create_namespaced_pod, {"metadata": metadata, "spec": spec})
 
     def is_running(self, pod: str) -> bool:
         statuses = self.core.read_namespaced_pod(pod, "default").status.container_statuses
@@ -153,9 +157,10 @@ class Cluster:
     @contextmanager
     def web_server(self, name: str, image: str, replicas: int) -> Iterator[int]:
         """Run pods that answer with their node's name; yields the NodePort of their service."""
-        self.apps.create_namespaced_deployment("default", deployment(name, image, replicas))
+        create(self.apps.create_namespaced_deployment, deployment(name, image, replicas))
         try:
-            service = self.core.create_namespaced_service("default", _service(name))
+            create(self.core.create_namespaced_service, _service(name))
+            service = self.core.read_namespaced_service(name, "default")
             yield service.spec.ports[0].node_port
         finally:
             delete(self.apps.delete_namespaced_deployment, name)
@@ -287,6 +292,15 @@ def _service(name: str) -> dict[str, Any]:
     }
 
 
+def create(request: Callable[..., Any], body: Mapping[str, Any]) -> None:
+    """Create an object of the namespace ``default``.
+
+    urllib3 sends the request again when no answer comes, and then it may find the object.
+    """
+    with contextlib.suppress(client.exceptions.ConflictException):
+        request("default", body)
+
+
 def delete(request: Callable[..., Any], name: str) -> None:
     """Delete an object of the namespace ``default``.
 
@@ -298,10 +312,7 @@ def delete(request: Callable[..., Any], name: str) -> None:
 
 
 def _with_timeout(request: Callable[..., Any]) -> Callable[..., Any]:
-    """Let no request wait for ever: the virtual IP may move to a node that knows nothing of it.
-
-    urllib3 then sends those again that change nothing twice.
-    """
+    """Let no request wait for ever: the virtual IP may move to a node that knows nothing of it."""
 
     def limited(*arguments: Any, **options: Any) -> Any:
         limit = options.pop("_request_timeout", None) or _REQUEST_LIMIT

@@ -146,7 +146,7 @@ class AffinityThroughV1(AffinityScenario):
         term = {"labelSelector": {"matchLabels": {"app": "apart"}}, "topologyKey": _HOST}
         rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
         deployment["spec"]["template"]["spec"]["affinity"] = rule
-        self.cluster.apps.create_namespaced_deployment("default", deployment)
+        kubernetes.create(self.cluster.apps.create_namespaced_deployment, deployment)
         wait.until(self.hosts_of_pods, lambda seen: len(seen) == self.workers, 60, "pods apart")
         pods = self.cluster.pods("app=apart")
         pending = [pod for pod in pods if not pod.spec.node_name]

@@ -8,7 +8,7 @@ from typing import Any
 
 from functional import shared
 from functional.cluster_scenario import MASTER, WORKER, ClusterScenario, show
-from functional.kubernetes import KUBECTL, deployment
+from functional.kubernetes import KUBECTL, create, deployment
 from functional.packages import image_overlay
 from functional.storage_scenario import StorageScenario
 from mgmt_drivers.host.files import STATE_FOLDER
@@ -29,9 +29,8 @@ class BackupScenario(ClusterScenario):
     """A Deployment with a ConfigMap, which a backup has to bring back."""
 
     def create_notes(self, *, with_volume: bool) -> None:
-        self.cluster.core.create_namespaced_config_map(
-            "default", {"metadata": {"name": _NAME}, "data": {"word": "kept"}}
-        )
+        words = {"metadata": {"name": _NAME}, "data": {"word": "kept"}}
+        create(self.cluster.core.create_namespaced_config_map, words)
         body = deployment(_NAME, f"{self.registry}/busybox:1", replicas=2, spread=False)
         spec = body["spec"]["template"]["spec"]
         spec["volumes"] = [{"name": "words", "configMap": {"name": _NAME}}]
@@ -42,7 +41,7 @@ class BackupScenario(ClusterScenario):
             spec["volumes"].append({"name": "data", "persistentVolumeClaim": claim})
             mounts.append({"name": "data", "mountPath": "/data"})
         spec["containers"][0]["volumeMounts"] = mounts
-        self.cluster.apps.create_namespaced_deployment("default", body)
+        create(self.cluster.apps.create_namespaced_deployment, body)
 
     def notes(self) -> list[str]:
         """Names of the workload's pods, once two are ready on nodes that there are."""

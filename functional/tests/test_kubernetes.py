@@ -8,29 +8,42 @@ from unittest import mock
 
 from functional import kubernetes
 
+_JSON = b"Content-Type: application/json\r\n\r\n"
 _NODES = b'{"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": []}'
-_ANSWER = b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + _NODES
+_EXISTS = b'{"kind": "Status", "apiVersion": "v1", "reason": "AlreadyExists", "code": 409}'
 
 
 class ClusterTest(unittest.TestCase):
-    def test_a_request_that_nobody_answers_is_sent_again(self) -> None:
-        """As when the virtual IP moves."""
+    """A request that gets no answer is sent again, as when the virtual IP moves."""
+
+    def cluster(self, answer: bytes, *, ends: bool) -> kubernetes.Cluster:
+        """One that answers the second request; the first stays open, or ends without an answer."""
         server = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(server.close)
-        silent: list[socket.socket] = []
 
         def serve() -> None:
-            silent.append(server.accept()[0])
-            connection, _ = server.accept()
-            with connection:
-                connection.recv(65536)
-                connection.sendall(_ANSWER)
+            first, _ = server.accept()
+            with first:
+                if ends:
+                    first.recv(65536)
+                    first.close()
+                second, _ = server.accept()
+                with second:
+                    second.recv(65536)
+                    second.sendall(answer)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        with mock.patch.object(kubernetes, "_REQUEST_LIMIT", 3):
-            url = f"http://127.0.0.1:{server.getsockname()[1]}"
-            found = kubernetes.Cluster(url, "t0ken", Path("/nowhere")).node_names()
-        self.assertEqual(set(), found)
-        thread.join()
-        silent[0].close()
+        self.addCleanup(thread.join, 1)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        return kubernetes.Cluster(url, "t0ken", Path("/nowhere"))
+
+    def test_reading(self) -> None:
+        for ends in (False, True):
+            with mock.patch.object(kubernetes, "_REQUEST_LIMIT", 3):
+                cluster = self.cluster(b"HTTP/1.0 200 OK\r\n" + _JSON + _NODES, ends=ends)
+                self.assertEqual(set(), cluster.node_names())
+
+    def test_creating_what_the_first_request_created(self) -> None:
+        cluster = self.cluster(b"HTTP/1.0 409 Conflict\r\n" + _JSON + _EXISTS, ends=True)
+        kubernetes.create(cluster.core.create_namespaced_pod, {"metadata": {"name": "bare"}})
