@@ -110,7 +110,7 @@ def _node(name: str, base: Recipe) -> Recipe:
         parent=base,
         files=(
             ("/provision/cloud.cfg", "node/cloud.cfg"),
-            ("/provision/runc.py", "node/runc.py"),
+            ("/provision/runc.sh", "node/runc.sh"),
             ("/provision/tunnel-checksums.sh", "node/tunnel-checksums.sh"),
         ),
     )

@@ -45,6 +45,6 @@ stats_collect_period = '10s'
 CONF
 # Whatever runtime is installed later calls the wrapper, which calls runc.
 dpkg-divert --quiet --local --rename --divert /usr/sbin/runc.real --add /usr/sbin/runc
-install -m 0755 /provision/runc.py /usr/sbin/runc
+install -m 0755 /provision/runc.sh /usr/sbin/runc
 apt-get clean
 rm -rf /var/lib/apt/lists/*
