@@ -156,12 +156,12 @@ class LanesTest(unittest.TestCase):
             self.assertEqual([[(name, Path("logs"))]], self.lanes(name))
 
     def test_lanes_are_beside_each_other_after_what_runs_alone(self) -> None:
-        names = ("storage", "docker", "series", "upgrade")
-        storage, docker, series, upgrade = (f"functional.full.test_{n}.C.t" for n in names)
+        names = ("storage", "docker", "registry", "samples")
+        storage, docker, registry, samples = (f"functional.full.test_{n}.C.t" for n in names)
         one, two, three = (Path("logs", f"lane-{number}") for number in (1, 2, 3))
         self.assertEqual(
-            [[(storage, one)], [(docker, two), (f"{series} {upgrade}", three)]],
-            self.lanes(storage, series, upgrade, docker),
+            [[(storage, one)], [(docker, two), (f"{registry} {samples}", three)]],
+            self.lanes(storage, registry, samples, docker),
         )
 
     def test_lanes_are_of_groups_that_there_are(self) -> None:
@@ -170,7 +170,7 @@ class LanesTest(unittest.TestCase):
         self.assertLess(set(names), set(groups()))
 
     def test_lanes_run_and_what_fails_fails_the_run(self) -> None:
-        scenarios = [f"functional.full.test_{name}.C.t" for name in ("docker", "series")]
+        scenarios = [f"functional.full.test_{name}.C.t" for name in ("docker", "registry")]
         told = StringIO()
         with tempfile.TemporaryDirectory() as folder, redirect_stdout(told):
             logs = Path(folder)
@@ -179,18 +179,18 @@ class LanesTest(unittest.TestCase):
             seen = [(logs / f"lane-{number}/selected").read_text() for number in (1, 2)]
         self.assertEqual((1, scenarios), (status, seen))
         self.assertIn("lane-1: a line of docker\n", told.getvalue())
-        self.assertIn("lane-2: a line of series\n", told.getvalue())
+        self.assertIn("lane-2: a line of registry\n", told.getvalue())
 
     def run_lane(
         self, command: list[str], output: Path, _: object, environment: dict[str, str]
     ) -> int:
-        """Like stestr, whose scenarios of the group series fail."""
+        """Like stestr, whose scenarios of the group registry fail."""
         (name,) = re.findall("test_([a-z]+)", Path(command[-1]).read_text())
         logs = Path(environment["FUNCTIONAL_LOGS"])
         self.assertEqual(logs.name, Path(environment["FUNCTIONAL_BUILD"]).name)
         (logs / "scenario.log").write_text(f"a line of {name}\n")
         output.write_text("stestr's\n")
-        return int(name == "series")
+        return int(name == "registry")
 
 
 class ReportTest(unittest.TestCase):
