@@ -1,7 +1,6 @@
 """What a command on a machine is fed, and what it answers, over a channel of paramiko."""
 
 import io
-import select
 import threading
 import time
 from pathlib import Path
@@ -37,6 +36,26 @@ def begin(channel: paramiko.Channel, line: str) -> None:
         channel.exec_command(line)
     finally:
         timer.cancel()
+
+
+class _Arrival(threading.Event):
+    """Set when either stream of a channel has more, or has ended.
+
+    In the place of the pipe that paramiko makes for select(): a channel that is closed while data
+    comes closes it under the hands of the thread that receives. Its byte then goes to nobody,
+    which ends the connection, or into whatever has the pipe's descriptor by now.
+    """
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        super().__init__()
+        channel.in_buffer.set_event(self)
+        channel.in_stderr_buffer.set_event(self)
+
+    def clear(self) -> None:
+        """Nothing: a stream that is empty knows nothing of the other."""
+
+    def forget(self) -> None:
+        super().clear()
 
 
 class Overflow(Exception):
@@ -86,9 +105,10 @@ def converse(
     :raises TimeoutError: at the deadline, however busy the machine keeps us
     """
     channel.setblocking(False)
-    output = Output(channel)
+    output, arrival = Output(channel), _Arrival(channel)
     to_send = prefix
     while True:
+        arrival.forget()
         # Before anything is looked at: another thread receives, and the end comes right
         # behind the last data and the status.
         closed = channel.closed
@@ -109,9 +129,9 @@ def converse(
             raise TimeoutError
         if closed and not output.is_ready:
             raise EOFError("the machine closed the channel")
-        if not (source and channel.send_ready()):
+        if not output.is_ready and not (source and channel.send_ready()):
             # Wakes at once on data; a full send window is looked at again soon.
-            select.select([channel], [], [], min(left, 0.05 if source else 1.0))
+            arrival.wait(min(left, 0.05 if source else 1.0))
 
 
 def _send(channel: paramiko.Channel, data: bytes) -> int:
