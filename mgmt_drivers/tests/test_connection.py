@@ -29,9 +29,8 @@ from mgmt_drivers.errors import (
     WrongHostKey,
 )
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh import conversation
 from mgmt_drivers.ssh.connection import Connection, Endpoint, connect
-from mgmt_drivers.ssh.conversation import converse
+from mgmt_drivers.ssh.conversation import LIMIT, converse
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from mgmt_drivers.tests.sshd import sshd
 
@@ -170,9 +169,9 @@ class ConnectionTest(ServerTest):
 
         close, connection = PosixPipe.close, self.log_in()
         slowly = mock.patch.object(PosixPipe, "close", close_slowly)
-        little = mock.patch.object(conversation, "LIMIT", 10)
-        with slowly, little, self.assertRaises(OutputTooLong):
-            connection.run(["sh", "-c", "while :; do echo; sleep 0.01; done"])
+        script = f"head -c {LIMIT} /dev/zero; while :; do echo; sleep 0.01; done"
+        with slowly, self.assertRaises(OutputTooLong):
+            connection.run(["sh", "-c", script])
         self.assertTrue(connection.run(["true"]).ok)
 
     def test_an_error_quotes_the_end_of_what_was_written_in_one_line(self) -> None:
