@@ -1,5 +1,6 @@
 """The scenarios' client of a cluster."""
 
+import contextlib
 import socket
 import threading
 import unittest
@@ -17,29 +18,23 @@ class ClusterTest(unittest.TestCase):
     """A request that gets no answer is sent again, as when the virtual IP moves."""
 
     def cluster(self, answer: bytes, *, ends: bool) -> kubernetes.Cluster:
-        """One that answers the second request; the first stays open, or ends without an answer."""
+        """One that answers all but the first request: that stays open, or ends unanswered."""
         server = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(server.close)
 
         def serve() -> None:
             first, _ = server.accept()
-            with first:
+            with first, contextlib.suppress(OSError):  # the test is over
                 if ends:
                     first.recv(65536)
                     first.close()
-                second, _ = server.accept()
-                with second:
-                    second.recv(65536)
-                    second.sendall(answer)
-                    # A body may still come. A close that leaves it unread resets the connection,
-                    # and the answer may be lost by that.
-                    second.shutdown(socket.SHUT_WR)
-                    while second.recv(65536):
-                        pass
+                while True:
+                    _answer(server.accept()[0], answer)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         self.addCleanup(thread.join, 1)
+        self.addCleanup(server.shutdown, socket.SHUT_RDWR)
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         return kubernetes.Cluster(url, "t0ken", Path("/nowhere"))
 
@@ -52,3 +47,14 @@ class ClusterTest(unittest.TestCase):
     def test_creating_what_the_first_request_created(self) -> None:
         cluster = self.cluster(b"HTTP/1.0 409 Conflict\r\n" + _JSON + _EXISTS, ends=True)
         kubernetes.create(cluster.core.create_namespaced_pod, {"metadata": {"name": "bare"}})
+
+
+def _answer(client: socket.socket, answer: bytes) -> None:
+    with client, contextlib.suppress(OSError):  # who asks has given up
+        client.recv(65536)
+        client.sendall(answer)
+        # A body may still come. A close that leaves it unread resets the connection, and the
+        # answer may be lost by that.
+        client.shutdown(socket.SHUT_WR)
+        while client.recv(65536):
+            pass
