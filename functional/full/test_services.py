@@ -122,10 +122,22 @@ class KilledServices(Scenario):
         log(f"{occurrence['operationState']}: {occurrence.get('error', {}).get('detail', '')}")
         if occurrence["operationState"] == "FAILED_TEMP":
             self.assertTrue(occurrence["error"]["detail"])
+            with step("wait for the service that was killed"):
+                wait.until(lambda: are_answering(self.cloud), bool, 300, "Neutron and Nova")
             # With a server that a killed Nova had begun Nova deletes the stack's port, too.
             log(f"ports that are lost: {stacks.mark_lost_ports(self.cloud, vnf.id)}")
             occurrence = vnf.retry(occurrence)
         self.assert_completed(occurrence)
+
+
+def are_answering(connection: Connection) -> bool:
+    """Whether the services do, of those that are killed, that a retry needs at once."""
+    try:
+        next(connection.network.networks(), None)
+        next(connection.compute.servers(), None)
+    except (SDKException, ClientException):
+        return False
+    return True
 
 
 def delete_forgotten_servers(connection: Connection, vnf: Vnf, since: dict[str, float]) -> None:

@@ -46,6 +46,12 @@ def unplug(vif: Any) -> None:
         _run("ip", "link", "delete", vif["devname"], check=False)
 
 
+def set_up(vif: Any) -> None:
+    """Set the interface of a vif up; a machine that is off has none."""
+    if Path("/sys/class/net", vif["devname"]).exists():
+        _run("ip", "link", "set", vif["devname"], "up")
+
+
 def count(pid: int) -> int:
     """How many interfaces a container has."""
     shown = _run(*_inside(pid), "ip", "-oneline", "link", "show", "type", "veth")

@@ -31,5 +31,21 @@ class QemuDriver(driver.LibvirtDriver):
     def network_binding_host_id(self, context: Any, instance: Any) -> str:
         return interfaces.CHASSIS
 
+    def _create_guest_with_network(
+        self, context: Any, xml: str, instance: Any, network_info: Any, *rest: Any, **more: Any
+    ) -> Any:
+        """Set the machine's taps up once more, when Open vSwitch has them.
+
+        libvirt sets a tap up, Open vSwitch makes it promiscuous, and each does so by reading the
+        flags and writing them back: what the other has changed in between is undone. A machine
+        whose tap stays down gets no address.
+        """
+        guest = super()._create_guest_with_network(
+            context, xml, instance, network_info, *rest, **more
+        )
+        for vif in network_info:
+            interfaces.set_up(vif)
+        return guest
+
 
 driver.VOLUME_DRIVERS["file"] = f"{__name__}.FileVolumeDriver"
