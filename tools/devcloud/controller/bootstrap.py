@@ -34,6 +34,7 @@ def main() -> None:
         ("Nova's compute hosts", _compute_hosts),
         ("networks, images and flavors", resources.ensure),
         ("default VIM", resources.ensure_default_vim),
+        ("Cinder's backend", _volume_backend),
     ]
     # An `up` that is interrupted leaves its bootstrap running in here: the next
     # one waits for it, and then finds most of the work done.
@@ -152,6 +153,10 @@ def _services(settings: Settings) -> None:
 def _compute_hosts(settings: Settings) -> None:
     wanted = len(config_files.CONTAINER_HOSTS) + 1
     _wait("a compute host", lambda: resources.count_hypervisors(settings) == wanted)
+
+
+def _volume_backend(settings: Settings) -> None:
+    _wait("Cinder's backend", lambda: resources.has_volume_backend(settings))
 
 
 if __name__ == "__main__":

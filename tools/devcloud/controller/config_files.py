@@ -329,6 +329,8 @@ def _cinder(settings: Settings) -> Sections:
             "enabled_backends": VOLUME_BACKEND,
             "resource_query_filters_file": "/etc/cinder/resource_filters.json",
             "glance_api_servers": f"http://{settings.address}:9292",
+            # Of a backend that reported too early the scheduler learns by the next report.
+            "backend_stats_polling_interval": "10",
         },
         VOLUME_BACKEND: {
             "volume_driver": "tools.devcloud.drivers.volumes.FileDriver",

@@ -40,6 +40,11 @@ def count_hypervisors(settings: Settings) -> int:
     return len(list(_connect(settings).compute.hypervisors()))
 
 
+def has_volume_backend(settings: Settings) -> bool:
+    """Whether Cinder's scheduler knows where volumes can be made."""
+    return any(_connect(settings).block_storage.backend_pools())
+
+
 @functools.cache
 def _connect(settings: Settings) -> Any:
     session = catalog.log_in(settings, catalog.USER, catalog.PROJECT)
