@@ -185,6 +185,7 @@ class AffinityThroughV2(AffinityScenario, MastersScenario):
     """Workers stay apart, of which the control plane knows nothing that grows and shrinks."""
 
     api = V2()
+    longest_outage = 30  # beside another cluster; the group series measures with nothing beside
 
     def test_affinity_through_v2(self) -> None:
         self.count_hosts(4)

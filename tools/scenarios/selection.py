@@ -16,11 +16,11 @@ _FULL = r"^functional\.full\.(?=test_)"
 # Series of Kubernetes that groups need beside the newest.
 _OLDER = {"series": "1.36", "upgrade": "1.36", "docker": "1.20"}
 # Groups that run side by side, about equally long: one alone leaves the CPUs idle half of the time.
-# What is in no lane runs before: its machines are emulated, it kills what all use, or it measures
-# how long the API is away, which it is for longer where CPUs are short.
+# What is in no lane runs before: its nodes are emulated, it kills what all use, or it measures how
+# long the API is away, which it is for longer where CPUs are short.
 _LANES = (
     ("docker", "faults", "helm", "options"),
-    ("failures", "openssh", "registry", "samples"),
+    ("affinity", "failures", "openssh", "registry", "samples", "storage"),
 )
 
 

@@ -156,12 +156,12 @@ class LanesTest(unittest.TestCase):
             self.assertEqual([[(name, Path("logs"))]], self.lanes(name))
 
     def test_lanes_are_beside_each_other_after_what_runs_alone(self) -> None:
-        names = ("storage", "docker", "registry", "samples")
-        storage, docker, registry, samples = (f"functional.full.test_{n}.C.t" for n in names)
+        names = ("cloud", "docker", "registry", "samples")
+        cloud, docker, registry, samples = (f"functional.full.test_{n}.C.t" for n in names)
         one, two, three = (Path("logs", f"lane-{number}") for number in (1, 2, 3))
         self.assertEqual(
-            [[(storage, one)], [(docker, two), (f"{registry} {samples}", three)]],
-            self.lanes(storage, registry, samples, docker),
+            [[(cloud, one)], [(docker, two), (f"{registry} {samples}", three)]],
+            self.lanes(cloud, registry, samples, docker),
         )
 
     def test_lanes_are_of_groups_that_there_are(self) -> None:
