@@ -5,6 +5,7 @@ nothing else is there yet.
 """
 
 import argparse
+import fcntl
 import hashlib
 import importlib.util
 import os
@@ -39,6 +40,10 @@ _PROGRAMS = {
     "dot": "graphviz",
     "dpkg-deb": "dpkg",
 }
+# Of apt-get and dpkg, in the order in which apt-get takes them.
+_PACKAGE_LOCKS = [
+    Path("/var/lib", name) for name in ("apt/lists/lock", "dpkg/lock-frontend", "dpkg/lock")
+]
 _UBUNTU_ALSO = {"/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring"}
 # Names of the variables that sudo preserves for the tools and tox.
 _PRESERVED = re.compile(
@@ -115,6 +120,10 @@ def _install_packages(progress: Progress) -> None:
         wanted += [name for path, name in _UBUNTU_ALSO.items() if not Path(path).exists()]
     if not wanted:
         return
+    # Where a run was killed, its dpkg goes on by itself.
+    for path in _PACKAGE_LOCKS:
+        with path.open("a") as file:
+            locks.acquire(file, "packages are being installed", progress, fcntl.lockf)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     with progress.step(f"installing with apt-get: {' '.join(wanted)}") as step:
         for name, command in (

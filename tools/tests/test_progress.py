@@ -5,6 +5,7 @@ import importlib
 import io
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -17,6 +18,14 @@ from tools.live_lines import LiveLines
 from tools.progress import Progress
 from tools.tests.terminal import Terminal
 
+# Holds dpkg's kind of lock until its input ends.
+_HOLDER = """
+import fcntl, sys
+with open(sys.argv[1], "a") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 _TWO_STEPS = """
 import time
 from pathlib import Path
@@ -244,18 +253,20 @@ class AptTest(unittest.TestCase):
         path = mock.patch.dict(os.environ, {"PATH": f"{self.folder}:{os.environ['PATH']}"})
         missing = mock.patch.dict(self.run_module._PROGRAMS, {"no-such-program": "its-package"})
         logs = mock.patch.object(self.run_module, "_LOGS", self.folder / "logs")
-        for patch in (path, missing, logs):
+        self.lock = self.folder / "lock"
+        package_locks = mock.patch.object(self.run_module, "_PACKAGE_LOCKS", [self.lock])
+        for patch in (path, missing, logs, package_locks):
             patch.start()
             self.addCleanup(patch.stop)
 
-    def install(self, script: str) -> str:
+    def install(self, script: str, progress: Progress | None = None) -> str:
         """What is printed when apt-get is a shell script, and dpkg one that ends at once."""
         for name, text in (("apt-get", script), ("dpkg", 'echo "dpkg $*"')):
             program = self.folder / name
             program.write_text(f"#!/bin/sh\n{text}\n")
             program.chmod(0o755)
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            self.run_module._install_packages(Progress())
+            self.run_module._install_packages(progress or Progress())
         return out.getvalue()
 
     def test_success_is_silent(self) -> None:
@@ -263,6 +274,25 @@ class AptTest(unittest.TestCase):
         self.assertRegex(printed, r"^\[.*\] installing with apt-get: .*its-package \.\.\.\n$")
         self.assertIn("Get:1 -q install", (self.folder / "logs/apt-install.log").read_text())
         self.assertEqual("dpkg --configure -a\n", (self.folder / "logs/dpkg.log").read_text())
+
+    def test_it_waits_for_the_dpkg_of_a_killed_run(self) -> None:
+        command = [sys.executable, "-c", _HOLDER, str(self.lock)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe) as holder:
+            assert holder.stdin and holder.stdout
+            self.assertEqual(b"held\n", holder.stdout.readline())
+            release = holder.stdin.close
+
+            class Releasing(Progress):
+                """Its first line lets the holder of the lock go on."""
+
+                def say(self, text: str) -> None:
+                    super().say(text)
+                    release()
+
+            lines = self.install("true", Releasing()).splitlines()
+        self.assertRegex(lines[0], r"^\[.*\] packages are being installed; waiting for it$")
+        self.assertIn("] installing with apt-get: ", lines[1])
 
     def test_an_error_names_the_file_and_shows_its_end(self) -> None:
         with self.assertRaises(logged.CommandFailed) as caught:
