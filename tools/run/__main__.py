@@ -126,13 +126,23 @@ def _install_packages(progress: Progress) -> None:
             locks.acquire(file, "packages are being installed", progress, fcntl.lockf)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     with progress.step(f"installing with apt-get: {' '.join(wanted)}") as step:
-        for name, command in (
-            # Without it apt-get refuses to go on where a run was killed while it installed.
-            ("dpkg", ["dpkg", "--configure", "-a"]),
-            ("apt-update", ["apt-get", "-q", "update"]),
-            ("apt-install", ["apt-get", "-q", "install", "-y", "--no-install-recommends", *wanted]),
-        ):
+        # Without it apt-get refuses to go on where a run was killed while it installed. It fails
+        # where a package has to be unpacked once more, which comes next.
+        logged.run(["dpkg", "--configure", "-a"], _LOGS / "dpkg.log", step.note, environment)
+        install = ["apt-get", "-q", "install", "-y", "--no-install-recommends"]
+        commands = {"apt-update": ["apt-get", "-q", "update"]}
+        if broken := _half_installed():
+            commands["apt-reinstall"] = [*install, "--reinstall", *broken]
+        commands["apt-install"] = [*install, *wanted]
+        for name, command in commands.items():
             logged.check(command, _LOGS / f"{name}.log", step, environment)
+
+
+def _half_installed() -> Sequence[str]:
+    """Names of the packages that dpkg says must be installed again."""
+    command = ["dpkg-query", "--show", "--showformat", "${db:Status-Eflag} ${binary:Package}\n"]
+    lines = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return re.findall(r"^reinstreq (.+)$", lines, re.MULTILINE)
 
 
 def _environment(progress: Progress, name: str, requirements: Sequence[str]) -> Path:

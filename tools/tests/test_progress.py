@@ -254,6 +254,7 @@ class AptTest(unittest.TestCase):
         missing = mock.patch.dict(self.run_module._PROGRAMS, {"no-such-program": "its-package"})
         logs = mock.patch.object(self.run_module, "_LOGS", self.folder / "logs")
         self.lock = self.folder / "lock"
+        self.status = "ok runc"  # what dpkg-query prints
         package_locks = mock.patch.object(self.run_module, "_PACKAGE_LOCKS", [self.lock])
         for patch in (path, missing, logs, package_locks):
             patch.start()
@@ -261,7 +262,11 @@ class AptTest(unittest.TestCase):
 
     def install(self, script: str, progress: Progress | None = None) -> str:
         """What is printed when apt-get is a shell script, and dpkg one that ends at once."""
-        for name, text in (("apt-get", script), ("dpkg", 'echo "dpkg $*"')):
+        for name, text in (
+            ("apt-get", script),
+            ("dpkg", 'echo "dpkg $*"'),
+            ("dpkg-query", f"echo 'ok bash\n{self.status}'"),
+        ):
             program = self.folder / name
             program.write_text(f"#!/bin/sh\n{text}\n")
             program.chmod(0o755)
@@ -274,6 +279,15 @@ class AptTest(unittest.TestCase):
         self.assertRegex(printed, r"^\[.*\] installing with apt-get: .*its-package \.\.\.\n$")
         self.assertIn("Get:1 -q install", (self.folder / "logs/apt-install.log").read_text())
         self.assertEqual("dpkg --configure -a\n", (self.folder / "logs/dpkg.log").read_text())
+        self.assertFalse((self.folder / "logs/apt-reinstall.log").exists())
+
+    def test_it_installs_again_what_was_half_unpacked(self) -> None:
+        self.status = "reinstreq containerd\nreinstreq libc6:i386"
+        self.install('echo "$*"')
+        self.assertEqual(
+            "-q install -y --no-install-recommends --reinstall containerd libc6:i386\n",
+            (self.folder / "logs/apt-reinstall.log").read_text(),
+        )
 
     def test_it_waits_for_the_dpkg_of_a_killed_run(self) -> None:
         command = [sys.executable, "-c", _HOLDER, str(self.lock)]
