@@ -39,7 +39,6 @@ RUNNING_LIMIT = 10.0  # seconds for a machine to answer that has been running al
 # Seconds for all machines that are to be deleted to tell whose they are; one that is another's
 # waits for half of them.
 _LOOK_LIMIT = 60.0
-_THREADS = 256  # at a time: a machine each, of the largest VNFs
 
 
 class Operation:
@@ -70,7 +69,7 @@ class Operation:
         self._hosts: dict[Node, Host] = {}
         self._unreachable: dict[object, NodeError] = {}
         self._trace = Trace(services.trace_folder)
-        self._pool = ThreadPoolExecutor(max_workers=_THREADS)
+        self._pool = ThreadPoolExecutor(max_workers=services.threads)
 
     def __enter__(self) -> "Operation":
         return self
@@ -108,7 +107,7 @@ class Operation:
         :param limit: seconds
         :raises OperationError: naming each machine that another operation has, and which
         """
-        pool = ThreadPoolExecutor(max_workers=_THREADS)
+        pool = ThreadPoolExecutor(max_workers=self.services.threads)
         looks = [pool.submit(self._occupied, node) for node in nodes if node.server_id]
         wait(looks, limit)
         pool.shutdown(wait=False)  # machines that hang are not waited for

@@ -30,7 +30,7 @@ class Services:
 
     ``stacks`` is the Heat that holds the VNF. ``trace_folder`` is where traces go, if
     anywhere. ``ssh_timeout`` is how many seconds a new machine has to answer on its SSH port.
-    ``rehearsal`` makes it a dry run.
+    ``rehearsal`` makes it a dry run. ``threads`` is on how many machines it works in parallel.
     """
 
     stacks: Stacks
@@ -40,3 +40,4 @@ class Services:
     connect: Callable[[Endpoint, HostKeys, Masker, float], Session] = connect
     clock: Clock = SYSTEM_CLOCK
     rehearsal: Rehearsal | None = None
+    threads: int = 256  # the machines of the largest VNFs

@@ -1,6 +1,7 @@
 """Tests on a simulated cluster: three masters behind a virtual IP, two workers, storage."""
 
 import dataclasses
+import gzip
 import io
 import logging
 import shutil
@@ -106,12 +107,12 @@ def no_fault(session: SimulatedSession, argv: Sequence[str]) -> None:
 def helm_archive(*members: str) -> bytes:
     """An archive as Helm's project publishes it, with a program that does nothing."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name in ("linux-amd64/LICENSE", *(members or ("linux-amd64/helm",))):
             entry = tarfile.TarInfo(name)
             entry.size = len(name)
             archive.addfile(entry, io.BytesIO(name.encode()))
-    return buffer.getvalue()
+    return gzip.compress(buffer.getvalue(), mtime=0)
 
 
 class Vims:

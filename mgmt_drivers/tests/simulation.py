@@ -533,12 +533,16 @@ class SimulatedSession(Backups):
             return _OK if rest[-1] in machine.images else _NO
         if words[:2] == ["container", "inspect"]:
             return Result(0, machine.container) if machine.container else Result(1, "[]")
-        if verb == "tag":
+        if verb in ("tag", "pull"):
             machine.images.add(rest[1])
         if verb == "run":
             name, _, value = rest[rest.index("--label") + 1].partition("=")
             labels = {"Config": {"Labels": {name: value}}, "State": {"Running": True}}
             machine.container = json.dumps([labels])
+        if verb == "ps":
+            return Result(0, "etcd-container\n")
+        if verb == "exec":
+            return self._etcdctl([word for word in rest[1:] if not word.startswith("--")])
         return _OK
 
     def _ss(self, words: list[str], stdin: bytes) -> Result:
