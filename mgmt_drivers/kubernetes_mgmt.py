@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from mgmt_drivers import kubernetes, upgrade
 from mgmt_drivers.adapters.tacker_v1 import InstanceStore, MgmtDriver, lcm_request, services
 from mgmt_drivers.adapters.vims_v1 import RegisteredVims
 from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.operations import heal, instantiate, scale_in, scale_out, terminate, upgrade
 from mgmt_drivers.params.backup import RESTORE
 from mgmt_drivers.params.modification import NAME as MODIFICATION
 
@@ -20,14 +20,14 @@ class KubernetesMgmtDriver(MgmtDriver):
     def instantiate_start(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         source = instantiate_vnf_request
         request = lcm_request("instantiate", context, vnf_instance, source)
-        kubernetes.validate(request, RegisteredVims(context, vnf_instance))
+        instantiate.validate(request, RegisteredVims(context, vnf_instance))
         self.add_user_data(source)
 
     def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         source = instantiate_vnf_request
         request = lcm_request("instantiate", context, vnf_instance, source)
         vims = RegisteredVims(context, vnf_instance)
-        kubernetes.instantiate(request, services(context, vnf_instance), vims)
+        instantiate.instantiate(request, services(context, vnf_instance), vims)
 
     def scale_start(self, context, vnf_instance, scale_vnf_request, **kwargs):
         # A rollback of a scale-out comes here too; without any where Heat had none yet.
@@ -36,7 +36,7 @@ class KubernetesMgmtDriver(MgmtDriver):
             aspect = scale_vnf_request.aspect_id
             request = _request("scale in", context, vnf_instance, leaving, aspect)
             vims = RegisteredVims(context, vnf_instance)
-            kubernetes.scale_in(request, services(context, vnf_instance), vims)
+            scale_in.scale_in(request, services(context, vnf_instance), vims)
 
     def scale_end(self, context, vnf_instance, scale_vnf_request, **kwargs):
         new = _of_stacks(vnf_instance, kwargs["scale_out_id_list"])
@@ -44,7 +44,7 @@ class KubernetesMgmtDriver(MgmtDriver):
         request = _request("scale out", context, vnf_instance, new, aspect)
         vims = RegisteredVims(context, vnf_instance)
         try:
-            kubernetes.scale_out(request, services(context, vnf_instance), vims)
+            scale_out.scale_out(request, services(context, vnf_instance), vims)
         except MgmtDriverError as error:
             raise MgmtDriverError(
                 f"{error}. Roll this operation back and scale out again: Tacker's retry of a "
@@ -56,12 +56,12 @@ class KubernetesMgmtDriver(MgmtDriver):
             super().heal_start(context, vnf_instance, heal_vnf_request)
         request = _heal_request(context, vnf_instance, heal_vnf_request)
         vims = RegisteredVims(context, vnf_instance)
-        kubernetes.heal_start(request, services(context, vnf_instance), vims)
+        heal.heal_start(request, services(context, vnf_instance), vims)
 
     def heal_end(self, context, vnf_instance, heal_vnf_request, **kwargs):
         request = _heal_request(context, vnf_instance, heal_vnf_request)
         vims = RegisteredVims(context, vnf_instance)
-        kubernetes.heal_end(request, services(context, vnf_instance), vims)
+        heal.heal_end(request, services(context, vnf_instance), vims)
 
     def modify_information_end(self, context, vnf_instance, modify_vnf_request=None, **kwargs):
         # Tacker gives no request; it has merged the request's metadata into the instance's.
@@ -73,7 +73,7 @@ class KubernetesMgmtDriver(MgmtDriver):
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
         request = _request("terminate", context, vnf_instance, ())
-        kubernetes.refuse_occupied(request, services(context, vnf_instance))
+        terminate.refuse_occupied(request, services(context, vnf_instance))
         RegisteredVims(context, vnf_instance).unregister()
 
     def terminate_end(self, context, vnf_instance, terminate_vnf_request, **kwargs):

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mgmt_drivers import kubernetes, upgrade
 from mgmt_drivers.adapters.script_v2 import run
 from mgmt_drivers.adapters.tacker_v2 import Call, resource_ids
 from mgmt_drivers.adapters.vims_v2 import InstanceVims
 from mgmt_drivers.errors import InventoryError, ParameterError
+from mgmt_drivers.operations import heal, instantiate, scale_in, scale_out, terminate, upgrade
 from mgmt_drivers.params.backup import RESTORE
 from mgmt_drivers.params.modification import NAME as MODIFICATION
 from mgmt_drivers.params.modification import of_package
@@ -24,16 +24,16 @@ _KNOWN, _TARGETS = "known_vnfcs", "healed_vnfcs"  # keys of what is kept between
 
 def instantiate_start(call: Call) -> None:
     check_user_data(call)
-    kubernetes.validate(call.lcm_request("instantiate"), InstanceVims(call))
+    instantiate.validate(call.lcm_request("instantiate"), InstanceVims(call))
 
 
 def instantiate_end(call: Call) -> None:
     request = call.lcm_request("instantiate")
-    kubernetes.instantiate(request, call.services, InstanceVims(call))
+    instantiate.instantiate(request, call.services, InstanceVims(call))
 
 
 def terminate_start(call: Call) -> None:
-    kubernetes.refuse_occupied(call.lcm_request("terminate"), call.services)
+    terminate.refuse_occupied(call.lcm_request("terminate"), call.services)
 
 
 def terminate_end(call: Call) -> None:
@@ -48,9 +48,9 @@ def scale_start(call: Call) -> None:
         servers = {r["resource"]["resourceId"] for r in removed if r["type"] == "COMPUTE"}
         leaving = [vnfc.id for vnfc in call.vnfcs if vnfc.server_id in servers]
         request = call.lcm_request("scale in", leaving)
-        kubernetes.scale_in(request, call.services, InstanceVims(call))
+        scale_in.scale_in(request, call.services, InstanceVims(call))
     else:
-        kubernetes.check_scale_out(call.lcm_request("scale out"), call.services, _coming(call))
+        scale_out.check_scale_out(call.lcm_request("scale out"), call.services, _coming(call))
 
 
 def scale_end(call: Call) -> None:
@@ -58,18 +58,18 @@ def scale_end(call: Call) -> None:
         known = call.store.load(_KNOWN, [])
         new = [vnfc.id for vnfc in call.vnfcs if vnfc.id not in known]
         request = call.lcm_request("scale out", new)
-        kubernetes.scale_out(request, call.services, InstanceVims(call))
+        scale_out.scale_out(request, call.services, InstanceVims(call))
 
 
 def scale_rollback_start(call: Call) -> None:
     # The instance is as it was before the operation; the machines that came are still there.
     request = call.lcm_request("roll back scale out")
-    kubernetes.begin_roll_back(request, call.services, _coming(call))
+    scale_out.begin_roll_back(request, call.services, _coming(call))
 
 
 def scale_rollback_end(call: Call) -> None:
     request = call.lcm_request("roll back scale out")
-    kubernetes.roll_back_scale_out(request, call.services, _coming(call))
+    scale_out.roll_back_scale_out(request, call.services, _coming(call))
 
 
 def heal_start(call: Call) -> None:
@@ -82,12 +82,12 @@ def heal_start(call: Call) -> None:
     if wanted and not targets:
         raise InventoryError(f"the VNF does not have the VNFCs {wanted} of vnfcInstanceId")
     call.store.save(_TARGETS, targets)
-    kubernetes.heal_start(_heal_request(call, targets), call.services, InstanceVims(call))
+    heal.heal_start(_heal_request(call, targets), call.services, InstanceVims(call))
 
 
 def heal_end(call: Call) -> None:
     request = _heal_request(call, call.store.load(_TARGETS, []))
-    kubernetes.heal_end(request, call.services, InstanceVims(call))
+    heal.heal_end(request, call.services, InstanceVims(call))
 
 
 def _heal_request(call: Call, targets: Iterable[str]) -> LcmRequest:

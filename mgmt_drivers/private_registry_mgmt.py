@@ -1,7 +1,7 @@
 """The class that Tacker loads for the private registry VNF; the same bytes lie in the CSAR."""
 
-from mgmt_drivers import private_registry
 from mgmt_drivers.adapters.tacker_v1 import MgmtDriver, lcm_request, services
+from mgmt_drivers.operations import registry
 
 
 class PrivateRegistryMgmtDriver(MgmtDriver):
@@ -13,19 +13,19 @@ class PrivateRegistryMgmtDriver(MgmtDriver):
 
     def instantiate_start(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         source = instantiate_vnf_request
-        private_registry.validate(lcm_request("instantiate", context, vnf_instance, source))
+        registry.validate(lcm_request("instantiate", context, vnf_instance, source))
         self.add_user_data(source)
 
     def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         request = lcm_request("instantiate", context, vnf_instance, instantiate_vnf_request)
-        private_registry.instantiate(request, services(context, vnf_instance))
+        registry.instantiate(request, services(context, vnf_instance))
 
     def heal_end(self, context, vnf_instance, heal_vnf_request, **kwargs):
         source = vnf_instance.instantiated_vnf_info
         request = lcm_request("heal", context, vnf_instance, source)
-        private_registry.instantiate(request, services(context, vnf_instance))
+        registry.instantiate(request, services(context, vnf_instance))
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
         source = vnf_instance.instantiated_vnf_info
         request = lcm_request("terminate", context, vnf_instance, source)
-        private_registry.refuse_occupied(request, services(context, vnf_instance))
+        registry.refuse_occupied(request, services(context, vnf_instance))

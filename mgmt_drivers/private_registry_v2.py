@@ -1,20 +1,20 @@
 """The script of the private registry VNF for Tacker's v2 API."""
 
-from mgmt_drivers import private_registry
 from mgmt_drivers.adapters.script_v2 import run
 from mgmt_drivers.adapters.tacker_v2 import Call
+from mgmt_drivers.operations import registry
 
 
 def instantiate_start(call: Call) -> None:
-    private_registry.validate(call.lcm_request("instantiate"))
+    registry.validate(call.lcm_request("instantiate"))
 
 
 def instantiate_end(call: Call) -> None:
-    private_registry.instantiate(call.lcm_request("instantiate"), call.services)
+    registry.instantiate(call.lcm_request("instantiate"), call.services)
 
 
 def terminate_start(call: Call) -> None:
-    private_registry.refuse_occupied(call.lcm_request("terminate"), call.services)
+    registry.refuse_occupied(call.lcm_request("terminate"), call.services)
 
 
 def terminate_end(call: Call) -> None:
@@ -22,7 +22,7 @@ def terminate_end(call: Call) -> None:
 
 
 def heal_end(call: Call) -> None:
-    private_registry.instantiate(call.lcm_request("heal"), call.services)
+    registry.instantiate(call.lcm_request("heal"), call.services)
 
 
 if __name__ == "__main__":

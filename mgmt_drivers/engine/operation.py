@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from typing import TypeVar
 
-from mgmt_drivers.engine.phase import Forecast, Phase, Plan, at_once
+from mgmt_drivers.engine.phase import Forecast, Phase, Work
 from mgmt_drivers.engine.rehearsal import Rehearsal
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, FAILED, Outcome, Record, Trace
@@ -177,23 +177,23 @@ class Operation:
             return CHECKED
 
         lane = functools.partial(self._run_lane, title, step, None)
-        self._raise_any(list(self._pool.map(lane, at_once(hosts))))
+        self._raise_any(list(self._pool.map(lane, [[host] for host in hosts])))
         return [answers[host.node] for host in hosts]
 
-    def run(self, plan: Plan[C], context: C) -> None:
-        """Run the phases of a plan; each begins when the one before has ended well.
+    def run(self, context: C, *works: Work[C]) -> None:
+        """Run phases, each on its hosts; each begins when the one before has ended well.
 
         In a dry run, tell the rehearsal what they would do.
 
         :raises OperationError: naming each host that failed, and why
         """
         rehearsal = self.services.rehearsal
-        for phase in plan:
-            lanes = [lane for lane in phase.select(context) if lane]
-            if lanes and rehearsal:
-                hosts = [host for lane in lanes for host in lane]
-                self._rehearse(rehearsal, phase, hosts, context)
-            elif lanes:
+        for phase, lanes in ((phase, work.lanes) for work in works for phase in work.phases):
+            if not lanes:
+                LOG.debug("phase '%s' is left out: no machine for it", phase.title)
+            elif rehearsal:
+                self._rehearse(rehearsal, phase, [host for lane in lanes for host in lane], context)
+            else:
                 ask = functools.partial(self.ask, phase.title)
                 with phase.around(context, ask) as step:
                     lane = functools.partial(self._run_lane, phase.title, step, context)

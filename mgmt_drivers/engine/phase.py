@@ -1,4 +1,4 @@
-"""What a phase is: one step of an operation, on the hosts that it concerns."""
+"""One step of an operation on one host, and the hosts on which an operation runs its steps."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -14,17 +14,7 @@ C_contra = TypeVar("C_contra", contravariant=True)
 F = TypeVar("F")  # what a look finds to be done
 T = TypeVar("T")
 
-# Lanes run at once; the hosts of one lane come one after another, and a lane
-# ends with the first of its hosts that fails.
-Lanes = Sequence[Sequence[Host]]
 Step = Callable[[Host, C], Outcome]
-
-
-def at_once(hosts: Sequence[Host]) -> Lanes:
-    """Each host in a lane of its own."""
-    return [[host] for host in hosts]
-
-
 DEPENDS: Final = "depends"
 
 
@@ -58,18 +48,14 @@ class Phase(ABC, Generic[C_contra]):
     on_new_machine: ClassVar[Forecast] = Forecast(CHANGED, "the machine is new")
 
     @abstractmethod
-    def select(self, context: C_contra) -> Lanes:
-        """The hosts that the phase concerns; asks no machine. Nobody else is recorded."""
-
-    @abstractmethod
     def around(self, context: C_contra, ask: Ask) -> AbstractContextManager[Step[C_contra]]:
-        """Gives the step that is run on each host; only entered when a host is concerned.
+        """Give the step that is run on each host; not entered without a host.
 
-        It provides what all hosts need, and cleans up when the last has ended, however it did.
+        Provides what all hosts need, and cleans up when the last has ended, however it did.
         """
 
     def prepares(self, context: C_contra) -> Sequence[Host]:
-        """The hosts that :meth:`around` changes, besides those that are selected."""
+        """The hosts that :meth:`around` changes, besides those on which the step is run."""
         return ()
 
     def foresee(self, host: Host, context: C_contra) -> Forecast:
@@ -137,4 +123,28 @@ class Change(HostPhase[C_contra], Generic[C_contra, F]):
         return CHANGED
 
 
-Plan = Sequence[Phase[C]]
+@dataclass(frozen=True)
+class Work(Generic[C_contra]):
+    """Phases and the hosts on which an operation runs them, one phase after another.
+
+    Lanes run in parallel. The hosts of one lane come one after another, and the first that fails
+    ends its lane. Without hosts the phases are left out.
+    """
+
+    lanes: Sequence[Sequence[Host]]
+    phases: Sequence[Phase[C_contra]]
+
+
+def on(hosts: Sequence[Host], *phases: Phase[C]) -> Work[C]:
+    """Run each phase on all hosts in parallel."""
+    return Work([[host] for host in hosts], phases)
+
+
+def in_turn(hosts: Sequence[Host], *phases: Phase[C]) -> Work[C]:
+    """Run each phase on one host after another."""
+    return Work([hosts] if hosts else [], phases)
+
+
+def in_lanes(number: int, hosts: Sequence[Host], *phases: Phase[C]) -> Work[C]:
+    """Run each phase on as many hosts at a time as ``number`` allows."""
+    return Work([lane for first in range(number) if (lane := hosts[first::number])], phases)

@@ -13,10 +13,13 @@ _ETCD = "etcd"
 _ABSENT = ("not found", "manifest unknown", "repository name not known")
 
 
-def missing(host: Host, cluster: Cluster) -> list[str]:
-    """References of what this machine runs and does not have yet."""
+def missing(host: Host, cluster: Cluster, with_pod_network: bool = True) -> list[str]:
+    """References of what this machine runs and does not have yet.
+
+    :param with_pod_network: an upgrade leaves the pod network as it is
+    """
     wanted = of_role(kubeadm.images(host, cluster), cluster.is_control_plane(host))
-    if host not in cluster.upgrading:  # which leaves the pod network as it is
+    if with_pod_network:
         wanted += pod_network.images(cluster.params)
     return [image for image in wanted if not cluster.runtime.has(host, image)]
 

@@ -57,7 +57,7 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
 
 def needed(host: Host, cluster: Cluster) -> Sequence[str]:
     """What the driver itself needs on a machine, besides the runtime and Kubernetes."""
-    if host in cluster.storage_hosts:
+    if host.node not in cluster.topology.nodes:  # the storage server
         return [nfs.SERVER_PACKAGE]
     # kubelet mounts PersistentVolumes with the machine's own programs.
     names = [nfs.CLIENT_PACKAGE] if cluster.params.storage else []

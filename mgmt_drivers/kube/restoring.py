@@ -14,6 +14,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
 from mgmt_drivers.kube import backup, images
 from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.params.backup import Restore
 
 _ARCHIVE = f"{STATE_FOLDER}/restore.tar.gz"
 _WORK = f"{STATE_FOLDER}/restoring"
@@ -30,10 +31,8 @@ def is_there(host: Host) -> bool:
     return host.ask("test", "-e", _ARCHIVE).ok
 
 
-def get(host: Host, cluster: Cluster) -> str:
+def get(host: Host, cluster: Cluster, restore: Restore) -> str:
     """Bring the backup to the machine; returns its name."""
-    restore = cluster.restore
-    assert restore
     if restore.file:
         files.write(host, _ARCHIVE, restore.file.read_bytes(), "0600")
         return restore.name

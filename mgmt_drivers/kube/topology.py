@@ -62,6 +62,12 @@ class Topology:
         return (*self.nodes, self.storage.node) if self.storage else self.nodes
 
     @property
+    def storage_server(self) -> StorageServer:
+        """The storage server, for phases that run only if there is one."""
+        assert self.storage
+        return self.storage
+
+    @property
     def backup_server(self) -> StorageServer | None:
         """The storage server, where it keeps the backups of etcd."""
         backup = self.params.backup

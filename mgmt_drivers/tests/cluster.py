@@ -1,6 +1,7 @@
 """A cluster of fake machines for tests: parameters, topology and hosts with scripted sessions."""
 
-import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,17 @@ def params(version: str = "1.20.2", **changes: Any) -> KubernetesParams:
     return KubernetesParams(**{**values, **changes})
 
 
+@dataclass(frozen=True)
+class FakeCluster(Cluster):
+    """A cluster with its hosts, the control plane first; the leader is the first of them."""
+
+    hosts: Sequence[Host] = ()
+
+
 def cluster(
     masters: int = 1, workers: int = 1, **changes: Any
-) -> tuple[Cluster, dict[str, FakeSession]]:
-    """A cluster that all its machines are to join, and their sessions by node name."""
+) -> tuple[FakeCluster, dict[str, FakeSession]]:
+    """A cluster of fake machines, and their sessions by node name."""
     if masters > 1:
         changes = {"cluster_cp_name": VIP_CP, **changes}
     nodes = [node("master", n) for n in range(1, masters + 1)]
@@ -60,10 +68,5 @@ def cluster(
     sessions = [FakeSession() for _ in nodes]
     pairs = zip(nodes, sessions, strict=True)
     hosts = [Host(machine, session, FakeClock()) for machine, session in pairs]
-    made = Cluster(found, MemoryStore(), hosts, leader=hosts[0], joining=hosts)
+    made = FakeCluster(found, MemoryStore(), hosts[0], hosts=hosts)
     return made, {found.name(n): s for n, s in zip(nodes, sessions, strict=True)}
-
-
-def having_joined(made: Cluster, *hosts: Host) -> Cluster:
-    """The cluster with members."""
-    return dataclasses.replace(made, members=frozenset(map(made.name, hosts)))

@@ -15,7 +15,6 @@ from typing import Any
 
 import yaml
 
-from mgmt_drivers import kubernetes
 from mgmt_drivers.clock import Clock
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import ConnectionFailed
@@ -23,6 +22,7 @@ from mgmt_drivers.inventory import Address, Contents, Node
 from mgmt_drivers.kube import volumes
 from mgmt_drivers.kube.registries import KUBELET_LOGINS
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT
+from mgmt_drivers.operations import heal, instantiate
 from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
 from mgmt_drivers.params.script import DECLARATION
 from mgmt_drivers.request import LcmRequest, Vnfc
@@ -233,13 +233,13 @@ class SimulatedCloud:
         return Services(stacks, self.store, trace_folder, 1.0, connect, clock or FakeClock())
 
     def heal_start(self, request: LcmRequest, services: Services) -> None:
-        kubernetes.heal_start(request, services, self.vims)
+        heal.heal_start(request, services, self.vims)
 
     def heal_end(self, request: LcmRequest, services: Services) -> None:
-        kubernetes.heal_end(request, services, self.vims)
+        heal.heal_end(request, services, self.vims)
 
     def instantiate(self, services: Services) -> None:
-        kubernetes.instantiate(self.request(), services, self.vims)
+        instantiate.instantiate(self.request(), services, self.vims)
 
     def metadata(self) -> dict[str, Any]:
         """What is saved of nodes that were lost, by VNFC."""

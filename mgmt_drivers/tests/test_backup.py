@@ -9,12 +9,12 @@ import tarfile
 from collections.abc import Sequence
 from typing import Any
 
-from mgmt_drivers import kubernetes
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError, ParameterError
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.kube import backup, changed_params
 from mgmt_drivers.kube.changed_params import Changed
+from mgmt_drivers.operations import instantiate, scale_out
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import Endpoint
@@ -184,7 +184,7 @@ class BackupTest(BackedUpClusterTest):
         new = self.arrive(new_node("worker", 20, "10.10.0.20"))
         with all_logs() as log:
             logging.disable(logging.NOTSET)
-            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+            scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
         self.assertEqual(before, self.machine(STORAGE).files)
         self.assertIn(f"the last good backup of etcd is of 2026-11-22T10:00:00+00:00: {self.name}",
                       log.getvalue())
@@ -195,7 +195,7 @@ class BackupTest(BackedUpClusterTest):
         new = self.arrive(new_node("worker", 20, "10.10.0.20"))
         with all_logs() as log:
             logging.disable(logging.NOTSET)
-            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+            scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
         self.assertIn("the last good backup of etcd is not known", log.getvalue())
         self.assertIn(new.name, self.world.nodes)
 
@@ -394,7 +394,7 @@ class RestoreFileTest(BackedUpClusterTest):
         self.params = {**self.params, "restore_from": "Files/backup.tar.gz"}
 
     def test_instantiation(self) -> None:
-        kubernetes.validate(self.request(), self.vims)
+        instantiate.validate(self.request(), self.vims)
         self.instantiate(self.services())
         self.assert_whole(3, 2)
         self.assertEqual((1, [_CLAIM]), (self.world.restored, self.world.claims))
@@ -422,7 +422,7 @@ class RestoreFileTest(BackedUpClusterTest):
         with self.assertRaisesRegex(
             ParameterError, r"k8s_cluster_installation_param\.restore_from: it is of .* v1\.20\.2"
         ):
-            kubernetes.validate(self.request(), self.vims)
+            instantiate.validate(self.request(), self.vims)
 
     def test_later_operations_do_not_care_for_its_series(self) -> None:
         self.instantiate(self.services())
@@ -430,7 +430,7 @@ class RestoreFileTest(BackedUpClusterTest):
         self.world.kept = {"data": {"changed_params": '{"kubernetes_version": "1.36"}'}}
         self.world.have("v1.36.4")
         new = self.arrive(new_node("worker", 20, "10.10.0.20"))
-        kubernetes.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+        scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
         self.assertIn(new.name, self.world.nodes)
 
 

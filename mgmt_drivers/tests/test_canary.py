@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.phase import on
 from mgmt_drivers.errors import OperationError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.params.private_registry import PrivateRegistryParams
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
-from mgmt_drivers.phases.registry.vnf import RegistryVnf
-from mgmt_drivers.phases.selection import NewMachines
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.connection import Endpoint
@@ -87,17 +86,17 @@ class CanaryTest(unittest.TestCase):
             given = services(trace_folder=self.folder / "trace")
             node = Node("vnfc-1", "VDU1", "server-1", {"CP1": "127.0.0.1"})
             with Operation(request, given, [node], endpoint, params.secrets()) as operation:
-                vnf = RegistryVnf(params, operation.connect([node]))
-                operation.run([Always(services=("docker",))], vnf)
+                hosts = operation.connect([node])
+                operation.run(None, on(hosts, Always(params.proxy, ("docker",))))
 
 
 class Always(ConfigureProxy):
     """Acts, in a way that fails, without looking first."""
 
-    def look(self, host: Host, context: NewMachines) -> Proxy | None:
-        return context.proxy
+    def look(self, host: Host, context: object) -> Proxy | None:
+        return self._proxy
 
-    def act(self, host: Host, context: NewMachines, found: Proxy) -> None:
+    def act(self, host: Host, context: object, proxy: Proxy) -> None:
         host.sudo("sh", "-c", "sha256sum", stdin=Secret(PROXY))
 
 

@@ -4,11 +4,11 @@ import json
 import unittest
 from collections.abc import Callable, Sequence
 
-from mgmt_drivers import kubernetes, upgrade
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
 from mgmt_drivers.kube import certificates
 from mgmt_drivers.kube.certificates import AUTHORITIES, KUBELET, PROGRAMS, RENEWED
+from mgmt_drivers.operations import scale_in, scale_out, upgrade
 from mgmt_drivers.tests.certificates import lasting
 from mgmt_drivers.tests.fakes import fake_host
 from mgmt_drivers.tests.simulated import (
@@ -40,7 +40,7 @@ class AgingClusterTest(SimulatedClusterTest):
 
     def scale_out(self, services: Services | None = None, number: int = 20) -> None:
         new = self.arrive(new_node("worker", number, f"10.10.0.{number}")).node
-        kubernetes.scale_out(self.request(new.vnfc_id), services or self.services(), self.vims)
+        scale_out.scale_out(self.request(new.vnfc_id), services or self.services(), self.vims)
 
     def assert_renewed(self, *machines: Machine) -> None:
         """Certificates last, and every program uses them."""
@@ -89,7 +89,7 @@ class RenewalTest(AgingClusterTest):
         self.assertTrue(all(KUBECONFIG in machine.files for machine in self.masters()))
 
     def test_a_scale_in(self) -> None:
-        kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.services(), self.vims)
+        scale_in.scale_in(self.request(*self.ids(WORKERS[0])), self.services(), self.vims)
         self.assert_renewed()
 
     def test_heals(self) -> None:
@@ -147,7 +147,7 @@ class RenewalTest(AgingClusterTest):
         target = self.machine(MASTERS[0]).node
         self.heal_start(self.request(target.vnfc_id), self.services())
         self.replaced(target)
-        kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.services(), self.vims)
+        scale_in.scale_in(self.request(*self.ids(WORKERS[0])), self.services(), self.vims)
         self.assert_renewed(*(self.machine(address) for address in MASTERS[1:]))
         with self.assertRaisesRegex(MgmtDriverError, f"{MASTERS[0]}.* does not belong to the clu"):
             self.renew()
@@ -280,14 +280,14 @@ class RenewalFaultsTest(FaultsTestCase, AgingClusterTest):
     def test_by_the_way(self) -> None:
         """What did not answer during one operation is left to the next."""
 
-        def scale_in(address: str) -> Callable[[Services], None]:
+        def without(address: str) -> Callable[[Services], None]:
             request = self.request(*self.ids(address))
-            return lambda services: kubernetes.scale_in(request, services, self.vims)
+            return lambda services: scale_in.scale_in(request, services, self.vims)
 
         def story(number: int, fault: str) -> bool:
-            struck = self.cured(scale_in(WORKERS[0]), number, fault)
+            struck = self.cured(without(WORKERS[0]), number, fault)
             self.assertEqual(4, len(self.world.nodes))
-            scale_in(WORKERS[1])(self.services())
+            without(WORKERS[1])(self.services())
             self.assert_renewed()
             return struck
 

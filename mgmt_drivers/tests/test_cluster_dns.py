@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from mgmt_drivers import kubernetes
 from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.operations import scale_out
 from mgmt_drivers.tests.simulated import WORKERS, SimulatedClusterTest, new_node, no_fault
 from mgmt_drivers.tests.simulation import Fault, SimulatedSession
 
@@ -11,7 +11,7 @@ from mgmt_drivers.tests.simulation import Fault, SimulatedSession
 class ClusterDnsTest(SimulatedClusterTest):
     def scale_out(self, before: Fault = no_fault) -> None:
         new = self.arrive(new_node("worker", 20, "10.10.0.20")).node
-        kubernetes.scale_out(self.request(new.vnfc_id), self.services(before), self.vims)
+        scale_out.scale_out(self.request(new.vnfc_id), self.services(before), self.vims)
 
     def test_a_new_cluster_outlives_the_loss_of_its_first_node(self) -> None:
         self.build(is_clustered=False)

@@ -4,9 +4,9 @@ import copy
 import dataclasses
 from typing import Any
 
-from mgmt_drivers import kubernetes
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import OperationError
+from mgmt_drivers.operations import scale_in, scale_out
 from mgmt_drivers.tests.simulated import MASTERS, PARAMS, STORAGE, WORKERS, new_node
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 
@@ -33,7 +33,7 @@ class ExportsTest(FaultsTestCase):
         self.assertEqual({f"{address}/32" for address in addresses}, self.exported())
 
     def scale_out(self, services: Services) -> None:
-        kubernetes.scale_out(self.request(*self.ids(_NEW)), services, self.vims)
+        scale_out.scale_out(self.request(*self.ids(_NEW)), services, self.vims)
 
     def test_instantiate(self) -> None:
         self.build(is_clustered=False)
@@ -52,7 +52,7 @@ class ExportsTest(FaultsTestCase):
     def test_scale_in(self) -> None:
         def story(number: int, fault: str) -> bool:
             request = self.request(*self.ids(WORKERS[1]))
-            struck = self.cured(lambda s: kubernetes.scale_in(request, s, self.vims), number, fault)
+            struck = self.cured(lambda s: scale_in.scale_in(request, s, self.vims), number, fault)
             # A storage server that is cut off at the login does not keep nodes from leaving.
             if self.exported() or not struck:
                 self.assert_exported(*MASTERS, WORKERS[0])
@@ -62,7 +62,7 @@ class ExportsTest(FaultsTestCase):
 
     def test_roll_back(self) -> None:
         self.build()
-        kubernetes.roll_back_scale_out(self.request(), self.services())
+        scale_out.roll_back_scale_out(self.request(), self.services())
         self.assert_exported(*MASTERS, *WORKERS)
 
     def test_a_healed_node_may_have_another_address(self) -> None:
@@ -87,7 +87,7 @@ class ExportsTest(FaultsTestCase):
         """No node joins that could not mount anything; but nodes may leave."""
         self.build()
         self.machine(STORAGE).alive = False
-        kubernetes.scale_in(self.request(*self.ids(WORKERS[1])), self.services(), self.vims)
+        scale_in.scale_in(self.request(*self.ids(WORKERS[1])), self.services(), self.vims)
         self.assertEqual(4, len(self.world.nodes))
         self.arrive(new_node("worker", 20, _NEW))
         with self.assertRaisesRegex(OperationError, "storageNode .*no answer"):

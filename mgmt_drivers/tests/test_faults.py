@@ -4,7 +4,6 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
-from mgmt_drivers import kubernetes
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import (
     CommandTimeout,
@@ -17,6 +16,7 @@ from mgmt_drivers.host import lock
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube.service_account import Credentials
+from mgmt_drivers.operations import scale_in, scale_out, terminate
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint
@@ -108,7 +108,7 @@ class FaultsTest(FaultsTestCase):
     def test_scale_in(self) -> None:
         def story(number: int, fault: str) -> bool:
             request = self.request(*self.ids(*WORKERS))
-            struck = self.cured(lambda s: kubernetes.scale_in(request, s, self.vims), number, fault)
+            struck = self.cured(lambda s: scale_in.scale_in(request, s, self.vims), number, fault)
             self.assertEqual(3, len(self.world.nodes))
             return struck
 
@@ -119,7 +119,7 @@ class FaultsTest(FaultsTestCase):
             orphan = self.arrive(new_node("worker", 20, "10.10.0.20"), is_member=True)
             del self.world.machines[orphan.node.server_id]
             request = self.request()
-            struck = self.cured(lambda s: kubernetes.roll_back_scale_out(request, s), number, fault)
+            struck = self.cured(lambda s: scale_out.roll_back_scale_out(request, s), number, fault)
             self.assert_whole(3, 2)
             return struck
 
@@ -132,7 +132,7 @@ class FaultsTest(FaultsTestCase):
                 self.arrive(node)
             request = self.request(*(node.vnfc_id for node in new))
             struck = self.cured(
-                lambda s: kubernetes.scale_out(request, s, self.vims), number, fault
+                lambda s: scale_out.scale_out(request, s, self.vims), number, fault
             )
             self.assert_whole(3, 4)
             return struck
@@ -230,7 +230,7 @@ class FaultsTest(FaultsTestCase):
         """Tacker has looked before Heat began."""
         self.build()
         with self.assertRaisesRegex(InventoryError, "stack_retry_wait"):
-            kubernetes.scale_out(self.request(), self.services(), self.vims)
+            scale_out.scale_out(self.request(), self.services(), self.vims)
         self.assertEqual(0, self.connections.total())
 
     def test_few_connections(self) -> None:
@@ -239,7 +239,7 @@ class FaultsTest(FaultsTestCase):
         new = new_node("worker", 20, "10.10.0.20")
         self.arrive(new)
         whole = self.services()
-        kubernetes.scale_out(self.request(new.vnfc_id), whole, self.vims)
+        scale_out.scale_out(self.request(new.vnfc_id), whole, self.vims)
         self.assertEqual(4, self.connections.total())
         for operation in ("start", "end"):
             self.connections.clear()
@@ -281,7 +281,7 @@ class TwoOperationsTest(SimulatedClusterTest):
                 if next(count_up) != number:
                     return
                 try:
-                    kubernetes.scale_in(request, self.services(), self.vims)
+                    scale_in.scale_in(request, self.services(), self.vims)
                 except MgmtDriverError as error:
                     self.assertIn("another operation works on the machine: test of VN", str(error))
                     refused.append(True)
@@ -301,7 +301,7 @@ class TwoOperationsTest(SimulatedClusterTest):
     def test_scale_in(self) -> None:
         def prepare() -> Callable[[Services], None]:
             request = self.request(*self.ids(WORKERS[0]))
-            return lambda services: kubernetes.scale_in(request, services, self.vims)
+            return lambda services: scale_in.scale_in(request, services, self.vims)
 
         self.another_is_refused(prepare)
 
@@ -309,7 +309,7 @@ class TwoOperationsTest(SimulatedClusterTest):
         def prepare() -> Callable[[Services], None]:
             new = self.arrive(new_node("worker", 20, "10.10.0.20")).node
             request = self.request(new.vnfc_id)
-            return lambda services: kubernetes.scale_out(request, services, self.vims)
+            return lambda services: scale_out.scale_out(request, services, self.vims)
 
         self.another_is_refused(prepare)
 
@@ -336,10 +336,10 @@ class TwoOperationsTest(SimulatedClusterTest):
         session = self.services().connect(self.endpoint(new.node), HostKeys(), Masker(()), 0)
         lock.take(Host(new.node, session), "scale out of VNF vnf-1, since noon")
         with self.assertRaisesRegex(MgmtDriverError, "scale out of VNF vnf-1, since noon"):
-            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+            scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
         self.assertIn(new.name, self.world.nodes)
         session.close()
-        kubernetes.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+        scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
 
     def test_what_deletes_all_machines(self) -> None:
         """Also one from which no operation would work, and when the first masters are dead."""
@@ -379,7 +379,7 @@ class TwoOperationsTest(SimulatedClusterTest):
 
     def begin_to_terminate(self) -> None:
         services = self.services(trace_folder=self.package / "traces")
-        kubernetes.refuse_occupied(self.request(), services)
+        terminate.refuse_occupied(self.request(), services)
 
     def endpoint(self, node: Node) -> Endpoint:
         return Endpoint(next(iter(node.addresses.values())), "ubuntu", None, node.server_id)

@@ -18,13 +18,14 @@ from unittest import mock
 import paramiko
 import yaml
 
-from mgmt_drivers import kubernetes
 from mgmt_drivers.adapters.vims_v2 import InstanceVims
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
 from mgmt_drivers.host.script import Script
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube import helm, node_packages
 from mgmt_drivers.kube.service_account import Credentials
+from mgmt_drivers.operations import instantiate
+from mgmt_drivers.operations.groups import prepare
 from mgmt_drivers.params.helm import Helm
 from mgmt_drivers.params.kubernetes import KubernetesParams, read_params
 from mgmt_drivers.params.login import SshLogin
@@ -117,7 +118,7 @@ class ParametersTest(SimulatedClusterTest):
 
     def validate(self, **changes: Any) -> None:
         self.read(**changes)
-        kubernetes.validate(self.request(), self.vims)
+        instantiate.validate(self.request(), self.vims)
 
 
 class OperationsTest(SimulatedClusterTest):
@@ -211,10 +212,11 @@ class InstallTest(PhaseTest):
     """The commands, word by word."""
 
     def test_only_the_control_plane(self) -> None:
-        self.make(workers=1, helm=Helm(script=Path(__file__)))
-        self.assertEqual([[0]], self.concerned(InstallHelm()))
-        self.make(workers=1, helm=Helm())
-        self.assertEqual([], self.concerned(InstallHelm()))
+        for settings, number in ((Helm(script=Path(__file__)), 1), (Helm(), 0)):
+            self.make(workers=1, helm=settings)
+            works = prepare(self.cluster, self.hosts, [])
+            (lanes,) = (w.lanes for w in works if isinstance(w.phases[0], InstallHelm))
+            self.assertEqual(self.hosts[:number], [host for lane in lanes for host in lane])
         needed = [node_packages.needed(host, self.cluster) for host in self.hosts]
         self.assertEqual([["helm"], []], needed)
 

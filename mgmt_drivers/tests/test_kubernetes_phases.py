@@ -1,4 +1,4 @@
-"""The phases of the cluster: whom they concern, what they do, how they fail."""
+"""The phases of the cluster: what they do, how they fail."""
 
 import base64
 import dataclasses
@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import unittest
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -17,6 +18,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import service_account
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT
+from mgmt_drivers.operations.groups import join_nodes
 from mgmt_drivers.params.kubernetes import ImageRepository
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.params.registries import HostEntry, Login, Registry
@@ -31,7 +33,7 @@ from mgmt_drivers.phases.nodes.pod_network import ApplyCniManifest
 from mgmt_drivers.phases.nodes.pull_images import PullImages
 from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tests.cluster import cluster, having_joined
+from mgmt_drivers.tests.cluster import cluster
 from mgmt_drivers.tests.fakes import FakeSession
 
 NO_MEMBERS = json.dumps({"members": []})
@@ -55,25 +57,17 @@ class PhaseTest(unittest.TestCase):
         self.hosts = list(self.cluster.hosts)
         self.sessions: list[FakeSession] = [by_name[self.cluster.name(h)] for h in self.hosts]
 
-    def concerned(self, phase: Phase[Cluster]) -> list[list[int]]:
-        """The numbers of the hosts in each lane of a phase."""
-        lanes = phase.select(self.cluster)
-        return [[self.hosts.index(host) for host in lane] for lane in lanes if lane]
-
     def run_on(self, number: int, phase: HostPhase[Cluster]) -> Outcome:
-        self.assertIn(number, [n for lane in self.concerned(phase) for n in lane])
         return phase.step(self.hosts[number], self.cluster)
 
     def ask(self, host: Host, question: Any, outcome: Outcome = CHECKED) -> Any:
         return question(host)
 
-    def run_everywhere(self, phase: Phase[Cluster]) -> None:
+    def run_on_all(self, phase: Phase[Cluster], hosts: Sequence[Host]) -> None:
         """Run a phase, one host after another, as far as none fails."""
-        lanes = [lane for lane in phase.select(self.cluster) if lane]
         with phase.around(self.cluster, self.ask) as step:
-            for lane in lanes:
-                for host in lane:
-                    step(host, self.cluster)
+            for host in hosts:
+                step(host, self.cluster)
 
     def tearDown(self) -> None:
         for session in self.sessions:
@@ -121,14 +115,11 @@ class InstallTest(PhaseTest):
         self.run_on(0, InstallPackages())
         self.assertIn("EXTRA_PACKAGES=haproxy keepalived", session.ran[5])
 
-    def test_a_cni_manifest_is_applied_to_a_new_cluster_only(self) -> None:
+    def test_a_cni_manifest_gets_the_pod_cidr(self) -> None:
         self.make()
-        self.assertEqual([[0]], self.concerned(ApplyCniManifest()))
         self.sessions[0].expect("sudo", "kubectl", stdout="namespace/kube-flannel created\n")
         self.assertEqual(CHANGED, self.run_on(0, ApplyCniManifest()))
         self.assertIn(b"192.168.0.0/16", self.sessions[0].stdin[-1])
-        self.cluster = dataclasses.replace(self.cluster, joining=self.hosts[1:])
-        self.assertEqual([], self.concerned(ApplyCniManifest()))
 
     def test_what_a_script_leaves_out_is_installed_all_the_same(self) -> None:
         self.make(masters=3)
@@ -151,23 +142,19 @@ class ClocksTest(PhaseTest):
 
     def test_machines_that_come_are_compared_with_the_leader(self) -> None:
         self.make(masters=3, workers=2)
-        self.assertEqual([[1], [2], [3], [4]], self.concerned(CheckClocks()))
-        self.cluster = dataclasses.replace(self.cluster, joining=self.hosts[3:4])
-        self.assertEqual([[3]], self.concerned(CheckClocks()))
         self.expect_times(0, 5000.5)
         self.expect_times(3, 4997.25)
-        self.run_everywhere(CheckClocks())
+        self.run_on_all(CheckClocks(), self.hosts[3:4])
 
     def test_a_clock_that_is_synchronized_late_is_waited_for(self) -> None:
         self.make()
         self.expect_times(0, 5000, 5000.2, 5000.5)
         self.expect_times(1, 0, 0.2, 5000.5)
-        self.run_everywhere(CheckClocks())
+        self.run_on_all(CheckClocks(), self.hosts[1:])
 
-    def replace(self, number: int, session: FakeSession) -> None:
-        """Give a machine that joins another connection."""
-        host = dataclasses.replace(self.hosts[number], session=session)
-        self.cluster = dataclasses.replace(self.cluster, joining=[host])
+    def run_with(self, session: FakeSession) -> None:
+        """Compare a machine that has another connection."""
+        self.run_on_all(CheckClocks(), [dataclasses.replace(self.hosts[1], session=session)])
 
     def test_a_clock_that_differs_is_named(self) -> None:
         for seconds, words in ((-30.5, "30.5 s behind"), (6, "6.0 s ahead of")):
@@ -179,12 +166,11 @@ class ClocksTest(PhaseTest):
                     self.expect("date", stdout=f"{clock.time() + ahead}\n")  # noqa: B023
                     return super().run(argv, **options)
 
-            self.replace(1, Wrong())
             self.sessions[0].expect_polling("date", stdout="5000")
             with self.assertRaisesRegex(
                 MgmtDriverError, f"{words} that of masterNode .*vnfc-master-1.*chrony.*retry"
             ):
-                self.run_everywhere(CheckClocks())
+                self.run_with(Wrong())
             self.sessions[0]._script.clear()
 
     def test_a_slow_answer_is_no_difference(self) -> None:
@@ -199,17 +185,16 @@ class ClocksTest(PhaseTest):
 
         slow = Slow()
         slow.expect("date", stdout="10")
-        self.replace(1, slow)
         self.expect_times(0, 0)
-        self.run_everywhere(CheckClocks())
+        self.run_with(slow)
 
 
 class RegistriesTest(PhaseTest):
     def test_only_plain_http_needs_the_runtime_to_know(self) -> None:
         self.make(image_repository=ImageRepository("registry:5000"))
-        self.assertEqual([], self.concerned(ConfigureRegistries()))
+        self.assertEqual((), tuple(self.cluster.params.registries))
         self.make(image_repository=ImageRepository("registry:5000", plain_http=True))
-        self.assertEqual([[0], [1]], self.concerned(ConfigureRegistries()))
+        self.assertEqual(1, len(self.cluster.params.registries))
 
     def test_registries_are_configured_and_asked(self) -> None:
         self.make(
@@ -275,17 +260,6 @@ class PullTest(PhaseTest):
 
 
 class ControlPlaneTest(PhaseTest):
-    def test_load_balancers_are_for_control_planes_behind_a_virtual_ip(self) -> None:
-        self.make()
-        self.assertEqual([], self.concerned(ConfigureLoadBalancer()))
-        self.make(masters=3)
-        self.assertEqual([[0], [1], [2]], self.concerned(ConfigureLoadBalancer()))
-        # In a heal, those that serve already, as far as they were reached.
-        self.cluster = dataclasses.replace(
-            self.cluster, joining=self.hosts[1:2], hosts=self.hosts[:2]
-        )
-        self.assertEqual([[0], [1]], self.concerned(ConfigureLoadBalancer()))
-
     def test_a_bad_configuration_of_haproxy_replaces_nothing(self) -> None:
         self.make(masters=3)
         session = self.sessions[0]
@@ -295,12 +269,6 @@ class ControlPlaneTest(PhaseTest):
         session.expect("sudo", "haproxy", "-c", status=1, stderr="bad line")
         with self.assertRaisesRegex(CommandFailed, "bad line"):
             self.run_on(0, ConfigureLoadBalancer())
-
-    def test_the_leader_initializes_the_control_plane_unless_it_has(self) -> None:
-        self.make(masters=3)
-        self.assertEqual([[0]], self.concerned(InitializeControlPlane()))
-        self.cluster = having_joined(self.cluster, self.hosts[0])
-        self.assertEqual([], self.concerned(InitializeControlPlane()))
 
     def test_no_dns_without_coredns(self) -> None:
         self.make()
@@ -354,11 +322,15 @@ class JoinTest(PhaseTest):
 
     def test_control_plane_nodes_join_one_after_another_beside_the_workers(self) -> None:
         self.make(masters=3, workers=2)
-        self.assertEqual([[1, 2], [3], [4]], self.concerned(JoinNodes()))
-        self.cluster = having_joined(self.cluster, *self.hosts[:2], self.hosts[4])
-        self.assertEqual([[2], [3]], self.concerned(JoinNodes()))
-        self.cluster = having_joined(self.cluster, *self.hosts)
-        self.assertEqual([], self.concerned(JoinNodes()))
+        _, second, third, *workers = self.hosts
+
+        def lanes(members: Sequence[Host]) -> list[list[Host]]:
+            (work, *_) = join_nodes(self.cluster, self.hosts, members)
+            return [list(lane) for lane in work.lanes]
+
+        self.assertEqual([[second, third], *([w] for w in workers)], lanes([]))
+        self.assertEqual([[third], workers[:1]], lanes([*self.hosts[:2], workers[1]]))
+        self.assertEqual([], lanes(self.hosts))
 
     def test_credentials_for_all_are_revoked_at_the_end(self) -> None:
         self.make(masters=3, workers=1)
@@ -369,7 +341,7 @@ class JoinTest(PhaseTest):
         for _ in range(2):  # what joins that failed may have left in etcd
             self.expect_etcd(leader, NO_MEMBERS)
         self.expect_revocation(leader)
-        self.run_everywhere(JoinNodes())
+        self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
         for number in (1, 2, 3):
             self.assertIn(digest.encode(), self.sessions[number].stdin[-1])
         config = yaml.safe_load(self.sessions[1].stdin[-1])
@@ -389,18 +361,17 @@ class JoinTest(PhaseTest):
         self.expect_join(1, status=1, stderr="etcd timeout")
         self.expect_revocation(leader)
         with self.assertRaisesRegex(CommandFailed, "etcd timeout"):
-            self.run_everywhere(JoinNodes())
+            self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
         wanted = ["join token", "kubeadm-certs", "bootstrap-token-0wner0"]
         self.assertEqual(wanted, self.deleted(leader))
 
     def test_no_certificates_are_uploaded_for_workers(self) -> None:
         self.make(masters=3, workers=1)
-        self.cluster = having_joined(self.cluster, *self.hosts[:3])
         leader = self.sessions[0]
         self.expect_credentials(leader, for_masters=False)
         self.expect_join(3)
         self.expect_revocation(leader, for_masters=False)
-        self.run_everywhere(JoinNodes())
+        self.run_on_all(JoinNodes(for_control_plane=False), self.hosts[3:])
         self.assertEqual(["join token"], self.deleted(leader))
 
     def test_credentials_that_were_half_made_are_revoked(self) -> None:
@@ -415,7 +386,7 @@ class JoinTest(PhaseTest):
                 leader.expect("sudo", "kubeadm", status=1, stderr="no answer")
                 self.expect_revocation(leader)
                 with self.assertRaisesRegex(CommandFailed, "no answer"):
-                    self.run_everywhere(JoinNodes())
+                    self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
                 self.assertEqual("join token", self.deleted(leader)[0])
 
     def test_what_a_revocation_does_not_find_hinders_nothing(self) -> None:
@@ -431,7 +402,7 @@ class JoinTest(PhaseTest):
                 leader.expect("sudo", "kubectl", status=status, stdout=stdout)
                 leader.expect("sudo", "kubectl")
                 with self.assertRaisesRegex(CommandFailed, "etcd timeout"):
-                    self.run_everywhere(JoinNodes())
+                    self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
                 self.assertEqual(["join token", "kubeadm-certs"], self.deleted(leader))
 
     def test_a_machine_that_etcd_needs_stays_the_member_that_it_is(self) -> None:
@@ -449,7 +420,7 @@ class JoinTest(PhaseTest):
         self.expect_etcd(leader, json.dumps([{"Status": {"header": {"member_id": 2}}}]))
         self.expect_revocation(leader)
         with self.assertRaisesRegex(MgmtDriverError, "m2 .* must stay: .* 1 must be healthy"):
-            self.run_everywhere(JoinNodes())
+            self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
         self.assertEqual([], session.ran)
 
     def test_a_node_that_joined_partly_is_removed_first(self) -> None:
@@ -461,7 +432,7 @@ class JoinTest(PhaseTest):
         session.expect("sudo", "rm")
         session.expect("sudo", "run-kubeadm")
         self.expect_revocation(leader, for_masters=False)
-        self.run_everywhere(JoinNodes())
+        self.run_on_all(JoinNodes(for_control_plane=False), self.hosts[1:])
         words = ("delete", "node", self.cluster.name(self.hosts[1]))
         self.assertEqual(words, leader.ran[2][-4:-1])
 
@@ -475,7 +446,7 @@ class JoinTest(PhaseTest):
             self.expect_join(number)
         self.expect_revocation(leader, status=1)
         with self.assertLogs("mgmt_drivers", "WARNING") as logs:
-            self.run_everywhere(JoinNodes())
+            self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
         for words in ("within two hours", "delete secret bootstrap-token-", "kubeadm-certs",
                       "bootstrap-token-0wner0"):
             self.assertIn(words, logs.output[-1])
@@ -502,7 +473,7 @@ class ReadinessTest(PhaseTest):
         self.make()
         for seen in ((True, False), (True, True)):
             self.sessions[0].expect("sudo", "kubectl", stdout=self.nodes(*seen))
-        self.assertEqual(CHECKED, self.run_on(0, WaitForNodes()))
+        self.assertEqual(CHECKED, self.run_on(0, WaitForNodes(self.hosts)))
 
     def test_account_of_the_vim(self) -> None:
         self.make(masters=3)

@@ -2,7 +2,7 @@
 
 import logging
 
-from mgmt_drivers import kubernetes
+from mgmt_drivers.operations import scale_in, scale_out
 from mgmt_drivers.tests.simulated import (
     MASTERS,
     PARAMS,
@@ -27,7 +27,7 @@ class LeftAloneTest(SimulatedClusterTest):
     def test_instantiate_says_so(self) -> None:
         self.build(is_clustered=False)
         logging.disable(logging.NOTSET)
-        with self.assertLogs("mgmt_drivers.opening", "INFO") as logs:
+        with self.assertLogs("mgmt_drivers.operations.opening", "INFO") as logs:
             self.instantiate(self.services())
         logging.disable(logging.CRITICAL)
         self.assertIn("VDU storageNode is not set up, for the request has no storage_server",
@@ -40,7 +40,7 @@ class LeftAloneTest(SimulatedClusterTest):
         self.build()
         self.machine(STORAGE).files.clear()
         self.arrive(new_node("worker", 20, "10.10.0.20"))
-        kubernetes.scale_out(self.request(*self.ids("10.10.0.20")), self.services(), self.vims)
+        scale_out.scale_out(self.request(*self.ids("10.10.0.20")), self.services(), self.vims)
         self.assert_whole(3, 3)
         # With a worker, and alone.
         for addresses in ((STORAGE, WORKERS[0]), (STORAGE,)):
@@ -53,7 +53,7 @@ class LeftAloneTest(SimulatedClusterTest):
             self.heal_end(self.request(*self.ids(*addresses)), self.services())
             self.assert_whole(3, 3)
             self.assertEqual(len(addresses) > 1, self.connections.total() > before)
-        kubernetes.scale_in(self.request(*self.ids(WORKERS[1])), self.services(), self.vims)
+        scale_in.scale_in(self.request(*self.ids(WORKERS[1])), self.services(), self.vims)
         self.assertEqual(5, len(self.world.nodes))
         self.assertIn(MASTERS[0], self.connections)
         self.assert_left_alone()

@@ -4,10 +4,10 @@ import copy
 import time
 from collections.abc import Sequence
 
-from mgmt_drivers import kubernetes
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.files import STATE_FOLDER
+from mgmt_drivers.operations import scale_in, scale_out
 from mgmt_drivers.tests.simulated import MASTERS, WORKERS, SimulatedClusterTest, new_node
 from mgmt_drivers.tests.simulation import KEEPALIVED, MEMBER, SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase, Injector
@@ -26,10 +26,10 @@ class MastersTestCase(FaultsTestCase):
             self.arrive(new_node("master", number, address), is_member)
 
     def scale_out(self, services: Services, *addresses: str) -> None:
-        kubernetes.scale_out(self.request(*self.ids(*(addresses or _NEW))), services, self.vims)
+        scale_out.scale_out(self.request(*self.ids(*(addresses or _NEW))), services, self.vims)
 
     def scale_in(self, services: Services, *addresses: str) -> None:
-        kubernetes.scale_in(self.request(*self.ids(*(addresses or _FIRST))), services, self.vims)
+        scale_in.scale_in(self.request(*self.ids(*(addresses or _FIRST))), services, self.vims)
 
     def delete(self, *addresses: str) -> None:
         """As Heat does."""
@@ -101,7 +101,7 @@ class FaultsTest(MastersTestCase):
             self.delete(*_NEW)
             request = self.request()
             struck = self.cured(
-                lambda s: kubernetes.begin_roll_back(request, s, ["masterNode"]), number, fault
+                lambda s: scale_out.begin_roll_back(request, s, ["masterNode"]), number, fault
             )
             self.assert_whole(3, 2)
             return struck
@@ -209,11 +209,11 @@ class MastersTest(MastersTestCase):
             request = self.request()
             vdus = {"masterNode": coming, "workerNode": 1}
             if is_fine:
-                kubernetes.check_scale_out(request, services, vdus)
+                scale_out.check_scale_out(request, services, vdus)
                 continue
             with self.assertRaisesRegex(MgmtDriverError, f"from 3 to {3 + coming} control-plane"):
-                kubernetes.check_scale_out(request, services, vdus)
-        kubernetes.check_scale_out(self.request(), services, {"workerNode": 1})
+                scale_out.check_scale_out(request, services, vdus)
+        scale_out.check_scale_out(self.request(), services, {"workerNode": 1})
         self.assertEqual(0, self.connections.total())
 
     def test_a_storage_server_is_not_scaled(self) -> None:
@@ -271,34 +271,34 @@ class MastersTest(MastersTestCase):
             member["name"] = f"by-hand-{member['ID']}"
         self.delete(*_NEW)
         members = list(self.world.members)
-        kubernetes.begin_roll_back(self.request(), self.services(), ["masterNode"])
+        scale_out.begin_roll_back(self.request(), self.services(), ["masterNode"])
         self.assertEqual(members, self.world.members)
 
     def test_a_roll_back_mends_the_load_balancers(self) -> None:
         self.arrive_masters(*_NEW)
         self.scale_out(self.services())
         self.delete(*_NEW)
-        kubernetes.begin_roll_back(self.request(), self.services(), ["masterNode"])
+        scale_out.begin_roll_back(self.request(), self.services(), ["masterNode"])
         self.assert_whole(3, 2)
         self.assert_balanced()
 
     def test_a_roll_back_of_workers_is_none_of_etcds_business(self) -> None:
         self.arrive_masters(*_NEW, is_member=True)
         self.delete(*_NEW)
-        kubernetes.begin_roll_back(self.request(), self.services(), ["workerNode"])
+        scale_out.begin_roll_back(self.request(), self.services(), ["workerNode"])
         self.assertEqual(0, self.connections.total())
-        kubernetes.roll_back_scale_out(self.request(), self.services(), ["workerNode"])
+        scale_out.roll_back_scale_out(self.request(), self.services(), ["workerNode"])
         self.assertEqual((5, 7), (len(self.world.members), len(self.world.nodes)))
 
     def test_scale_in_goes_on_where_heat_has_deleted_a_machine(self) -> None:
         self.arrive_masters(*_NEW, is_member=True)
         request = self.request(*self.ids(*_FIRST))
-        kubernetes.scale_in(request, self.services(), self.vims)
+        scale_in.scale_in(request, self.services(), self.vims)
         self.delete(MASTERS[0])
-        kubernetes.scale_in(request, self.services(), self.vims)
+        scale_in.scale_in(request, self.services(), self.vims)
         self.assert_gone(MASTERS[1])
         self.connections.clear()
-        kubernetes.scale_in(request, self.services(), self.vims)
+        scale_in.scale_in(request, self.services(), self.vims)
         self.assertEqual(0, self.connections.total())
 
     def test_few_connections(self) -> None:
@@ -340,5 +340,5 @@ class SimpleTest(SimulatedClusterTest):
         own = self.params["master_node"]
         self.params = {**self.params, "master_node": {**own, "cluster_cp_name": own["nic_cp_name"]}}
         with self.assertRaisesRegex(MgmtDriverError, "only workers can be scaled"):
-            kubernetes.scale_in(self.request(*self.ids(MASTERS[0])), self.services(), self.vims)
+            scale_in.scale_in(self.request(*self.ids(MASTERS[0])), self.services(), self.vims)
         self.assertEqual(0, self.connections.total())

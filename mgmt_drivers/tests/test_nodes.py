@@ -3,8 +3,8 @@
 import copy
 from collections.abc import Sequence
 
-from mgmt_drivers import kubernetes
 from mgmt_drivers.errors import CommandFailed, InventoryError, MgmtDriverError
+from mgmt_drivers.operations import scale_in, scale_out
 from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
 from mgmt_drivers.tests.simulation import SimulatedSession
 
@@ -29,7 +29,7 @@ class NodesTest(SimulatedClusterTest):
     def test_scale_in_removes_what_goes(self) -> None:
         name = self.machine(WORKERS[0]).name
         request = self.request(*self.ids(WORKERS[0]))
-        kubernetes.scale_in(request, self.services(), self.vims)
+        scale_in.scale_in(request, self.services(), self.vims)
         self.assertNotIn(name, self.world.nodes)
         self.assertEqual(4, len(self.world.nodes))
         self.assertEqual([name], self.world.drained)
@@ -41,12 +41,12 @@ class NodesTest(SimulatedClusterTest):
         name = self.machine(WORKERS[1]).name
         del self.world.nodes[self.machine(WORKERS[0]).name]
         del self.world.machines[self.machine(WORKERS[0]).node.server_id]
-        kubernetes.scale_in(request, self.services(), self.vims)
+        scale_in.scale_in(request, self.services(), self.vims)
         self.assertNotIn(name, self.world.nodes)
         self.assertEqual([name], self.world.drained)
         del self.world.machines[self.machine(WORKERS[1]).node.server_id]
         self.connections.clear()
-        kubernetes.scale_in(request, self.services(), self.vims)
+        scale_in.scale_in(request, self.services(), self.vims)
         self.assertEqual(0, self.connections.total())
 
     def test_what_a_broken_attempt_cordoned_is_uncordoned(self) -> None:
@@ -57,7 +57,7 @@ class NodesTest(SimulatedClusterTest):
         self.world.nodes[ours]["metadata"]["annotations"] = annotation
         self.world.budget = "Cannot evict pod"
         with self.assertRaisesRegex(MgmtDriverError, "See why its pods do not end"):
-            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.services(), self.vims)
+            scale_in.scale_in(self.request(*self.ids(*WORKERS)), self.services(), self.vims)
         cordoned = [n for n in self.world.nodes.values() if n["spec"].get("unschedulable")]
         self.assertEqual([others], [node["metadata"]["name"] for node in cordoned])
 
@@ -69,7 +69,7 @@ class NodesTest(SimulatedClusterTest):
         for node in (ours, others):
             node["spec"]["unschedulable"] = True
         ours["metadata"]["annotations"] = {"tacker-mgmt-drivers/cordoned": "true"}
-        kubernetes.scale_in(self.request(third.vnfc_id), self.services(), self.vims)
+        scale_in.scale_in(self.request(third.vnfc_id), self.services(), self.vims)
         self.assertFalse(ours["spec"].get("unschedulable"))
         self.assertEqual({}, ours["metadata"]["annotations"])
         self.assertTrue(others["spec"].get("unschedulable"))
@@ -80,7 +80,7 @@ class NodesTest(SimulatedClusterTest):
         node["spec"]["unschedulable"] = True
         node["metadata"]["annotations"] = {"tacker-mgmt-drivers/cordoned": "upgrade"}
         before = copy.deepcopy(node)
-        kubernetes.scale_in(self.request(*self.ids(WORKERS[1])), self.services(), self.vims)
+        scale_in.scale_in(self.request(*self.ids(WORKERS[1])), self.services(), self.vims)
         self.assertEqual(before, node)
 
     def test_a_cordon_that_fails_leaves_none(self) -> None:
@@ -91,14 +91,14 @@ class NodesTest(SimulatedClusterTest):
                 raise CommandFailed("kubectl", 1, "denied")
 
         with self.assertRaisesRegex(MgmtDriverError, "denied"):
-            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.services(fail), self.vims)
+            scale_in.scale_in(self.request(*self.ids(*WORKERS)), self.services(fail), self.vims)
         self.assert_whole(3, 2)
 
     def test_a_clock_that_differs_ends_it_before_anything_is_installed(self) -> None:
         new = self.arrive(new_node("worker", 20, "10.10.0.20"))
         new.clock = 30.0
         with self.assertRaisesRegex(MgmtDriverError, "worker.*'compare clocks': .*30.0 s ahead"):
-            kubernetes.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+            scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
         self.assertEqual(set(), new.packages)
 
     def test_an_api_that_is_busy_for_a_moment_fails_nothing(self) -> None:
@@ -115,21 +115,21 @@ class NodesTest(SimulatedClusterTest):
             if "nodes" in argv and name in self.world.nodes and errors:
                 raise CommandFailed("kubectl", 1, errors.pop())
 
-        kubernetes.scale_out(self.request(new.vnfc_id), self.services(busy), self.vims)
+        scale_out.scale_out(self.request(new.vnfc_id), self.services(busy), self.vims)
         self.assert_whole(3, 3)
         self.assertEqual([], errors)
 
     def test_a_dead_node_is_just_removed(self) -> None:
         machine = self.machine(WORKERS[0])
         machine.alive = False
-        kubernetes.scale_in(self.request(*self.ids(WORKERS[0])), self.services(), self.vims)
+        scale_in.scale_in(self.request(*self.ids(WORKERS[0])), self.services(), self.vims)
         self.assertNotIn(machine.name, self.world.nodes)
         self.assertEqual([], self.world.drained)
 
     def test_pods_that_may_not_leave_keep_their_node(self) -> None:
         self.world.budget = "Cannot evict pod as it would violate the pod's disruption budget."
         with self.assertRaisesRegex(MgmtDriverError, "300 s; last seen: Cannot evict.*relax"):
-            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.services(), self.vims)
+            scale_in.scale_in(self.request(*self.ids(*WORKERS)), self.services(), self.vims)
         self.assert_whole(3, 2)
 
     def test_a_cluster_is_never_without_a_master(self) -> None:
@@ -219,7 +219,7 @@ class NodesTest(SimulatedClusterTest):
         cordoned["spec"]["unschedulable"] = True
         self.world.budget = "Cannot evict pod as it would violate the pod's disruption budget."
         with self.assertRaisesRegex(MgmtDriverError, "not drained.*Cannot evict"):
-            kubernetes.scale_in(self.request(*self.ids(*WORKERS)), self.services(), self.vims)
+            scale_in.scale_in(self.request(*self.ids(*WORKERS)), self.services(), self.vims)
         self.assertTrue(cordoned["spec"].get("unschedulable"))
         self.assertFalse(other["spec"].get("unschedulable"))
 

@@ -14,7 +14,7 @@ import paramiko
 import yaml
 
 from mgmt_drivers.engine.operation import Operation
-from mgmt_drivers.engine.phase import Change, Check, Lanes, Phase, at_once
+from mgmt_drivers.engine.phase import Change, Check, Phase, Work, in_lanes, in_turn, on
 from mgmt_drivers.errors import (
     CommandFailed,
     ConnectionFailed,
@@ -58,8 +58,6 @@ class _Telling(MemoryStore):
 class Context:
     """Hosts, and the VNFCs that a phase concerns, and those on which it finds work."""
 
-    hosts: Sequence[Host]
-    concerned: Sequence[str] = ("vnfc-1", "vnfc-2", "vnfc-3")
     outdated: Sequence[str] = ("vnfc-1", "vnfc-2", "vnfc-3")
 
 
@@ -68,13 +66,9 @@ class Touch(Change[Context, str]):
 
     title = "touch"
 
-    def __init__(self, fail_on: Sequence[str] = (), one_by_one: bool = False) -> None:
-        self.fail_on, self.one_by_one = fail_on, one_by_one
+    def __init__(self, fail_on: Sequence[str] = ()) -> None:
+        self.fail_on = fail_on
         self.ran: list[str] = []
-
-    def select(self, context: Context) -> Lanes:
-        hosts = [host for host in context.hosts if host.node.vnfc_id in context.concerned]
-        return [hosts] if self.one_by_one else at_once(hosts)
 
     def look(self, host: Host, context: Context) -> str | None:
         vnfc = host.node.vnfc_id
@@ -90,9 +84,6 @@ class Touch(Change[Context, str]):
 
 class Agree(Check[Context]):
     title = "agree"
-
-    def select(self, context: Context) -> Lanes:
-        return at_once(context.hosts)
 
     def check(self, host: Host, context: Context) -> None:
         """All is well."""
@@ -147,9 +138,10 @@ class OperationTest(unittest.TestCase):
 
         return Operation(request, given, NODES, endpoint, [Secret("Pl4nted")])
 
-    def run_plan(self, *plan: Phase[Context], **more: Any) -> None:
+    def run_plan(self, *phases: Phase[Context]) -> None:
+        """Run phases on all hosts."""
         with self.operation() as operation:
-            operation.run(plan, Context(operation.connect(NODES), **more))
+            operation.run(Context(), on(operation.connect(NODES), *phases))
 
     def test_host_keys_are_kept_before_the_last_machine_answers(self) -> None:
         store = self.store = _Telling()
@@ -191,10 +183,17 @@ class OperationTest(unittest.TestCase):
             self.assertEqual(("scale", "vnf-1"), (record["operation"], record["vnf"]))
         return sorted((r["phase"], r["node"].split()[2].strip(","), r["outcome"]) for r in records)
 
-    def test_only_hosts_that_are_concerned_are_looked_at_and_recorded(self) -> None:
-        first, second = Touch(), Touch()
-        concerned = ("vnfc-1", "vnfc-3")
-        self.run_plan(first, second, Agree(), concerned=concerned, outdated=["vnfc-3"])
+    def test_each_phase_runs_on_its_hosts_and_is_recorded_there(self) -> None:
+        first, second, nowhere = Touch(), Touch(), Touch()
+        with self.operation() as operation:
+            hosts = operation.connect(NODES)
+            operation.run(
+                Context(outdated=["vnfc-3"]),
+                on([hosts[0], hosts[2]], first, second),
+                on([], nowhere),
+                on(hosts, Agree()),
+            )
+        self.assertEqual([], nowhere.ran)
         self.assertEqual((["vnfc-3"], ["vnfc-3"]), (first.ran, second.ran))
         self.assertEqual([1, 1, 1], [session.closed for session in self.sessions])
         self.assertEqual(
@@ -242,11 +241,33 @@ class OperationTest(unittest.TestCase):
             self.assertIn("***", str(seen.exception))
 
     def test_a_lane_ends_with_its_first_host_that_fails(self) -> None:
-        phase = Touch(fail_on=["vnfc-2"], one_by_one=True)
-        with self.assertRaisesRegex(OperationError, "vnfc-2.*not tried after that: .*vnfc-3"):
-            self.run_plan(phase)
+        phase = Touch(fail_on=["vnfc-2"])
+        with (
+            self.operation() as operation,
+            self.assertRaisesRegex(OperationError, "vnfc-2.*not tried after that: .*vnfc-3"),
+        ):
+            operation.run(Context(), in_turn(operation.connect(NODES), phase))
         self.assertEqual(["vnfc-1"], phase.ran)
         self.assertNotIn("vnfc-3", [vnfc for title, vnfc, _ in self.trace() if title == "touch"])
+
+    def test_a_phase_without_hosts_is_told(self) -> None:
+        with self.assertLogs("mgmt_drivers.engine.operation", "DEBUG") as logs:
+            self.operation().run(Context(), on([], Touch()))
+        self.assertIn("phase 'touch' is left out: no machine for it", logs.output[0])
+
+    def test_lanes(self) -> None:
+        hosts = [Host(node, FakeSession()) for node in NODES]
+        first, second, third = hosts
+
+        def lanes(work: Work[Context]) -> list[list[Host]]:
+            return [list(lane) for lane in work.lanes]
+
+        self.assertEqual([[first], [second], [third]], lanes(on(hosts, Touch())))
+        self.assertEqual([hosts], lanes(in_turn(hosts, Touch())))
+        self.assertEqual([[first, third], [second]], lanes(in_lanes(2, hosts, Touch())))
+        self.assertEqual([[first], [second], [third]], lanes(in_lanes(5, hosts, Touch())))
+        for work in (on([], Touch()), in_turn([], Touch()), in_lanes(2, [], Touch())):
+            self.assertEqual([], lanes(work))
 
     def test_an_unreachable_machine_ends_it_before_anything_changes(self) -> None:
         self.cut_off(2)
@@ -348,5 +369,6 @@ class OperationTest(unittest.TestCase):
             self.operation(blocked) as operation,
         ):
             phase = Touch()
-            operation.run([phase], Context(operation.connect(NODES), outdated=["vnfc-1"]))
+            hosts = operation.connect(NODES)
+            operation.run(Context(outdated=["vnfc-1"]), on(hosts, phase))
         self.assertEqual(["vnfc-1"], phase.ran)

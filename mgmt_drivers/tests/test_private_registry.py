@@ -22,7 +22,6 @@ from mgmt_drivers.phases.machine.preflight import CheckPlatform, WaitForCloudIni
 from mgmt_drivers.phases.registry import settings
 from mgmt_drivers.phases.registry.provide_image import ProvideImage
 from mgmt_drivers.phases.registry.run_registry import RunRegistry, WaitForRegistry
-from mgmt_drivers.phases.registry.vnf import RegistryVnf
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.fakes import fake_host
 
@@ -39,11 +38,9 @@ class PhaseTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def run_phase(self, phase: HostPhase[RegistryVnf], **values: Any) -> str:
+    def run_phase(self, phase: HostPhase[PrivateRegistryParams], **values: Any) -> str:
         """The phase's outcome on the machine."""
-        vnf = RegistryVnf(params(**values), [self.host])
-        lanes = phase.select(vnf)
-        return phase.step(self.host, vnf) if lanes else "nobody is concerned"
+        return phase.step(self.host, params(**values))
 
     def file(self, name: str, content: str) -> Path:
         path = self.folder / name
@@ -106,7 +103,7 @@ class CommonPhasesTest(PhaseTest):
             self.session.expect_new_file(path)
         self.session.expect("sudo", "systemctl", "is-active", "--quiet", "docker", status=3)
         self.session.expect("sudo", "rm")
-        self.assertEqual(CHANGED, self.run_phase(ConfigureProxy(("docker",)), proxy=proxy))
+        self.assertEqual(CHANGED, self.run_phase(ConfigureProxy(proxy, ("docker",))))
         apt, variables, unit = (self.session.stdin[number].decode() for number in (5, 7, 9))
         self.assertIn('Acquire::http::Proxy "http://me:s%cret@proxy:3128";', apt)
         self.assertIn('Acquire::http::Proxy::example.com "DIRECT";', apt)
@@ -119,11 +116,8 @@ class CommonPhasesTest(PhaseTest):
     def test_a_proxy_that_services_have_not_read_is_configured_again(self) -> None:
         """Broken off before they were restarted: the files are right."""
         self.session.expect("sudo", "test", "-e")
-        vnf = RegistryVnf(params(proxy=Proxy(Secret("http://proxy:3128"))), [self.host])
-        self.assertEqual(vnf.proxy, ConfigureProxy(("docker",)).look(self.host, vnf))
-
-    def test_no_proxy_no_work(self) -> None:
-        self.assertEqual("nobody is concerned", self.run_phase(ConfigureProxy(("docker",))))
+        proxy = Proxy(Secret("http://proxy:3128"))
+        self.assertEqual(proxy, ConfigureProxy(proxy, ("docker",)).look(self.host, None))
 
 
 class ProvideImageTest(PhaseTest):

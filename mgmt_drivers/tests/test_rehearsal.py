@@ -1,13 +1,16 @@
 """The dry run of a plan: what is asked, what is told, and what is left alone."""
 
+import importlib
+import pkgutil
 import unittest
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mgmt_drivers import operations
 from mgmt_drivers.engine.operation import Operation
-from mgmt_drivers.engine.phase import Change, Check, HostPhase, Lanes, Phase, at_once
+from mgmt_drivers.engine.phase import Change, Check, HostPhase, Phase, on
 from mgmt_drivers.engine.rehearsal import Rehearsal
 from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError, NotMade, OperationError
@@ -16,11 +19,11 @@ from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube import node_metadata
 from mgmt_drivers.kube.node_metadata import NodeMetadata
 from mgmt_drivers.params.series import read_version
-from mgmt_drivers.plans import kubernetes, private_registry
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.tests.fakes import FakeSession, services
 
+_OURS = "mgmt_drivers.phases."
 NODES = [Node(f"vnfc-{n}", "VDU", f"server-{n}", {"CP1": f"192.0.2.{n}"}) for n in (1, 2, 3)]
 
 
@@ -29,12 +32,7 @@ class Context:
     hosts: Sequence[Host]
 
 
-class _OnAll:
-    def select(self, context: Context) -> Lanes:
-        return at_once(context.hosts)
-
-
-class Touch(_OnAll, Change[Context, str]):
+class Touch(Change[Context, str]):
     """Has work on the first host; the third is yet to be made."""
 
     title = "touch"
@@ -51,7 +49,7 @@ class Touch(_OnAll, Change[Context, str]):
         raise AssertionError("a dry run acts")
 
 
-class Agree(_OnAll, Check[Context]):
+class Agree(Check[Context]):
     title = "agree"
 
     def __init__(self, error: Exception | None = None) -> None:
@@ -64,7 +62,7 @@ class Agree(_OnAll, Check[Context]):
             raise self.error
 
 
-class Guess(_OnAll, HostPhase[Context]):
+class Guess(HostPhase[Context]):
     title = "guess"
 
     def prepares(self, context: Context) -> Sequence[Host]:
@@ -87,7 +85,8 @@ class RehearsalTest(unittest.TestCase):
         given = services(connect=connect, rehearsal=rehearsal)
         request = LcmRequest("scale", "vnf-1", Path(), {}, {})
         with Operation(request, given, NODES, endpoint, ()) as operation:
-            operation.run(plan, Context(operation.connect(NODES)))
+            hosts = operation.connect(NODES)
+            operation.run(Context(hosts), on(hosts, *plan))
         self.assertEqual([[], [], []], [session.held for session in sessions])
         self.assertEqual([1, 1, 1], [session.closed for session in sessions])
         return [
@@ -124,17 +123,22 @@ class RehearsalTest(unittest.TestCase):
             self.rehearse(Agree(MgmtDriverError("no quorum")))
 
 
+def all_kinds(kind: Any) -> Iterator[type[Phase[Any]]]:
+    """The classes of phases that operations run: those with a title."""
+    for derived in kind.__subclasses__():
+        if hasattr(derived, "title"):
+            yield derived
+        yield from all_kinds(derived)
+
+
 class ForecastTest(unittest.TestCase):
-    def test_every_phase_of_a_plan_foresees(self) -> None:
+    def test_every_phase_foresees(self) -> None:
         """None leaves its users with the default, which depends on everything."""
-        plans = [
-            plan
-            for module in (kubernetes, private_registry)
-            for name, plan in vars(module).items()
-            if name.isupper() and not name.startswith("_")
-        ]
-        self.assertGreater(len(plans), 6)
-        for phase in {type(phase) for plan in plans for phase in plan}:
+        for module in pkgutil.iter_modules(operations.__path__, "mgmt_drivers.operations."):
+            importlib.import_module(module.name)
+        phases = {kind for kind in all_kinds(Phase) if kind.__module__.startswith(_OURS)}
+        self.assertGreater(len(phases), 40)
+        for phase in phases:
             self.assertIsNot(Phase.foresee, phase.foresee, phase)
 
     def test_releases_of_a_version(self) -> None:

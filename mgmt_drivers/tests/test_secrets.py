@@ -21,10 +21,10 @@ from typing import Any
 
 import paramiko
 
-from mgmt_drivers import kubernetes, private_registry, upgrade
 from mgmt_drivers.adapters.tacker_v2 import Call
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Node
+from mgmt_drivers.operations import registry, scale_in, scale_out, upgrade
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import Endpoint
@@ -105,20 +105,20 @@ class Cluster(SimulatedCloud):
         services = self.start()
         new = new_node("worker", 20, "10.10.0.20")
         self.arrive(new)
-        kubernetes.scale_out(self.request(new.vnfc_id), services, self.vims)
+        scale_out.scale_out(self.request(new.vnfc_id), services, self.vims)
 
     def scaling_in(self) -> None:
         services = self.start()
-        kubernetes.scale_in(self.request(*self.ids(*WORKERS)), services, self.vims)
+        scale_in.scale_in(self.request(*self.ids(*WORKERS)), services, self.vims)
 
     def scaling_masters_out(self) -> None:
         services = self.start()
-        kubernetes.scale_out(self.request(*self._more_masters()), services, self.vims)
+        scale_out.scale_out(self.request(*self._more_masters()), services, self.vims)
 
     def scaling_masters_in(self) -> None:
         services = self.start()
         self._more_masters(is_member=True)
-        kubernetes.scale_in(self.request(*self.ids(*MASTERS[:2])), services, self.vims)
+        scale_in.scale_in(self.request(*self.ids(*MASTERS[:2])), services, self.vims)
 
     def _more_masters(self, is_member: bool = False) -> list[str]:
         new = [new_node("master", n, f"10.10.0.{n}") for n in (50, 51)]
@@ -130,7 +130,7 @@ class Cluster(SimulatedCloud):
         services = self.start()
         orphan = self.arrive(new_node("worker", 20, "10.10.0.20"), is_member=True)
         del self.world.machines[orphan.node.server_id]
-        kubernetes.roll_back_scale_out(self.request(), services)
+        scale_out.roll_back_scale_out(self.request(), services)
 
     def healing_a_worker(self) -> None:
         self._heal(WORKERS[0])
@@ -150,7 +150,7 @@ class Cluster(SimulatedCloud):
     def scaling_out_with_backups(self) -> None:
         services = self._backed_up()
         new = self.arrive(new_node("worker", 20, "10.10.0.20")).node
-        kubernetes.scale_out(self.request(new.vnfc_id), services, self.vims)
+        scale_out.scale_out(self.request(new.vnfc_id), services, self.vims)
 
     def renewing(self) -> None:
         services = self.start()
@@ -230,7 +230,7 @@ class Registry:
         stacks = FakeStacks(lambda stack_id: stack_of(node))
         traces = self.package / "traces"
         services = Services(stacks, self.store, traces, 1.0, connect, FakeClock())
-        private_registry.instantiate(request, self.connected(services))
+        registry.instantiate(request, self.connected(services))
 
 
 class Records(logging.Handler):
@@ -381,7 +381,7 @@ class ScriptTest(SecretsTestCase):
             "operation": "instantiate_end", "request": {"shape": shape, "how": how},
             "grant_request": None, "vnf_instance": {"id": "vnf-1"}, "tmp_csar_dir": "",
         }
-        checkout = Path(private_registry.__file__).parents[1]
+        checkout = Path(registry.__file__).parents[2]
         ran = subprocess.run(
             [sys.executable, "-c", _HOOK],
             input=pickle.dumps(given), capture_output=True, cwd=checkout,

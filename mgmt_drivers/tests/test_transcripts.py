@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers import kubernetes, private_registry, upgrade
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import CommandFailed, ConnectionFailed, MgmtDriverError
 from mgmt_drivers.inventory import Contents
+from mgmt_drivers.operations import registry, scale_in, scale_out, upgrade
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.tests.cluster import MASTER_CP
 from mgmt_drivers.tests.fakes import NODE, named, stack_of
@@ -29,7 +29,6 @@ from mgmt_drivers.tests.simulated import (
     WORKERS,
     SimulatedClusterTest,
     new_node,
-    no_fault,
 )
 from mgmt_drivers.tests.simulation import Fault, SimulatedSession
 from mgmt_drivers.tests.test_backup import BackedUpClusterTest
@@ -177,31 +176,31 @@ class ScaleTest(TranscriptTest):
 
     def test_scale_out_workers(self) -> None:
         request = self.arriving("worker", *_NEW_WORKERS)
-        kubernetes.scale_out(request, self.services(), self.vims)
+        scale_out.scale_out(request, self.services(), self.vims)
         self.assert_told()
 
     def test_scale_out_masters(self) -> None:
         request = self.arriving("master", *_NEW_MASTERS)
-        kubernetes.scale_out(request, self.services(), self.vims)
+        scale_out.scale_out(request, self.services(), self.vims)
         self.assert_told()
 
     def test_scale_in_workers(self) -> None:
         request = self.request(*self.ids(*WORKERS))
-        kubernetes.scale_in(request, self.services(), self.vims)
+        scale_in.scale_in(request, self.services(), self.vims)
         self.assert_told()
 
     def test_scale_in_masters(self) -> None:
         self.arriving("master", *_NEW_MASTERS, is_member=True)
         self.world.leader = self.machine(MASTERS[0]).name
         request = self.request(*self.ids(*MASTERS[:2]))
-        kubernetes.scale_in(request, self.services(), self.vims)
+        scale_in.scale_in(request, self.services(), self.vims)
         self.assert_told()
 
     def test_undo_of_a_scale_out(self) -> None:
         request = self.arriving("master", *_NEW_MASTERS)
         fault = failing_at("/readyz", f"https://{_NEW_MASTERS[1]}:6443")
         with self.assertRaises(MgmtDriverError):
-            kubernetes.scale_out(request, self.services(fault), self.vims)
+            scale_out.scale_out(request, self.services(fault), self.vims)
         self.assert_told()
 
     def test_roll_back_of_masters(self) -> None:
@@ -209,15 +208,15 @@ class ScaleTest(TranscriptTest):
         for address in _NEW_MASTERS:
             del self.world.machines[self.machine(address).node.server_id]
         self.recorder.say("before Heat")
-        kubernetes.begin_roll_back(self.request(), self.services(), ["masterNode"])
+        scale_out.begin_roll_back(self.request(), self.services(), ["masterNode"])
         self.recorder.say("after Heat")
-        kubernetes.roll_back_scale_out(self.request(), self.services(), ["masterNode"])
+        scale_out.roll_back_scale_out(self.request(), self.services(), ["masterNode"])
         self.assert_told()
 
     def test_roll_back_of_workers(self) -> None:
         self.arriving("worker", _NEW_WORKERS[0], is_member=True)
         del self.world.machines[self.machine(_NEW_WORKERS[0]).node.server_id]
-        kubernetes.roll_back_scale_out(self.request(), self.services())
+        scale_out.roll_back_scale_out(self.request(), self.services())
         self.assert_told()
 
 
@@ -367,9 +366,9 @@ class RegistryTest(TranscriptTest):
         )
 
     def test_registry(self) -> None:
-        private_registry.instantiate(self.request(), self.services())
+        registry.instantiate(self.request(), self.services())
         self.recorder.say("heal")
-        private_registry.instantiate(self.request(), self.services())
+        registry.instantiate(self.request(), self.services())
         self.assert_told()
 
 

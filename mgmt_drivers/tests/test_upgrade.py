@@ -5,9 +5,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mgmt_drivers import kubernetes, upgrade
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
 from mgmt_drivers.kube import changed_params
+from mgmt_drivers.operations import scale_out, upgrade
 from mgmt_drivers.params.series import read_version, skew
 from mgmt_drivers.tests.simulated import (
     MASTERS,
@@ -102,7 +102,7 @@ class UpgradeTest(UpgradableClusterTest):
     def test_machines_that_come_later_get_the_new_version(self) -> None:
         self.modify()
         worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
-        kubernetes.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
+        scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
         self.assertEqual((_NEW, _NEW), (worker.kubeadm, worker.running))
         self.assertEqual({"kubernetes_version": "1.37"}, changed_params.load(self.store))
 
@@ -310,7 +310,7 @@ class UpgradeFaultsTest(FaultsTestCase, UpgradableClusterTest):
             self.assert_upgraded()
             self.assertEqual(WANTED, changed_params.load(self.store))
             worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
-            kubernetes.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
+            scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
             self.assertEqual(_NEW, worker.running)
             return struck
 

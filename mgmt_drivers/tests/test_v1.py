@@ -80,7 +80,7 @@ class ModificationTest(unittest.TestCase):
 
         for driver in (self.driver, PrivateRegistryMgmtDriver()):
             with (
-                self.assertLogs("mgmt_drivers.deletion", "WARNING") as logs,
+                self.assertLogs("mgmt_drivers.operations.terminate", "WARNING") as logs,
                 contextlib.suppress(Exception),  # there is no database with VIMs
             ):
                 driver.terminate_start(

@@ -136,7 +136,7 @@ class RequestTest(ScriptTest):
     def test_a_terminate_looks_for_another_operation(self) -> None:
         """And goes on where nothing can be seen: here, of a VNF without parameters."""
         for script in (kubernetes_v2, private_registry_v2):
-            with self.assertLogs("mgmt_drivers.deletion", "WARNING") as logs:
+            with self.assertLogs("mgmt_drivers.operations.terminate", "WARNING") as logs:
                 script.terminate_start(self.call("terminate_start"))
             self.assertIn("VNF vnf-1: whether another operation", logs.output[0])
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from mgmt_drivers import kubernetes
 from mgmt_drivers.clock import Clock
+from mgmt_drivers.operations import scale_out
 from mgmt_drivers.tests.simulated import SimulatedCloud, new_node
 from mgmt_drivers.tests.simulation import SimulatedSession
 
@@ -64,5 +64,5 @@ def _scale_out(workers: int) -> float:
         request = cloud.request(*(node.vnfc_id for node in new))
         services = cloud.services(before, clock=Clock())
         start = time.monotonic()
-        kubernetes.scale_out(request, services, cloud.vims)
+        scale_out.scale_out(request, services, cloud.vims)
         return time.monotonic() - start

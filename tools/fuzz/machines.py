@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mgmt_drivers import kubernetes, private_registry, upgrade
+from mgmt_drivers.operations import heal, instantiate, registry, scale_in, scale_out, upgrade
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Address, Contents, Node, Placement
 from mgmt_drivers.package import volume_names
@@ -199,11 +199,11 @@ class Cloud:
     def validate(self) -> None:
         """What Tacker's hook does before any machine exists."""
         if REGISTRY in self._bare.additional_params:
-            private_registry.validate(self._bare)
+            registry.validate(self._bare)
         elif self._is_modification:
             upgrade.validate(self._bare, self._services, self._wanted)
         else:
-            kubernetes.validate(self._bare, self.vims)
+            instantiate.validate(self._bare, self.vims)
 
     def carry_out(self, story: str) -> Rendering:
         """Instantiate, and go on as the story wants, where there is such a machine.
@@ -211,9 +211,9 @@ class Cloud:
         Of a cluster that is modified only what is done from then on is rendered.
         """
         if REGISTRY in self._bare.additional_params:
-            private_registry.instantiate(self._request(), self._services)
+            registry.instantiate(self._request(), self._services)
             return self.rendering
-        kubernetes.instantiate(self._request(), self._services, self.vims)
+        instantiate.instantiate(self._request(), self._services, self.vims)
         if self._is_modification:
             self.rendering.commands.clear()
             self.world.age(_DAYS_LEFT)
@@ -221,7 +221,7 @@ class Cloud:
         if story == "scale out":
             new = _node("worker", 1)
             self._arrive(new)
-            kubernetes.scale_out(self._request(new.vnfc_id), self._services, self.vims)
+            scale_out.scale_out(self._request(new.vnfc_id), self._services, self.vims)
         elif story == "scale masters":
             self._scale_masters()
         elif story:
@@ -237,9 +237,9 @@ class Cloud:
         for node in new:
             self._arrive(node)
         ids = [node.vnfc_id for node in new]
-        kubernetes.scale_out(self._request(*ids), self._services, self.vims)
+        scale_out.scale_out(self._request(*ids), self._services, self.vims)
         ids = [node.vnfc_id for node in first[:2]]
-        kubernetes.scale_in(self._request(*ids), self._services, self.vims)
+        scale_in.scale_in(self._request(*ids), self._services, self.vims)
         self.rendering.left = [m for m in self.rendering.machines if m.node in first[:2]]
 
     def _heal(self, role: str) -> None:
@@ -247,10 +247,10 @@ class Cloud:
         if not found or (role == "master" and len(found) == 1):
             return
         target = found[0]
-        kubernetes.heal_start(self._request(target.vnfc_id), self._services, self.vims)
+        heal.heal_start(self._request(target.vnfc_id), self._services, self.vims)
         del self.world.machines[target.server_id]
         self._arrive(replace(target, server_id="f" + target.server_id[1:]))
-        kubernetes.heal_end(self._request(target.vnfc_id), self._services, self.vims)
+        heal.heal_end(self._request(target.vnfc_id), self._services, self.vims)
 
     def _arrive(self, node: Node) -> None:
         machine = self.world.add(node)

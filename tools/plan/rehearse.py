@@ -4,11 +4,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mgmt_drivers import inventory, kubernetes, private_registry, upgrade
+from mgmt_drivers import inventory
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.rehearsal import Line, Rehearsal
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.inventory import Contents, Node
+from mgmt_drivers.operations import heal, instantiate, registry, scale_in, scale_out, upgrade
 from mgmt_drivers.params.private_registry import NAME as REGISTRY
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
@@ -104,9 +105,9 @@ class Vnf:
         """
         request = replace(self.request, operation="instantiate")
         if self._is_registry:
-            private_registry.validate(request)
+            registry.validate(request)
         else:
-            kubernetes.validate(request, self._vims)
+            instantiate.validate(request, self._vims)
 
     def instantiate(self, numbers: Mapping[str, int]) -> Outlook:
         """:param numbers: of machines, by VDU"""
@@ -129,13 +130,13 @@ class Vnf:
             targets=frozenset(vnfc.id for vnfc in new),
         )
         services = self._services(coming.stacks_of(request, new, before))
-        kubernetes.scale_out(request, services, self._vims)
+        scale_out.scale_out(request, services, self._vims)
         return self._outlook(request, services, before)
 
     def scale_in(self, targets: Collection[str]) -> Outlook:
         """:param targets: ids of the VNFCs that go"""
         request = replace(self.request, operation="scale in", targets=frozenset(targets))
-        kubernetes.scale_in(request, self._services(), self._vims)
+        scale_in.scale_in(request, self._services(), self._vims)
         before = self._machines()
         after = [node for node in before if node.vnfc_id not in targets]
         return replace(self._outlook(request, self._services(), before), after=after)
@@ -145,16 +146,16 @@ class Vnf:
         before = self._machines()
         request = replace(self.request, operation="heal", targets=frozenset(targets))
         if not self._is_registry:
-            kubernetes.heal_start(request, self._services(), self._vims)
+            heal.heal_start(request, self._services(), self._vims)
         replaced = [v for v in self._as_heat_has_them(before) if not targets or v.id in targets]
         new = coming.renewed(replaced)
         vnfcs = tuple(new.get(v.server_id, v) for v in self._as_heat_has_them(before))
         request = replace(request, vnfcs=vnfcs)
         services = self._services({}, {old: vnfc.server_id for old, vnfc in new.items()})
         if self._is_registry:
-            private_registry.instantiate(request, services)
+            registry.instantiate(request, services)
         else:
-            kubernetes.heal_end(request, services, self._vims)
+            heal.heal_end(request, services, self._vims)
         runs = 2 if targets and not self._is_registry else 1
         return replace(self._outlook(request, services, before), runs=runs)
 
@@ -173,9 +174,9 @@ class Vnf:
 
     def _set_up(self, request: LcmRequest, services: Services) -> None:
         if self._is_registry:
-            private_registry.instantiate(request, services)
+            registry.instantiate(request, services)
         else:
-            kubernetes.instantiate(request, services, self._vims)
+            instantiate.instantiate(request, services, self._vims)
 
     def _as_heat_has_them(self, machines: Sequence[Node]) -> list[Vnfc]:
         """The VNFCs, each with the server that Heat has, which Tacker may not know yet."""

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mgmt_drivers.engine.trace import FAILED, Record
-from mgmt_drivers.kubernetes import CHECK_LOGIN
-from mgmt_drivers.opening import GATHER
+from mgmt_drivers.operations.opening import CHECK_LOGIN, GATHER
 
 FIRST_PHASE = "connect"  # with which every run of a plan begins
 # The titles under which an operation connects, perhaps several times, before its plan.

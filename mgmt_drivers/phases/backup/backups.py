@@ -3,15 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import (
-    DEPENDS,
-    Change,
-    Check,
-    Forecast,
-    HostPhase,
-    Lanes,
-    at_once,
-)
+from mgmt_drivers.engine.phase import DEPENDS, Change, Check, Forecast, HostPhase
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host import files, units
@@ -19,7 +11,6 @@ from mgmt_drivers.host.files import File
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import backup
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.selection import OnControlPlane, OnLeader
 
 LOG = logging.getLogger(__name__)
 
@@ -28,12 +19,6 @@ class PrepareBackupStore(Change[Cluster, Sequence[File]]):
     """Let the storage server keep backups, and the control-plane nodes reach it."""
 
     title = "prepare the place of backups"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        place = cluster.params.backup
-        if not place or not place.is_on_storage_server:
-            return []
-        return at_once([host for host, _ in cluster.exporting])
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
         """The files, where others are there."""
@@ -48,21 +33,19 @@ class PrepareBackupStore(Change[Cluster, Sequence[File]]):
             files.write(host, file.path, file.content, file.mode)
 
 
-class ConfigureBackups(OnControlPlane, Change[Cluster, Sequence[File]]):
-    """Let each control-plane node save backups from time to time.
+class ConfigureBackups(Change[Cluster, Sequence[File]]):
+    """Let a control-plane node save backups from time to time.
 
-    When one of them or the storage server has come: they must know each other.
+    Control-plane nodes and the storage server must know each other: run when one of them is new.
     """
 
     title = "configure backups of etcd"
 
-    def select(self, cluster: Cluster) -> Lanes:
-        has_changed = cluster.joining_control_plane or cluster.storage
-        return super().select(cluster) if cluster.params.backup and has_changed else []
+    def __init__(self, is_server_new: bool) -> None:
+        self._is_server_new = is_server_new
 
     def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        place = cluster.params.backup
-        if cluster.storage and place and place.is_on_storage_server:
+        if self._is_server_new and cluster.topology.backup_server:
             return Forecast(CHANGED, "the storage server is new")
         return super().foresee(host, cluster)
 
@@ -74,17 +57,13 @@ class ConfigureBackups(OnControlPlane, Change[Cluster, Sequence[File]]):
         units.configure(host, backup.TIMER, wanted)
 
 
-class SaveFirstBackup(OnLeader, HostPhase[Cluster]):
+class SaveFirstBackup(HostPhase[Cluster]):
     """Save a backup of a cluster that is new, or in a new place, if the newest is of another.
 
     It proves that backups can be saved.
     """
 
     title = "save the first backup of etcd"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        is_new = cluster.leader in cluster.joining or cluster.storage
-        return super().select(cluster) if cluster.params.backup and is_new else []
 
     def foresee(self, host: Host, cluster: Cluster) -> Forecast:
         return Forecast(DEPENDS, "on whether the newest backup is of this cluster")
@@ -98,13 +77,10 @@ class SaveFirstBackup(OnLeader, HostPhase[Cluster]):
         return CHANGED
 
 
-class ShowLastBackup(OnLeader, Check[Cluster]):
+class ShowLastBackup(Check[Cluster]):
     """Log the time of the last good backup; where it cannot be told, a warning."""
 
     title = "show the last backup of etcd"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.params.backup else []
 
     def check(self, host: Host, cluster: Cluster) -> None:
         try:

@@ -2,35 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 
-from mgmt_drivers.engine.phase import Change, Forecast, HostPhase, Lanes
+from mgmt_drivers.engine.phase import Change, Forecast, HostPhase
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, Outcome
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import changed_params, kubectl, node_metadata, restoring
 from mgmt_drivers.kube.changed_params import Changed
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.node_metadata import NodeMetadata
+from mgmt_drivers.params.backup import Restore
 from mgmt_drivers.phases.nodes.node_metadata import RestoreNodeMetadata
 from mgmt_drivers.phases.nodes.remove_nodes import RemoveOrphanedNodes
-from mgmt_drivers.phases.selection import OnLeader
 
 
-class ForRestore(OnLeader):
-    """On the leader, when a cluster is made of a backup."""
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.restore else []
-
-
-class GetBackup(ForRestore, HostPhase[Cluster]):
-    """Bring the backup to the leader, and see that the cluster can be made of it.
-
-    Not any more when it has been: a cluster that lives is never restored.
-    """
+class GetBackup(HostPhase[Cluster]):
+    """Bring the backup to the leader, and check that the cluster can be made of it."""
 
     title = "get the backup of etcd"
 
-    def select(self, cluster: Cluster) -> Lanes:
-        return [] if cluster.has_joined(cluster.leader) else super().select(cluster)
+    def __init__(self, restore: Restore) -> None:
+        self._restore = restore
 
     def foresee(self, host: Host, cluster: Cluster) -> Forecast:
         return Forecast(CHECKED if restoring.is_there(host) else CHANGED)
@@ -38,13 +28,13 @@ class GetBackup(ForRestore, HostPhase[Cluster]):
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         outcome: Outcome = CHECKED
         if not restoring.is_there(host):
-            restoring.get(host, cluster)
+            restoring.get(host, cluster, self._restore)
             outcome = CHANGED
         restoring.check(host, cluster)
         return outcome
 
 
-class KeepNodeMetadata(ForRestore, Change[Cluster, Mapping[str, NodeMetadata]]):
+class KeepNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
     """Keep labels and taints of the old nodes, for the machines that came in their place."""
 
     title = "keep labels and taints of the old nodes"
@@ -62,10 +52,13 @@ class KeepNodeMetadata(ForRestore, Change[Cluster, Mapping[str, NodeMetadata]]):
         node_metadata.save(cluster.store, found)
 
 
-class RemoveOldNodes(ForRestore, RemoveOrphanedNodes):
+class RemoveOldNodes(RemoveOrphanedNodes):
     """Remove the nodes of the old cluster, whose machines are gone, with their pods."""
 
     title = "remove the old nodes"
+
+    def __init__(self) -> None:
+        super().__init__(with_masters=True)
 
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
         super().act(host, cluster, names)
@@ -75,7 +68,7 @@ class RemoveOldNodes(ForRestore, RemoveOrphanedNodes):
             kubectl.discard_pods(host, name)
 
 
-class RestartKubeProxy(ForRestore, HostPhase[Cluster]):
+class RestartKubeProxy(HostPhase[Cluster]):
     """Have kube-proxy on the leader find the API at this cluster's address.
 
     It may have started before kubeadm replaced its ConfigMap, which had the old cluster's.
@@ -91,7 +84,7 @@ class RestartKubeProxy(ForRestore, HostPhase[Cluster]):
         return CHANGED
 
 
-class KeepOwnVersion(ForRestore, Change[Cluster, Changed]):
+class KeepOwnVersion(Change[Cluster, Changed]):
     """Let the cluster keep this VNF's version, and no longer that of the backup's time."""
 
     title = "keep this VNF's version"
@@ -104,11 +97,11 @@ class KeepOwnVersion(ForRestore, Change[Cluster, Changed]):
         changed_params.keep(host, cluster.store, own)
 
 
-class RestoreOldMetadata(ForRestore, RestoreNodeMetadata):
+class RestoreOldMetadata(RestoreNodeMetadata):
     """Give the new nodes the labels and taints of those whose place they have taken."""
 
 
-class ForgetBackup(ForRestore, Change[Cluster, Sequence[str]]):
+class ForgetBackup(Change[Cluster, Sequence[str]]):
     """Remove the backup's copy, which holds the cluster's secrets, from the leader."""
 
     title = "remove the copy of the backup"

@@ -6,7 +6,7 @@ member of etcd with a new certificate has no peer that takes part before the oth
 
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import Change, Forecast, HostPhase, Lanes
+from mgmt_drivers.engine.phase import Change, Forecast, HostPhase
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
@@ -16,22 +16,20 @@ from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.phases.control_plane.control_plane import VerifyControlPlane
 
 
-class _OneAfterAnother:
-    """On the control-plane nodes whose certificates are renewed."""
+class RenewCertificates(Change[Cluster, Sequence[Certificate]]):
+    """Renew the certificates of kubeadm on a control-plane node.
 
-    def select(self, cluster: Cluster) -> Lanes:
-        return [cluster.renewing]
-
-
-class RenewCertificates(_OneAfterAnother, Change[Cluster, Sequence[Certificate]]):
-    """Renew the certificates of kubeadm, one control-plane node after another."""
+    :param within: days; certificates that expire within them are renewed
+    """
 
     title = "renew certificates"
 
+    def __init__(self, within: float) -> None:
+        self._within = within
+
     def look(self, host: Host, cluster: Cluster) -> Sequence[Certificate] | None:
         """The certificates that are due."""
-        within = cluster.renewal.within if cluster.renewal else 0.0
-        return certificates.read(host).due(host.clock.time(), within) or None
+        return certificates.read(host).due(host.clock.time(), self._within) or None
 
     def tell(self, due: Sequence[Certificate]) -> str:
         return ", ".join(certificate.name for certificate in due)
@@ -40,19 +38,24 @@ class RenewCertificates(_OneAfterAnother, Change[Cluster, Sequence[Certificate]]
         certificates.renew(host, due)
 
 
-class RestartPrograms(_OneAfterAnother, HostPhase[Cluster]):
+class RestartPrograms(HostPhase[Cluster]):
     """Restart the programs of the control plane that use older certificates than the disk has.
 
-    One after another, and each control-plane node is verified before the next one, also when an
-    attempt before has restarted its programs. Programs that read the new certificates by
-    themselves are left alone, as etcd is.
+    Each control-plane node is verified before the next one, also when an attempt before has
+    restarted its programs. Programs that read the new certificates by themselves are left alone,
+    as etcd is.
+
+    :param within: days, as for :class:`RenewCertificates`
     """
 
     title = "restart the control plane"
 
+    def __init__(self, within: float) -> None:
+        self._within = within
+
     def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        found, within = certificates.read(host), cluster.renewal.within if cluster.renewal else 0.0
-        will_renew = found.due(host.clock.time(), within)
+        found = certificates.read(host)
+        will_renew = found.due(host.clock.time(), self._within)
         return Forecast(CHANGED if will_renew or found.unsettled else UNCHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:

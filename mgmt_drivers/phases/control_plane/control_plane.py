@@ -1,9 +1,10 @@
 """Initialize the control plane, and verify the nodes that joined it."""
 
 import logging
+from collections.abc import Sequence
 
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.engine.phase import Check, Forecast, HostPhase, Lanes, at_once
+from mgmt_drivers.engine.phase import Check, Forecast, HostPhase
 from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.host.host import Host
@@ -12,7 +13,6 @@ from mgmt_drivers.kube import etcd, images, kubeadm, kubectl, restoring
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.etcd import Census
 from mgmt_drivers.kube.topology import API_PORT
-from mgmt_drivers.phases.selection import OnControlPlane, OnLeader
 
 LOG = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _LIST_RULES = ("iptables", "--wait", "--table", "nat", "--list-rules")
 
 
 class InitializeControlPlane(HostPhase[Cluster]):
-    """Make the leader the first control-plane node, unless an attempt before did.
+    """Make the leader the first control-plane node.
 
     The data of a backup are laid down by the same command, under the lock of kubeadm, each time
     that it begins anew; never beneath a node that is a member.
@@ -32,8 +32,8 @@ class InitializeControlPlane(HostPhase[Cluster]):
 
     title = "initialize the control plane"
 
-    def select(self, cluster: Cluster) -> Lanes:
-        return [] if cluster.has_joined(cluster.leader) else [[cluster.leader]]
+    def __init__(self, is_restored: bool = False) -> None:
+        self._is_restored = is_restored
 
     def foresee(self, host: Host, cluster: Cluster) -> Forecast:
         return Forecast(CHANGED)
@@ -50,7 +50,7 @@ class InitializeControlPlane(HostPhase[Cluster]):
             with_dns=with_dns,
             sets_conntrack=host.ask(*_SET_CONNTRACK.command()).ok,
             has_iptables=host.ask(*_LIST_RULES).ok,
-            before=restoring.command(host, cluster) if cluster.restore else (),
+            before=restoring.command(host, cluster) if self._is_restored else (),
         )
         return CHANGED
 
@@ -71,7 +71,7 @@ def _wait_for_virtual_ip(host: Host, cluster: Cluster) -> None:
     )
 
 
-class CheckAllReached(OnLeader, Check[Cluster]):
+class CheckAllReached(Check[Cluster]):
     """See that every control-plane node was reached, when everything else is done.
 
     One that came back later with the old configuration might claim the virtual IP twice.
@@ -79,11 +79,11 @@ class CheckAllReached(OnLeader, Check[Cluster]):
 
     title = "check that all control-plane nodes were reached"
 
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.joining_control_plane else []
+    def __init__(self, reached: Sequence[Host]) -> None:
+        self._reached = reached
 
     def check(self, host: Host, cluster: Cluster) -> None:
-        reached = [machine.node for machine in cluster.hosts]
+        reached = [machine.node for machine in self._reached]
         missed = ", ".join(str(node) for node in cluster.control_plane if node not in reached)
         if missed:
             raise MgmtDriverError(
@@ -94,19 +94,13 @@ class CheckAllReached(OnLeader, Check[Cluster]):
             )
 
 
-class VerifyControlPlane(OnControlPlane, Check[Cluster]):
-    """See that each new node is a healthy voter of etcd, and its apiserver ready.
+class VerifyControlPlane(Check[Cluster]):
+    """Check that a node is a healthy voter of etcd, and its apiserver ready.
 
-    Another node that is unhealthy does not hold this operation up: its heal comes next. Where
-    nodes leave, it is those that stay which are looked at.
+    Another node that is unhealthy does not hold this operation up: its heal comes next.
     """
 
     title = "verify the control plane"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        if cluster.leaving_control_plane:
-            return super().select(cluster)
-        return at_once(cluster.joining_control_plane)
 
     def check(self, host: Host, cluster: Cluster) -> None:
         kubectl.wait_for_api(host, cluster.address(host), API_PORT, _LIMIT)

@@ -4,20 +4,20 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from mgmt_drivers.engine.phase import Change, Check, Lanes
+from mgmt_drivers.engine.phase import Change, Check
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError, WaitTimeout
 from mgmt_drivers.host.host import Host
+from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube import etcd, kubectl
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.etcd import Member
-from mgmt_drivers.phases.selection import ForLeavingControlPlane, OnLeader
 
 LOG = logging.getLogger(__name__)
 
 _COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 
-class CheckQuorum(ForLeavingControlPlane, Check[Cluster]):
+class CheckQuorum(Check[Cluster]):
     """Preflight: refuse to take control-plane nodes away that the cluster needs.
 
     The arithmetic is that of :func:`mgmt_drivers.kube.etcd.refusal`.
@@ -69,22 +69,22 @@ def _is_whole(host: Host, name: str) -> bool:
     return ready >= _COMPONENTS
 
 
-class CheckEtcdMembers(OnLeader, Check[Cluster]):
+class CheckEtcdMembers(Check[Cluster]):
     """Preflight of scaling: see that each control-plane node that stays has a healthy voter.
 
     kubeadm joins nobody to an etcd that has an unhealthy member; and who scales in can heal first.
+
+    :param staying: the control-plane nodes that were there before, and stay
     """
 
     title = "check the members of etcd"
 
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.changes_control_plane else []
+    def __init__(self, staying: Sequence[Node]) -> None:
+        self._staying = staying
 
     def check(self, host: Host, cluster: Cluster) -> None:
         found = etcd.census(host, cluster)
-        joining = [h.node for h in cluster.joining_control_plane]
-        staying = [node for node in cluster.control_plane if node not in joining]
-        names = set(map(cluster.topology.name, staying))
+        names = set(map(cluster.topology.name, self._staying))
         names -= {m.name for m in found.members if m.is_voter and m.id in found.healthy}
         if names:
             raise MgmtDriverError(
@@ -115,7 +115,7 @@ class _RemoveMembers(Change[Cluster, Sequence[Member]]):
             etcd.remove(host, cluster, left.pop(0))
 
 
-class RemoveEtcdMembers(ForLeavingControlPlane, _RemoveMembers):
+class RemoveEtcdMembers(_RemoveMembers):
     """Remove the members that leave, unless etcd needs them."""
 
     title = "remove etcd members"
@@ -125,16 +125,13 @@ class RemoveEtcdMembers(ForLeavingControlPlane, _RemoveMembers):
         return etcd.leaving(cluster, etcd.members(host, cluster)) or None
 
 
-class RemoveOrphanedMembers(OnLeader, _RemoveMembers):
+class RemoveOrphanedMembers(_RemoveMembers):
     """Remove members of etcd that a scale-out has left, which failed, and whose machines went.
 
     Each of them counts for the quorum.
     """
 
     title = "remove orphaned etcd members"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.changes_control_plane else []
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Member] | None:
         return etcd.orphaned(cluster, etcd.members(host, cluster)) or None

@@ -1,9 +1,8 @@
 """Access to the cluster: an account for Tacker, and a kubeconfig for those who log in."""
 
 import logging
-from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import DEPENDS, Forecast, HostPhase, Lanes, at_once
+from mgmt_drivers.engine.phase import DEPENDS, Forecast, HostPhase
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
@@ -11,7 +10,6 @@ from mgmt_drivers.host.script import Script
 from mgmt_drivers.kube import service_account
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.service_account import VIM_ACCOUNT
-from mgmt_drivers.phases.selection import OnLeader
 
 LOG = logging.getLogger(__name__)
 
@@ -19,7 +17,7 @@ _GIVE = Script("give-kubeconfig")
 _COPIES = f"{STATE_FOLDER}/kubeconfigs"
 
 
-class GrantVimAccess(OnLeader, HostPhase[Cluster]):
+class GrantVimAccess(HostPhase[Cluster]):
     """Create the account with which Tacker uses the cluster as a VIM."""
 
     title = "grant Tacker access"
@@ -35,17 +33,9 @@ class GiveKubeconfig(HostPhase[Cluster]):
     """Give the user as whom Tacker logs in the administrator's kubeconfig, on control-plane nodes.
 
     The user may use sudo, and so has these rights already. A kubeconfig of the user's own stays.
-    With Helm the user gets that of the VIM, which has the same rights.
     """
 
     title = "give the login user a kubeconfig"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return at_once([h for h in self.hosts(cluster) if cluster.is_control_plane(h)])
-
-    def hosts(self, cluster: Cluster) -> Sequence[Host]:
-        """Those whose administrator may have got a certificate, or a new one."""
-        return () if cluster.params.helm else cluster.prepared
 
     def foresee(self, host: Host, cluster: Cluster) -> Forecast:
         return Forecast(DEPENDS, "on whether the user has a kubeconfig of their own")
@@ -61,6 +51,3 @@ class RenewKubeconfig(GiveKubeconfig):
     """Give the user the administrator's kubeconfig with its renewed certificate."""
 
     title = "renew the login user's kubeconfig"
-
-    def hosts(self, cluster: Cluster) -> Sequence[Host]:
-        return () if cluster.params.helm else cluster.renewing

@@ -5,16 +5,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from mgmt_drivers.engine.phase import (
-    DEPENDS,
-    Ask,
-    Change,
-    Forecast,
-    Lanes,
-    Phase,
-    Step,
-    at_once,
-)
+from mgmt_drivers.engine.phase import DEPENDS, Ask, Change, Forecast, Phase, Step
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.host import files
 from mgmt_drivers.host.files import STATE_FOLDER
@@ -26,21 +17,10 @@ from mgmt_drivers.kube.service_account import VIM_ACCOUNT, Credentials
 _DONE = f"{STATE_FOLDER}/helm"  # the digest of what has installed Helm
 
 
-class OnNewControlPlane:
-    """On the control-plane nodes that have come, where the request asks for Helm."""
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return at_once(cluster.joining_control_plane) if cluster.params.helm else []
-
-
-class InstallHelm(OnNewControlPlane, Change[Cluster, str]):
+class InstallHelm(Change[Cluster, str]):
     """Install Helm from the VNF package; one of the repository has come with all others."""
 
     title = "install Helm"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        wanted = cluster.params.helm
-        return [] if wanted is None or wanted.is_packaged else super().select(cluster)
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
         """The digest of the archive or script, where another or none has been used."""
@@ -62,7 +42,7 @@ def _digest(cluster: Cluster) -> str:
     return hashlib.sha256(script).hexdigest() + "\n"
 
 
-class ConfigureHelm(OnNewControlPlane, Phase[Cluster]):
+class ConfigureHelm(Phase[Cluster]):
     """Let Helm use the cluster with the rights of the VIM, and see that it works."""
 
     title = "give Helm access"
@@ -83,7 +63,7 @@ def _configure(host: Host, cluster: Cluster, credentials: Credentials) -> Outcom
     return CHANGED if changed else UNCHANGED
 
 
-class CopyCharts(OnNewControlPlane, Phase[Cluster]):
+class CopyCharts(Phase[Cluster]):
     """Copy what Tacker keeps for CNFs on each control-plane node, from the leader.
 
     Tacker scales a CNF with the chart on the first control-plane node, which the new one may be.

@@ -2,7 +2,7 @@
 
 import logging
 
-from mgmt_drivers.engine.phase import Change, Check, Forecast, HostPhase, Lanes, at_once
+from mgmt_drivers.engine.phase import Change, Check, Forecast, HostPhase
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host import interfaces
@@ -10,35 +10,19 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import haproxy, keepalived, kubectl
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.topology import BALANCED_PORT
-from mgmt_drivers.phases.selection import OnControlPlane, OnLeavingControlPlane
 
 LOG = logging.getLogger(__name__)
 
 _LIMIT = 60.0  # seconds for the API to be ready at the virtual IP
 
 
-class ConfigureLoadBalancer(OnControlPlane, Change[Cluster, tuple[str, str]]):
+class ConfigureLoadBalancer(Change[Cluster, tuple[str, str]]):
     """Configure HAProxy and keepalived for the control-plane nodes that are to serve.
 
     HAProxy leaves out apiservers that are not ready.
-
-    :param new: only on the nodes that have come, or only on the others. These must know the new
-        ones before: a keepalived to which the holder of the virtual IP sends nothing takes it, too
     """
 
     title = "configure the load balancer"
-
-    def __init__(self, new: bool | None = None) -> None:
-        self._new = new
-
-    def select(self, cluster: Cluster) -> Lanes:
-        changes = cluster.changes_control_plane or cluster.upgrade
-        if not cluster.topology.is_balanced or not changes:
-            return []
-        hosts = [host for lane in super().select(cluster) for host in lane]
-        if self._new is not None:
-            hosts = [host for host in hosts if (host in cluster.joining) == self._new]
-        return at_once(hosts)
 
     def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
         """The configuration of both, where one of them has another."""
@@ -72,16 +56,13 @@ def _keepalived(host: Host, cluster: Cluster) -> str:
     )
 
 
-class ReleaseVirtualIp(OnLeavingControlPlane, HostPhase[Cluster]):
-    """Stop keepalived on control-plane nodes that leave, as far as they answer.
+class ReleaseVirtualIp(HostPhase[Cluster]):
+    """Stop keepalived on a control-plane node that leaves.
 
     A machine that just vanishes takes the virtual IP with it for seconds.
     """
 
     title = "release the virtual IP"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.topology.is_balanced else []
 
     def foresee(self, host: Host, cluster: Cluster) -> Forecast:
         return Forecast(CHANGED)
@@ -99,18 +80,9 @@ class ReleaseVirtualIp(OnLeavingControlPlane, HostPhase[Cluster]):
 
 
 class VerifyVirtualIp(Check[Cluster]):
-    """See that the API is ready at the virtual IP, from the leader and from new nodes.
-
-    Also when all has been upgraded, or control-plane nodes have left.
-    """
+    """Check from a control-plane node that the API is ready at the virtual IP."""
 
     title = "verify the virtual IP"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        is_upgraded = cluster.upgrade and cluster.topology.is_balanced
-        if not cluster.changes_control_plane and not is_upgraded:
-            return []
-        return at_once([cluster.leader, *cluster.joining_control_plane])
 
     def check(self, host: Host, cluster: Cluster) -> None:
         kubectl.wait_for_api(host, cluster.topology.address, BALANCED_PORT, _LIMIT)

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 from mgmt_drivers import grammar
-from mgmt_drivers.engine.phase import Change, Lanes
+from mgmt_drivers.engine.phase import Change
 from mgmt_drivers.host import files, syntax
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.proxied import ENVIRONMENT_FILE
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.phases.selection import NewMachines, OnNewMachines
 from mgmt_drivers.secret import Secret
 
 APT_FILE = "/etc/apt/apt.conf.d/95-mgmt-driver-proxy"
@@ -19,26 +18,24 @@ _UNIT = Secret(f"[Service]\nEnvironmentFile={ENVIRONMENT_FILE}\n")
 _MODE = "0600"  # a proxy's URL may carry a password
 
 
-class ConfigureProxy(OnNewMachines, Change[NewMachines, Proxy]):
-    """Write the proxy where apt and the given services look for it, installed or not."""
+class ConfigureProxy(Change[object, Proxy]):
+    """Write the proxy into the files of apt and of the given services, installed or not.
+
+    :param proxy: None leaves the machine as it is
+    """
 
     title = "configure the proxy"
 
-    def __init__(self, services: Sequence[str]) -> None:
-        self._services = services
+    def __init__(self, proxy: Proxy | None, services: Sequence[str] = ()) -> None:
+        self._proxy, self._services = proxy, services
 
-    def select(self, context: NewMachines) -> Lanes:
-        return super().select(context) if context.proxy else []
+    def look(self, host: Host, context: object) -> Proxy | None:
+        proxy = self._proxy
+        return None if proxy is None or self._is_configured(host, proxy) else proxy
 
-    def look(self, host: Host, context: NewMachines) -> Proxy | None:
-        proxy = context.proxy
-        if proxy is None or self._is_configured(host, proxy):
-            return None
-        return proxy
-
-    def act(self, host: Host, context: NewMachines, found: Proxy) -> None:
+    def act(self, host: Host, context: object, proxy: Proxy) -> None:
         files.write(host, _PENDING, "")
-        for path, content in self._files(found):
+        for path, content in self._files(proxy):
             files.write(host, path, content, _MODE)
         for service in self._services:
             if host.ask("systemctl", "is-active", "--quiet", service).ok:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.engine.phase import Ask, Forecast, Lanes, Phase, Step, at_once
+from mgmt_drivers.engine.phase import Ask, Forecast, Phase, Step
 from mgmt_drivers.engine.trace import CHECKED, Outcome
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.host import clocks
@@ -21,9 +21,6 @@ class CheckClocks(Phase[Cluster]):
     """Compare the clocks of new machines with the leader's: etcd and certificates need one time."""
 
     title = "compare clocks"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return at_once([host for host in cluster.new_hosts if host is not cluster.leader])
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from mgmt_drivers.engine.phase import Change, Lanes
+from mgmt_drivers.engine.phase import Change
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host import files
 from mgmt_drivers.host.files import STATE_FOLDER
@@ -10,22 +10,18 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import registries
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.params.registries import Registry
-from mgmt_drivers.phases.selection import OnPreparedNodes
 
 _DONE = f"{STATE_FOLDER}/registries"  # a digest of those that are configured
 _MODE = "0600"  # passwords are part of it
 
 
-class ConfigureRegistries(OnPreparedNodes, Change[Cluster, str]):
+class ConfigureRegistries(Change[Cluster, str]):
     """Let the node pull from private registries, and see that it can.
 
     Before kubelet runs, which remembers for minutes that there were no logins.
     """
 
     title = "configure registries"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.params.registries else []
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
         """The digest of the registries, where others or none are configured."""

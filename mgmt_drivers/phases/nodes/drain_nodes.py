@@ -8,12 +8,11 @@ from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import draining, kubectl
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.selection import ForLeavingNodes
 
 Nodes = Mapping[str, Mapping[str, Any]]  # Node objects by name
 
 
-class UncordonNodes(ForLeavingNodes, Change[Cluster, Sequence[str]]):
+class UncordonNodes(Change[Cluster, Sequence[str]]):
     """Uncordon nodes that an operation which was broken off has cordoned, and that stay.
 
     It cannot do so itself when its process dies, and its retry may be about other nodes. What
@@ -36,7 +35,7 @@ class UncordonNodes(ForLeavingNodes, Change[Cluster, Sequence[str]]):
             kubectl.uncordon(host, name)
 
 
-class DrainNodes(ForLeavingNodes, Change[Cluster, Nodes]):
+class DrainNodes(Change[Cluster, Nodes]):
     """Cordon the ready nodes that leave, and drain them; PodDisruptionBudgets are respected.
 
     A node that is not ready has nobody to stop its pods. When one cannot be drained, all are

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from mgmt_drivers.engine.phase import Change, Lanes, at_once
+from mgmt_drivers.engine.phase import Change
 from mgmt_drivers.host import files, packages
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
@@ -21,16 +21,13 @@ class InstallPackages(Change[Cluster, str]):
 
     title = "install packages"
 
-    def select(self, cluster: Cluster) -> Lanes:
-        return at_once(cluster.new_hosts)
-
     def look(self, host: Host, cluster: Cluster) -> str | None:
         """The digest of what is to be installed, where another or nothing is installed."""
         digest = _digest(host, cluster)
         return None if files.has(host, _DONE, digest) else digest
 
     def act(self, host: Host, cluster: Cluster, digest: str) -> None:
-        if host in cluster.joining:
+        if host.node in cluster.topology.nodes:
             node_packages.run_script(host, cluster)
         # A script of another hand may leave out what the driver asks for.
         packages.install(host, node_packages.needed(host, cluster))

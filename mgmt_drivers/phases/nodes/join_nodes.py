@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from mgmt_drivers.engine.phase import Ask, Forecast, Lanes, Phase, Step, at_once
+from mgmt_drivers.engine.phase import Ask, Forecast, Phase, Step, Work
 from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import etcd, kubeadm, kubectl
@@ -13,17 +13,15 @@ from mgmt_drivers.kube.kubeadm_config import JoinCredentials
 
 
 class JoinNodes(Phase[Cluster]):
-    """Join workers at once and, beside them, control-plane nodes one after another.
+    """Join machines that have not joined yet.
 
-    etcd takes one new member at a time, and none after one that failed to join.
+    :param for_control_plane: control-plane nodes are among them
     """
 
     title = "join nodes"
 
-    def select(self, cluster: Cluster) -> Lanes:
-        new = _joining(cluster)
-        control_plane = _control_plane(cluster)
-        return [control_plane, *at_once([host for host in new if host not in control_plane])]
+    def __init__(self, for_control_plane: bool) -> None:
+        self._for_control_plane = for_control_plane
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
@@ -31,7 +29,7 @@ class JoinNodes(Phase[Cluster]):
         create = functools.partial(
             kubeadm.create_join_credentials,
             cluster=cluster,
-            for_control_plane=bool(_control_plane(cluster)),
+            for_control_plane=self._for_control_plane,
         )
         credentials = ask(cluster.leader, create, CHANGED)
         try:
@@ -46,13 +44,13 @@ class JoinNodes(Phase[Cluster]):
         return Forecast(CHANGED)
 
 
-def _joining(cluster: Cluster) -> list[Host]:
-    # The leader has initialized the control plane: it never joins.
-    return [h for h in cluster.joining if h is not cluster.leader and not cluster.has_joined(h)]
+def join(masters: Sequence[Host], workers: Sequence[Host]) -> Work[Cluster]:
+    """Join workers in parallel and, beside them, control-plane nodes one after another.
 
-
-def _control_plane(cluster: Cluster) -> list[Host]:
-    return [host for host in _joining(cluster) if cluster.is_control_plane(host)]
+    etcd takes one new member at a time, and none after one that failed to join.
+    """
+    lanes = [[worker] for worker in workers]
+    return Work([masters, *lanes] if masters else lanes, [JoinNodes(bool(masters))])
 
 
 def _join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Outcome:

@@ -1,28 +1,27 @@
 """Labels and taints: by where a node runs, and of a node that is replaced."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast, Lanes
+from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl, node_metadata
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.node_metadata import NodeMetadata
-from mgmt_drivers.phases.selection import OnLeader
 
 
-class LabelNodes(OnLeader, Change[Cluster, Mapping[str, Mapping[str, str]]]):
+class LabelNodes(Change[Cluster, Mapping[str, Mapping[str, str]]]):
     """Label new workers by compute host and zone, in flavours that spread them."""
 
     title = "label nodes by compute host and zone"
 
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.topology.is_spread and _workers(cluster) else []
+    def __init__(self, workers: Sequence[Host]) -> None:
+        self._workers = workers
 
     def look(self, host: Host, cluster: Cluster) -> Mapping[str, Mapping[str, str]] | None:
         """The labels that nodes lack, by node name."""
-        unknown = [str(worker.node) for worker in _workers(cluster) if not worker.node.placement]
+        unknown = [str(worker.node) for worker in self._workers if not worker.node.placement]
         if unknown:
             raise MgmtDriverError(
                 f"Heat does not show on which compute host these run: {', '.join(unknown)}. The "
@@ -31,7 +30,7 @@ class LabelNodes(OnLeader, Change[Cluster, Mapping[str, Mapping[str, str]]]):
         nodes = kubectl.nodes(host)
         wanted = {
             cluster.name(worker): node_metadata.placement_labels(worker.node.placement)
-            for worker in _workers(cluster)
+            for worker in self._workers
             if worker.node.placement
         }
         lacking = {
@@ -50,11 +49,7 @@ class LabelNodes(OnLeader, Change[Cluster, Mapping[str, Mapping[str, str]]]):
             kubectl.label(host, name, labels)
 
 
-def _workers(cluster: Cluster) -> list[Host]:
-    return [host for host in cluster.joining if not cluster.is_control_plane(host)]
-
-
-class SaveNodeMetadata(OnLeader, Change[Cluster, Mapping[str, NodeMetadata]]):
+class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
     """Save labels and taints of the nodes that leave, for their successors."""
 
     title = "save labels and taints"
@@ -87,7 +82,7 @@ class SaveNodeMetadata(OnLeader, Change[Cluster, Mapping[str, NodeMetadata]]):
         node_metadata.save(cluster.store, found)
 
 
-class RestoreNodeMetadata(OnLeader, Change[Cluster, Mapping[str, NodeMetadata]]):
+class RestoreNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
     """Give the successors the labels and taints that they lack.
 
     What a new node has of itself, such as the name of its host, stays.
@@ -95,16 +90,14 @@ class RestoreNodeMetadata(OnLeader, Change[Cluster, Mapping[str, NodeMetadata]])
 
     title = "restore labels and taints"
 
-    def select(self, cluster: Cluster) -> Lanes:
-        saved = node_metadata.load(cluster.store)
-        joined = {host.node.vnfc_id for host in cluster.joining}
-        return super().select(cluster) if joined & set(saved) else []
+    def __init__(self, successors: Sequence[Host]) -> None:
+        self._successors = successors
 
     def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
         """What each node lacks, by node name."""
         nodes = kubectl.nodes(host)
         saved = node_metadata.load(cluster.store)
-        names = {joined.node.vnfc_id: cluster.name(joined) for joined in cluster.joining}
+        names = {new.node.vnfc_id: cluster.name(new) for new in self._successors}
         lacking = {
             name: saved[vnfc].lacking_on(nodes[name])
             for vnfc, name in names.items()
@@ -116,7 +109,7 @@ class RestoreNodeMetadata(OnLeader, Change[Cluster, Mapping[str, NodeMetadata]])
     def foresee(self, host: Host, cluster: Cluster) -> Forecast:
         """The successors are no nodes yet; some labels they will have of themselves."""
         saved = node_metadata.load(cluster.store)
-        found = [saved[new.node.vnfc_id] for new in cluster.joining if new.node.vnfc_id in saved]
+        found = [saved[new.node.vnfc_id] for new in self._successors if new.node.vnfc_id in saved]
         names = ", ".join(metadata.node for metadata in found)
         if any(map(node_metadata.is_given, found)):
             return Forecast(CHANGED, f"those of {names}")

@@ -7,25 +7,30 @@ from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import images, kubeadm
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.selection import OnPreparedNodes
 
 
-class PullImages(OnPreparedNodes, Change[Cluster, Sequence[str]]):
-    """Pull the images of Kubernetes that the node runs, before it joins or is upgraded."""
+class PullImages(Change[Cluster, Sequence[str]]):
+    """Pull the images of Kubernetes that the node runs, before it joins or is upgraded.
+
+    :param is_upgrade: it is upgraded, and its pod network left as it is
+    """
 
     title = "pull images"
     on_new_machine = Forecast(DEPENDS, "on which images the image of the new machine brings")
 
+    def __init__(self, is_upgrade: bool = False) -> None:
+        self._is_upgrade = is_upgrade
+
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         """The images that the machine lacks."""
-        return images.missing(host, cluster) or None
+        return images.missing(host, cluster, with_pod_network=not self._is_upgrade) or None
 
     def tell(self, lacking: Sequence[str]) -> str:
         return ", ".join(lacking)
 
     def foresee(self, host: Host, cluster: Cluster) -> Forecast:
         wanted = cluster.params.version
-        if host in cluster.upgrading and not wanted.is_release(kubeadm.version(host)):
+        if self._is_upgrade and not wanted.is_release(kubeadm.version(host)):
             return Forecast(DEPENDS, f"on the images of the {wanted} that kubeadm will have")
         return super().foresee(host, cluster)
 

@@ -10,15 +10,14 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubeadm, kubectl
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.topology import NODE_NAME
-from mgmt_drivers.phases.selection import ForLeavingNodes, OnLeader, OnLeavingControlPlane
 
 LOG = logging.getLogger(__name__)
 
 
-class ResetControlPlane(OnLeavingControlPlane, HostPhase[Cluster]):
-    """Reset the control-plane nodes that leave, as far as they answer.
+class ResetControlPlane(HostPhase[Cluster]):
+    """Reset a control-plane node that leaves.
 
-    Their kubelets must not bring nodes back that are removed; the machines may stay for a while.
+    Its kubelet must not bring a node back that is removed; the machine may stay for a while.
     """
 
     title = "reset control-plane nodes"
@@ -38,7 +37,7 @@ class ResetControlPlane(OnLeavingControlPlane, HostPhase[Cluster]):
         return CHANGED
 
 
-class RemoveNodes(ForLeavingNodes, Change[Cluster, Sequence[str]]):
+class RemoveNodes(Change[Cluster, Sequence[str]]):
     """Remove the nodes that leave from the cluster; the machines need not be alive."""
 
     title = "remove nodes"
@@ -55,21 +54,23 @@ class RemoveNodes(ForLeavingNodes, Change[Cluster, Sequence[str]]):
         kubectl.delete(host, "node", *names)
 
 
-class RemoveOrphanedNodes(OnLeader, Change[Cluster, Sequence[str]]):
+class RemoveOrphanedNodes(Change[Cluster, Sequence[str]]):
     """Remove orphaned nodes: those whose machines are not the VNF's any more.
 
-    Control-plane nodes only where their members of etcd are removed, too, or were never there, as
-    in a cluster that is restored.
+    :param with_masters: control-plane nodes, too: their members of etcd are removed, or were never
+        there, as in a cluster that is restored
     """
 
     title = "remove orphaned nodes"
+
+    def __init__(self, with_masters: bool) -> None:
+        self._with_masters = with_masters
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         """The names of orphaned nodes."""
         own = set(map(cluster.topology.name, cluster.topology.nodes))
         nodes = filter(NODE_NAME.fullmatch, kubectl.nodes(host))
-        has_lost_masters = cluster.rolls_back or cluster.restore is not None
-        ours = [n for n in nodes if n.startswith("worker-") or has_lost_masters]
+        ours = [n for n in nodes if n.startswith("worker-") or self._with_masters]
         return [name for name in ours if name not in own] or None
 
     def tell(self, names: Sequence[str]) -> str:

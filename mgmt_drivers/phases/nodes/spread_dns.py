@@ -8,12 +8,11 @@ from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import cluster_dns, kubectl
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.selection import ForJoiningNodes
 
 _LIMIT = 300.0  # seconds
 
 
-class SpreadDns(ForJoiningNodes, Change[Cluster, Sequence[str]]):
+class SpreadDns(Change[Cluster, Sequence[str]]):
     """Have CoreDNS on more than one node.
 
     kubeadm starts all of its pods when the cluster has one node; when that dies, names are not

@@ -1,22 +1,26 @@
 """Wait until the cluster says that the nodes that joined are ready."""
 
+from collections.abc import Sequence
+
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.engine.phase import Check
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import kubectl
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.selection import ForJoiningNodes
 
 _LIMIT = 300.0  # seconds
 
 
-class WaitForNodes(ForJoiningNodes, Check[Cluster]):
+class WaitForNodes(Check[Cluster]):
     """Wait until the cluster reports every node that joined as ready."""
 
     title = "wait for nodes to be ready"
 
+    def __init__(self, joined: Sequence[Host]) -> None:
+        self._joined = joined
+
     def check(self, host: Host, cluster: Cluster) -> None:
-        wanted = [cluster.name(node) for node in cluster.joining]
+        wanted = [cluster.name(node) for node in self._joined]
 
         def ready() -> None:
             nodes = kubectl.nodes(host)

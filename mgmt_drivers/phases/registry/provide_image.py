@@ -6,10 +6,8 @@ from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.host import docker
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.params.private_registry import ImageArchive, RemoteImage
+from mgmt_drivers.params.private_registry import ImageArchive, PrivateRegistryParams, RemoteImage
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.phases.registry.vnf import RegistryVnf
-from mgmt_drivers.phases.selection import OnNewMachines
 
 PUBLIC_IMAGE = "registry:2"
 
@@ -19,26 +17,26 @@ def image_tag(image: ImageArchive | RemoteImage | None) -> str:
     return image.tag if image else PUBLIC_IMAGE
 
 
-class ProvideImage(OnNewMachines, Change[RegistryVnf, str]):
+class ProvideImage(Change[PrivateRegistryParams, str]):
     """Bring the registry's image: from the package, from a server, or by pulling it."""
 
     title = "provide the registry image"
     on_new_machine = Forecast(DEPENDS, "on whether the image of the new machine brings it")
 
-    def look(self, host: Host, vnf: RegistryVnf) -> str | None:
+    def look(self, host: Host, params: PrivateRegistryParams) -> str | None:
         """The tag of the image that the machine lacks."""
-        tag = image_tag(vnf.params.image)
+        tag = image_tag(params.image)
         return tag if docker.image_id(host, tag) is None else None
 
     def tell(self, tag: str) -> str:
         return tag
 
-    def act(self, host: Host, vnf: RegistryVnf, tag: str) -> None:
-        image = vnf.params.image
+    def act(self, host: Host, params: PrivateRegistryParams, tag: str) -> None:
+        image = params.image
         if isinstance(image, ImageArchive):
             docker.load(host, image.path, image.reference, tag)
         elif isinstance(image, RemoteImage):
-            _fetch(host, image, vnf.params.proxy)
+            _fetch(host, image, params.proxy)
         else:
             _pull(host)
 

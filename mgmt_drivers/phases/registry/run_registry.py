@@ -11,8 +11,6 @@ from mgmt_drivers.host.script import Script
 from mgmt_drivers.params.private_registry import PrivateRegistryParams
 from mgmt_drivers.phases.registry import settings
 from mgmt_drivers.phases.registry.provide_image import image_tag
-from mgmt_drivers.phases.registry.vnf import RegistryVnf
-from mgmt_drivers.phases.selection import OnNewMachines
 
 _LIMIT = 60.0  # seconds
 
@@ -22,20 +20,19 @@ _LIMIT = 60.0  # seconds
 _ASK = Script("ask-registry")
 
 
-class RunRegistry(OnNewMachines, Change[RegistryVnf, bool]):
+class RunRegistry(Change[PrivateRegistryParams, bool]):
     """Run the registry's container; one with other settings is replaced, its data stays."""
 
     title = "run the registry"
 
-    def look(self, host: Host, vnf: RegistryVnf) -> bool | None:
+    def look(self, host: Host, params: PrivateRegistryParams) -> bool | None:
         """Whether there is a container to be replaced."""
         found = docker.container(host, settings.CONTAINER)
-        if found and _is_as_wanted(found, vnf.params):
+        if found and _is_as_wanted(found, params):
             return None
         return found is not None
 
-    def act(self, host: Host, vnf: RegistryVnf, is_replaced: bool) -> None:
-        params = vnf.params
+    def act(self, host: Host, params: PrivateRegistryParams, is_replaced: bool) -> None:
         if is_replaced:
             host.sudo("docker", "rm", "--force", settings.CONTAINER)
         _refuse_occupied(host, params.port)
@@ -63,19 +60,19 @@ def _refuse_occupied(host: Host, port: int) -> None:
         )
 
 
-class WaitForRegistry(OnNewMachines, Check[RegistryVnf]):
+class WaitForRegistry(Check[PrivateRegistryParams]):
     """Wait until the registry answers on its port."""
 
     title = "wait for the registry"
 
-    def check(self, host: Host, vnf: RegistryVnf) -> None:
+    def check(self, host: Host, params: PrivateRegistryParams) -> None:
         def answers() -> None:
-            good, seen = _answers(host, vnf.params)
+            good, seen = _answers(host, params)
             if not good:
                 raise NotYet(seen)
 
         try:
-            host.clock.until(answers, _LIMIT, f"the registry on port {vnf.params.port}")
+            host.clock.until(answers, _LIMIT, f"the registry on port {params.port}")
         except WaitTimeout as error:
             logs = host.ask("docker", "logs", "--tail", "20", settings.CONTAINER)
             raise WaitTimeout(f"{error}; its log ends: {logs.tail}") from None

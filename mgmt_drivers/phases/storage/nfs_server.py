@@ -2,35 +2,34 @@
 
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import Change, Check, Lanes, at_once
+from mgmt_drivers.engine.phase import Change, Check
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host import disks, nfs
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.selection import OnStorageServer
 
 
-class WaitForVolumes(OnStorageServer, Check[Cluster]):
+class WaitForVolumes(Check[Cluster]):
     """Wait until the machine sees the volumes that Cinder has attached to it."""
 
     title = "wait for volumes to be attached"
 
     def check(self, host: Host, cluster: Cluster) -> None:
-        for volume_id in cluster.storage_of(host).volumes.values():
+        for volume_id in cluster.topology.storage_server.volumes.values():
             disks.wait_for(host, volume_id)
 
 
 Places = Sequence[tuple[str, str]]  # device and mount point of each volume
 
 
-class MountVolumes(OnStorageServer, Change[Cluster, Places]):
+class MountVolumes(Change[Cluster, Places]):
     """Mount the volumes, now and at each boot; only a blank one gets a file system."""
 
     title = "mount volumes"
 
     def look(self, host: Host, cluster: Cluster) -> Places | None:
         """All volumes, where any of them is not mounted."""
-        server = cluster.storage_of(host)
+        server = cluster.topology.storage_server
         places = [
             (_device(host, server.volumes[volume.resource]), volume.mount_point)
             for volume in server.params.volumes
@@ -64,11 +63,8 @@ class ExportVolumes(Change[Cluster, Sequence[nfs.Export]]):
 
     title = "export volumes over NFS"
 
-    def select(self, cluster: Cluster) -> Lanes:
-        return at_once([host for host, _ in cluster.exporting])
-
     def look(self, host: Host, cluster: Cluster) -> Sequence[nfs.Export] | None:
-        storage = cluster.storage_of(host).params
+        storage = cluster.topology.storage_server.params
         exports = [
             nfs.Export(e.folder, network, storage.volume_of(e).mount_point, e.squashes_root)
             for e in storage.exports
@@ -80,7 +76,7 @@ class ExportVolumes(Change[Cluster, Sequence[nfs.Export]]):
         return ", ".join(dict.fromkeys(export.folder for export in exports))
 
     def act(self, host: Host, cluster: Cluster, exports: Sequence[nfs.Export]) -> None:
-        nfs.serve(host, exports, cluster.storage_of(host).params.folders())
+        nfs.serve(host, exports, cluster.topology.storage_server.params.folders())
 
 
 def _nodes(cluster: Cluster) -> list[str]:

@@ -2,21 +2,20 @@
 
 from collections.abc import Iterator
 
-from mgmt_drivers.engine.phase import Check, Lanes, at_once
+from mgmt_drivers.engine.phase import Check
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import etcd, kubeadm, kubectl
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.params.modification import NAME
 from mgmt_drivers.params.series import read_version, skew
-from mgmt_drivers.phases.selection import OnLeader
 
 _VERSION = f"{NAME}.kubernetes_version"
 _FREE = 2048  # MiB, for images, packages and the copy of etcd's data that kubeadm makes
 _PLACES = ("/var/lib", "/etc/kubernetes")
 
 
-class CheckCluster(OnLeader, Check[Cluster]):
+class CheckCluster(Check[Cluster]):
     """Check the skew of versions, that all nodes are ready, and that etcd is healthy."""
 
     title = "check the cluster"
@@ -59,9 +58,6 @@ class CheckMachines(Check[Cluster]):
     """Check each machine's disk space, and that the new kubelet starts on it."""
 
     title = "check the machines"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return at_once(cluster.upgrading)
 
     def check(self, host: Host, cluster: Cluster) -> None:
         kubeadm.check_kubelet_starts(host, cluster)

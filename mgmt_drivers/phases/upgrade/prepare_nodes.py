@@ -5,12 +5,11 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mgmt_drivers.engine.phase import Ask, Change, Forecast, Lanes, Phase, Step, at_once
+from mgmt_drivers.engine.phase import Ask, Change, Forecast, Phase, Step
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import etcd, kubeadm, node_packages
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.selection import OnLeader
 from mgmt_drivers.phases.upgrade.releases import forecast
 
 LOG = logging.getLogger(__name__)
@@ -26,9 +25,6 @@ class InstallKubeadm(Phase[Cluster]):
     """
 
     title = "install kubeadm"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return at_once(cluster.upgrading)
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
@@ -55,7 +51,7 @@ def _install_if_other(host: Host, cluster: Cluster, release: str) -> Outcome:
     return CHANGED
 
 
-class SaveSnapshot(OnLeader, Change[Cluster, str]):
+class SaveSnapshot(Change[Cluster, str]):
     """Save a snapshot of etcd on the leader, as long as the cluster has the old version."""
 
     title = "save a snapshot of etcd"

@@ -1,22 +1,18 @@
 """Upgrade what is the cluster's: the first apiserver, what kubeadm keeps, what the driver keeps."""
 
-from mgmt_drivers.engine.phase import Change, Forecast, Lanes
+from mgmt_drivers.engine.phase import Change, Forecast
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import changed_params, kubeadm
 from mgmt_drivers.kube.changed_params import Changed
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.phases.control_plane.control_plane import VerifyControlPlane
-from mgmt_drivers.phases.selection import OnLeader
 from mgmt_drivers.phases.upgrade.releases import forecast
 
 
-class SetImageRepository(OnLeader, Change[Cluster, str]):
+class SetImageRepository(Change[Cluster, str]):
     """Let kubeadm take the images from the repository of the parameters, if they name one."""
 
     title = "set the image repository"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        return super().select(cluster) if cluster.params.image_repository else []
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
         """The repository, where kubeadm knows another."""
@@ -32,7 +28,7 @@ class SetImageRepository(OnLeader, Change[Cluster, str]):
         kubeadm.set_image_repository(host, reference)
 
 
-class UpgradeCluster(OnLeader, Change[Cluster, str]):
+class UpgradeCluster(Change[Cluster, str]):
     """Upgrade the leader's part of the control plane, and the cluster's version with it.
 
     When it fails, kubeadm puts the old static pods back.
@@ -53,19 +49,23 @@ class UpgradeCluster(OnLeader, Change[Cluster, str]):
         VerifyControlPlane().check(host, cluster)
 
 
-class KeepVersion(OnLeader, Change[Cluster, Changed]):
+class KeepVersion(Change[Cluster, Changed]):
     """Keep the version, and where it comes from, for the machines that join from now on.
 
     As soon as the control plane has it: also when an upgrade fails later.
+
+    :param changed: the parameters that the upgrade has changed
     """
 
     title = "keep the version"
 
+    def __init__(self, changed: Changed) -> None:
+        self._changed = changed
+
     def look(self, host: Host, cluster: Cluster) -> Changed | None:
         """The parameters to keep, where others are kept."""
-        changed = cluster.upgrade.changed if cluster.upgrade else {}
-        is_kept = changed_params.are_kept(host, cluster.store, changed)
-        return None if is_kept else changed
+        is_kept = changed_params.are_kept(host, cluster.store, self._changed)
+        return None if is_kept else self._changed
 
     def tell(self, changed: Changed) -> str:
         return str(changed.get("kubernetes_version", ""))

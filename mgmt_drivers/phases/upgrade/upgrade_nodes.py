@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.engine.phase import Forecast, HostPhase, Lanes
+from mgmt_drivers.engine.phase import Forecast, HostPhase
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
@@ -49,24 +49,15 @@ class _UpgradeNodes(HostPhase[Cluster]):
 
 
 class UpgradeControlPlane(_UpgradeNodes):
-    """Upgrade the control-plane nodes, one after another, the leader first."""
+    """Upgrade a control-plane node."""
 
     title = "upgrade control-plane nodes"
 
-    def select(self, cluster: Cluster) -> Lanes:
-        nodes = [host for host in cluster.upgrading if cluster.is_control_plane(host)]
-        return [sorted(nodes, key=lambda host: host is not cluster.leader)]
-
 
 class UpgradeWorkers(_UpgradeNodes):
-    """Upgrade the workers, as many at once as the modification allows."""
+    """Upgrade a worker."""
 
     title = "upgrade workers"
-
-    def select(self, cluster: Cluster) -> Lanes:
-        workers = [host for host in cluster.upgrading if not cluster.is_control_plane(host)]
-        number = cluster.upgrade.workers_at_once if cluster.upgrade else 1
-        return [workers[first::number] for first in range(number)]
 
 
 def _drain(leader: Host, name: str, node: Mapping[str, Any]) -> None:

@@ -14,8 +14,8 @@ from unittest import mock
 
 import yaml
 
-from mgmt_drivers import kubernetes, upgrade
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
+from mgmt_drivers.operations import heal, scale_out, upgrade
 from mgmt_drivers.params.modification import NAME as MODIFICATION
 from mgmt_drivers.tests.simulated import MASTERS, WORKERS, SimulatedClusterTest, new_node
 from tools.client import stacks
@@ -254,7 +254,7 @@ class ReportTest(ShownClusterTest):
         plan = self.rehearsed("scale", body)
         new = self.arrive(new_node("worker", 20, "10.10.0.20")).node
         request = self.real(new.vnfc_id, operation="scale out")
-        kubernetes.scale_out(request, self.traced(), self.vims)
+        scale_out.scale_out(request, self.traced(), self.vims)
         seen = report.compare(plan, self.trace)
         self.assertEqual([], seen.wrong)
         self.assertIn("would change   changed    join nodes, workerNode (new)", seen.lines)
@@ -266,22 +266,22 @@ class ReportTest(ShownClusterTest):
             plan = self.rehearsed("heal", {"vnfcInstanceId": targets})
             node = self.machine(address).node
             request = self.real(*targets, operation="heal")
-            kubernetes.heal_start(request, self.traced(), self.vims)
+            heal.heal_start(request, self.traced(), self.vims)
             self.replaced(node)
             request = self.real(*targets, operation="heal")
-            kubernetes.heal_end(request, self.traced(), self.vims)
+            heal.heal_end(request, self.traced(), self.vims)
             self.assertEqual([], report.compare(plan, self.trace).wrong)
 
     def test_a_heal_of_the_whole_that_gives_machines_other_vnfcs(self) -> None:
         """As Tacker's v1 API does, which makes a new stack."""
         plan = self.rehearsed("heal", {})
-        kubernetes.heal_start(self.real(operation="heal"), self.traced(), self.vims)
+        heal.heal_start(self.real(operation="heal"), self.traced(), self.vims)
         for machine in list(self.world.machines.values()):
             new = self.replaced(machine.node)
             successor = self.world.machines[new.server_id]
             successor.node = dataclasses.replace(new, vnfc_id=f"other-{new.vnfc_id}")
         self.world.nodes, self.world.members, self.world.volumes = {}, [], {}
-        kubernetes.heal_end(self.real(operation="heal"), self.traced(), self.vims)
+        heal.heal_end(self.real(operation="heal"), self.traced(), self.vims)
         seen = report.compare(plan, self.trace)
         self.assertEqual([], seen.wrong)
         self.assertIn("would change   changed    join nodes, workerNode (new)", seen.lines)

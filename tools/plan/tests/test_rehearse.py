@@ -10,10 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers import kubernetes, private_registry, upgrade
 from mgmt_drivers.engine.rehearsal import Line
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.files import STATE_FOLDER
+from mgmt_drivers.operations import registry, scale_in, scale_out, upgrade
 from mgmt_drivers.params.private_registry import NAME as REGISTRY
 from mgmt_drivers.payloads import control_plane
 from mgmt_drivers.request import Vnfc
@@ -190,7 +190,7 @@ class ClusterRehearsalTest(RehearsalTest):
         def operation() -> None:
             new = [self.arrive(new_node("worker", n, f"10.10.0.{n}")).node for n in (20, 200)]
             request = self.request(*(node.vnfc_id for node in new))
-            kubernetes.scale_out(request, self.traced(), self.vims)
+            scale_out.scale_out(request, self.traced(), self.vims)
 
         self.done(outlook, operation)
 
@@ -207,7 +207,7 @@ class ClusterRehearsalTest(RehearsalTest):
         outlook = self.foretold(lambda vnf: vnf.scale_in(targets))
         self.assertEqual(5, len(outlook.after))
         request = self.request(*targets)
-        self.done(outlook, lambda: kubernetes.scale_in(request, self.traced(), self.vims))
+        self.done(outlook, lambda: scale_in.scale_in(request, self.traced(), self.vims))
         (line,) = (line for line in outlook.lines if line.phase == "drain nodes")
         self.assertEqual(self.machine(WORKERS[1]).name, line.forecast.reason)
 
@@ -218,14 +218,14 @@ class ClusterRehearsalTest(RehearsalTest):
         def operation() -> None:
             new = [self.arrive(new_node("master", n, f"10.10.0.{n}")).node for n in (20, 200)]
             request = self.request(*(node.vnfc_id for node in new))
-            kubernetes.scale_out(request, self.traced(), self.vims)
+            scale_out.scale_out(request, self.traced(), self.vims)
 
         self.done(outlook, operation)
         targets = self.ids(*MASTERS[:2])
         outlook = self.foretold(lambda vnf: vnf.scale_in(targets))
         request = self.request(*targets)
         (self.traces / "vnf-1.jsonl").unlink()
-        self.done(outlook, lambda: kubernetes.scale_in(request, self.traced(), self.vims))
+        self.done(outlook, lambda: scale_in.scale_in(request, self.traced(), self.vims))
 
     def test_heal_of_a_worker(self) -> None:
         name = self.machine(WORKERS[0]).name
@@ -373,7 +373,7 @@ class RegistryRehearsalTest(RehearsalTest):
         self.set_up(again, [vnfc.id for vnfc in known])
 
     def set_up(self, outlook: Outlook, known: Sequence[str]) -> None:
-        private_registry.instantiate(self.request(), self.traced())
+        registry.instantiate(self.request(), self.traced())
         lines = (self.traces / "vnf-1.jsonl").read_text().splitlines()
         records = [r for r in map(json.loads, lines) if r["outcome"] == "changed"]
         where = machine("workerNode", known[0] if known else "", known)

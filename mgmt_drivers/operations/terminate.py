@@ -1,4 +1,7 @@
-"""Before Heat deletes all machines of a VNF: nobody else may be at work on them."""
+"""Terminate, and heal of the whole VNF: before Heat deletes all machines of a VNF.
+
+Nothing is done on the machines; but no other operation may be at work on them.
+"""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -7,20 +10,34 @@ from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import told
 from mgmt_drivers.inventory import Node
+from mgmt_drivers.operations.opening import open_operation, read_topology
 from mgmt_drivers.request import LcmRequest
 
 LOG = logging.getLogger(__name__)
 
 
-def refuse_occupied(
+def refuse_occupied(request: LcmRequest, services: Services) -> None:
+    """Check that no other operation works on the machines of a cluster.
+
+    :raises OperationError: naming each machine that another operation has, and which
+    """
+
+    def prepare() -> tuple[Operation, Sequence[Node]]:
+        known = read_topology(request, services)
+        return open_operation(request, services, known), known.machines
+
+    check_unlocked(request, services, prepare)
+
+
+def check_unlocked(
     request: LcmRequest,
     services: Services,
     prepare: Callable[[], tuple[Operation, Sequence[Node]]],
 ) -> None:
-    """See that no other operation works on the machines; one that has ended or died does not.
+    """Check that no other operation works on the machines. An operation that died does not.
 
-    Whatever else is wrong with the VNF is no reason to keep it: it is logged. A dry run takes no
-    lock, and so sees none.
+    Other problems of the VNF do not block a deletion: they are logged. A dry run takes no lock,
+    and checks nothing.
 
     :param prepare: makes the operation, and finds the VNF's machines
     :raises OperationError: naming each machine that another operation has, and which

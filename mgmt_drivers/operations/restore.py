@@ -1,13 +1,15 @@
-"""What a new cluster is to be made of, checked before anything is changed."""
+"""The backup that a new cluster is to be made of, checked before anything is changed."""
 
 import logging
 from pathlib import Path
 
 from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
 from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import backup
+from mgmt_drivers.kube import backup, node_metadata
 from mgmt_drivers.kube.topology import Topology
+from mgmt_drivers.operations.opening import open_operation, read_topology
 from mgmt_drivers.params.backup import RESTORE, Restore, read_restore
 from mgmt_drivers.params.kubernetes import NAME, KubernetesParams
 from mgmt_drivers.params.reader import Reader, ValidationErrors
@@ -54,7 +56,21 @@ def refuse(request: LcmRequest) -> None:
         raise ParameterError([f"{_HEAL}.{RESTORE}: {text}"])
 
 
-def check_backup(operation: Operation, found: Topology, wanted: Restore) -> None:
+def prepare(request: LcmRequest, services: Services) -> None:
+    """Check that a heal of the whole VNF can restore its backup, as far as anybody can tell.
+
+    :raises ParameterError: when it cannot
+    """
+    known = read_topology(request, services)
+    restore = of_heal(request, known.params)
+    if restore and restore.file is None:
+        with open_operation(request, services, known) as operation:
+            _check_backup(operation, known, restore)
+    names = {known.name(node): node.vnfc_id for node in known.nodes if node.server_id}
+    node_metadata.save_replaced(services.store, names)
+
+
+def _check_backup(operation: Operation, known: Topology, restore: Restore) -> None:
     """Look for a backup on the storage server.
 
     When that does not answer, or is a new one that an attempt which failed has not set up, a phase
@@ -62,7 +78,7 @@ def check_backup(operation: Operation, found: Topology, wanted: Restore) -> None
 
     :raises ParameterError: when there is none, or no such cluster can be made of it
     """
-    server, place = found.backup_server, found.params.backup
+    server, place = known.backup_server, known.params.backup
     assert server and place, "the parameters were checked"
     hosts = operation.connect_to_running([server.node])
     if not hosts:
@@ -73,8 +89,8 @@ def check_backup(operation: Operation, found: Topology, wanted: Restore) -> None
         if not host.ask("findmnt", "--mountpoint", server.params.volumes[0].mount_point).ok:
             LOG.warning("the storage server has not mounted its volume: %s", _LATER)
             return ""
-        name = backup.chosen(wanted, backup.names_on(host, place))
-        return backup.unfitness(backup.contents(host, f"{place.folder}/{name}"), found.params)
+        name = backup.chosen(restore, backup.names_on(host, place))
+        return backup.unfitness(backup.contents(host, f"{place.folder}/{name}"), known.params)
 
     try:
         reason = operation.ask("look for the backup", hosts[0], check)

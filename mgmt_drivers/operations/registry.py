@@ -1,14 +1,19 @@
-"""The private registry driver, free of Tacker: request in, machines changed."""
+"""The private registry: make machines registries, and make them so again when they are healed."""
 
 from collections.abc import Sequence
 
-from mgmt_drivers import deletion, inventory
+from mgmt_drivers import inventory
 from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Node
+from mgmt_drivers.operations.terminate import check_unlocked
 from mgmt_drivers.params.private_registry import PrivateRegistryParams, read_params
-from mgmt_drivers.phases.registry.vnf import RegistryVnf
-from mgmt_drivers.plans import private_registry as plans
+from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
+from mgmt_drivers.phases.machine.install_docker import InstallDocker
+from mgmt_drivers.phases.machine.preflight import CheckPlatform, WaitForCloudInit
+from mgmt_drivers.phases.registry.provide_image import ProvideImage
+from mgmt_drivers.phases.registry.run_registry import RunRegistry, WaitForRegistry
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.ssh.connection import Endpoint
 
@@ -22,15 +27,23 @@ def validate(request: LcmRequest) -> None:
 
 
 def instantiate(request: LcmRequest, services: Services) -> None:
-    """Make the VNF's machines registries, or those that were healed registries again.
+    """Make the VNF's machines registries.
+
+    A healed registry runs on a new machine, or on one that was found whole: each phase looks for
+    itself.
 
     :raises MgmtDriverError: naming machine, phase and cause
     """
     params = read_params(request)
     operation, machines = _open(request, services, params)
     with operation:
-        vnf = RegistryVnf(params, operation.connect(machines))
-        operation.run(plans.INSTANTIATE, vnf)
+        hosts = operation.connect(machines)
+        operation.run(
+            params,
+            on(hosts, CheckPlatform(), WaitForCloudInit()),
+            on(hosts if params.proxy else [], ConfigureProxy(params.proxy, ("docker",))),
+            on(hosts, InstallDocker(), ProvideImage(), RunRegistry(), WaitForRegistry()),
+        )
 
 
 def refuse_occupied(request: LcmRequest, services: Services) -> None:
@@ -38,9 +51,7 @@ def refuse_occupied(request: LcmRequest, services: Services) -> None:
 
     :raises OperationError: naming each machine that another operation has, and which
     """
-    deletion.refuse_occupied(
-        request, services, lambda: _open(request, services, read_params(request))
-    )
+    check_unlocked(request, services, lambda: _open(request, services, read_params(request)))
 
 
 def _open(

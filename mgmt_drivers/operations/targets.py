@@ -9,20 +9,20 @@ from mgmt_drivers.kube.topology import Topology, check_scaling
 from mgmt_drivers.request import LcmRequest
 
 
-def without_left_alone(request: LcmRequest, found: Topology) -> LcmRequest:
+def without_left_alone(request: LcmRequest, known: Topology) -> LcmRequest:
     """The request without the targets that are not the cluster's, but are the VNF's."""
-    others = {vnfc.id for vnfc in request.vnfcs if vnfc.vdu_id == found.params.left_alone}
+    others = {vnfc.id for vnfc in request.vnfcs if vnfc.vdu_id == known.params.left_alone}
     return replace(request, targets=request.targets - others)
 
 
-def targets_of(request: LcmRequest, found: Topology) -> list[Node]:
+def targets_of(request: LcmRequest, known: Topology) -> list[Node]:
     """The machines that the request is about, control plane first, the storage server last."""
     if not request.targets:
         raise InventoryError(
             "Tacker has found no new machine. It may have looked before Heat began: give "
             "Heat longer (tacker.conf, [openstack_vim] stack_retry_wait)"
         )
-    targets = [node for node in found.machines if node.vnfc_id in request.targets]
+    targets = [node for node in known.machines if node.vnfc_id in request.targets]
     lacking = set(request.targets) - {node.vnfc_id for node in targets}
     if lacking:
         raise InventoryError(f"the VNF does not have the VNFCs {sorted(lacking)} of the request")
@@ -30,7 +30,7 @@ def targets_of(request: LcmRequest, found: Topology) -> list[Node]:
 
 
 def check_targets_of_scaling(
-    request: LcmRequest, found: Topology, targets: Sequence[Node], before: int, after: int
+    request: LcmRequest, known: Topology, targets: Sequence[Node], before: int, after: int
 ) -> bool:
     """Whether control-plane nodes are among the targets of scaling, and may be.
 
@@ -38,9 +38,9 @@ def check_targets_of_scaling(
     :param after: how many there will be
     :raises MgmtDriverError: when they may not
     """
-    if all(node in found.workers for node in targets):
+    if all(node in known.workers for node in targets):
         return False
-    if not found.is_balanced or any(node not in found.nodes for node in targets):
+    if not known.is_balanced or any(node not in known.nodes for node in targets):
         raise MgmtDriverError(
             "only workers can be scaled, and control-plane nodes behind a virtual IP, which this "
             "VNF does not have. Scale the workers, or instantiate a VNF of another flavour"
@@ -49,5 +49,5 @@ def check_targets_of_scaling(
     return True
 
 
-def master_vdus(found: Topology) -> set[str]:
-    return {node.vdu for node in found.control_plane}
+def master_vdus(known: Topology) -> set[str]:
+    return {node.vdu for node in known.control_plane}

@@ -1,0 +1,139 @@
+"""Phases that several operations have in common, each with the machines on which it runs.
+
+Phases whose list of machines is empty are left out.
+"""
+
+from collections.abc import Sequence
+
+from mgmt_drivers.engine.phase import Work, on
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.phases.backup.backups import (
+    ConfigureBackups,
+    PrepareBackupStore,
+    SaveFirstBackup,
+    ShowLastBackup,
+)
+from mgmt_drivers.phases.control_plane.control_plane import CheckAllReached, VerifyControlPlane
+from mgmt_drivers.phases.control_plane.etcd_members import RemoveEtcdMembers
+from mgmt_drivers.phases.control_plane.grant_access import GiveKubeconfig
+from mgmt_drivers.phases.control_plane.helm import ConfigureHelm, CopyCharts, InstallHelm
+from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer, VerifyVirtualIp
+from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
+from mgmt_drivers.phases.machine.preflight import CheckPlatform, WaitForCloudInit
+from mgmt_drivers.phases.nodes.check_clocks import CheckClocks
+from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
+from mgmt_drivers.phases.nodes.install_packages import InstallPackages
+from mgmt_drivers.phases.nodes.join_nodes import join
+from mgmt_drivers.phases.nodes.node_metadata import LabelNodes
+from mgmt_drivers.phases.nodes.pull_images import PullImages
+from mgmt_drivers.phases.nodes.remove_nodes import RemoveNodes, ResetControlPlane
+from mgmt_drivers.phases.nodes.spread_dns import SpreadDns
+from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
+from mgmt_drivers.phases.storage.nfs_server import ExportVolumes, MountVolumes, WaitForVolumes
+
+Works = Sequence[Work[Cluster]]
+_RUNTIMES = ("containerd", "docker")
+
+
+def prepare(cluster: Cluster, new: Sequence[Host], storage: Sequence[Host]) -> Works:
+    """Make machines that have come ready to join, and let the storage server serve the nodes.
+
+    :param storage: the storage server, if it is new, or its exports or accounts follow the nodes
+    """
+    params, nodes = cluster.params, cluster.nodes(new)
+    has_own_helm = params.helm is not None and not params.helm.is_packaged
+    return [
+        on(new, CheckPlatform(), WaitForCloudInit()),
+        on([host for host in new if host is not cluster.leader], CheckClocks()),
+        on(new if cluster.proxy else [], ConfigureProxy(cluster.proxy, _RUNTIMES)),
+        on(new, InstallPackages()),
+        on(cluster.masters(new) if has_own_helm else [], InstallHelm()),
+        on(cluster.storage(new), WaitForVolumes(), MountVolumes()),
+        on(storage, ExportVolumes()),
+        on(nodes if params.registries else [], ConfigureRegistries()),
+        on(nodes, PullImages()),
+        prepare_backups(cluster, storage),
+    ]
+
+
+def prepare_backups(cluster: Cluster, storage: Sequence[Host]) -> Work[Cluster]:
+    """Let the storage server keep backups, if it is to."""
+    return on(storage if cluster.topology.backup_server else [], PrepareBackupStore())
+
+
+def join_nodes(cluster: Cluster, new: Sequence[Host], members: Sequence[Host]) -> Works:
+    """Join the new machines but for the leader, and members of an attempt before this one."""
+    nodes, leader = cluster.nodes(new), [cluster.leader]
+    workers = cluster.workers(nodes)
+    missing = [host for host in nodes if host not in (*leader, *members)]
+    return [
+        join(cluster.masters(missing), cluster.workers(missing)),
+        on(leader if nodes else [], WaitForNodes(nodes), SpreadDns()),
+        on(leader if workers and cluster.topology.is_spread else [], LabelNodes(workers)),
+        give_kubeconfig(cluster, nodes),
+    ]
+
+
+def give_kubeconfig(cluster: Cluster, nodes: Sequence[Host]) -> Work[Cluster]:
+    """Give the login users of control-plane nodes a kubeconfig.
+
+    With Helm they get the kubeconfig of the VIM, which has the same rights.
+    """
+    return on([] if cluster.params.helm else cluster.masters(nodes), GiveKubeconfig())
+
+
+def serve(cluster: Cluster, masters: Sequence[Host], staying: Sequence[Host]) -> Works:
+    """Put new control-plane nodes into the load balancers, if there are any.
+
+    :param staying: the control-plane nodes that were there before and answer
+    """
+    if not masters:
+        return []
+    return [
+        on([cluster.leader], CheckAllReached([*staying, *masters])),
+        on(masters, VerifyControlPlane()),
+        # The others must know the new ones first: a keepalived to which the holder of the virtual
+        # IP sends nothing takes the address, too.
+        on(staying, ConfigureLoadBalancer()),
+        on(masters, ConfigureLoadBalancer()),
+        on([cluster.leader, *masters], VerifyVirtualIp()),
+        on(masters if cluster.params.helm else [], ConfigureHelm(), CopyCharts()),
+    ]
+
+
+def leave(cluster: Cluster, connected: Sequence[Host]) -> Works:
+    """Take the nodes that leave out of etcd and out of the cluster.
+
+    :param connected: the leaving control-plane nodes that answer
+    """
+    leader = [cluster.leader]
+    return [
+        on(leader if cluster.leaving_control_plane else [], RemoveEtcdMembers()),
+        on(connected, ResetControlPlane()),
+        on(leader, RemoveNodes()),
+    ]
+
+
+def back_up(
+    cluster: Cluster, masters: Sequence[Host], are_new: bool, is_new_cluster: bool = False,
+    is_server_new: bool = False,
+) -> Works:
+    """Let control-plane nodes save backups, if the parameters ask for it, and prove it once.
+
+    :param masters: the control-plane nodes that answer
+    :param are_new: control-plane nodes are among them that have come
+    :param is_server_new: the storage server has come
+    """
+    if not cluster.params.backup:
+        return []
+    leader = [cluster.leader]
+    return [
+        on(masters if are_new or is_server_new else [], ConfigureBackups(is_server_new)),
+        on(leader if is_new_cluster or is_server_new else [], SaveFirstBackup()),
+        show_last_backup(cluster),
+    ]
+
+
+def show_last_backup(cluster: Cluster) -> Work[Cluster]:
+    return on([cluster.leader] if cluster.params.backup else [], ShowLastBackup())

@@ -1,0 +1,156 @@
+"""Heal: take the targets out of the cluster, and join the machines that Heat puts in their place.
+
+Without targets all machines are replaced, and become a new cluster.
+"""
+
+from mgmt_drivers.engine.phase import on
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.kube import kubeadm, node_metadata
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.operations import restore
+from mgmt_drivers.operations.groups import (
+    back_up,
+    join_nodes,
+    prepare,
+    serve,
+    show_last_backup,
+)
+from mgmt_drivers.operations.instantiate import make_cluster
+from mgmt_drivers.operations.opening import (
+    check_helm_login,
+    check_volumes,
+    choose_leader,
+    connect_storage,
+    find_members,
+    move_helm,
+    open_operation,
+    read_markers,
+    read_topology,
+    read_upgraded,
+)
+from mgmt_drivers.operations.renew import find_due, renew_due
+from mgmt_drivers.operations.targets import targets_of, without_left_alone
+from mgmt_drivers.operations.terminate import refuse_occupied
+from mgmt_drivers.phases.control_plane.etcd_members import CheckQuorum, RemoveEtcdMembers
+from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer, ReleaseVirtualIp
+from mgmt_drivers.phases.nodes.drain_nodes import DrainNodes, UncordonNodes
+from mgmt_drivers.phases.nodes.node_metadata import RestoreNodeMetadata, SaveNodeMetadata
+from mgmt_drivers.phases.nodes.remove_nodes import RemoveNodes
+from mgmt_drivers.phases.storage.persistent_volumes import (
+    CheckVolumes,
+    RegisterVolumes,
+    RemoveVolumes,
+)
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.vim import Vims
+
+_REFUSED = "the control-plane node cannot be healed now, nothing was changed"
+_WAY_OUT = "To have a new cluster instead, heal the whole VNF (a request without vnfcInstanceId)"
+
+
+def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
+    """Take the request's targets out of the cluster, before their machines are replaced.
+
+    Without targets the whole VNF is replaced, and its VIM is unregistered.
+
+    :raises MgmtDriverError: if the cluster would not survive it, or another operation works on
+        the VNF, with nothing changed
+    """
+    if not request.targets:
+        if request.restore_from is not None:
+            restore.prepare(request, services)
+        refuse_occupied(request, services)
+        vims.unregister()
+        return
+    restore.refuse(request)
+    known = read_topology(request, services)
+    request = without_left_alone(request, known)
+    if not request.targets:
+        return
+    targets = targets_of(request, known)
+    leaving = [node for node in targets if node in known.nodes]
+    staying = [node for node in known.control_plane if node not in leaving]
+    if not staying:
+        raise MgmtDriverError(
+            "no control-plane node of the cluster would be left. Heal the whole VNF (a request "
+            "without vnfcInstanceId), which makes a new cluster"
+        )
+    lost = [node for node in leaving if known.is_control_plane(node)]
+    with open_operation(request, services, known) as operation:
+        # With an API that is not ready etcd can still tell why no control-plane node may go.
+        fallback = [kubeadm.check_member] if lost else []
+        leader = choose_leader(operation, known, leaving, fallback)
+        masters = operation.connect_to_running(staying) if lost else []
+        going = operation.connect_to_running(lost)
+        cluster = Cluster(known, services.store, leader, leaving=leaving)
+        if_masters = [leader] if lost else []
+        if_nodes = [leader] if leaving else []
+        if_storage = [leader] if len(leaving) < len(targets) else []
+        operation.run(
+            cluster,
+            on(if_masters, CheckQuorum(_REFUSED, _WAY_OUT)),
+            on(if_storage, CheckVolumes()),
+            show_last_backup(cluster),
+            on([leader], SaveNodeMetadata()),
+            on(if_nodes, UncordonNodes(), DrainNodes()),
+            on(if_masters, RemoveEtcdMembers()),  # before the successor is added: etcd's quorum
+            on(if_nodes, RemoveNodes()),
+            on(if_storage, RemoveVolumes()),
+            on(masters, ConfigureLoadBalancer()),  # without the node that leaves
+            on(going, ReleaseVirtualIp()),
+        )
+
+
+def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
+    """Join the machines that have come in the place of the request's targets.
+
+    Without targets all machines have been replaced: they become a new cluster.
+    """
+    known = read_topology(request, services)
+    if not request.targets:
+        backup = restore.of_heal(request, known.params)
+        make_cluster(request, services, vims, known, backup)
+        node_metadata.save(services.store, {})
+        node_metadata.forget_replaced(services.store)
+        return
+    request = without_left_alone(request, known)
+    if not request.targets:
+        return
+    coming = targets_of(request, known)
+    staying = [node for node in known.control_plane if node not in coming]
+    masters_come = len(staying) < len(known.control_plane)
+    server_comes = known.storage is not None and known.storage.node in coming
+    check_volumes(request, known, coming)
+    with open_operation(request, services, known) as operation:
+        leader = choose_leader(operation, known, coming)
+        known = read_upgraded(operation, known, leader)
+        new = operation.connect(coming)
+        check_helm_login(operation, known, new, vims)
+        # Control-plane nodes that save backups, and the server that keeps them, know each other.
+        is_told = masters_come or (server_comes and known.backup_server)
+        others = operation.connect_to_running(staying) if is_told else []
+        storage = connect_storage(operation, known, masters_come, is_needed=True)
+        members = find_members(operation, known, leader, read_markers(operation, known, new))
+        due = find_due(operation, staying)
+        cluster = Cluster(known, services.store, leader)
+        storage = [*dict.fromkeys([*storage, *cluster.storage(new)])]
+        masters, connected = cluster.masters(new), [*dict.fromkeys([leader, *others])]
+        saved = node_metadata.load(services.store)
+        successors = [host for host in cluster.nodes(new) if host.node.vnfc_id in saved]
+        operation.run(
+            cluster,
+            *prepare(cluster, new, storage),
+            *join_nodes(cluster, new, members),
+            on([leader] if successors else [], RestoreNodeMetadata(successors)),
+            on([leader] if server_comes else [], RegisterVolumes()),
+            *serve(cluster, masters, connected),
+            *back_up(
+                cluster, [*connected, *masters], masters_come, is_server_new=server_comes
+            ),
+            # No control-plane node is restarted before the new one serves.
+            *renew_due(cluster, due),
+        )
+    if masters_come:
+        move_helm(known, known.control_plane, vims)
+    node_metadata.forget(services.store, request.targets)

@@ -1,0 +1,161 @@
+"""Instantiate: make the VNF's machines a cluster, a new one or that of a backup.
+
+A heal of the whole VNF does the same with the machines that have replaced all others.
+"""
+
+import functools
+from collections.abc import Sequence
+
+from mgmt_drivers.engine.phase import on
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import ParameterError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import service_account
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.service_account import VIM_ACCOUNT, Credentials
+from mgmt_drivers.kube.topology import Topology, check_networks
+from mgmt_drivers.operations import restore
+from mgmt_drivers.operations.groups import Works, back_up, join_nodes, prepare
+from mgmt_drivers.operations.opening import (
+    check_helm_login,
+    check_volumes,
+    find_members,
+    helm_access,
+    open_operation,
+    read_markers,
+    read_topology,
+)
+from mgmt_drivers.params.backup import Restore
+from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, read_params
+from mgmt_drivers.phases.backup.restore import (
+    ForgetBackup,
+    GetBackup,
+    KeepNodeMetadata,
+    KeepOwnVersion,
+    RemoveOldNodes,
+    RestartKubeProxy,
+    RestoreOldMetadata,
+)
+from mgmt_drivers.phases.control_plane.control_plane import InitializeControlPlane
+from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
+from mgmt_drivers.phases.control_plane.helm import ConfigureHelm
+from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer
+from mgmt_drivers.phases.nodes.pod_network import ApplyCniManifest
+from mgmt_drivers.phases.storage.persistent_volumes import RegisterVolumes
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.vim import Vim, Vims
+
+
+def validate(request: LcmRequest, vims: Vims) -> None:
+    """Check the request before anything exists.
+
+    :raises ParameterError: with every error
+    """
+    params = read_params(request)
+    restore.of_instantiation(params)
+    name = _vim_name(params, request)
+    errors: list[str] = []
+    if vims.is_taken(name):
+        errors.append(f"{NAME}.vim_name: Tacker already has a VIM {name}; choose another")
+    if params.helm and vims.log_in_for_helm and not params.master.login.password:
+        errors.append(
+            f"{NAME}.master_node.password: missing: Tacker's v1 API logs in with it to run Helm"
+        )
+    if errors:
+        raise ParameterError(errors)
+
+
+def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
+    """Make the VNF's machines a cluster and register it.
+
+    :raises MgmtDriverError: naming machine, phase and cause
+    """
+    known = read_topology(request, services)
+    make_cluster(request, services, vims, known, restore.of_instantiation(known.params))
+
+
+def make_cluster(
+    request: LcmRequest,
+    services: Services,
+    vims: Vims,
+    known: Topology,
+    backup: Restore | None,
+) -> None:
+    """Make all of the VNF's machines a cluster and register it.
+
+    :param backup: the backup that the cluster is made of, if any
+    """
+    check_networks(known)
+    check_volumes(request, known, known.machines)
+    with open_operation(request, services, known) as operation:
+        hosts = operation.connect(known.machines)
+        check_helm_login(operation, known, hosts, vims)
+        marked = read_markers(operation, known, hosts)
+        # An attempt before this one may have initialized the control plane.
+        leader = next(h for h in [*marked, *hosts] if known.is_control_plane(h.node))
+        is_initialized = leader in marked
+        members = find_members(operation, known, leader, marked) if is_initialized else []
+        cluster = Cluster(known, services.store, leader)
+        operation.run(
+            cluster,
+            *prepare(cluster, hosts, cluster.storage(hosts)),
+            *_initialize(cluster, hosts, backup, is_initialized),
+            *join_nodes(cluster, hosts, members),
+            *_finish(cluster, hosts, backup),
+        )
+        if services.rehearsal:
+            return  # there is no cluster to register
+        read_account = functools.partial(service_account.read, account=VIM_ACCOUNT)
+        credentials = operation.ask("read the VIM credentials", leader, read_account)
+    _register(request, vims, known, credentials)
+
+
+def _initialize(
+    cluster: Cluster, hosts: Sequence[Host], backup: Restore | None, is_initialized: bool
+) -> Works:
+    """Make the leader the first control-plane node, unless an attempt before did.
+
+    The nodes of a backup's cluster go before new ones join, whose pod CIDRs they may have.
+    """
+    leader = [cluster.leader]
+    to_initialize = [] if is_initialized else leader
+    masters = cluster.masters(hosts) if cluster.topology.is_balanced else []
+    if backup is None:
+        return [
+            on(masters, ConfigureLoadBalancer()),
+            on(to_initialize, InitializeControlPlane()),
+            on(leader, ApplyCniManifest()),
+        ]
+    return [
+        on(to_initialize, GetBackup(backup)),
+        on(masters, ConfigureLoadBalancer()),
+        on(to_initialize, InitializeControlPlane(is_restored=True)),
+        on(leader, RestartKubeProxy(), KeepOwnVersion(), KeepNodeMetadata(), RemoveOldNodes()),
+    ]
+
+
+def _finish(cluster: Cluster, hosts: Sequence[Host], backup: Restore | None) -> Works:
+    """Give a cluster whose nodes have joined its volumes, its accounts and its backups."""
+    leader, storage = [cluster.leader], cluster.storage(hosts)
+    masters = cluster.masters(hosts)
+    restored = leader if backup else []
+    return [
+        on(restored, RestoreOldMetadata(cluster.nodes(hosts))),
+        on(leader if storage else [], RegisterVolumes(are_restored=backup is not None)),
+        on(leader, GrantVimAccess()),
+        on(masters if cluster.params.helm else [], ConfigureHelm()),
+        *back_up(cluster, masters, True, is_new_cluster=True, is_server_new=bool(storage)),
+        on(restored, ForgetBackup()),
+    ]
+
+
+def _register(
+    request: LcmRequest, vims: Vims, known: Topology, credentials: Credentials
+) -> None:
+    url = f"https://{known.public}:{known.port}"
+    access = helm_access(known, known.control_plane) if known.params.helm else None
+    vims.register(Vim(_vim_name(known.params, request), url, credentials, access))
+
+
+def _vim_name(params: KubernetesParams, request: LcmRequest) -> str:
+    return params.vim_name or f"kubernetes_vim_{request.vnf_instance_id}"

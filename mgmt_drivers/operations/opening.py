@@ -1,0 +1,155 @@
+"""The beginning of an operation on a cluster: parameters, machines, lock, leader, members."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from mgmt_drivers import inventory
+from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.inventory import Node, check_created
+from mgmt_drivers.kube import changed_params, helm, kubeadm, kubectl
+from mgmt_drivers.kube.changed_params import Changed
+from mgmt_drivers.kube.topology import Topology, topology
+from mgmt_drivers.package import has_server_group
+from mgmt_drivers.params.kubernetes import read_params
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.vim import HelmAccess, Vims
+
+LOG = logging.getLogger(__name__)
+
+GATHER = "gather facts"  # the title under which the trace notes it
+CHECK_LOGIN = "check the login for Helm"
+
+
+def read_topology(
+    request: LcmRequest, services: Services, changed: Changed | None = None
+) -> Topology:
+    """Read the parameters and the machines of a cluster; no machine is asked.
+
+    :param changed: parameters to be changed besides those that an upgrade has changed before
+    """
+    kept = changed_params.load(services.store)
+    params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
+    if params.left_alone:
+        LOG.info(
+            "VNF %s: VDU %s is not set up, for the request has no storage_server",
+            request.vnf_instance_id,
+            params.left_alone,
+        )
+    is_spread = has_server_group(request.package, request.flavour)
+    machines = inventory.read(request, services.stacks, placed=is_spread)
+    return topology(params, machines, is_spread)
+
+
+def open_operation(request: LcmRequest, services: Services, known: Topology) -> Operation:
+    secrets = known.params.secrets()
+    return Operation(request, services, known.machines, known.endpoint, secrets)
+
+
+def choose_leader(
+    operation: Operation,
+    known: Topology,
+    targets: Sequence[Node] = (),
+    fallback: Sequence[Callable[[Host], None]] = (),
+) -> Host:
+    """Log in to the control-plane node from which an operation works: none of its targets.
+
+    :param fallback: checks that will do, one after the other, if no node is well
+    """
+    candidates = [node for node in known.control_plane if node not in targets]
+    checks = (kubeadm.check_ready, *fallback)
+    return operation.choose("choose a control-plane node", candidates, checks)
+
+
+def read_upgraded(
+    operation: Operation, known: Topology, leader: Host, changed: Changed | None = None
+) -> Topology:
+    """Read the parameters as an upgrade has left them, of which Tacker may know nothing."""
+    request, store = operation.request, operation.services.store
+    kept = operation.ask(GATHER, leader, changed_params.of_cluster)
+    if kept is None or kept == changed_params.load(store):
+        return known
+    changed_params.save(store, kept)
+    params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
+    return replace(known, params=params)
+
+
+def read_markers(operation: Operation, known: Topology, new: Sequence[Host]) -> list[Host]:
+    """Find the new nodes on which kubeadm has ended well, in an attempt before this one."""
+    nodes = [host for host in new if host.node in known.nodes]
+    answers = operation.ask_each(GATHER, nodes, kubeadm.is_member)
+    return [host for host, is_member in zip(nodes, answers, strict=True) if is_member]
+
+
+def find_members(
+    operation: Operation, known: Topology, leader: Host, marked: Sequence[Host]
+) -> list[Host]:
+    """Find the nodes with a marker that the cluster has.
+
+    Trust the cluster, not the marker: a node may have been removed since. The leader is always a
+    member.
+    """
+    if not marked:
+        return []
+    nodes = operation.ask(GATHER, leader, kubectl.nodes)
+    return [host for host in marked if host is leader or known.name(host.node) in nodes]
+
+
+def connect_storage(
+    operation: Operation, known: Topology, masters_change: bool, is_needed: bool = False
+) -> list[Host]:
+    """Log in to the storage server, if its exports or those whom it lets in follow the nodes.
+
+    :param masters_change: control-plane nodes, which save backups there, come or go
+    :param is_needed: nodes come, which could mount nothing without it
+    :raises OperationError: when it is needed and does not answer
+    """
+    hosts = _connect_backup_server(operation, known) if masters_change else []
+    storage = known.storage
+    if storage and storage.params.exports_to_nodes:
+        hosts += operation.connect_to_running([storage.node])
+        hosts += operation.connect([storage.node]) if is_needed else []
+    return [*dict.fromkeys(hosts)]
+
+
+def _connect_backup_server(operation: Operation, known: Topology) -> list[Host]:
+    """Log in to the storage server, if it keeps backups. The control plane changes without it."""
+    server = known.backup_server
+    hosts = operation.connect_to_running([server.node]) if server else []
+    if server and not hosts:
+        LOG.warning(
+            "the storage server does not answer: it does not learn which control-plane nodes save "
+            "backups of etcd now, until it is healed, or a control-plane node is"
+        )
+    return hosts
+
+
+def check_volumes(request: LcmRequest, known: Topology, machines: Sequence[Node]) -> None:
+    """:raises InventoryError: when Heat could not create a volume of the storage server"""
+    server = known.storage
+    if server and server.node in machines:
+        missing = [f"volume {name}" for name, id_ in server.volumes.items() if not id_]
+        check_created(request, missing)
+
+
+def check_helm_login(
+    operation: Operation, known: Topology, new: Sequence[Host], vims: Vims
+) -> None:
+    """Check that Tacker will be able to run Helm on the new control-plane nodes, if it is to."""
+    if known.params.helm and vims.log_in_for_helm:
+        masters = [host for host in new if known.is_control_plane(host.node)]
+        operation.ask_each(CHECK_LOGIN, masters, helm.check_login)
+
+
+def helm_access(known: Topology, nodes: Sequence[Node]) -> HelmAccess:
+    group = known.params.master
+    addresses = tuple(node.address(group.ssh_cp_name) for node in nodes)
+    return HelmAccess(addresses, group.login)
+
+
+def move_helm(known: Topology, nodes: Sequence[Node], vims: Vims) -> None:
+    """Let Tacker know the control-plane nodes that have Helm, if the request asks for it."""
+    if known.params.helm:
+        vims.move_helm(helm_access(known, nodes))

@@ -1,0 +1,72 @@
+"""Renew the certificates of control-plane nodes: on request, or during another operation."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
+from mgmt_drivers.engine.phase import in_turn, on
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.kube import certificates, kubeadm
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.operations.groups import Works
+from mgmt_drivers.operations.opening import GATHER, choose_leader, open_operation, read_topology
+from mgmt_drivers.phases.control_plane.certificates import RenewCertificates, RestartPrograms
+from mgmt_drivers.phases.control_plane.grant_access import RenewKubeconfig
+from mgmt_drivers.request import LcmRequest
+
+LOG = logging.getLogger(__name__)
+
+
+def renew(request: LcmRequest, services: Services) -> None:
+    """Renew the certificates of all control-plane nodes, which must answer and have joined.
+
+    :raises MgmtDriverError: naming machine, phase and cause; a retry goes on
+    """
+    known = read_topology(request, services)
+    named = replace(request, operation="renewal of certificates")
+    with open_operation(named, services, known) as operation:
+        # With certificates that have expired no apiserver is ready, nor does kubectl get in.
+        leader = choose_leader(operation, known, fallback=[kubeadm.check_member])
+        masters = operation.connect(known.control_plane, RUNNING_LIMIT)
+        operation.ask_each(GATHER, masters, kubeadm.check_member)
+        cluster = Cluster(known, services.store, leader)
+        operation.run(cluster, *renew_due(cluster, masters, certificates.ALL))
+
+
+def renew_due(
+    cluster: Cluster, due: Sequence[Host], within: float = certificates.SOON
+) -> Works:
+    """Renew the certificates of control-plane nodes, one node after another.
+
+    All nodes get their certificates before any program is restarted: a member of etcd with a new
+    certificate finds no peer that takes part, if the old ones have expired.
+
+    :param within: days; certificates that expire within them are renewed
+    """
+    return [
+        in_turn(due, RenewCertificates(within), RestartPrograms(within)),
+        on([] if cluster.params.helm else due, RenewKubeconfig()),
+    ]
+
+
+def find_due(operation: Operation, nodes: Sequence[Node]) -> list[Host]:
+    """Log in to the control-plane nodes that answer, and find those with something to renew.
+
+    Another operation is not held up by a renewal: a node that does not answer is left out.
+    """
+    hosts = operation.connect_to_running(nodes)
+    missed = ", ".join(str(n) for n in nodes if n not in [host.node for host in hosts])
+    if missed:
+        LOG.warning("certificates are not looked at on those that do not answer: %s", missed)
+    now = operation.services.clock.time()
+    due = []
+    states = operation.ask_each(GATHER, hosts, certificates.read)
+    for host, state in zip(hosts, states, strict=True):
+        for worry in state.worries(now):
+            LOG.warning("%s: %s, and no operation renews it", host.node, worry)
+        if state.needs_renewal(now, certificates.SOON):
+            due.append(host)
+    return due

@@ -1,0 +1,81 @@
+"""Scale in: take nodes out of the cluster before Heat deletes their machines."""
+
+from dataclasses import replace
+
+from mgmt_drivers.engine.operation import RUNNING_LIMIT
+from mgmt_drivers.engine.phase import on
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import InventoryError
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.operations.groups import leave, prepare_backups, show_last_backup
+from mgmt_drivers.operations.opening import (
+    choose_leader,
+    connect_storage,
+    move_helm,
+    open_operation,
+    read_topology,
+)
+from mgmt_drivers.operations.renew import find_due, renew_due
+from mgmt_drivers.operations.targets import check_targets_of_scaling, targets_of
+from mgmt_drivers.phases.control_plane.control_plane import VerifyControlPlane
+from mgmt_drivers.phases.control_plane.etcd_members import (
+    CheckEtcdMembers,
+    CheckQuorum,
+    RemoveOrphanedMembers,
+)
+from mgmt_drivers.phases.control_plane.load_balancer import (
+    ConfigureLoadBalancer,
+    ReleaseVirtualIp,
+    VerifyVirtualIp,
+)
+from mgmt_drivers.phases.nodes.drain_nodes import DrainNodes, UncordonNodes
+from mgmt_drivers.phases.storage.nfs_server import ExportVolumes
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.vim import Vims
+
+_REFUSED = "the control plane cannot be scaled in now, no node was removed"
+
+
+def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
+    """Drain and remove the nodes that are about to go: the request's targets.
+
+    Targets whose machines Heat deleted before an attempt failed were removed then.
+    """
+    known = read_topology(request, services)
+    if not request.targets:
+        raise InventoryError("nothing is to be scaled in: no VNFC of this VNF is to be removed")
+    gone = {vnfc.id for vnfc in request.vnfcs} - {node.vnfc_id for node in known.machines}
+    if request.targets <= gone:
+        return
+    leaving = targets_of(replace(request, targets=request.targets - gone), known)
+    staying = [node for node in known.control_plane if node not in leaving]
+    masters_go = check_targets_of_scaling(
+        request, known, leaving, len(known.control_plane), len(staying)
+    )
+    with open_operation(request, services, known) as operation:
+        leader = choose_leader(operation, known, leaving)
+        cluster = Cluster(known, services.store, leader, leaving=leaving)
+        # One that comes back later with the old configuration might claim the virtual IP twice.
+        masters = operation.connect(staying, RUNNING_LIMIT) if masters_go else []
+        going = operation.connect_to_running(cluster.leaving_control_plane)
+        storage = connect_storage(operation, known, masters_change=masters_go)
+        due = find_due(operation, staying)
+        checking = [leader] if masters_go else []
+        operation.run(
+            cluster,
+            *renew_due(cluster, due),
+            on(checking, RemoveOrphanedMembers(), CheckEtcdMembers(staying)),
+            on(checking, CheckQuorum(_REFUSED)),
+            on([leader], UncordonNodes(), DrainNodes()),
+            # Before their apiservers lose etcd.
+            on(going, ReleaseVirtualIp()),
+            on(masters, ConfigureLoadBalancer()),
+            *leave(cluster, going),
+            on(storage, ExportVolumes()),
+            prepare_backups(cluster, storage),
+            on(masters, VerifyControlPlane()),
+            on(checking, VerifyVirtualIp()),
+            show_last_backup(cluster),
+        )
+    if masters_go:
+        move_helm(known, staying, vims)

@@ -1,0 +1,164 @@
+"""Scale out: join the machines that have come, or take back what a failed attempt has joined."""
+
+import functools
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from mgmt_drivers.engine.operation import RUNNING_LIMIT
+from mgmt_drivers.engine.phase import on
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import Occupied, told
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.topology import Topology, check_scaling
+from mgmt_drivers.operations.groups import back_up, join_nodes, leave, prepare, serve
+from mgmt_drivers.operations.opening import (
+    check_helm_login,
+    choose_leader,
+    connect_storage,
+    find_members,
+    move_helm,
+    open_operation,
+    read_markers,
+    read_topology,
+    read_upgraded,
+)
+from mgmt_drivers.operations.renew import find_due, renew_due
+from mgmt_drivers.operations.targets import check_targets_of_scaling, master_vdus, targets_of
+from mgmt_drivers.phases.control_plane.etcd_members import CheckEtcdMembers, RemoveOrphanedMembers
+from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer, ReleaseVirtualIp
+from mgmt_drivers.phases.nodes.remove_nodes import RemoveOrphanedNodes
+from mgmt_drivers.phases.storage.nfs_server import ExportVolumes
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.vim import Vims
+
+LOG = logging.getLogger(__name__)
+
+
+def check_scale_out(request: LcmRequest, services: Services, coming: Mapping[str, int]) -> None:
+    """Check a scale-out before its machines exist.
+
+    :param coming: how many machines will come, by VDU
+    :raises MgmtDriverError: when etcd would have a number of members that is even
+    """
+    known = read_topology(request, services)
+    masters = sum(coming.get(vdu, 0) for vdu in master_vdus(known))
+    if masters:
+        present = len(known.control_plane)
+        check_scaling(request.aspect, present, present + masters)
+
+
+def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
+    """Join the machines that have come: the request's targets.
+
+    A scale-out that fails leaves no node of them in the cluster: it can be tried again, or the
+    machines be taken away.
+    """
+    known = read_topology(request, services)
+    coming = targets_of(request, known)
+    staying = [node for node in known.control_plane if node not in coming]
+    masters_come = check_targets_of_scaling(
+        request, known, coming, len(staying), len(known.control_plane)
+    )
+    undo = functools.partial(
+        _undo, request, services, known, coming, staying if masters_come else []
+    )
+    with _undone_if_it_fails(undo), open_operation(request, services, known) as operation:
+        leader = choose_leader(operation, known, coming)
+        known = read_upgraded(operation, known, leader)
+        others = operation.connect(staying, RUNNING_LIMIT) if masters_come else []
+        new = operation.connect(coming)
+        members = find_members(operation, known, leader, read_markers(operation, known, new))
+        if masters_come:
+            check_helm_login(operation, known, new, vims)
+        storage = connect_storage(operation, known, masters_come, is_needed=True)
+        due = find_due(operation, staying)
+        cluster = Cluster(known, services.store, leader)
+        masters, connected = cluster.masters(new), [*dict.fromkeys([leader, *others])]
+        operation.run(
+            cluster,
+            *renew_due(cluster, due),
+            on([leader] if masters else [], RemoveOrphanedMembers(), CheckEtcdMembers(staying)),
+            *prepare(cluster, new, storage),
+            *join_nodes(cluster, new, members),
+            *serve(cluster, masters, connected),
+            *back_up(cluster, [*connected, *masters], are_new=bool(masters)),
+        )
+    if masters_come:
+        move_helm(known, known.control_plane, vims)
+
+
+@contextmanager
+def _undone_if_it_fails(undo: Callable[[], None]) -> Iterator[None]:
+    """Undo a scale-out that fails, whatever its error."""
+    try:
+        yield
+    except Exception as failure:
+        if isinstance(failure.__cause__, Occupied):
+            raise  # nothing was changed, and the nodes may be the other operation's
+        try:
+            undo()
+        except Exception as error:  # noqa: BLE001 - must not hide why the scale-out failed
+            LOG.warning("nodes of the failed scale-out may be left: %s", told(str(error)))
+        raise
+
+
+def _undo(
+    request: LcmRequest,
+    services: Services,
+    known: Topology,
+    coming: Sequence[Node],
+    staying: Sequence[Node],
+) -> None:
+    """Remove the nodes that a failed scale-out has joined.
+
+    Most important first, for it may fail like the scale-out.
+
+    :param staying: the other control-plane nodes, if control-plane nodes have come
+    """
+    with open_operation(request, services, known) as operation:
+        leader = choose_leader(operation, known, coming)
+        others = operation.connect_to_running(staying)
+        gone = operation.connect_to_running([*coming]) if staying else []
+        cluster = Cluster(known, services.store, leader, leaving=coming)
+        operation.run(
+            cluster,
+            on(gone, ReleaseVirtualIp()),
+            *leave(cluster, gone),
+            on([*dict.fromkeys([leader, *others])] if staying else [], ConfigureLoadBalancer()),
+        )
+
+
+def begin_roll_back(request: LcmRequest, services: Services, came: Collection[str]) -> None:
+    """Remove control-plane nodes of a scale-out that failed, before Heat takes their machines.
+
+    Most often the scale-out has done so itself. A member of etcd that is gone counts for the
+    quorum; a worker may just vanish.
+
+    :param came: the VDUs of the machines
+    """
+    if master_vdus(read_topology(request, services)) & {*came}:
+        roll_back_scale_out(request, services, came)
+
+
+def roll_back_scale_out(
+    request: LcmRequest, services: Services, came: Collection[str] = ()
+) -> None:
+    """Remove nodes that are no machines of the VNF any more, or never became any.
+
+    :param came: the VDUs of the machines that came
+    """
+    known = read_topology(request, services)
+    masters_came = bool(master_vdus(known) & {*came})
+    with open_operation(request, services, known) as operation:
+        leader = choose_leader(operation, known)
+        masters = operation.connect_to_running(known.control_plane) if masters_came else []
+        storage = connect_storage(operation, known, masters_change=False)
+        operation.run(
+            Cluster(known, services.store, leader),
+            on([leader] if masters_came else [], RemoveOrphanedMembers()),
+            on([leader], RemoveOrphanedNodes(with_masters=masters_came)),
+            on(masters, ConfigureLoadBalancer()),
+            on(storage, ExportVolumes()),
+        )

@@ -1,0 +1,158 @@
+"""Upgrade: another version of Kubernetes on all nodes. Or new certificates: see ``renew``.
+
+Nothing of the cluster changes before every machine has its packages and images. kubeadm renews the
+certificates of a control-plane node that it upgrades, and of no other.
+"""
+
+import logging
+from collections import defaultdict
+from typing import Any
+
+from mgmt_drivers.engine.operation import RUNNING_LIMIT
+from mgmt_drivers.engine.phase import in_lanes, in_turn, on
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
+from mgmt_drivers.host.host import Host
+from mgmt_drivers.kube import changed_params, kubectl, node_packages
+from mgmt_drivers.kube.changed_params import Changed
+from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.kube.topology import Topology
+from mgmt_drivers.operations.groups import Works, give_kubeconfig, show_last_backup
+from mgmt_drivers.operations.opening import (
+    GATHER,
+    choose_leader,
+    open_operation,
+    read_topology,
+    read_upgraded,
+)
+from mgmt_drivers.operations.renew import find_due, renew, renew_due
+from mgmt_drivers.params.kubernetes import NAME as INSTALLATION
+from mgmt_drivers.params.kubernetes import read_params
+from mgmt_drivers.params.modification import Change, read_modification
+from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer, VerifyVirtualIp
+from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
+from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
+from mgmt_drivers.phases.nodes.pull_images import PullImages
+from mgmt_drivers.phases.upgrade.check_cluster import CheckCluster, CheckMachines
+from mgmt_drivers.phases.upgrade.prepare_nodes import InstallKubeadm, SaveSnapshot
+from mgmt_drivers.phases.upgrade.upgrade_cluster import (
+    KeepVersion,
+    SetImageRepository,
+    UpgradeCluster,
+)
+from mgmt_drivers.phases.upgrade.upgrade_nodes import UpgradeControlPlane, UpgradeWorkers
+from mgmt_drivers.request import LcmRequest
+
+LOG = logging.getLogger(__name__)
+
+
+class UpgradeFailed(MgmtDriverError):
+    """An upgrade that failed, with its cause and the versions that the nodes have."""
+
+    longest = OperationError.longest
+
+
+def validate(request: LcmRequest, services: Services, wanted: Any) -> Change:
+    """Check what a cluster is to become, without asking any machine.
+
+    :param wanted: the parameter ``k8s_cluster_modification_param``
+    :raises ParameterError: with every error
+    """
+    kept = changed_params.load(services.store)
+    before = read_params(changed_params.applied(request, kept))
+    found = read_modification(wanted, before, request)
+    if found.renews_certificates:
+        return found
+    after = read_params(changed_params.applied(request, {**kept, **found.params}))
+    if not node_packages.can_install_some(after.script):
+        text = f"the script must heed {node_packages.PACKAGES}, as the package's own does"
+        raise ParameterError([f"{INSTALLATION}.script_path: {text}"])
+    return found
+
+
+def modify(request: LcmRequest, services: Services, wanted: Any) -> None:
+    """Make the cluster what a modification wants.
+
+    :param wanted: the parameter ``k8s_cluster_modification_param``
+    :raises MgmtDriverError: with the cause; the cluster works, with the versions that it names
+    """
+    change = validate(request, services, wanted)
+    if change.renews_certificates:
+        renew(request, services)
+        return
+    known = read_topology(request, services, change.params)
+    try:
+        with open_operation(request, services, known) as operation:
+            leader = choose_leader(operation, known)
+            known = read_upgraded(operation, known, leader, change.params)
+            nodes = operation.connect(known.nodes, RUNNING_LIMIT)
+            kept = changed_params.load(services.store)
+            due = find_due(operation, known.control_plane)
+            cluster = Cluster(known, services.store, leader)
+            masters = sorted(cluster.masters(nodes), key=lambda host: host is not leader)
+            operation.run(
+                cluster,
+                *_prepare(cluster, nodes),
+                *_upgrade_control_plane(cluster, masters, {**kept, **change.params}),
+                in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
+                *renew_due(cluster, due),
+                on([leader] if known.is_balanced else [], VerifyVirtualIp()),
+            )
+    except MgmtDriverError as error:
+        raise UpgradeFailed(f"{error}. {_state(request, services, known)}") from error
+
+
+def _prepare(cluster: Cluster, nodes: list[Host]) -> Works:
+    """Check the cluster, and give each node its kubeadm and its images."""
+    params, leader = cluster.params, [cluster.leader]
+    return [
+        on(leader, CheckCluster()),
+        on(nodes, CheckMachines()),
+        show_last_backup(cluster),
+        # The packages may come from another host. No runtime is restarted for it.
+        on(nodes if cluster.proxy else [], ConfigureProxy(cluster.proxy)),
+        on(nodes if params.registries else [], ConfigureRegistries()),
+        on(nodes, InstallKubeadm(), PullImages(is_upgrade=True)),
+        on(leader, SaveSnapshot()),
+    ]
+
+
+def _upgrade_control_plane(
+    cluster: Cluster, masters: list[Host], changed: Changed
+) -> Works:
+    """Upgrade the cluster's version on the leader, then the nodes one after another.
+
+    :param masters: the leader first
+    """
+    leader = [cluster.leader]
+    return [
+        on(masters if cluster.topology.is_balanced else [], ConfigureLoadBalancer()),
+        on(leader if cluster.params.image_repository else [], SetImageRepository()),
+        on(leader, UpgradeCluster(), KeepVersion(changed)),
+        in_turn(masters, UpgradeControlPlane()),
+        give_kubeconfig(cluster, masters),  # kubeadm has renewed the administrator's certificate
+    ]
+
+
+def _state(request: LcmRequest, services: Services, known: Topology) -> str:
+    """What the nodes have, in words; asked anew, for the connection may be what failed."""
+    try:
+        with open_operation(request, services, known) as operation:
+            leader = choose_leader(operation, known)
+            return operation.ask(GATHER, leader, _versions)
+    except MgmtDriverError as error:
+        LOG.warning("the versions of the nodes are not known: %s", error)
+        return "Which versions the nodes have is not known, for no control-plane node answers"
+
+
+def _versions(host: Host) -> str:
+    having = defaultdict(list)
+    for name, node in sorted(kubectl.nodes(host).items()):
+        state = "" if kubectl.is_ready(node) else ", not ready"
+        state += ", cordoned" if kubectl.is_cordoned_by_us(node) else ""
+        having[kubectl.kubelet_release(node)].append(f"{name}{state and f' ({state[2:]})'}")
+    listed = "; ".join(f"{release}: {', '.join(names)}" for release, names in having.items())
+    return (
+        f"The nodes have now {listed}. The cluster goes on working with these versions: remove "
+        "the cause, then retry"
+    )

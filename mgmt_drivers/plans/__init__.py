@@ -1,1 +1,0 @@
-"""What each LCM operation does: its phases, in order."""
