@@ -1,14 +1,14 @@
 """Outputs in the guide: recorded by a run of the scenarios, compared by every other run."""
 
 import difflib
+import functools
 import json
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-
-import jq
+from typing import Any
 
 from tools.client.config import CHECKOUT, CONFIG
 from tools.client.log import log
@@ -74,20 +74,29 @@ def compare_openstack(
     return seen
 
 
-def compare_instance(name: str, vnf_id: str, *queries: str) -> None:
-    """Compare what jq picks out of the instantiatedVnfInfo that Tacker shows of an instance.
+def compare_instance(name: str, vnf_id: str, key: str, *paths: str) -> None:
+    """Compare a list of the instantiatedVnfInfo that Tacker shows of an instance.
 
-    :param queries: a call of jq for each, one behind the other
+    In the guide jq picks it out.
+
+    :param paths: the only values that are shown of each entry, such as computeResource.resourceId
     """
     words = ["vnflcm", "show", vnf_id, "-f", "json", "-c", "Instantiated Vnf Info"]
-    text = _openstack(words)
+    entries = json.loads(_openstack(words))["Instantiated Vnf Info"][key]
     words[2] = "VNF-INSTANCE-ID"
-    shown = _folded(["openstack", *words])
-    for query in (f'."Instantiated Vnf Info".{queries[0]}', *queries[1:]):
-        shown += f" \\\n    | jq -c {shlex.quote(query)}"
-        picked = jq.compile(query).input_text(text).all()
-        text = "\n".join(json.dumps(value, separators=(",", ":")) for value in picked)
-    compare(name, shown, text)
+    shown = _folded(["openstack", *words]) + _jq(f'."Instantiated Vnf Info".{key}[]')
+    if paths:
+        shown += _jq("[" + ", ".join(f".{path}" for path in paths) + "]")
+        entries = [[_value(entry, path) for path in paths] for entry in entries]
+    compare(name, shown, "\n".join(json.dumps(e, separators=(",", ":")) for e in entries))
+
+
+def _jq(query: str) -> str:
+    return f" \\\n    | jq -c {shlex.quote(query)}"
+
+
+def _value(entry: Any, path: str) -> Any:
+    return functools.reduce(lambda value, key: value[key], path.split("."), entry)
 
 
 def _openstack(words: Sequence[str]) -> str:

@@ -1,6 +1,8 @@
 """Lines at the bottom of a terminal, drawn again and again until what they tell of has ended.
 
-Only Python's standard library is used here: tools/run shows its progress on a bare machine.
+Only Python's standard library is used here: tools/run shows its progress on a bare machine. rich
+would leave lines behind in a window that became narrower, show the oldest steps in a low one, and
+leave the cursor hidden when it is killed.
 """
 
 import contextlib

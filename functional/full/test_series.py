@@ -9,7 +9,7 @@ from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
 
-_VNFCS = "vnfcResourceInfo[]", "[.id, .vduId, .computeResource.resourceId]"
+_VNFCS = "vnfcResourceInfo", "id", "vduId", "computeResource.resourceId"
 _ETCD = "--namespace kube-system get pods --selector component=etcd"
 
 
@@ -28,7 +28,7 @@ class LifeOfAnOlderCluster(UpgradeScenario, MastersScenario):
         with newest_series():
             self.check_guide_output_of_operations("scaled", vnf, "SCALE")
             self.check_guide_output_of_resources("workers", vnf, "complex_nested_worker.yaml")
-            guide_outputs.compare_instance("scale_status", vnf.id, "scaleStatus[]")
+            guide_outputs.compare_instance("scale_status", vnf.id, "scaleStatus")
             self.check_guide_output("nodes_scaled", vnf, "get nodes")
         self.heal_workers(vnf, 1)
         self.heal_virtual_ip_holder(vnf)

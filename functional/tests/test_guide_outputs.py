@@ -1,7 +1,10 @@
 """Outputs of the guide, compared with those of a scenario."""
 
+import contextlib
+import json
 import os
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
@@ -19,6 +22,10 @@ _ID = "0a5c8b1e-2c4d-4e6f-8a9b-0c1d2e3f4a5b"
 _FOLDED = r"""$ openstack vnflcm op list --filter '(eq,vnfInstanceId,VNF-INSTANCE-ID)' -c 'VNF ID' \
     -c Operation
 
+"""
+_PICKED = r"""$ openstack vnflcm show VNF-INSTANCE-ID -f json -c 'Instantiated Vnf Info' \
+    | jq -c '."Instantiated Vnf Info".vnfcResourceInfo[]' \
+    | jq -c '[.id, .vduId, .computeResource.resourceId]'
 """
 
 
@@ -47,12 +54,31 @@ class GuideOutputsTest(unittest.TestCase):
 
     def test_long_commands_are_folded_between_their_words(self) -> None:
         words = ["vnflcm", "op", "list", "--filter", f"(eq,vnfInstanceId,{_ID})", "-c", "VNF ID"]
-        ran = mock.Mock(stdout="")
+        words += ["-c", "Operation"]
+        with self.recording(""):
+            guide_outputs.compare_openstack("operations", words, {_ID: "VNF-INSTANCE-ID"})
+        self.assertEqual(_FOLDED, self.written("operations"))
+
+    def test_an_instance_is_shown_as_jq_shows_it(self) -> None:
+        key, paths = "vnfcResourceInfo", ("id", "vduId", "computeResource.resourceId")
+        vnfc = {"id": "a", "vduId": "v", "computeResource": {"resourceId": "s"}}
+        shown = {"Instantiated Vnf Info": {key: [vnfc, {**vnfc, "id": "b"}]}}
+        with self.recording(json.dumps(shown)):
+            guide_outputs.compare_instance("vnfcs", _ID, key, *paths)
+            guide_outputs.compare_instance("whole", _ID, key)
+        self.assertEqual(f'{_PICKED}["a","v","s"]\n["b","v","s"]\n', self.written("vnfcs"))
+        first = '{"id":"a","vduId":"v","computeResource":{"resourceId":"s"}}'
+        self.assertIn(f"vnfcResourceInfo[]'\n{first}\n", self.written("whole"))
+
+    @contextlib.contextmanager
+    def recording(self, shown: str) -> Iterator[None]:
+        """OpenStack's client prints this, and the guide's outputs are recorded."""
+        ran = mock.Mock(stdout=shown)
         with (
             mock.patch.object(guide_outputs.subprocess, "run", return_value=ran),
             mock.patch.dict(os.environ, {"FUNCTIONAL_RECORD": "1"}),
         ):
-            words += ["-c", "Operation"]
-            guide_outputs.compare_openstack("operations", words, {_ID: "VNF-INSTANCE-ID"})
-        written = (Path(self.folder) / "operations.txt").read_text()
-        self.assertEqual(_FOLDED, written)
+            yield
+
+    def written(self, name: str) -> str:
+        return Path(self.folder, f"{name}.txt").read_text()

@@ -1,1 +1,1 @@
-"""What the registry driver costs over the same commands given by hand."""
+"""Measurements of the drivers on simulated machines."""

@@ -1,28 +1,24 @@
-"""Times of the drivers over the times of the same commands by hand, as ratios.
-
-Runs against the cloud of the OS_* variables.
-"""
+"""Measures the drivers on simulated machines, without a cloud."""
 
 import argparse
 import sys
 
-from tools.benchmark import kubernetes, registry, scale
-
-_SUBJECTS = {"registry": registry, "kubernetes": kubernetes, "scale": scale}
+from tools.benchmark import commands, scale
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="benchmark", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.benchmark", description=__doc__)
     subjects = parser.add_subparsers(required=True, metavar="SUBJECT", dest="subject")
-    for name, text in (
-        ("registry", "instantiate of the private registry over one script"),
-        ("kubernetes", "instantiate of clusters over their critical path"),
-        ("scale", "scale-out by many workers over one, on simulated machines"),
-    ):
-        subject = subjects.add_parser(name, help=text, description=text)
-        subject.add_argument("--rounds", type=int, default=3, help="how many (default: 3)")
+    text = "count the SSH commands of operations, and the files and functions that they enter"
+    subjects.add_parser("commands", help=text, description=text)
+    text = "compare the scale-out of many workers with that of one"
+    subject = subjects.add_parser("scale", help=text, description=text)
+    subject.add_argument("--rounds", type=int, default=3, help="how many (default: 3)")
     options = parser.parse_args()
-    _SUBJECTS[options.subject].run(options.rounds)
+    if options.subject == "commands":
+        commands.run()
+    else:
+        scale.run(options.rounds)
     return 0
 
 

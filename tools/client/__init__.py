@@ -1,4 +1,4 @@
-"""What the demo, the benchmarks and the scenarios share: a client of Tacker and its cloud.
+"""A client of Tacker and its cloud, which the demo and the scenarios share.
 
 It uses the APIs of Tacker and Heat and the machines' SSH, and so works with every cloud.
 """

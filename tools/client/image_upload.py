@@ -1,7 +1,7 @@
 """Images of archives into a registry, by its HTTP API (OCI Distribution Specification 1.1).
 
 Docker's engine would unpack each image first, and compress it again: a minute for those of a
-cluster, which the machines then decompress once more.
+cluster, which the machines then decompress once more. skopeo compresses layers, too.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Images in a registry, by way of this machine's Docker engine."""
+"""Images in a registry, by this machine's Docker engine, which knows of plain HTTP and CAs."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

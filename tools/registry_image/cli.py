@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tools.registry_image import debian, image, upstream
-from tools.registry_image.errors import ImageError
+from tools.registry_image import image, upstream
 
 DEFAULT = (
     Path(__file__).parents[2] / "vnf_packages/private_registry/Files/images/private_registry.tar"
@@ -23,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         pieces = upstream.pull() if arguments.pull else [from_debian(arguments.deb)]
         digest = _write(arguments.output, pieces)
-    except (ImageError, OSError) as error:
+    except (image.ImageError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     size = arguments.output.stat().st_size
@@ -38,9 +37,9 @@ def from_debian(debs: Sequence[Path]) -> bytes:
     """
     with tempfile.TemporaryDirectory() as folder:
         if not debs:
-            print(f"fetching {', '.join(debian.PACKAGES)}", file=sys.stderr, flush=True)
-            debs = debian.download(Path(folder))
-        return image.pack(debian.select_programs([debian.file_tar(deb) for deb in debs]))
+            print(f"fetching {', '.join(image.PACKAGES)}", file=sys.stderr, flush=True)
+            debs = image.download(Path(folder))
+        return image.pack(debs)
 
 
 def _write(path: Path, pieces: Iterable[bytes]) -> str:

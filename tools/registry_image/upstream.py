@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from tools.registry_image.errors import ImageError
-from tools.registry_image.image import TAG
+from tools.registry_image.image import TAG, ImageError
 
 
 def pull() -> Iterable[bytes]:

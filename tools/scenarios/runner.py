@@ -40,6 +40,8 @@ def run_scenarios(selection: Selection, logs: Path, environment: Mapping[str, st
 class _Lane:
     """Scenarios that run one after another, in a process and with folders of their own.
 
+    The workers of one stestr would share their environment, and so the folders.
+
     :param name: begins the lines of its log; empty when it is the only lane
     """
 

@@ -68,6 +68,8 @@ def _is_of(scenario: str, groups: Sequence[str]) -> bool:
 def select(repository: Path, expressions: Sequence[str], record: Path | None = None) -> Selection:
     """The scenarios that match an expression, less those that a record says passed.
 
+    stestr's repository cannot tell what passed: it keeps nothing of a run that was killed.
+
     :param repository: stestr's, which is made if it is not there
     """
     command = [*stestr(repository), "list", *expressions]
