@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-# The guide shows what the code has: plans, parameters, and requests that the scenarios send.
+# The guide shows what the code has: operations, parameters, and requests that the scenarios send.
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent / "_ext")]
 
 project = "tacker-mgmt-drivers"
@@ -12,7 +12,7 @@ extensions = [
     "api_requests",
     "parameters",
     "phase_pictures",
-    "plans",
+    "outlines",
     "reno.sphinxext",
     "sphinx.ext.graphviz",
     "sphinx_design",

@@ -120,12 +120,12 @@ def _undo(
     with open_operation(request, services, known) as operation:
         leader = choose_leader(operation, known, coming)
         others = operation.connect_to_running(staying)
-        gone = operation.connect_to_running([*coming]) if staying else []
         cluster = Cluster(known, services.store, leader, leaving=coming)
+        going = operation.connect_to_running(cluster.leaving_control_plane)
         operation.run(
             cluster,
-            on(gone, ReleaseVirtualIp()),
-            *leave(cluster, gone),
+            on(going, ReleaseVirtualIp()),
+            *leave(cluster, going),
             on([*dict.fromkeys([leader, *others])] if staying else [], ConfigureLoadBalancer()),
         )
 

@@ -28,7 +28,7 @@ from mgmt_drivers.params.script import DECLARATION
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.tests.cluster import FLANNEL, MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
-from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, stack_of
+from mgmt_drivers.tests.fakes import NODE, FakeClock, FakeStacks, MemoryStore, stack_of
 from mgmt_drivers.tests.simulated_backup import HostKey
 from mgmt_drivers.tests.simulation import (
     CHARTS,
@@ -259,6 +259,41 @@ class SimulatedCloud:
         new = dataclasses.replace(target, server_id="f" + target.server_id[1:])
         self.arrive(new)
         return new
+
+    def replace_all(self) -> None:
+        """Put other servers in the place of all machines, as Heat does; the volume is kept."""
+        for machine in list(self.world.machines.values()):
+            self.replaced(machine.node)
+        # The old cluster's data were on its disks.
+        self.world.nodes, self.world.members, self.world.kept = {}, [], {}
+        self.world.volumes, self.world.accounts, self.world.claims = {}, set(), []
+        self.world.claimed = False
+
+
+class SimulatedRegistry(SimulatedCloud):
+    """The VNF of the private registry: one machine."""
+
+    def build(self, is_clustered: bool = True) -> None:
+        super().build(is_clustered=False)
+        self.world.machines.clear()
+        self._node = dataclasses.replace(NODE, addresses={MASTER_CP: "192.0.2.10"})
+        self.world.add(self._node)
+
+    def contents(self, stack_id: str) -> Contents:
+        return stack_of(self._node)
+
+    def request(self, *targets: str) -> LcmRequest:
+        node = self._node
+        params = {"ssh_cp_name": MASTER_CP, "ssh_username": "ubuntu", "ssh_password": "hidden"}
+        return LcmRequest(
+            operation="test",
+            vnf_instance_id="vnf-1",
+            package=self.package,
+            cps={MASTER_CP: node.vdu},
+            additional_params={"private_registry_installation_param": params},
+            stack_id="vnf",
+            vnfcs=(Vnfc(node.vnfc_id, node.vdu, node.server_id, "vnf"),),
+        )
 
 
 class SimulatedClusterTest(SimulatedCloud, unittest.TestCase):

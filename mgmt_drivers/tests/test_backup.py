@@ -79,15 +79,6 @@ class BackedUpClusterTest(SimulatedClusterTest):
         """A request to heal the whole VNF, and to restore a backup."""
         return dataclasses.replace(self.request(), restore_from=restore_from, **changes)
 
-    def replace_all(self) -> None:
-        """What Heat does: other servers for all VNFCs, and the volume is kept."""
-        for machine in list(self.world.machines.values()):
-            self.replaced(machine.node)
-        # The old cluster's data were on its disks.
-        self.world.nodes, self.world.members, self.world.kept = {}, [], {}
-        self.world.volumes, self.world.accounts, self.world.claims = {}, set(), []
-        self.world.claimed = False
-
     def instantiated(self) -> None:
         """A cluster, and a backup of it."""
         self.build(is_clustered=False)

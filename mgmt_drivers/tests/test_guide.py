@@ -4,34 +4,31 @@ import ast
 import re
 import shlex
 import unittest
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
-from mgmt_drivers.engine.phase import Phase
-from mgmt_drivers.plans import kubernetes, private_registry
+from mgmt_drivers.tests.outline import outline
 from tools.timeline import runs
 
 _DRIVERS = Path(__file__).parents[1]
 _GUIDE = _DRIVERS.parent / "doc" / "source"
-_TIMELINES: dict[str, Sequence[Phase[Any]]] = {
-    "instantiate": kubernetes.INSTANTIATE,
-    "restore": kubernetes.INSTANTIATE,
-    "scale_out": kubernetes.SCALE_OUT,
-    "scale_in": kubernetes.SCALE_IN,
-    "scale_masters_out": kubernetes.SCALE_OUT,
-    "scale_masters_in": kubernetes.SCALE_IN,
-    "upgrade": kubernetes.UPGRADE,
-    "renewal": kubernetes.RENEW,
-    "heal_start": kubernetes.HEAL_START,
-    "heal_end": kubernetes.HEAL_END,
-    "private_registry": private_registry.INSTANTIATE,
+_TIMELINES = {
+    "instantiate": "instantiate",
+    "restore": "restore",
+    "scale_out": "scale_out",
+    "scale_in": "scale_in",
+    "scale_masters_out": "scale_out",
+    "scale_masters_in": "scale_in",
+    "upgrade": "upgrade",
+    "renewal": "renew",
+    "heal_start": "heal_start",
+    "heal_end": "heal_end",
+    "private_registry": "registry",
 }
 
-_BEFORE_THE_PLAN = {"connect", "choose a control-plane node", "gather facts"}
-# What ends an operation after its plan.
-_BEFORE_THE_PLAN |= {"read the VIM credentials"}
+# Before the phases of an operation, and after them.
+_QUESTIONS = {"connect", "choose a control-plane node", "gather facts", "read the VIM credentials"}
 
 
 def _strings(folder: Path) -> Iterator[str]:
@@ -56,16 +53,16 @@ class TroubleshootingTest(unittest.TestCase):
 
 
 class TimelinesTest(unittest.TestCase):
-    def test_they_show_the_plans_as_they_are(self) -> None:
+    def test_they_show_the_operations_as_they_are(self) -> None:
         self.assertEqual(set(_TIMELINES), {path.stem for path in _GUIDE.glob("traces/*.jsonl")})
-        for name, plan in _TIMELINES.items():
+        for name, operation in _TIMELINES.items():
             with self.subTest(name):
                 (run,) = runs.read(_GUIDE / "traces" / f"{name}.jsonl")
                 self.assertFalse(run.failed)
-                titles = dict.fromkeys(phase.title for phase in plan)
-                seen = [title for title in run.phases if title not in _BEFORE_THE_PLAN]
+                titles = [row.title for row in outline(operation)]
+                seen = [title for title in run.phases if title not in _QUESTIONS]
                 self.assertTrue(seen)
-                # Phases that concerned nobody are not recorded.
+                # Phases without a machine are not recorded.
                 self.assertEqual([title for title in titles if title in seen], seen)
 
 

@@ -1,14 +1,11 @@
 """The dry run of a plan: what is asked, what is told, and what is left alone."""
 
-import importlib
-import pkgutil
 import unittest
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers import operations
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import Change, Check, HostPhase, Phase, on
 from mgmt_drivers.engine.rehearsal import Rehearsal
@@ -22,8 +19,8 @@ from mgmt_drivers.params.series import read_version
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.tests.fakes import FakeSession, services
+from mgmt_drivers.tests.outline import all_phases
 
-_OURS = "mgmt_drivers.phases."
 NODES = [Node(f"vnfc-{n}", "VDU", f"server-{n}", {"CP1": f"192.0.2.{n}"}) for n in (1, 2, 3)]
 
 
@@ -123,20 +120,10 @@ class RehearsalTest(unittest.TestCase):
             self.rehearse(Agree(MgmtDriverError("no quorum")))
 
 
-def all_kinds(kind: Any) -> Iterator[type[Phase[Any]]]:
-    """The classes of phases that operations run: those with a title."""
-    for derived in kind.__subclasses__():
-        if hasattr(derived, "title"):
-            yield derived
-        yield from all_kinds(derived)
-
-
 class ForecastTest(unittest.TestCase):
     def test_every_phase_foresees(self) -> None:
         """None leaves its users with the default, which depends on everything."""
-        for module in pkgutil.iter_modules(operations.__path__, "mgmt_drivers.operations."):
-            importlib.import_module(module.name)
-        phases = {kind for kind in all_kinds(Phase) if kind.__module__.startswith(_OURS)}
+        phases = {*all_phases()}
         self.assertGreater(len(phases), 40)
         for phase in phases:
             self.assertIsNot(Phase.foresee, phase.foresee, phase)

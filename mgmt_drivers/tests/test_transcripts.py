@@ -17,17 +17,17 @@ from typing import Any
 
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import CommandFailed, ConnectionFailed, MgmtDriverError
-from mgmt_drivers.inventory import Contents
 from mgmt_drivers.operations import registry, scale_in, scale_out, upgrade
-from mgmt_drivers.request import LcmRequest, Vnfc
+from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.tests.cluster import MASTER_CP
-from mgmt_drivers.tests.fakes import NODE, named, stack_of
+from mgmt_drivers.tests.fakes import named
 from mgmt_drivers.tests.simulated import (
     MASTERS,
     PARAMS,
     STORAGE,
     WORKERS,
     SimulatedClusterTest,
+    SimulatedRegistry,
     new_node,
 )
 from mgmt_drivers.tests.simulation import Fault, SimulatedSession
@@ -337,35 +337,11 @@ class RenewalTest(TranscriptTest, AgingClusterTest):
         self.assert_told()
 
 
-class RegistryTest(TranscriptTest):
+class RegistryTest(TranscriptTest, SimulatedRegistry):
     """The VNF of the private registry."""
 
-    def setUp(self) -> None:
-        super().setUp()
-        self.build()
-        self.world.machines.clear()
-        node = dataclasses.replace(NODE, addresses={MASTER_CP: "192.0.2.10"})
-        self.machine_of_registry = self.world.add(node)
-
-    def contents(self, stack_id: str) -> Contents:
-        return stack_of(self.machine_of_registry.node)
-
-    def request(self, *targets: str) -> LcmRequest:
-        node = self.machine_of_registry.node
-        params = {
-            "ssh_cp_name": MASTER_CP, "ssh_username": "ubuntu", "ssh_password": "hidden",
-        }
-        return LcmRequest(
-            operation="test",
-            vnf_instance_id="vnf-1",
-            package=self.package,
-            cps={MASTER_CP: node.vdu},
-            additional_params={"private_registry_installation_param": params},
-            stack_id="vnf",
-            vnfcs=(Vnfc(node.vnfc_id, node.vdu, node.server_id, "vnf"),),
-        )
-
     def test_registry(self) -> None:
+        self.build()
         registry.instantiate(self.request(), self.services())
         self.recorder.say("heal")
         registry.instantiate(self.request(), self.services())

@@ -17,8 +17,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 import mgmt_drivers
-from mgmt_drivers import upgrade
 from mgmt_drivers.engine.services import Services
+from mgmt_drivers.operations import upgrade
 from mgmt_drivers.tests.simulated import MASTERS, PARAMS, STORAGE, SimulatedCloud
 from mgmt_drivers.tests.simulation import SimulatedSession
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mgmt_drivers.operations import heal, instantiate, registry, scale_in, scale_out, upgrade
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Address, Contents, Node, Placement
+from mgmt_drivers.operations import heal, instantiate, registry, scale_in, scale_out, upgrade
 from mgmt_drivers.package import volume_names
 from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
 from mgmt_drivers.params.private_registry import NAME as REGISTRY

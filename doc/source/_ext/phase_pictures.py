@@ -1,10 +1,10 @@
 """The directive ``phases``: the phases of an operation in their order, as a picture.
 
-The order and the names come from the plan; how long each took, from a trace that a scenario left.
+The order and the names come from the operation's outline; how long each took, from a trace that a
+scenario left.
 """
 
 import html
-import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from docutils.parsers.rst import Directive, directives
 from sphinx.application import Sphinx
 
 from mgmt_drivers.engine.trace import CHANGED
+from mgmt_drivers.tests.outline import outline
 from tools.timeline.runs import Run, read
 
 _TRACES = Path(__file__).parents[1] / "traces"
@@ -34,7 +35,7 @@ class Row:
 
 
 class PhasesDirective(Directive):
-    """``.. phases:: module.PLAN``, and ``:trace: heal_end`` if there is one.
+    """``.. phases:: operation``, and ``:trace: heal_end`` if there is one.
 
     Without a trace the titles stand in a row.
     """
@@ -43,8 +44,8 @@ class PhasesDirective(Directive):
     option_spec = {"trace": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
-        module, _, name = self.arguments[0].rpartition(".")
-        titles = [phase.title for phase in getattr(importlib.import_module(module), name)]
+        name = self.arguments[0]
+        titles = [row.title for row in outline(name)]
         if "trace" not in self.options:
             return [_in_a_row(titles)]
         path = _TRACES / f"{self.options['trace']}.jsonl"
@@ -63,7 +64,7 @@ class PhasesDirective(Directive):
 
 
 def _rows(run: Run, titles: Sequence[str]) -> list[Row]:
-    """The phases of the plan that found something to do, in the plan's order."""
+    """The phases that the run had, in the operation's order."""
     rows = []
     for title in dict.fromkeys(titles):
         bars = [bar for bar in run.bars if bar.phase == title]
