@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from mgmt_drivers import package_yaml
-from mgmt_drivers.errors import MgmtDriverError, told
+from mgmt_drivers.errors import MgmtDriverError, text_of
 from mgmt_drivers.host import facts, files
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
@@ -203,7 +203,7 @@ def revoke(host: Host, credentials: JoinCredentials) -> None:
         LOG.warning(
             "join credentials are not revoked: %s. What is left of them expires within two hours, "
             "or run on a control-plane node: kubectl --kubeconfig /etc/kubernetes/admin.conf "
-            "--namespace %s delete secret %s", told(str(error)), _NAMESPACE, " ".join(names),
+            "--namespace %s delete secret %s", text_of(error), _NAMESPACE, " ".join(names),
         )
 
 

@@ -241,6 +241,17 @@ class OperationTest(unittest.TestCase):
             self.assertNotIn("Pl4nted", shown + (self.folder / "vnf-1.jsonl").read_text())
             self.assertIn("***", str(seen.exception))
 
+    def test_an_unexpected_error_is_told_with_its_type(self) -> None:
+        for cause, text in (
+            (KeyError("nodeInfo"), "KeyError: 'nodeInfo'"), (StopIteration(), "StopIteration")
+        ):
+            self.errors["server-1"] = cause
+            with self.assertRaises(OperationError) as caught:
+                self.run_plan()
+            self.assertTrue(str(caught.exception).endswith(f"phase 'connect': {text}"))
+            last = (self.folder / "vnf-1.jsonl").read_text().splitlines()
+            self.assertIn(text, [json.loads(line).get("error") for line in last])
+
     def test_a_lane_ends_with_its_first_host_that_fails(self) -> None:
         phase = Touch(fail_on=["vnfc-2"], one_by_one=True)
         with self.assertRaisesRegex(OperationError, "vnfc-2.*not tried after that: .*vnfc-3"):
