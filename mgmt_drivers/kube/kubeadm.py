@@ -46,9 +46,8 @@ _MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
 _IMAGES_ARE_THERE = "ImagePull"
 _CGROUP_V1_IS_MEANT = "SystemVerification"
 _DATA_ARE_MEANT = "DirAvailable--var-lib-etcd"  # which were restored
-# Up to 1.21 kubeadm asks for ephemeral storage for etcd. A kubelet that starts does not
-# know yet how much it has, and then now and then refuses etcd for good
-# (kubernetes/kubernetes#99305).
+# Where kubeadm asks for ephemeral storage for etcd: a kubelet that starts does not know yet how
+# much it has, and then now and then refuses etcd for good (kubernetes/kubernetes#99305).
 _PATCHES = f"{STATE_FOLDER}/kubeadm-patches"
 _ETCD_PATCH = """\
 spec:
@@ -282,18 +281,16 @@ def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
     host.sudo(*command, timeout=_UPGRADE_LIMIT)
 
 
-def _needs_patches(cluster: Cluster) -> bool:
-    return cluster.params.series.kubeadm_api == "v1beta2"
-
-
 def _write_patches(host: Host, cluster: Cluster) -> None:
     """Write what changes the manifests that kubeadm makes on a control-plane node."""
-    if _needs_patches(cluster):
+    if cluster.params.series.reserves_etcd_storage:
         files.write(host, f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH)
 
 
 def _patch_options(cluster: Cluster) -> list[str]:
-    return ["--experimental-patches", _PATCHES] if _needs_patches(cluster) else []
+    if not cluster.params.series.reserves_etcd_storage:
+        return []
+    return ["--experimental-patches", _PATCHES]  # the option's name in those series
 
 
 def _run(
