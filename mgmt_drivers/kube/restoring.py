@@ -35,7 +35,7 @@ def get(host: Host, cluster: Cluster) -> str:
     restore = cluster.restore
     assert restore
     if restore.file:
-        files.write(host, _ARCHIVE, restore.file.read_bytes(), "0600")
+        files.write(host, _ARCHIVE, restore.file, "0600")
         return restore.name
     for file in backup.of_node(host, cluster):
         files.write(host, file.path, file.content, file.mode)
