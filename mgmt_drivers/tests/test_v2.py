@@ -319,8 +319,11 @@ class HooksTest(HookCaller):
         self.assertEqual({}, call.store.load("node_metadata", {}))
 
     def test_a_vnfc_that_is_not_there_is_refused(self) -> None:
-        with self.assertRaisesRegex(InventoryError, "does not have the VNFCs .'info-x'"):
-            self.call(kubernetes_v2.heal_start, {"vnfcInstanceId": ["info-x"]})
+        known = f"info-resource-{self.machine(WORKERS[0]).node.server_id}"
+        for asked in (["info-x", "info-y"], ["info-y", known, "info-x"]):
+            with self.assertRaisesRegex(InventoryError, "the VNFCs info-x, info-y of vnfcInst"):
+                self.call(kubernetes_v2.heal_start, {"vnfcInstanceId": asked})
+        self.assertEqual(0, self.connections.total())
 
     def test_heal_of_the_whole_makes_a_new_cluster(self) -> None:
         self.call(kubernetes_v2.heal_start, {})
