@@ -37,7 +37,7 @@ def terminate_start(call: Call) -> None:
 
 
 def terminate_end(call: Call) -> None:
-    call.store.clear()
+    call.forget()
 
 
 def scale_start(call: Call) -> None:

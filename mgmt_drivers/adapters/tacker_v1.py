@@ -16,6 +16,7 @@ from tacker.vnfm import vim_client
 from tacker.vnfm.mgmt_drivers import vnflcm_noop
 
 from mgmt_drivers.adapters import vnfd
+from mgmt_drivers.engine import trace
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Heat, VimAccess
 from mgmt_drivers.request import LcmRequest, Vnfc
@@ -68,8 +69,11 @@ class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
     def terminate_end(
         self, context: Any, vnf_instance: Any, terminate_vnf_request: Any, **kwargs: Any
     ) -> None:
-        # Also the end of a rollback, which has no terminate_start.
+        # Also the end of a rollback, which has no terminate_start and gives no request. What led
+        # to the rollback stands in the trace.
         InstanceStore(vnf_instance).clear()
+        if terminate_vnf_request is not None:
+            trace.remove(_trace_folder(), vnf_instance.id)
 
     def add_user_data(self, source: Any) -> None:
         file, name = self.user_data
@@ -108,13 +112,17 @@ class InstanceStore:
 
 def services(context: Any, vnf_instance: Any) -> Services:
     """Tacker's configuration, the VNF's Heat, and the VNF instance as the place to keep things."""
-    options = cfg.CONF.mgmt_drivers
     return Services(
         stacks=Heat(functools.partial(_vim_access, context, vnf_instance)),
         store=InstanceStore(vnf_instance),
-        trace_folder=Path(options.trace_dir) if options.trace_dir else None,
-        ssh_timeout=options.ssh_timeout,
+        trace_folder=_trace_folder(),
+        ssh_timeout=cfg.CONF.mgmt_drivers.ssh_timeout,
     )
+
+
+def _trace_folder() -> Path | None:
+    name = cfg.CONF.mgmt_drivers.trace_dir
+    return Path(name) if name else None
 
 
 def _vim_access(context: Any, vnf_instance: Any) -> VimAccess:

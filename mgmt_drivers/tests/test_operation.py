@@ -13,8 +13,10 @@ from typing import Any
 import paramiko
 import yaml
 
+from mgmt_drivers.engine import trace
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import Change, Check, Lanes, Phase, at_once
+from mgmt_drivers.engine.trace import Record, Trace
 from mgmt_drivers.errors import (
     CommandFailed,
     ConnectionFailed,
@@ -190,6 +192,25 @@ class OperationTest(unittest.TestCase):
             self.assertLessEqual(record["start"], record["end"])
             self.assertEqual(("scale", "vnf-1"), (record["operation"], record["vnf"]))
         return sorted((r["phase"], r["node"].split()[2].strip(","), r["outcome"]) for r in records)
+
+    def test_a_trace_that_has_grown_is_set_aside(self) -> None:
+        path, old = self.folder / "vnf-1.jsonl", self.folder / "vnf-1.jsonl.1"
+        record = Record("scale", "vnf-1", "touch", "VDU1", 0, 1, "changed")
+        for size, is_set_aside in ((4 << 20, False), ((4 << 20) + 1, True), (5 << 20, True)):
+            with path.open("wb") as file:
+                file.truncate(size)
+            running = Trace(self.folder)
+            running.add(record)
+            self.assertEqual(is_set_aside, old.exists())
+            with path.open("ab") as file:
+                file.truncate(6 << 20)
+            running.add(record)  # an operation's records stay together
+            self.assertLess(6 << 20, path.stat().st_size)
+        self.assertEqual(5 << 20, old.stat().st_size)
+        trace.remove(self.folder, "vnf-1")
+        self.assertEqual([], list(self.folder.iterdir()))
+        trace.remove(self.folder, "vnf-1")
+        trace.remove(None, "vnf-1")
 
     def test_only_hosts_that_are_concerned_are_looked_at_and_recorded(self) -> None:
         first, second = Touch(), Touch()

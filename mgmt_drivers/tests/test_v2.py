@@ -102,7 +102,7 @@ class ScriptTest(unittest.TestCase):
 
     def services(self, access: Callable[[], VimAccess], store: Store) -> Services:
         self.access = access
-        return services(store=store)
+        return services(store=store, trace_folder=self.package)
 
 
 class RequestTest(ScriptTest):
@@ -179,6 +179,17 @@ class RequestTest(ScriptTest):
         self.assertEqual({"m0": "key"}, well.store.load("keys", {}))
         well.store.clear()
         self.assertEqual({}, well.answer["vnf_instance"]["metadata"])
+
+
+    def test_a_vnf_that_is_terminated_leaves_no_trace(self) -> None:
+        for script in (kubernetes_v2, private_registry_v2):
+            trace = self.package / "vnf-1.jsonl"
+            trace.touch()
+            call = self.call("terminate_end")
+            call.store.save("keys", {})
+            script.terminate_end(call)
+            self.assertFalse(trace.exists())
+            self.assertEqual({}, call.instance["metadata"])
 
 
 class VimsTest(ScriptTest):
