@@ -15,7 +15,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm import vim_client
 from tacker.vnfm.mgmt_drivers import vnflcm_noop
 
-from mgmt_drivers.adapters import vnfd
+from mgmt_drivers.adapters import options, vnfd
 from mgmt_drivers.engine import trace
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Heat, VimAccess
@@ -23,20 +23,7 @@ from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.secret import Secret
 
 _OURS = "mgmt_driver_"  # begins the keys of what is kept in VnfInstance.vnf_metadata
-_OPTIONS = [
-    cfg.StrOpt(
-        "trace_dir",
-        default="/var/log/tacker/mgmt_drivers",
-        help="Folder for the JSON-lines traces of operations; empty for none.",
-    ),
-    cfg.IntOpt(
-        "ssh_timeout",
-        default=600,
-        min=1,
-        help="Seconds for a machine, which may still be booting, to answer on its SSH port.",
-    ),
-]
-cfg.CONF.register_opts(_OPTIONS, "mgmt_drivers")
+_CONFIG = options.register(cfg.CONF)
 
 
 class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
@@ -116,12 +103,12 @@ def services(context: Any, vnf_instance: Any) -> Services:
         stacks=Heat(functools.partial(_vim_access, context, vnf_instance)),
         store=InstanceStore(vnf_instance),
         trace_folder=_trace_folder(),
-        ssh_timeout=cfg.CONF.mgmt_drivers.ssh_timeout,
+        ssh_timeout=_CONFIG.ssh_timeout,
     )
 
 
 def _trace_folder() -> Path | None:
-    name = cfg.CONF.mgmt_drivers.trace_dir
+    name = _CONFIG.trace_dir
     return Path(name) if name else None
 
 
