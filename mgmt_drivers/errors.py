@@ -82,6 +82,13 @@ class WaitTimeout(MgmtDriverError):
     """A condition did not come true in time; says what was seen last."""
 
 
+def text_of(error: Exception) -> str:
+    """What an error says; an unexpected one with its type, without which it may say nothing."""
+    if isinstance(error, MgmtDriverError):
+        return str(error)
+    return told(": ".join(filter(None, (type(error).__name__, str(error)))))
+
+
 class NodeError(MgmtDriverError):
     """What went wrong on one node in one phase."""
 
@@ -92,7 +99,7 @@ class NodeError(MgmtDriverError):
     ) -> None:
         self.node, self.phase, self.cause = node, phase, cause
         rest = f" (not tried after that: {', '.join(map(str, untried))})" if untried else ""
-        super().__init__(f"{node}, phase '{phase}': {cause}{rest}")
+        super().__init__(f"{node}, phase '{phase}': {text_of(cause)}{rest}")
 
 
 class OperationError(MgmtDriverError):

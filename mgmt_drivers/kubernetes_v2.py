@@ -37,7 +37,7 @@ def terminate_start(call: Call) -> None:
 
 
 def terminate_end(call: Call) -> None:
-    call.store.clear()
+    call.forget()
 
 
 def scale_start(call: Call) -> None:
@@ -76,11 +76,14 @@ def heal_start(call: Call) -> None:
     wanted = call.request.get("vnfcInstanceId") or ()
     # A VNFC that is replaced gets another id; its place in the VNF keeps its own.
     places = resource_ids(call)
-    infos = call.info.get("vnfcInfo", ())
-    resources = {info["vnfcResourceInfoId"] for info in infos if info["id"] in wanted}
+    infos = {info["id"]: info["vnfcResourceInfoId"] for info in call.info.get("vnfcInfo", ())}
+    unknown = sorted(id_ for id_ in wanted if infos.get(id_) not in places)
+    if unknown:
+        raise InventoryError(
+            f"the VNF does not have the VNFCs {', '.join(unknown)} of vnfcInstanceId"
+        )
+    resources = {infos[id_] for id_ in wanted}
     targets = [vnfc for resource, vnfc in places.items() if resource in resources]
-    if wanted and not targets:
-        raise InventoryError(f"the VNF does not have the VNFCs {wanted} of vnfcInstanceId")
     call.store.save(_TARGETS, targets)
     heal.heal_start(_heal_request(call, targets), call.services, InstanceVims(call))
 

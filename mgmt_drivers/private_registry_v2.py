@@ -18,7 +18,7 @@ def terminate_start(call: Call) -> None:
 
 
 def terminate_end(call: Call) -> None:
-    call.store.clear()
+    call.forget()
 
 
 def heal_end(call: Call) -> None:

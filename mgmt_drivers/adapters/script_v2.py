@@ -20,11 +20,12 @@ from mgmt_drivers.adapters.tacker_v2 import Call
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import MgmtDriverError, told
 from mgmt_drivers.inventory import Heat, VimAccess
+from mgmt_drivers.ssh.connection import BOOT_LIMIT
 
 LOG = logging.getLogger(__name__)
 
-_FOLDERS = ("/var/log/tacker/mgmt_drivers", f"{tempfile.gettempdir()}/mgmt_drivers-{os.getuid()}")
-
+_FOLDER = "/var/log/tacker/mgmt_drivers"
+_FALLBACK = f"{tempfile.gettempdir()}/mgmt_drivers-{os.getuid()}"
 _LOG_SIZE = 10 << 20  # bytes from which on a process begins another log
 _OLD_LOGS = 5
 
@@ -35,10 +36,12 @@ def run(hooks: Mapping[str, Hook]) -> None:
     """Run the hook that standard input asks for; one that is not there does nothing."""
     os.umask(0o077)  # logs and traces are nobody else's
     output = _claim_standard_output()
-    folder, log = _log_to_file()
+    trace_dir, ssh_timeout = _configured()
+    folder, log = _log_to_file(trace_dir or _FOLDER)
+    trace_folder = folder if trace_dir else None
 
     def services(access: Callable[[], VimAccess], store: Store) -> Services:
-        return Services(Heat(access), store, folder)
+        return Services(Heat(access), store, trace_folder, ssh_timeout)
 
     call = Call(pickle.load(sys.stdin.buffer), services)  # noqa: S301 - from Tacker itself
     status = 0
@@ -64,14 +67,24 @@ def _claim_standard_output() -> io.BufferedWriter:
     return own
 
 
-def _log_to_file() -> tuple[Path | None, str]:
-    """Where traces go, and the name of the log file.
+def _configured() -> tuple[str, float]:
+    """The ``trace_dir`` and ``ssh_timeout`` of Tacker's configuration."""
+    try:
+        from mgmt_drivers.adapters import options
+    except ImportError:  # not in Tacker's environment
+        return _FOLDER, BOOT_LIMIT
+    section = options.read()
+    return section.trace_dir, section.ssh_timeout
+
+
+def _log_to_file(preferred: str) -> tuple[Path | None, str]:
+    """Open the log file; returns its folder, in which traces belong, too, and its name.
 
     Warnings of libraries go there too: on standard error is the error alone.
     """
     root = logging.getLogger()
     logging.captureWarnings(True)
-    for name in _FOLDERS:
+    for name in (preferred, _FALLBACK):
         folder = Path(name)
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -15,27 +15,15 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm import vim_client
 from tacker.vnfm.mgmt_drivers import vnflcm_noop
 
-from mgmt_drivers.adapters import vnfd
+from mgmt_drivers.adapters import options, vnfd
+from mgmt_drivers.engine import trace
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Heat, VimAccess
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.secret import Secret
 
 _OURS = "mgmt_driver_"  # begins the keys of what is kept in VnfInstance.vnf_metadata
-_OPTIONS = [
-    cfg.StrOpt(
-        "trace_dir",
-        default="/var/log/tacker/mgmt_drivers",
-        help="Folder for the JSON-lines traces of operations; empty for none.",
-    ),
-    cfg.IntOpt(
-        "ssh_timeout",
-        default=600,
-        min=1,
-        help="Seconds for a machine, which may still be booting, to answer on its SSH port.",
-    ),
-]
-cfg.CONF.register_opts(_OPTIONS, "mgmt_drivers")
+_CONFIG = options.register(cfg.CONF)
 
 
 class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
@@ -68,8 +56,11 @@ class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
     def terminate_end(
         self, context: Any, vnf_instance: Any, terminate_vnf_request: Any, **kwargs: Any
     ) -> None:
-        # Also the end of a rollback, which has no terminate_start.
+        # Also the end of a rollback, which has no terminate_start and gives no request. What led
+        # to the rollback stands in the trace.
         InstanceStore(vnf_instance).clear()
+        if terminate_vnf_request is not None:
+            trace.remove(_trace_folder(), vnf_instance.id)
 
     def add_user_data(self, source: Any) -> None:
         file, name = self.user_data
@@ -108,13 +99,17 @@ class InstanceStore:
 
 def services(context: Any, vnf_instance: Any) -> Services:
     """Tacker's configuration, the VNF's Heat, and the VNF instance as the place to keep things."""
-    options = cfg.CONF.mgmt_drivers
     return Services(
         stacks=Heat(functools.partial(_vim_access, context, vnf_instance)),
         store=InstanceStore(vnf_instance),
-        trace_folder=Path(options.trace_dir) if options.trace_dir else None,
-        ssh_timeout=options.ssh_timeout,
+        trace_folder=_trace_folder(),
+        ssh_timeout=_CONFIG.ssh_timeout,
     )
+
+
+def _trace_folder() -> Path | None:
+    name = _CONFIG.trace_dir
+    return Path(name) if name else None
 
 
 def _vim_access(context: Any, vnf_instance: Any) -> VimAccess:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.adapters import vnfd
+from mgmt_drivers.engine import trace
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.inventory import VimAccess
@@ -96,6 +97,11 @@ class Call:
     @property
     def services(self) -> Services:
         return self._services(self._vim_access, self.store)
+
+    def forget(self) -> None:
+        """Keep nothing of a VNF instance that has been terminated."""
+        self.store.clear()
+        trace.remove(self.services.trace_folder, self.instance["id"])
 
     def lcm_request(self, operation: str, targets: Iterable[str] = ()) -> LcmRequest:
         """:param targets: ids of the VNFCs that the operation is about, where not about all"""

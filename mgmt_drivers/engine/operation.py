@@ -17,6 +17,7 @@ from mgmt_drivers.errors import (
     Occupied,
     OperationError,
     WrongHostKey,
+    text_of,
     told,
 )
 from mgmt_drivers.host import lock
@@ -257,7 +258,7 @@ class Operation:
         try:
             self.services.store.save(STORE_KEY, keys)
         except Exception as error:  # noqa: BLE001 - whatever Tacker's database has to say
-            LOG.warning("SSH host keys are not saved: %s", told(str(error)))
+            LOG.warning("SSH host keys are not saved: %s", text_of(error))
             return error
         self._saved_keys = keys
         return None
@@ -290,7 +291,7 @@ class Operation:
                     start=start,
                     end=clock.time(),
                     outcome=outcome,
-                    error=told(str(failure.cause)) if failure else "",
+                    error=text_of(failure.cause) if failure else "",
                 )
             )
             if failure:

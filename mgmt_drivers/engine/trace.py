@@ -21,6 +21,8 @@ UNCHANGED: Final = "unchanged"
 CHECKED: Final = "checked"
 FAILED: Final = "failed"
 _MODE = 0o640  # errors quote machines, and what they say is not for everybody
+_LARGEST = 4 << 20  # bytes from which on an operation begins another file; some ten thousand lines
+_OLD = ".1"  # ends the name of the file before
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,14 @@ class Record:
 class Trace:
     """Writes records to ``folder``/<VNF instance id>.jsonl and to the log.
 
-    A trace that cannot be written is said once in the log and fails nothing.
+    A file that has grown is renamed before the first record of an operation; one older file is
+    kept. A trace that cannot be written is said once in the log and fails nothing.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._lock = threading.Lock()
+        self._has_begun = False
 
     def add(self, record: Record) -> None:
         LOG.log(
@@ -60,11 +64,31 @@ class Trace:
                 return
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                path = self._folder / f"{record.vnf}.jsonl"
+                path = _path(self._folder, record.vnf)
                 path.touch(_MODE)
+                if not self._has_begun and path.stat().st_size > _LARGEST:
+                    path.replace(f"{path}{_OLD}")
+                    path.touch(_MODE)
+                self._has_begun = True
                 path.chmod(path.stat().st_mode & _MODE)  # earlier versions wrote it for all
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(fields) + "\n")
             except OSError as error:
                 LOG.warning("no trace is written: %s", error)
                 self._folder = None
+
+
+def remove(folder: Path | None, vnf: str) -> None:
+    """Remove the trace of a VNF instance that has been terminated."""
+    if folder is None:
+        return
+    path = _path(folder, vnf)
+    try:
+        for file in (path, Path(f"{path}{_OLD}")):
+            file.unlink(missing_ok=True)
+    except OSError as error:
+        LOG.warning("the trace of VNF %s is not removed: %s", vnf, error)
+
+
+def _path(folder: Path, vnf: str) -> Path:
+    return folder / f"{vnf}.jsonl"

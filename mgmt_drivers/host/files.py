@@ -1,18 +1,27 @@
 """Files on a machine, owned by root."""
 
 import hashlib
+import io
 import json
 import posixpath
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
 from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh.conversation import source_of
+from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT
 
 # Where phases note on a machine how far it has come; gone with its disk.
 STATE_FOLDER = "/var/lib/tacker-mgmt-drivers"
+_SLOWEST = 1 << 20  # bytes a second that networks and disks have to do
+_PIECE = 1 << 20  # bytes that are in memory
+
+Content = str | bytes | Secret | Path  # a Path is streamed, however large its file is
 
 
 @dataclass(frozen=True)
@@ -20,7 +29,7 @@ class File:
     """A file as it is to be; the mode is octal."""
 
     path: str
-    content: str | bytes | Secret
+    content: Content
     mode: str = "0644"
 
 
@@ -49,23 +58,31 @@ def read_json(host: Host, path: str) -> dict[str, Any]:
     return found
 
 
-def has(host: Host, path: str, content: str | bytes | Secret, mode: str = "0644") -> bool:
+def has(host: Host, path: str, content: Content, mode: str = "0644") -> bool:
     """Whether the file has this content and mode."""
-    seen = host.ask(*_DIGEST.command(path))
-    wanted = [hashlib.sha256(_bytes(content)).hexdigest(), "-", f"{int(mode, 8):o}"]
-    return seen.ok and seen.stdout.split() == wanted
+    sha = hashlib.sha256()
+    with closing(source_of(content)) as source:
+        while piece := source.read(_PIECE):
+            sha.update(piece)
+    seen = host.ask(*_DIGEST.command(path), timeout=_limit(_size(content)))
+    return seen.ok and seen.stdout.split() == [sha.hexdigest(), "-", f"{int(mode, 8):o}"]
 
 
-def write(host: Host, path: str, content: str | bytes | Secret, mode: str = "0644") -> None:
+def write(host: Host, path: str, content: Content, mode: str = "0644") -> None:
     """Make the file have this content and mode; atomic."""
     if has(host, path, content, mode):
         return
-    data = _bytes(content)
-    words = (path, posixpath.dirname(path), mode, str(len(data)))
-    host.sudo(*_WRITE.command(*words), stdin=data)
+    size = _size(content)
+    words = (path, posixpath.dirname(path), mode, str(size))
+    host.sudo(*_WRITE.command(*words), stdin=content, timeout=_limit(size))
 
 
-def _bytes(content: str | bytes | Secret) -> bytes:
-    if isinstance(content, Secret):
-        content = content.reveal()
-    return content.encode() if isinstance(content, str) else content
+def _size(content: Content) -> int:
+    """Bytes of the content."""
+    with closing(source_of(content)) as source:
+        return source.seek(0, io.SEEK_END)
+
+
+def _limit(size: int) -> float:
+    """Seconds for so many bytes to be sent or read."""
+    return DEFAULT_TIMEOUT + size // _SLOWEST

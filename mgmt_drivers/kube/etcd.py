@@ -8,7 +8,7 @@ import functools
 import json
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -61,13 +61,16 @@ class EtcdUnreadable(MgmtDriverError):
 
 @dataclass(frozen=True)
 class Member:
-    """A member as etcd lists it; one that never started has no name yet."""
+    """A member as etcd lists it; one that never started has no name yet.
+
+    Its id makes it the same member: name, URLs and vote may change between two lists.
+    """
 
     id: int
-    name: str
-    peer_urls: tuple[str, ...]
-    client_urls: tuple[str, ...]
-    is_learner: bool = False
+    name: str = field(compare=False)
+    peer_urls: tuple[str, ...] = field(compare=False)
+    client_urls: tuple[str, ...] = field(compare=False)
+    is_learner: bool = field(default=False, compare=False)
 
     @property
     def is_voter(self) -> bool:
@@ -203,11 +206,13 @@ def _shortage(left: Sequence[Member], member: Member, found: Census) -> str:
 
 
 def in_order(found: Census, leaving: Collection[Member]) -> list[Member]:
-    """The order of removal: those first that do not vote, then those that are not healthy.
+    """The order of removal: members without a vote first, then unhealthy ones, then the rest.
 
-    The first leave the quorum as it is, and each of the others makes it safer.
+    The first leave the quorum as it is, and each unhealthy one that goes makes it safer. The
+    members are returned as the census has them; those that have gone since are left out.
     """
-    return sorted(leaving, key=lambda member: (member.is_voter, member.id in found.healthy))
+    left = [member for member in found.members if member in leaving]
+    return sorted(left, key=lambda member: (member.is_voter, member.id in found.healthy))
 
 
 def purge(host: Host, cluster: Cluster, address: str) -> None:
@@ -230,12 +235,21 @@ def purge(host: Host, cluster: Cluster, address: str) -> None:
 
 
 def move_leader(host: Host, cluster: Cluster, found: Census, leaving: Collection[Member]) -> None:
-    """Move the leadership from a member that leaves to one that stays."""
-    leader = next((m for m in leaving if m.id == found.leader), None)
+    """Move the leadership from a member that leaves to one that stays.
+
+    :raises MgmtDriverError: when no healthy voter stays
+    """
+    leader = next((m for m in in_order(found, leaving) if m.id == found.leader), None)
     if leader is None or leader.id not in found.healthy:
         return
-    staying = (m for m in found.members if m not in leaving and m.is_voter)
-    successor = next(member for member in staying if member.id in found.healthy)
+    staying = [m for m in found.members if m not in leaving and m.is_voter]
+    successor = next((member for member in staying if member.id in found.healthy), None)
+    if successor is None:
+        unhealthy = ", ".join(map(str, staying)) or "none"
+        raise MgmtDriverError(
+            f"etcd's leader {leader} leaves, and no healthy voter stays to lead (unhealthy: "
+            f"{unhealthy}). Bring the other control-plane nodes back first"
+        )
     seen = _run(host, cluster, leader.client_urls[0], "move-leader", f"{successor.id:x}")
     if not seen.ok:  # without it, they elect one
         LOG.warning("etcd's leader %s does not step down: %s", leader, seen.tail)

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from mgmt_drivers import package_yaml
-from mgmt_drivers.errors import MgmtDriverError, told
+from mgmt_drivers.errors import MgmtDriverError, text_of
 from mgmt_drivers.host import facts, files
 from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
@@ -46,9 +46,8 @@ _MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
 _IMAGES_ARE_THERE = "ImagePull"
 _CGROUP_V1_IS_MEANT = "SystemVerification"
 _DATA_ARE_MEANT = "DirAvailable--var-lib-etcd"  # which were restored
-# Up to 1.21 kubeadm asks for ephemeral storage for etcd. A kubelet that starts does not
-# know yet how much it has, and then now and then refuses etcd for good
-# (kubernetes/kubernetes#99305).
+# Where kubeadm asks for ephemeral storage for etcd: a kubelet that starts does not know yet how
+# much it has, and then now and then refuses etcd for good (kubernetes/kubernetes#99305).
 _PATCHES = f"{STATE_FOLDER}/kubeadm-patches"
 _ETCD_PATCH = """\
 spec:
@@ -203,7 +202,7 @@ def revoke(host: Host, credentials: JoinCredentials) -> None:
         LOG.warning(
             "join credentials are not revoked: %s. What is left of them expires within two hours, "
             "or run on a control-plane node: kubectl --kubeconfig /etc/kubernetes/admin.conf "
-            "--namespace %s delete secret %s", told(str(error)), _NAMESPACE, " ".join(names),
+            "--namespace %s delete secret %s", text_of(error), _NAMESPACE, " ".join(names),
         )
 
 
@@ -282,18 +281,16 @@ def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
     host.sudo(*command, timeout=_UPGRADE_LIMIT)
 
 
-def _needs_patches(cluster: Cluster) -> bool:
-    return cluster.params.series.kubeadm_api == "v1beta2"
-
-
 def _write_patches(host: Host, cluster: Cluster) -> None:
     """Write what changes the manifests that kubeadm makes on a control-plane node."""
-    if _needs_patches(cluster):
+    if cluster.params.series.reserves_etcd_storage:
         files.write(host, f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH)
 
 
 def _patch_options(cluster: Cluster) -> list[str]:
-    return ["--experimental-patches", _PATCHES] if _needs_patches(cluster) else []
+    if not cluster.params.series.reserves_etcd_storage:
+        return []
+    return ["--experimental-patches", _PATCHES]  # the option's name in those series
 
 
 def _run(

@@ -1,7 +1,7 @@
 """kubeadm's configuration: what a cluster's parameters mean to kubeadm, kubelet and kube-proxy.
 
-It follows kubeadm's API reference (kubeadm.k8s.io): v1beta4 writes extra arguments as a list, the
-versions before it as a mapping.
+It follows kubeadm's API reference (kubeadm.k8s.io); how its versions differ stands in
+:mod:`mgmt_drivers.params.series`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from mgmt_drivers.secret import Secret
 # ten seconds when the leader dies, instead of one to two.
 _PATIENT_ETCD = {"heartbeat-interval": "500", "election-timeout": "5000"}
 # For masters on slow or busy machines: a member of etcd that joins halts writing for a while.
-# (kubeadm's API reference, v1beta4, Timeouts; the defaults are one and two minutes.)
+# (kubeadm's API reference, Timeouts; the defaults are one and two minutes.)
 _TIMEOUTS = {"kubernetesAPICall": "3m0s", "etcdAPICall": "4m0s"}
 _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 
@@ -158,12 +158,12 @@ def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
 
 
 def _header(cluster: Cluster, kind: str) -> dict[str, str]:
-    return {"apiVersion": f"kubeadm.k8s.io/{cluster.params.series.kubeadm_api}", "kind": kind}
+    version = cluster.params.series.kubeadm_api.version
+    return {"apiVersion": f"kubeadm.k8s.io/{version}", "kind": kind}
 
 
 def _timeouts(cluster: Cluster) -> dict[str, Any]:
-    is_older = cluster.params.series.kubeadm_api < "v1beta4"
-    return {} if is_older else {"timeouts": _TIMEOUTS}
+    return {"timeouts": _TIMEOUTS} if cluster.params.series.kubeadm_api.has_timeouts else {}
 
 
 def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
@@ -176,9 +176,9 @@ def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
 
 
 def _extra_arguments(cluster: Cluster, arguments: Mapping[str, str]) -> Any:
-    if cluster.params.series.kubeadm_api in ("v1beta2", "v1beta3"):
-        return dict(arguments)
-    return [{"name": name, "value": value} for name, value in arguments.items()]
+    if cluster.params.series.kubeadm_api.lists_arguments:
+        return [{"name": name, "value": value} for name, value in arguments.items()]
+    return dict(arguments)
 
 
 def _local_endpoint(host: Host, cluster: Cluster) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def is_there(host: Host) -> bool:
 def get(host: Host, cluster: Cluster, restore: Restore) -> str:
     """Bring the backup to the machine; returns its name."""
     if restore.file:
-        files.write(host, _ARCHIVE, restore.file.read_bytes(), "0600")
+        files.write(host, _ARCHIVE, restore.file, "0600")
         return restore.name
     for file in backup.of_node(host, cluster):
         files.write(host, file.path, file.content, file.mode)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import Occupied, told
+from mgmt_drivers.errors import Occupied, text_of
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.kube.topology import Topology, check_scaling
@@ -100,7 +100,7 @@ def _undone_if_it_fails(undo: Callable[[], None]) -> Iterator[None]:
         try:
             undo()
         except Exception as error:  # noqa: BLE001 - must not hide why the scale-out failed
-            LOG.warning("nodes of the failed scale-out may be left: %s", told(str(error)))
+            LOG.warning("nodes of the failed scale-out may be left: %s", text_of(error))
         raise
 
 

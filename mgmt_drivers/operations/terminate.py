@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import told
+from mgmt_drivers.errors import text_of
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations.opening import open_operation, read_topology
 from mgmt_drivers.request import LcmRequest
@@ -49,7 +49,7 @@ def check_unlocked(
     except Exception as error:  # noqa: BLE001 - parameters, Heat, or the VNF package
         vnf = request.vnf_instance_id
         text = "VNF %s: whether another operation works on its machines is not known: %s"
-        LOG.warning(text, vnf, told(str(error)))
+        LOG.warning(text, vnf, text_of(error))
         return
     with operation:
         operation.refuse_occupied(machines)

@@ -5,6 +5,19 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class KubeadmApi:
+    """A version of kubeadm's configuration, and how it differs from the newest one.
+
+    ``has_timeouts`` tells whether it takes timeouts, ``lists_arguments`` whether extra arguments
+    are a list of names and values, not a mapping (kubeadm's API reference).
+    """
+
+    version: str
+    has_timeouts: bool = True
+    lists_arguments: bool = True
+
+
+@dataclass(frozen=True)
 class Series:
     """One minor release.
 
@@ -16,14 +29,16 @@ class Series:
     (kubeadm's feature gate EtcdLearnerMode). ``refuses_cgroup_v1`` tells whether its
     kubelet starts on cgroup v1 only when told to (KEP-5573). ``has_nftables`` tells
     whether the mode nftables of its kube-proxy is stable (KEP-3866).
+    ``reserves_etcd_storage`` tells whether its kubeadm asks for ephemeral storage for etcd.
     """
 
     name: str
-    kubeadm_api: str
+    kubeadm_api: KubeadmApi
     dockershim: bool
     has_learners: bool
     refuses_cgroup_v1: bool
     has_nftables: bool
+    reserves_etcd_storage: bool
 
     @property
     def minor(self) -> int:
@@ -34,8 +49,8 @@ class Series:
         return "" if self.dockershim else "unix://"
 
 
-def _series(first: int, last: int, kubeadm_api: str) -> dict[str, Series]:
-    last_with_dockershim, first_with_learners = 23, 29
+def _series(first: int, last: int, kubeadm_api: KubeadmApi) -> dict[str, Series]:
+    last_with_etcd_storage, last_with_dockershim, first_with_learners = 21, 23, 29
     first_with_nftables, first_without_cgroup_v1 = 33, 35
     return {
         f"1.{minor}": Series(
@@ -45,15 +60,16 @@ def _series(first: int, last: int, kubeadm_api: str) -> dict[str, Series]:
             has_learners=minor >= first_with_learners,
             refuses_cgroup_v1=minor >= first_without_cgroup_v1,
             has_nftables=minor >= first_with_nftables,
+            reserves_etcd_storage=minor <= last_with_etcd_storage,
         )
         for minor in range(first, last + 1)
     }
 
 
 SUPPORTED: dict[str, Series] = {
-    **_series(20, 21, "v1beta2"),
-    **_series(22, 30, "v1beta3"),
-    **_series(31, 37, "v1beta4"),
+    **_series(20, 21, KubeadmApi("v1beta2", has_timeouts=False, lists_arguments=False)),
+    **_series(22, 30, KubeadmApi("v1beta3", has_timeouts=False, lists_arguments=False)),
+    **_series(31, 37, KubeadmApi("v1beta4")),
 }
 
 @dataclass(frozen=True)

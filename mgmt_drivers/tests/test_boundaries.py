@@ -16,8 +16,8 @@ CHECKOUT = PACKAGE.parent
 ADAPTERS = {
     PACKAGE / name
     for name in (
-        "kubernetes_mgmt.py", "private_registry_mgmt.py", "adapters/tacker_v1.py",
-        "adapters/vims_v1.py",
+        "kubernetes_mgmt.py", "private_registry_mgmt.py", "adapters/options.py",
+        "adapters/tacker_v1.py", "adapters/vims_v1.py",
     )
 }
 

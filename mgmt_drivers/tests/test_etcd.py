@@ -6,6 +6,7 @@ import unittest
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.kube import etcd
 from mgmt_drivers.kube.etcd import Census, Member
+from mgmt_drivers.phases.control_plane.etcd_members import RemoveEtcdMembers
 from mgmt_drivers.tests.cluster import cluster
 from mgmt_drivers.tests.fakes import FakeSession
 
@@ -62,6 +63,18 @@ class RefusalTest(unittest.TestCase):
         wanted = [learner, voters[1], voters[0]]
         self.assertEqual(wanted, etcd.in_order(found, [voters[0], voters[1], learner]))
         self.assertEqual("", etcd.refusal(found, [voters[1], learner]))
+
+
+    def test_members_are_told_apart_by_their_ids(self) -> None:
+        """Between two lists a member starts, gets a vote, or goes."""
+        voters = _members(5)
+        found = Census(voters, frozenset({1, 2, 3, 4, 5}), leader=1)
+        before = Member(2, "", voters[1].peer_urls, (), is_learner=True)
+        self.assertEqual([voters[1]], etcd.in_order(found, [before]))
+        self.assertTrue(etcd.in_order(found, [before])[0].is_voter)
+        self.assertEqual("", etcd.refusal(found, [before]))
+        shrunk = Census(voters[:1] + voters[2:], found.healthy, leader=1)
+        self.assertEqual("", etcd.refusal(shrunk, [before, voters[2]]))
 
 
 class MembersTest(unittest.TestCase):
@@ -146,6 +159,32 @@ class MembersTest(unittest.TestCase):
         self.expect(self.session, "Leadership transferred")
         etcd.move_leader(self.host, self.cluster, found, voters[:1])
         self.assertEqual(("move-leader", "2"), self.session.ran[-1][-2:])
+
+    def test_a_leader_without_a_successor_stays(self) -> None:
+        voters = _members(3)
+        found = Census(voters, frozenset({1}), leader=1)
+        with self.assertRaisesRegex(
+            MgmtDriverError, r"leader master1 .* no healthy voter stays .*unhealthy: master11 "
+        ):
+            etcd.move_leader(self.host, self.cluster, found, voters[:1])
+
+    def test_the_quorum_is_checked_before_the_leadership_moves(self) -> None:
+        listed = [
+            {"ID": m.id, "name": m.name, "peerURLs": m.peer_urls, "clientURLs": m.client_urls}
+            for m in _members(3)
+        ]
+        healthy = [{"Status": {"header": {"member_id": n}, "leader": 1}} for n in (1, 2)]
+        self.session.expect("sudo", "rm")
+        self.expect(self.session, {})
+        self.session.expect("sudo", "chmod")
+        self.expect(self.session, {})
+        self.session.expect("sudo", "mv")
+        for _ in range(2):
+            self.expect(self.session, {"members": listed})
+            self.expect(self.session, healthy)
+        with self.assertRaisesRegex(MgmtDriverError, "2 must be healthy and 1 are"):
+            RemoveEtcdMembers().act(self.host, self.cluster, _members(1))
+        self.session.assert_done()
 
     def test_leftovers_of_a_join_are_purged(self) -> None:
         self.purge([10, 171])

@@ -8,9 +8,10 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import tarfile
 import tempfile
 import unittest
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,6 +21,7 @@ import yaml
 
 from mgmt_drivers.adapters.vims_v2 import InstanceVims
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
+from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube import helm, node_packages
@@ -32,6 +34,8 @@ from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.phases.control_plane.helm import InstallHelm
 from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh.session import Result
+from mgmt_drivers.tests.fakes import NODE, named
 from mgmt_drivers.tests.simulated import MASTERS, PARAMS, SimulatedClusterTest, helm_archive
 from mgmt_drivers.tests.simulation import ACCOUNT_TOKEN, CHARTS, HELM, HELM_CONFIG, KUBECONFIG
 from mgmt_drivers.tests.test_kubernetes_phases import PhaseTest
@@ -327,6 +331,23 @@ class PayloadsTest(unittest.TestCase):
         self.assertEqual("name: web\n", (charts / "vnf-1/web/Chart.yaml").read_text())
         ran = self.run_script("unpack-folder", *words, stdin=packed[: len(packed) // 2])
         self.assertNotEqual(0, ran.returncode)
+
+    def test_cached_charts_of_repositories_stay_behind(self) -> None:
+        """They may have any size, and Helm fetches them again; not so the repositories' indexes."""
+        cache = self.folder / ".cache/helm"
+        for name in ("repository/web-index.yaml", "repository/web-1.0.tgz", "content/ab/cd.chart"):
+            (cache / name).parent.mkdir(parents=True, exist_ok=True)
+            (cache / name).write_text(name)
+
+        def run(argv: Sequence[str], **options: Any) -> Result:
+            self.assertLess(60, options["timeout"])
+            return Result(0, self.run_script(*named(argv)).stdout.decode())
+
+        folders = helm.packed(Host(NODE, mock.Mock(run=run)))
+        self.assertEqual([".cache/helm/repository"], list(folders))
+        packed = base64.b64decode(folders[".cache/helm/repository"])
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            self.assertEqual([".", "./web-index.yaml"], archive.getnames())
 
     def test_an_empty_folder_is_nothing(self) -> None:
         self.assertEqual(b"", self.run_script("pack-folder", str(self.folder)).stdout)

@@ -1,16 +1,23 @@
 """The vocabulary of one machine: it looks before it acts."""
 
+import dataclasses
 import hashlib
 import json
 import shutil
 import subprocess
 import tempfile
+import tracemalloc
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from mgmt_drivers.errors import InventoryError, MgmtDriverError
 from mgmt_drivers.host import clocks, docker, files, interfaces, packages, platforms
+from mgmt_drivers.kube import restoring
+from mgmt_drivers.params.backup import Restore
 from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh.session import Result
+from mgmt_drivers.tests.cluster import cluster
 from mgmt_drivers.tests.fakes import fake_host
 
 
@@ -53,6 +60,40 @@ class FilesTest(HostTest):
     def test_missing_file_is_written(self) -> None:
         self.session.expect_new_file("/etc/x")
         files.write(self.host, "/etc/x", "hello")
+
+
+class LargeFilesTest(unittest.TestCase):
+    """Backups in VNF packages have gigabytes."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name, "large")
+        with self.path.open("wb") as file:
+            file.truncate(100 << 20)
+        self.made, _ = cluster()
+        self.session = mock.Mock()
+        self.session.run.side_effect = [Result(1), Result(0)]
+        self.host = dataclasses.replace(self.made.leader, session=self.session)
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+
+    def assert_streamed(self) -> None:
+        look, write = self.session.run.call_args_list
+        self.assertTrue(write.kwargs["stdin"] is self.path, "not streamed")
+        self.assertEqual(str(100 << 20), write.args[0][-1])
+        # At 1 MiB/s, beyond the 60 s for any command.
+        self.assertEqual([160, 160], [call.kwargs["timeout"] for call in (look, write)])
+        self.assertLess(tracemalloc.get_traced_memory()[1], 20 << 20)
+
+    def test_a_large_file_is_streamed_and_has_time(self) -> None:
+        files.write(self.host, "/etc/x", self.path)
+        self.assert_streamed()
+
+    def test_a_backup_of_the_package(self) -> None:
+        restore = Restore("large", self.path)
+        self.assertEqual("large", restoring.get(self.host, self.made, restore))
+        self.assert_streamed()
 
 
 class InterfacesTest(HostTest):

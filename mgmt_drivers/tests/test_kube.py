@@ -1,5 +1,6 @@
 """The vocabulary of clusters: topology, kubeadm's files, load balancer, pod network."""
 
+import dataclasses
 import tempfile
 import unittest
 from ipaddress import IPv4Network
@@ -17,7 +18,7 @@ from mgmt_drivers.kube.runtime import Containerd, Docker
 from mgmt_drivers.kube.topology import check_networks, topology
 from mgmt_drivers.params.kubernetes import CniManifest, ImageRepository, KubernetesParams
 from mgmt_drivers.params.registries import Registry
-from mgmt_drivers.params.series import read_version
+from mgmt_drivers.params.series import KubeadmApi, read_version
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tests.cluster import (
     FLANNEL,
@@ -213,6 +214,25 @@ class KubeadmTest(unittest.TestCase):
             self.assertEqual(arguments, registration["kubeletExtraArgs"])
             self.assertEqual(made.is_control_plane(host), "controlPlane" in config)
 
+    def test_a_later_api_of_kubeadm_is_like_the_newest(self) -> None:
+        """Their names do not sort: v1 comes after v1beta10, and that after v1beta4."""
+        credentials = JoinCredentials(Secret("abcdef.0123456789abcdef"), None)
+        for name in ("v1beta10", "v1"):
+            made, sessions = cluster(version="1.33")
+            series = dataclasses.replace(made.params.series, kubeadm_api=KubeadmApi(name))
+            version = dataclasses.replace(made.params.version, series=series)
+            params = dataclasses.replace(made.params, version=version)
+            made = dataclasses.replace(
+                made, topology=dataclasses.replace(made.topology, params=params)
+            )
+            session = sessions[made.name(made.hosts[1])]
+            session.expect("sudo", "run-kubeadm")
+            kubeadm.join(made.hosts[1], made, credentials)
+            config = self.documents(session.stdin[-1])["JoinConfiguration"]
+            self.assertEqual(f"kubeadm.k8s.io/{name}", config["apiVersion"])
+            self.assertIn("timeouts", config)
+            self.assertIsInstance(config["nodeRegistration"]["kubeletExtraArgs"], list)
+
     def test_series(self) -> None:
         for version, api, dockershim in (
             ("1.21.14", "v1beta2", True), ("1.23", "v1beta3", True), ("1.24.0", "v1beta3", False),
@@ -220,7 +240,8 @@ class KubeadmTest(unittest.TestCase):
         ):
             found = read_version(version)
             assert found
-            self.assertEqual((api, dockershim), (found.series.kubeadm_api, found.series.dockershim))
+            series = found.series
+            self.assertEqual((api, dockershim), (series.kubeadm_api.version, series.dockershim))
         for version in ("1.19.1", "1.200", "1", "latest"):
             self.assertIsNone(read_version(version))
 

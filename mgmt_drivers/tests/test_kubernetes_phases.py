@@ -5,8 +5,10 @@ import dataclasses
 import hashlib
 import json
 import re
+import tempfile
 import unittest
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -189,7 +191,35 @@ class ClocksTest(PhaseTest):
         self.run_with(slow)
 
 
+@dataclasses.dataclass(frozen=True)
+class _LaterRegistry(Registry):
+    """With an option that is still to come."""
+
+    token: Secret = Secret("")  # noqa: RUF009 - it cannot be changed
+
+
 class RegistriesTest(PhaseTest):
+    def test_each_option_counts_for_what_is_configured(self) -> None:
+        """What nodes have noted is a digest: with another value each would be configured again."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        certificate = Path(folder.name, "ca.crt")
+        certificate.write_text("CA")
+        login, entry = Login("user", Secret("Pl4nted")), HostEntry("192.0.2.9", "registry")
+        registry = Registry("registry:5000", False, login, certificate, entry)
+        self.assertEqual(
+            "2c562cd3a8b777422c561682f0b28084"
+            "31441985b8ae84dbbe201a935c042f57",
+            self.digest(registry, Registry("plain:5000", plain_http=True)),
+        )
+        tokens = [_LaterRegistry("a:1", token=Secret(token)) for token in ("x", "y")]
+        self.assertNotEqual(*map(self.digest, tokens))
+
+    def digest(self, *registries: Registry) -> str:
+        self.make(private_registries=registries)
+        self.sessions[0].expect("sudo", "digest-file", status=1)
+        return (ConfigureRegistries().look(self.hosts[0], self.cluster) or "").strip()
+
     def test_only_plain_http_needs_the_runtime_to_know(self) -> None:
         self.make(image_repository=ImageRepository("registry:5000"))
         self.assertEqual((), tuple(self.cluster.params.registries))

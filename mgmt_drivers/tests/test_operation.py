@@ -13,8 +13,10 @@ from typing import Any
 import paramiko
 import yaml
 
+from mgmt_drivers.engine import trace
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import Change, Check, Phase, Work, in_lanes, in_turn, on
+from mgmt_drivers.engine.trace import Record, Trace
 from mgmt_drivers.errors import (
     CommandFailed,
     ConnectionFailed,
@@ -183,6 +185,25 @@ class OperationTest(unittest.TestCase):
             self.assertEqual(("scale", "vnf-1"), (record["operation"], record["vnf"]))
         return sorted((r["phase"], r["node"].split()[2].strip(","), r["outcome"]) for r in records)
 
+    def test_a_trace_that_has_grown_is_set_aside(self) -> None:
+        path, old = self.folder / "vnf-1.jsonl", self.folder / "vnf-1.jsonl.1"
+        record = Record("scale", "vnf-1", "touch", "VDU1", 0, 1, "changed")
+        for size, is_set_aside in ((4 << 20, False), ((4 << 20) + 1, True), (5 << 20, True)):
+            with path.open("wb") as file:
+                file.truncate(size)
+            running = Trace(self.folder)
+            running.add(record)
+            self.assertEqual(is_set_aside, old.exists())
+            with path.open("ab") as file:
+                file.truncate(6 << 20)
+            running.add(record)  # an operation's records stay together
+            self.assertLess(6 << 20, path.stat().st_size)
+        self.assertEqual(5 << 20, old.stat().st_size)
+        trace.remove(self.folder, "vnf-1")
+        self.assertEqual([], list(self.folder.iterdir()))
+        trace.remove(self.folder, "vnf-1")
+        trace.remove(None, "vnf-1")
+
     def test_each_phase_runs_on_its_hosts_and_is_recorded_there(self) -> None:
         first, second, nowhere = Touch(), Touch(), Touch()
         with self.operation() as operation:
@@ -239,6 +260,17 @@ class OperationTest(unittest.TestCase):
             shown = "".join(traceback.format_exception(seen.exception))
             self.assertNotIn("Pl4nted", shown + (self.folder / "vnf-1.jsonl").read_text())
             self.assertIn("***", str(seen.exception))
+
+    def test_an_unexpected_error_is_told_with_its_type(self) -> None:
+        for cause, text in (
+            (KeyError("nodeInfo"), "KeyError: 'nodeInfo'"), (StopIteration(), "StopIteration")
+        ):
+            self.errors["server-1"] = cause
+            with self.assertRaises(OperationError) as caught:
+                self.run_plan()
+            self.assertTrue(str(caught.exception).endswith(f"phase 'connect': {text}"))
+            last = (self.folder / "vnf-1.jsonl").read_text().splitlines()
+            self.assertIn(text, [json.loads(line).get("error") for line in last])
 
     def test_a_lane_ends_with_its_first_host_that_fails(self) -> None:
         phase = Touch(fail_on=["vnfc-2"])

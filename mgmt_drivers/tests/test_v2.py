@@ -1,6 +1,7 @@
 """Scripts of Tacker's v2 API: what is taken from it, what it gets back, and where errors go."""
 
 import dataclasses
+import importlib.util
 import json
 import pickle
 import subprocess
@@ -102,7 +103,7 @@ class ScriptTest(unittest.TestCase):
 
     def services(self, access: Callable[[], VimAccess], store: Store) -> Services:
         self.access = access
-        return services(store=store)
+        return services(store=store, trace_folder=self.package)
 
 
 class RequestTest(ScriptTest):
@@ -179,6 +180,17 @@ class RequestTest(ScriptTest):
         self.assertEqual({"m0": "key"}, well.store.load("keys", {}))
         well.store.clear()
         self.assertEqual({}, well.answer["vnf_instance"]["metadata"])
+
+
+    def test_a_vnf_that_is_terminated_leaves_no_trace(self) -> None:
+        for script in (kubernetes_v2, private_registry_v2):
+            trace = self.package / "vnf-1.jsonl"
+            trace.touch()
+            call = self.call("terminate_end")
+            call.store.save("keys", {})
+            script.terminate_end(call)
+            self.assertFalse(trace.exists())
+            self.assertEqual({}, call.instance["metadata"])
 
 
 class VimsTest(ScriptTest):
@@ -319,8 +331,11 @@ class HooksTest(HookCaller):
         self.assertEqual({}, call.store.load("node_metadata", {}))
 
     def test_a_vnfc_that_is_not_there_is_refused(self) -> None:
-        with self.assertRaisesRegex(InventoryError, "does not have the VNFCs .'info-x'"):
-            self.call(kubernetes_v2.heal_start, {"vnfcInstanceId": ["info-x"]})
+        known = f"info-resource-{self.machine(WORKERS[0]).node.server_id}"
+        for asked in (["info-x", "info-y"], ["info-y", known, "info-x"]):
+            with self.assertRaisesRegex(InventoryError, "the VNFCs info-x, info-y of vnfcInst"):
+                self.call(kubernetes_v2.heal_start, {"vnfcInstanceId": asked})
+        self.assertEqual(0, self.connections.total())
 
     def test_heal_of_the_whole_makes_a_new_cluster(self) -> None:
         self.call(kubernetes_v2.heal_start, {})
@@ -460,14 +475,16 @@ class UpgradeHooksTest(HookCaller):
 
 
 class ProcessTest(ScriptTest):
-    def run_script(self, *words: str, **changes: Any) -> subprocess.CompletedProcess[bytes]:
+    def run_script(
+        self, *words: str, home: str = "/nonexistent", **changes: Any
+    ) -> subprocess.CompletedProcess[bytes]:
         script = Path(kubernetes_v2.__file__)
         return subprocess.run(
             [sys.executable, *(words or [str(script)])],
             input=pickle.dumps(self.given(**changes)),
             capture_output=True,
             cwd=script.parents[1],
-            env={"PYTHONPATH": str(script.parents[1])},
+            env={"PYTHONPATH": str(script.parents[1]), "HOME": home},
         )
 
     def test_an_error_is_one_line_and_the_answer_is_whole(self) -> None:
@@ -488,10 +505,25 @@ class ProcessTest(ScriptTest):
         self.assertEqual((0, b""), (ran.returncode, ran.stderr))
         self.assertEqual("vnf-1", pickle.loads(ran.stdout)["vnf_instance"]["id"])
 
+    @unittest.skipUnless(importlib.util.find_spec("oslo_config"), "needs oslo.config")
+    def test_it_reads_tackers_configuration(self) -> None:
+        hook = "lambda call: print(call.services.ssh_timeout, call.services.trace_folder,"
+        hook += " file=sys.stderr)"
+        program = "import sys; from mgmt_drivers.adapters import script_v2\n"
+        program += f"script_v2.run({{'heal_end': {hook}}})"
+        with tempfile.TemporaryDirectory() as home:
+            for trace_dir in (f"{home}/traces", ""):
+                config = f"[mgmt_drivers]\nssh_timeout = 7\ntrace_dir = {trace_dir}\n"
+                Path(home, "tacker.conf").write_text(config)
+                ran = self.run_script("-c", program, home=home, operation="heal_end")
+                self.assertEqual(f"7 {trace_dir or None}\n", ran.stderr.decode())
+            self.assertTrue(Path(home, "traces/v2.log").exists())
+
     def test_the_log_rotates(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             program = "from mgmt_drivers.adapters import script_v2\n"
-            program += f"script_v2._FOLDERS = [{folder!r}]; script_v2._LOG_SIZE = 1000\n"
+            program += f"script_v2._configured = lambda: ({folder!r}, 600)\n"
+            program += "script_v2._LOG_SIZE = 1000\n"
             program += "script_v2.run({})"
             log = Path(folder, "v2.log")
             for _ in range(10):

@@ -108,10 +108,10 @@ class _RemoveMembers(Change[Cluster, Sequence[Member]]):
         left = etcd.in_order(etcd.census(host, cluster), leaving)
         while left:
             found = etcd.census(host, cluster)
-            etcd.move_leader(host, cluster, found, left)
             reason = etcd.refusal(found, left[:1])
             if reason:
                 raise MgmtDriverError(reason)
+            etcd.move_leader(host, cluster, found, left)
             etcd.remove(host, cluster, left.pop(0))
 
 

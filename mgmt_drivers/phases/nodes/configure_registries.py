@@ -1,6 +1,8 @@
 """Let a node pull from private registries, and see that it can."""
 
+import dataclasses
 import hashlib
+from pathlib import Path
 
 from mgmt_drivers.engine.phase import Change
 from mgmt_drivers.errors import MgmtDriverError
@@ -9,7 +11,8 @@ from mgmt_drivers.host.files import STATE_FOLDER
 from mgmt_drivers.host.host import Host
 from mgmt_drivers.kube import registries
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.params.registries import Registry
+from mgmt_drivers.params.registries import Login, Registry
+from mgmt_drivers.secret import Secret
 
 _DONE = f"{STATE_FOLDER}/registries"  # a digest of those that are configured
 _MODE = "0600"  # passwords are part of it
@@ -48,10 +51,15 @@ def _digest(cluster: Cluster) -> str:
 
 
 def _contents(registry: Registry) -> tuple[object, ...]:
-    login, certificate = registry.login, registry.certificate
-    return (
-        registry.url,
-        login.basic.reveal() if login else None,
-        certificate.read_bytes() if certificate else None,
-        registry.host_entry,
-    )
+    """All that an option of the registry may change on a machine, files and passwords as well."""
+    values = {field.name: getattr(registry, field.name) for field in dataclasses.fields(registry)}
+    del values["server"], values["plain_http"]  # the URL has both
+    return (registry.url, *map(_content, values.values()))
+
+
+def _content(value: object) -> object:
+    if isinstance(value, Login):
+        return value.basic.reveal()
+    if isinstance(value, Secret):
+        return value.reveal()
+    return value.read_bytes() if isinstance(value, Path) else value
