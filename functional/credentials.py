@@ -4,7 +4,7 @@ from pathlib import Path
 
 import bcrypt
 
-from mgmt_drivers.tests.certificates import signed
+from mgmt_drivers.testing.made_certificates import signed
 
 
 def write_certificate(folder: Path, host: str) -> tuple[Path, Path, str]:

@@ -10,7 +10,7 @@ from typing import Any
 from openstack.connection import Connection
 
 from functional import credentials
-from mgmt_drivers.tests.certificates import Signed, signed
+from mgmt_drivers.testing.made_certificates import Signed, signed
 from tools.client import kubernetes_source, stacks
 from tools.client.config import CONFIG
 from tools.client.log import step

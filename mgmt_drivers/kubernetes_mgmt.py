@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from mgmt_drivers.adapters.tacker_v1 import InstanceStore, MgmtDriver, lcm_request, services
-from mgmt_drivers.adapters.vims_v1 import RegisteredVims
+from mgmt_drivers.cluster.backup.backup_params import RESTORE
+from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.operations import heal, instantiate, scale_in, scale_out, terminate, upgrade
-from mgmt_drivers.params.backup import RESTORE
-from mgmt_drivers.params.modification import NAME as MODIFICATION
+from mgmt_drivers.tacker.v1 import InstanceStore, MgmtDriver, lcm_request, services
+from mgmt_drivers.tacker.vims_v1 import RegisteredVims
 
 
 class KubernetesMgmtDriver(MgmtDriver):

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mgmt_drivers.adapters.script_v2 import run
-from mgmt_drivers.adapters.tacker_v2 import Call, resource_ids
-from mgmt_drivers.adapters.vims_v2 import InstanceVims
+from mgmt_drivers.cluster.backup.backup_params import RESTORE
+from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
+from mgmt_drivers.cluster.upgrade.modification import of_package
 from mgmt_drivers.errors import InventoryError, ParameterError
 from mgmt_drivers.operations import heal, instantiate, scale_in, scale_out, terminate, upgrade
-from mgmt_drivers.params.backup import RESTORE
-from mgmt_drivers.params.modification import NAME as MODIFICATION
-from mgmt_drivers.params.modification import of_package
 from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.tacker.v2 import Call, resource_ids
+from mgmt_drivers.tacker.v2_process import run
+from mgmt_drivers.tacker.vims_v2 import InstanceVims
 
 _USER_DATA = {
     "lcm-operation-user-data": "./UserData/userdata_standard.py",

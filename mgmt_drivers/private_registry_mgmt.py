@@ -1,7 +1,7 @@
 """The class that Tacker loads for the private registry VNF; the same bytes lie in the CSAR."""
 
-from mgmt_drivers.adapters.tacker_v1 import MgmtDriver, lcm_request, services
 from mgmt_drivers.operations import registry
+from mgmt_drivers.tacker.v1 import MgmtDriver, lcm_request, services
 
 
 class PrivateRegistryMgmtDriver(MgmtDriver):

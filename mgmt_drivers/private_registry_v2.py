@@ -1,8 +1,8 @@
 """The script of the private registry VNF for Tacker's v2 API."""
 
-from mgmt_drivers.adapters.script_v2 import run
-from mgmt_drivers.adapters.tacker_v2 import Call
 from mgmt_drivers.operations import registry
+from mgmt_drivers.tacker.v2 import Call
+from mgmt_drivers.tacker.v2_process import run
 
 
 def instantiate_start(call: Call) -> None:

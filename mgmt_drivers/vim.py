@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from mgmt_drivers.kube.service_account import Credentials
+from mgmt_drivers.cluster.access.service_account import Credentials
 from mgmt_drivers.params.login import SshLogin
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from functional import kubernetes, shared
 from functional.cluster_scenario import WORKER, ClusterScenario
 from functional.registries import stopped_registry
-from mgmt_drivers.host.files import STATE_FOLDER
+from mgmt_drivers.machine.files import STATE_FOLDER
 from tools.client import kubernetes_source, stacks
 from tools.client.api import V2
 from tools.client.kubernetes_source import missing_version

@@ -4,7 +4,7 @@ from typing import Any
 
 from functional import faults
 from functional.cluster_scenario import MASTER, WORKER, BalancedClusterScenario
-from mgmt_drivers.host.files import STATE_FOLDER
+from mgmt_drivers.machine.files import STATE_FOLDER
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log

@@ -11,7 +11,7 @@ import paramiko
 from functional import proxies, shared
 from functional.cluster_scenario import WORKER, ClusterScenario
 from functional.proxies import proxy_log, start_proxy
-from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
+from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
 from tools.client import stacks, wait
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf

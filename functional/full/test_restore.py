@@ -11,7 +11,7 @@ from functional.cluster_scenario import MASTER, WORKER, ClusterScenario, show
 from functional.kubernetes import KUBECTL, create, deployment
 from functional.packages import image_overlay
 from functional.storage_scenario import StorageScenario
-from mgmt_drivers.host.files import STATE_FOLDER
+from mgmt_drivers.machine.files import STATE_FOLDER
 from tools.client import stacks, wait
 from tools.client.api import V2
 from tools.client.config import CONFIG

@@ -15,7 +15,7 @@ from functional import shared
 from functional.cluster_scenario import MASTER, ClusterScenario
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
-from mgmt_drivers.host.files import STATE_FOLDER
+from mgmt_drivers.machine.files import STATE_FOLDER
 from tools.client import stacks, wait
 from tools.client.config import CONFIG, cloud
 from tools.client.lcm import Vnf

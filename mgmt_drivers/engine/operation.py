@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from typing import TypeVar
 
+from mgmt_drivers.engine import lock
 from mgmt_drivers.engine.phase import Forecast, Phase, Work
 from mgmt_drivers.engine.rehearsal import Rehearsal
 from mgmt_drivers.engine.services import Services
@@ -20,9 +21,8 @@ from mgmt_drivers.errors import (
     text_of,
     told,
 )
-from mgmt_drivers.host import lock
-from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, Literal, Protocol, TypeVar
 
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED, Outcome
-from mgmt_drivers.host.host import Host
+from mgmt_drivers.machine.host import Host
 
 C = TypeVar("C")  # what the operation knows when it begins, immutable
 C_contra = TypeVar("C_contra", contravariant=True)

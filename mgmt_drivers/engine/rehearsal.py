@@ -6,8 +6,8 @@ from typing import TypeVar
 from mgmt_drivers.engine.phase import Check, Forecast, Phase
 from mgmt_drivers.engine.trace import CHECKED, UNCHANGED
 from mgmt_drivers.errors import NotMade
-from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
+from mgmt_drivers.machine.host import Host
 
 C = TypeVar("C")
 

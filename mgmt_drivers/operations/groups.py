@@ -5,32 +5,35 @@ Phases whose list of machines is empty are left out.
 
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import Work, on
-from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.phases.backup.backups import (
+from mgmt_drivers.cluster.access.grant_access import GiveKubeconfig
+from mgmt_drivers.cluster.backup.backup_phases import (
     ConfigureBackups,
     PrepareBackupStore,
     SaveFirstBackup,
     ShowLastBackup,
 )
-from mgmt_drivers.phases.control_plane.control_plane import CheckAllReached, VerifyControlPlane
-from mgmt_drivers.phases.control_plane.etcd_members import RemoveEtcdMembers
-from mgmt_drivers.phases.control_plane.grant_access import GiveKubeconfig
-from mgmt_drivers.phases.control_plane.helm import ConfigureHelm, CopyCharts, InstallHelm
-from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer, VerifyVirtualIp
-from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
-from mgmt_drivers.phases.machine.preflight import CheckPlatform, WaitForCloudInit
-from mgmt_drivers.phases.nodes.check_clocks import CheckClocks
-from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
-from mgmt_drivers.phases.nodes.install_packages import InstallPackages
-from mgmt_drivers.phases.nodes.join_nodes import join
-from mgmt_drivers.phases.nodes.node_metadata import LabelNodes
-from mgmt_drivers.phases.nodes.pull_images import PullImages
-from mgmt_drivers.phases.nodes.remove_nodes import RemoveNodes, ResetControlPlane
-from mgmt_drivers.phases.nodes.spread_dns import SpreadDns
-from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
-from mgmt_drivers.phases.storage.nfs_server import ExportVolumes, MountVolumes, WaitForVolumes
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.etcd.etcd_phases import RemoveEtcdMembers
+from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm, CopyCharts, InstallHelm
+from mgmt_drivers.cluster.kubeadm.control_plane_phases import CheckAllReached, VerifyControlPlane
+from mgmt_drivers.cluster.kubeadm.join_nodes import join
+from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
+    ConfigureLoadBalancer,
+    VerifyVirtualIp,
+)
+from mgmt_drivers.cluster.nodes.check_clocks import CheckClocks
+from mgmt_drivers.cluster.nodes.metadata_phases import LabelNodes
+from mgmt_drivers.cluster.nodes.remove_nodes import RemoveNodes, ResetControlPlane
+from mgmt_drivers.cluster.nodes.spread_dns import SpreadDns
+from mgmt_drivers.cluster.nodes.wait_for_nodes import WaitForNodes
+from mgmt_drivers.cluster.packages.install_packages import InstallPackages
+from mgmt_drivers.cluster.packages.pull_images import PullImages
+from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
+from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes, MountVolumes, WaitForVolumes
+from mgmt_drivers.engine.phase import Work, on
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.setup.configure_proxy import ConfigureProxy
+from mgmt_drivers.setup.preflight import CheckPlatform, WaitForCloudInit
 
 Works = Sequence[Work[Cluster]]
 _RUNTIMES = ("containerd", "docker")

@@ -3,11 +3,21 @@
 Without targets all machines are replaced, and become a new cluster.
 """
 
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.etcd.etcd_phases import CheckQuorum, RemoveEtcdMembers
+from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
+    ConfigureLoadBalancer,
+    ReleaseVirtualIp,
+)
+from mgmt_drivers.cluster.nodes import node_metadata
+from mgmt_drivers.cluster.nodes.drain_nodes import DrainNodes, UncordonNodes
+from mgmt_drivers.cluster.nodes.metadata_phases import RestoreNodeMetadata, SaveNodeMetadata
+from mgmt_drivers.cluster.nodes.remove_nodes import RemoveNodes
+from mgmt_drivers.cluster.storage.volume_phases import CheckVolumes, RegisterVolumes, RemoveVolumes
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.kube import kubeadm, node_metadata
-from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.operations import restore
 from mgmt_drivers.operations.groups import (
     back_up,
@@ -32,16 +42,6 @@ from mgmt_drivers.operations.opening import (
 from mgmt_drivers.operations.renew import find_due, renew_due
 from mgmt_drivers.operations.targets import targets_of, without_left_alone
 from mgmt_drivers.operations.terminate import refuse_occupied
-from mgmt_drivers.phases.control_plane.etcd_members import CheckQuorum, RemoveEtcdMembers
-from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer, ReleaseVirtualIp
-from mgmt_drivers.phases.nodes.drain_nodes import DrainNodes, UncordonNodes
-from mgmt_drivers.phases.nodes.node_metadata import RestoreNodeMetadata, SaveNodeMetadata
-from mgmt_drivers.phases.nodes.remove_nodes import RemoveNodes
-from mgmt_drivers.phases.storage.persistent_volumes import (
-    CheckVolumes,
-    RegisterVolumes,
-    RemoveVolumes,
-)
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vims
 

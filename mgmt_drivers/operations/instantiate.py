@@ -6,14 +6,29 @@ A heal of the whole VNF does the same with the machines that have replaced all o
 import functools
 from collections.abc import Sequence
 
+from mgmt_drivers.cluster.access import service_account
+from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
+from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
+from mgmt_drivers.cluster.backup.backup_params import Restore
+from mgmt_drivers.cluster.backup.restore_phases import (
+    ForgetBackup,
+    GetBackup,
+    KeepOwnVersion,
+)
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, read_params
+from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm
+from mgmt_drivers.cluster.kubeadm.control_plane_phases import InitializeControlPlane
+from mgmt_drivers.cluster.load_balancer.load_balancer_phases import ConfigureLoadBalancer
+from mgmt_drivers.cluster.nodes.metadata_phases import KeepNodeMetadata, RestoreNodeMetadata
+from mgmt_drivers.cluster.nodes.remove_nodes import RemoveOldNodes, RestartKubeProxy
+from mgmt_drivers.cluster.pod_network.apply_manifest import ApplyCniManifest
+from mgmt_drivers.cluster.storage.volume_phases import RegisterVolumes
+from mgmt_drivers.cluster.topology import Topology, check_networks
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import service_account
-from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.kube.service_account import VIM_ACCOUNT, Credentials
-from mgmt_drivers.kube.topology import Topology, check_networks
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations import restore
 from mgmt_drivers.operations.groups import Works, back_up, join_nodes, prepare
 from mgmt_drivers.operations.opening import (
@@ -25,23 +40,6 @@ from mgmt_drivers.operations.opening import (
     read_markers,
     read_topology,
 )
-from mgmt_drivers.params.backup import Restore
-from mgmt_drivers.params.kubernetes import NAME, KubernetesParams, read_params
-from mgmt_drivers.phases.backup.restore import (
-    ForgetBackup,
-    GetBackup,
-    KeepNodeMetadata,
-    KeepOwnVersion,
-    RemoveOldNodes,
-    RestartKubeProxy,
-    RestoreOldMetadata,
-)
-from mgmt_drivers.phases.control_plane.control_plane import InitializeControlPlane
-from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
-from mgmt_drivers.phases.control_plane.helm import ConfigureHelm
-from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer
-from mgmt_drivers.phases.nodes.pod_network import ApplyCniManifest
-from mgmt_drivers.phases.storage.persistent_volumes import RegisterVolumes
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vim, Vims
 
@@ -140,7 +138,7 @@ def _finish(cluster: Cluster, hosts: Sequence[Host], backup: Restore | None) -> 
     masters = cluster.masters(hosts)
     restored = leader if backup else []
     return [
-        on(restored, RestoreOldMetadata(cluster.nodes(hosts))),
+        on(restored, RestoreNodeMetadata(cluster.nodes(hosts))),
         on(leader if storage else [], RegisterVolumes(are_restored=backup is not None)),
         on(leader, GrantVimAccess()),
         on(masters if cluster.params.helm else [], ConfigureHelm()),

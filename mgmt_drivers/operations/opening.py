@@ -5,15 +5,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mgmt_drivers import inventory
+from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.changed_params import Changed
+from mgmt_drivers.cluster.cluster_params import read_params
+from mgmt_drivers.cluster.helm import helm
+from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.cluster.topology import Topology, topology
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node, check_created
-from mgmt_drivers.kube import changed_params, helm, kubeadm, kubectl
-from mgmt_drivers.kube.changed_params import Changed
-from mgmt_drivers.kube.topology import Topology, topology
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.package import has_server_group
-from mgmt_drivers.params.kubernetes import read_params
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import HelmAccess, Vims
 

@@ -8,13 +8,13 @@ from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations.terminate import check_unlocked
-from mgmt_drivers.params.private_registry import PrivateRegistryParams, read_params
-from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
-from mgmt_drivers.phases.machine.install_docker import InstallDocker
-from mgmt_drivers.phases.machine.preflight import CheckPlatform, WaitForCloudInit
-from mgmt_drivers.phases.registry.provide_image import ProvideImage
-from mgmt_drivers.phases.registry.run_registry import RunRegistry, WaitForRegistry
+from mgmt_drivers.registry.provide_image import ProvideImage
+from mgmt_drivers.registry.registry_params import PrivateRegistryParams, read_params
+from mgmt_drivers.registry.run_registry import RunRegistry, WaitForRegistry
 from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.setup.configure_proxy import ConfigureProxy
+from mgmt_drivers.setup.install_docker import InstallDocker
+from mgmt_drivers.setup.preflight import CheckPlatform, WaitForCloudInit
 from mgmt_drivers.ssh.connection import Endpoint
 
 

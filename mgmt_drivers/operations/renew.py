@@ -4,17 +4,18 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mgmt_drivers.cluster.access.grant_access import RenewKubeconfig
+from mgmt_drivers.cluster.certificates import certificates
+from mgmt_drivers.cluster.certificates.certificate_phases import RenewCertificates, RestartPrograms
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
 from mgmt_drivers.engine.phase import in_turn, on
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.kube import certificates, kubeadm
-from mgmt_drivers.kube.cluster import Cluster
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations.groups import Works
 from mgmt_drivers.operations.opening import GATHER, choose_leader, open_operation, read_topology
-from mgmt_drivers.phases.control_plane.certificates import RenewCertificates, RestartPrograms
-from mgmt_drivers.phases.control_plane.grant_access import RenewKubeconfig
 from mgmt_drivers.request import LcmRequest
 
 LOG = logging.getLogger(__name__)

@@ -3,15 +3,16 @@
 import logging
 from pathlib import Path
 
+from mgmt_drivers.cluster.backup import backup
+from mgmt_drivers.cluster.backup.backup_params import RESTORE, Restore, read_restore
+from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams
+from mgmt_drivers.cluster.nodes import node_metadata
+from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
-from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import backup, node_metadata
-from mgmt_drivers.kube.topology import Topology
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations.opening import open_operation, read_topology
-from mgmt_drivers.params.backup import RESTORE, Restore, read_restore
-from mgmt_drivers.params.kubernetes import NAME, KubernetesParams
 from mgmt_drivers.params.reader import Reader, ValidationErrors
 from mgmt_drivers.request import LcmRequest
 

@@ -2,11 +2,24 @@
 
 from dataclasses import replace
 
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.etcd.etcd_phases import (
+    CheckEtcdMembers,
+    CheckQuorum,
+    RemoveOrphanedMembers,
+)
+from mgmt_drivers.cluster.kubeadm.control_plane_phases import VerifyControlPlane
+from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
+    ConfigureLoadBalancer,
+    ReleaseVirtualIp,
+    VerifyVirtualIp,
+)
+from mgmt_drivers.cluster.nodes.drain_nodes import DrainNodes, UncordonNodes
+from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import InventoryError
-from mgmt_drivers.kube.cluster import Cluster
 from mgmt_drivers.operations.groups import leave, prepare_backups, show_last_backup
 from mgmt_drivers.operations.opening import (
     choose_leader,
@@ -17,19 +30,6 @@ from mgmt_drivers.operations.opening import (
 )
 from mgmt_drivers.operations.renew import find_due, renew_due
 from mgmt_drivers.operations.targets import check_targets_of_scaling, targets_of
-from mgmt_drivers.phases.control_plane.control_plane import VerifyControlPlane
-from mgmt_drivers.phases.control_plane.etcd_members import (
-    CheckEtcdMembers,
-    CheckQuorum,
-    RemoveOrphanedMembers,
-)
-from mgmt_drivers.phases.control_plane.load_balancer import (
-    ConfigureLoadBalancer,
-    ReleaseVirtualIp,
-    VerifyVirtualIp,
-)
-from mgmt_drivers.phases.nodes.drain_nodes import DrainNodes, UncordonNodes
-from mgmt_drivers.phases.storage.nfs_server import ExportVolumes
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vims
 

@@ -5,13 +5,20 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.etcd.etcd_phases import CheckEtcdMembers, RemoveOrphanedMembers
+from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
+    ConfigureLoadBalancer,
+    ReleaseVirtualIp,
+)
+from mgmt_drivers.cluster.nodes.remove_nodes import RemoveOrphanedNodes
+from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes
+from mgmt_drivers.cluster.topology import Topology, check_scaling
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import Occupied, text_of
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.kube.topology import Topology, check_scaling
 from mgmt_drivers.operations.groups import back_up, join_nodes, leave, prepare, serve
 from mgmt_drivers.operations.opening import (
     check_helm_login,
@@ -26,10 +33,6 @@ from mgmt_drivers.operations.opening import (
 )
 from mgmt_drivers.operations.renew import find_due, renew_due
 from mgmt_drivers.operations.targets import check_targets_of_scaling, master_vdus, targets_of
-from mgmt_drivers.phases.control_plane.etcd_members import CheckEtcdMembers, RemoveOrphanedMembers
-from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer, ReleaseVirtualIp
-from mgmt_drivers.phases.nodes.remove_nodes import RemoveOrphanedNodes
-from mgmt_drivers.phases.storage.nfs_server import ExportVolumes
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vims
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mgmt_drivers.cluster.topology import Topology, check_scaling
 from mgmt_drivers.errors import InventoryError, MgmtDriverError
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.kube.topology import Topology, check_scaling
 from mgmt_drivers.request import LcmRequest
 
 

@@ -8,15 +8,34 @@ import logging
 from collections import defaultdict
 from typing import Any
 
+from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.changed_params import Changed
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
+from mgmt_drivers.cluster.cluster_params import read_params
+from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
+    ConfigureLoadBalancer,
+    VerifyVirtualIp,
+)
+from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.cluster.packages import node_packages
+from mgmt_drivers.cluster.packages.pull_images import PullImages
+from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
+from mgmt_drivers.cluster.topology import Topology
+from mgmt_drivers.cluster.upgrade.check_cluster import CheckCluster, CheckMachines
+from mgmt_drivers.cluster.upgrade.modification import Change, read_modification
+from mgmt_drivers.cluster.upgrade.prepare_nodes import InstallKubeadm, SaveSnapshot
+from mgmt_drivers.cluster.upgrade.upgrade_cluster import (
+    KeepVersion,
+    SetImageRepository,
+    UpgradeCluster,
+)
+from mgmt_drivers.cluster.upgrade.upgrade_nodes import UpgradeControlPlane, UpgradeWorkers
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.phase import in_lanes, in_turn, on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
-from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import changed_params, kubectl, node_packages
-from mgmt_drivers.kube.changed_params import Changed
-from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.kube.topology import Topology
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations.groups import Works, give_kubeconfig, show_last_backup
 from mgmt_drivers.operations.opening import (
     GATHER,
@@ -26,22 +45,8 @@ from mgmt_drivers.operations.opening import (
     read_upgraded,
 )
 from mgmt_drivers.operations.renew import find_due, renew, renew_due
-from mgmt_drivers.params.kubernetes import NAME as INSTALLATION
-from mgmt_drivers.params.kubernetes import read_params
-from mgmt_drivers.params.modification import Change, read_modification
-from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer, VerifyVirtualIp
-from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
-from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
-from mgmt_drivers.phases.nodes.pull_images import PullImages
-from mgmt_drivers.phases.upgrade.check_cluster import CheckCluster, CheckMachines
-from mgmt_drivers.phases.upgrade.prepare_nodes import InstallKubeadm, SaveSnapshot
-from mgmt_drivers.phases.upgrade.upgrade_cluster import (
-    KeepVersion,
-    SetImageRepository,
-    UpgradeCluster,
-)
-from mgmt_drivers.phases.upgrade.upgrade_nodes import UpgradeControlPlane, UpgradeWorkers
 from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.setup.configure_proxy import ConfigureProxy
 
 LOG = logging.getLogger(__name__)
 

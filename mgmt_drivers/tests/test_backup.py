@@ -9,18 +9,20 @@ import tarfile
 from collections.abc import Sequence
 from typing import Any
 
+from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.backup import backup
+from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError, ParameterError
-from mgmt_drivers.host.files import STATE_FOLDER
-from mgmt_drivers.kube import backup, changed_params
-from mgmt_drivers.kube.changed_params import Changed
+from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.operations import instantiate, scale_out
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import HostKeys
-from mgmt_drivers.tests.fakes import named
-from mgmt_drivers.tests.simulated import (
+from mgmt_drivers.testing.fakes import named
+from mgmt_drivers.testing.simulated_backup import Saved, host_key
+from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     PARAMS,
     STORAGE,
@@ -28,8 +30,7 @@ from mgmt_drivers.tests.simulated import (
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.tests.simulated_backup import Saved, host_key
-from mgmt_drivers.tests.simulation import MEMBER, SimulatedSession
+from mgmt_drivers.testing.simulation import MEMBER, SimulatedSession
 from mgmt_drivers.tests.test_canary import all_logs
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 

@@ -4,11 +4,11 @@ import ipaddress
 import unittest
 from typing import Any
 
+from mgmt_drivers.cluster.backup.backup_params import BACKUP, Backup, read_backup
+from mgmt_drivers.cluster.storage.storage_params import Export, Storage, Volume
 from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.params.backup import BACKUP, Backup, read_backup
 from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.params.reader import Reader, ValidationErrors
-from mgmt_drivers.params.storage import Export, Storage, Volume
 
 _NETWORK = ipaddress.IPv4Network("10.10.0.0/24")
 

@@ -9,11 +9,10 @@ import unittest
 from collections.abc import Sequence
 from pathlib import Path
 
-from mgmt_drivers import payloads
-from mgmt_drivers.kube import backup
+from mgmt_drivers.cluster.backup import backup
 from mgmt_drivers.tests.test_backup import archive
 
-_PAYLOADS = Path(payloads.__file__).parent
+_PAYLOADS = Path(backup.__file__).parent
 _PKI = (
     "ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.crt", "etcd/ca.key",
     "sa.key", "sa.pub",

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,19 +17,19 @@ CHECKOUT = PACKAGE.parent
 ADAPTERS = {
     PACKAGE / name
     for name in (
-        "kubernetes_mgmt.py", "private_registry_mgmt.py", "adapters/options.py",
-        "adapters/tacker_v1.py", "adapters/vims_v1.py",
+        "kubernetes_mgmt.py", "private_registry_mgmt.py", "tacker/options.py",
+        "tacker/v1.py", "tacker/vims_v1.py",
     )
 }
 
-# The rooms, each of which imports of the drivers only what stands before it, or itself.
-ROOMS = (
+# The packages and modules in their order: each imports only what stands before it, or itself.
+ORDER = (
     "errors", "grammar", "secret", "request", "clock", "package_yaml", "package_archive", "package",
-    "payloads", "ssh", "params",
-    "inventory", "host", "engine", "deletion", "kube", "phases", "plans", "private_registry",
-    "restore", "opening", "targets", "vim", "kubernetes", "renewal", "upgrade",
-    "adapters",
+    "ssh", "params", "inventory", "machine", "engine", "setup", "registry", "cluster", "vim",
+    "operations", "tacker", "kubernetes_mgmt", "kubernetes_v2", "private_registry_mgmt",
+    "private_registry_v2",
 )
+CAPABILITIES = PACKAGE / "cluster"
 
 # What Tacker 16.0.0 requires itself (its METADATA), as far as it is used here.
 OF_TACKER = {
@@ -43,7 +44,7 @@ ALLOWED = {"mgmt_drivers", *(_IMPORT_NAMES.get(name, name) for name in OF_TACKER
 
 
 def sources() -> Iterator[Path]:
-    return (path for path in PACKAGE.rglob("*.py") if "tests" not in path.parts)
+    return (path for path in PACKAGE.rglob("*.py") if not {"tests", "testing"} & {*path.parts})
 
 
 def imported(path: Path) -> set[str]:
@@ -57,25 +58,48 @@ def imported(path: Path) -> set[str]:
     return names
 
 
-def rooms_imported(path: Path) -> set[str]:
-    """The rooms of the drivers that a file imports."""
-    names = set()
+def imported_names(path: Path) -> Iterator[tuple[str, str]]:
+    """The names that a file imports from the drivers, each with its module."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == "mgmt_drivers":
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        if isinstance(node, ast.ImportFrom) and node.module:
             words = node.module.split(".")
-            names |= {words[1]} if words[0] == "mgmt_drivers" else set()
-    return names
+            if words[0] == "mgmt_drivers":
+                yield from ((node.module, alias.name) for alias in node.names)
+
+
+def top_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 class BoundariesTest(unittest.TestCase):
-    def test_no_room_reaches_back(self) -> None:
+    def test_the_order_of_imports(self) -> None:
         for path in sources():
-            room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-            if room in ROOMS:
-                allowed = set(ROOMS[: ROOMS.index(room) + 1])
-                self.assertEqual(set(), rooms_imported(path) - allowed, path)
+            if path.parent == PACKAGE and path.name == "__init__.py":
+                continue
+            allowed = set(ORDER[: ORDER.index(top_of(path)) + 1])
+            names = {f"{module}.{name}".split(".")[1] for module, name in imported_names(path)}
+            self.assertEqual(set(), names - allowed, path)
+
+    def test_the_registry_and_the_cluster_know_nothing_of_each_other(self) -> None:
+        for path in (PACKAGE / "cluster").rglob("*.py"):
+            for module, name in imported_names(path):
+                self.assertNotIn("mgmt_drivers.registry", f"{module}.{name}", path)
+
+    def test_only_operations_put_phases_of_capabilities_together(self) -> None:
+        """A capability imports only public names of another one, and no phases."""
+        for path in CAPABILITIES.rglob("*.py"):
+            own = ".".join(path.relative_to(CHECKOUT).parent.parts)
+            for module, name in imported_names(path):
+                if not module.startswith("mgmt_drivers.cluster.") or module.startswith(own):
+                    continue
+                self.assertFalse(name.startswith("_"), f"{path}: {module}.{name}")
+                file = CHECKOUT / (module.replace(".", "/") + ".py")
+                has_phases = file.exists() and "mgmt_drivers.engine.phase" in file.read_text()
+                self.assertFalse(has_phases, f"{path} imports phases of {module}")
+
+    def test_no_two_modules_have_one_name(self) -> None:
+        names = Counter(path.stem for path in sources() if path.name != "__init__.py")
+        self.assertEqual([], [name for name, number in names.items() if number > 1])
 
     def test_only_the_adapters_import_tacker(self) -> None:
         importing = {path for path in sources() if imported(path) & {"tacker", "oslo_config"}}
@@ -116,7 +140,7 @@ class BoundariesTest(unittest.TestCase):
                 check=True, capture_output=True, text=True,
             ).stdout
         names = [line.split()[0] for line in listed.splitlines()[1:]]
-        scripts = {f"mgmt_drivers/payloads/{p.name}" for p in PACKAGE.glob("payloads/*.sh")}
+        scripts = {p.relative_to(CHECKOUT).as_posix() for p in PACKAGE.rglob("*.sh")}
         self.assertEqual(set(), scripts - set(names))
         tops = {name.split("/")[0] for name in names}
         self.assertEqual({"mgmt_drivers", "tacker_mgmt_drivers-0.1.0.dist-info"}, tops)

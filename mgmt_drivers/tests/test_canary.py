@@ -13,16 +13,16 @@ from pathlib import Path
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.errors import OperationError
-from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.params.private_registry import PrivateRegistryParams
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
+from mgmt_drivers.registry.registry_params import PrivateRegistryParams
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
+from mgmt_drivers.setup.configure_proxy import ConfigureProxy
 from mgmt_drivers.ssh.connection import Endpoint
-from mgmt_drivers.tests.fakes import services
-from mgmt_drivers.tests.sshd import sshd
+from mgmt_drivers.testing.fakes import services
+from mgmt_drivers.testing.local_sshd import sshd
 
 PASSWORD = "Plänted 'one' $HOME \"two\" `id`"
 PROXY = "http://me:Pl4nted%21@proxy.example.com:3128"

@@ -4,21 +4,21 @@ import json
 import unittest
 from collections.abc import Callable, Sequence
 
+from mgmt_drivers.cluster.certificates import certificates
+from mgmt_drivers.cluster.certificates.certificates import AUTHORITIES, KUBELET, PROGRAMS, RENEWED
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
-from mgmt_drivers.kube import certificates
-from mgmt_drivers.kube.certificates import AUTHORITIES, KUBELET, PROGRAMS, RENEWED
 from mgmt_drivers.operations import scale_in, scale_out, upgrade
-from mgmt_drivers.tests.certificates import lasting
-from mgmt_drivers.tests.fakes import fake_host
-from mgmt_drivers.tests.simulated import (
+from mgmt_drivers.testing.fakes import fake_host
+from mgmt_drivers.testing.made_certificates import lasting
+from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     STORAGE,
     WORKERS,
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.tests.simulation import KUBECONFIG, Machine, SimulatedSession
+from mgmt_drivers.testing.simulation import KUBECONFIG, Machine, SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 
 RENEW = {"renew_certificates": True}

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.operations import scale_out
-from mgmt_drivers.tests.simulated import WORKERS, SimulatedClusterTest, new_node, no_fault
-from mgmt_drivers.tests.simulation import Fault, SimulatedSession
+from mgmt_drivers.testing.simulated_cloud import WORKERS, SimulatedClusterTest, new_node, no_fault
+from mgmt_drivers.testing.simulation import Fault, SimulatedSession
 
 
 class ClusterDnsTest(SimulatedClusterTest):

@@ -32,7 +32,7 @@ from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Connection, Endpoint, connect
 from mgmt_drivers.ssh.conversation import LIMIT, converse
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
-from mgmt_drivers.tests.sshd import sshd
+from mgmt_drivers.testing.local_sshd import sshd
 
 PASSWORD = "p'a\"s$ wörd"
 

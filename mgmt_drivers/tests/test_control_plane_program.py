@@ -12,8 +12,8 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.payloads import control_plane
-from mgmt_drivers.tests.certificates import Signed, signed
+from mgmt_drivers.cluster.certificates import control_plane_program
+from mgmt_drivers.testing.made_certificates import Signed, signed
 
 # Shows a certificate at each of its ports, once to whoever comes: that of its start, or with
 # --anew that of the disk. Only those with a certificate of the CA get in, before TLS 1.3 too.
@@ -76,7 +76,7 @@ class ControlPlaneProgramTest(unittest.TestCase):
         return path
 
     def ask(self, *words: str) -> dict[str, Any]:
-        text = Path(control_plane.__file__).read_text()
+        text = Path(control_plane_program.__file__).read_text()
         for folder in ("/etc/kubernetes", "/var/lib/kubelet"):
             text = text.replace(f'"{folder}', f'"{self.root}{folder}')
         command = [sys.executable, "-c", text, *words]

@@ -3,12 +3,12 @@
 import json
 import unittest
 
+from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd.etcd import Census, Member
+from mgmt_drivers.cluster.etcd.etcd_phases import RemoveEtcdMembers
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.kube import etcd
-from mgmt_drivers.kube.etcd import Census, Member
-from mgmt_drivers.phases.control_plane.etcd_members import RemoveEtcdMembers
-from mgmt_drivers.tests.cluster import cluster
-from mgmt_drivers.tests.fakes import FakeSession
+from mgmt_drivers.testing.fake_cluster import cluster
+from mgmt_drivers.testing.fakes import FakeSession
 
 
 def _members(count: int) -> tuple[Member, ...]:

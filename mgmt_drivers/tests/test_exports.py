@@ -7,7 +7,7 @@ from typing import Any
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import OperationError
 from mgmt_drivers.operations import scale_in, scale_out
-from mgmt_drivers.tests.simulated import MASTERS, PARAMS, STORAGE, WORKERS, new_node
+from mgmt_drivers.testing.simulated_cloud import MASTERS, PARAMS, STORAGE, WORKERS, new_node
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 
 _NEW = "10.10.0.20"

@@ -4,6 +4,8 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
+from mgmt_drivers.cluster.access.service_account import Credentials
+from mgmt_drivers.engine import lock
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import (
     CommandTimeout,
@@ -12,18 +14,22 @@ from mgmt_drivers.errors import (
     MgmtDriverError,
     OperationError,
 )
-from mgmt_drivers.host import lock
-from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.kube.service_account import Credentials
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations import scale_in, scale_out, terminate
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import HostKeys
-from mgmt_drivers.tests.fakes import named
-from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
-from mgmt_drivers.tests.simulation import CHARTS, HELM, HELM_CONFIG, SimulatedSession
+from mgmt_drivers.testing.fakes import named
+from mgmt_drivers.testing.simulated_cloud import (
+    MASTERS,
+    STORAGE,
+    WORKERS,
+    SimulatedClusterTest,
+    new_node,
+)
+from mgmt_drivers.testing.simulation import CHARTS, HELM, HELM_CONFIG, SimulatedSession
 from mgmt_drivers.vim import Vim
 
 FAULTS = ("fails", "is cut off", "kills the machine")

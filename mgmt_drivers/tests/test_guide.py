@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from mgmt_drivers.tests.outline import outline
+from mgmt_drivers.testing.outline import outline
 from tools.timeline import runs
 
 _DRIVERS = Path(__file__).parents[1]
@@ -33,11 +33,11 @@ _QUESTIONS = {"connect", "choose a control-plane node", "gather facts", "read th
 
 def _strings(folder: Path) -> Iterator[str]:
     for path in folder.rglob("*.py"):
-        if "tests" not in path.parts:
+        if not {"tests", "testing"} & {*path.parts}:
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     yield node.value
-    for path in (folder / "payloads").glob("*.sh"):
+    for path in folder.rglob("*.sh"):
         yield path.read_text()
 
 

@@ -19,25 +19,26 @@ from unittest import mock
 import paramiko
 import yaml
 
-from mgmt_drivers.adapters.vims_v2 import InstanceVims
+from mgmt_drivers.cluster.access.service_account import Credentials
+from mgmt_drivers.cluster.cluster_params import KubernetesParams, read_params
+from mgmt_drivers.cluster.helm import helm
+from mgmt_drivers.cluster.helm.helm_params import Helm
+from mgmt_drivers.cluster.helm.helm_phases import InstallHelm
+from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
-from mgmt_drivers.host.host import Host
-from mgmt_drivers.host.script import Script
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.kube import helm, node_packages
-from mgmt_drivers.kube.service_account import Credentials
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
 from mgmt_drivers.operations import instantiate
 from mgmt_drivers.operations.groups import prepare
-from mgmt_drivers.params.helm import Helm
-from mgmt_drivers.params.kubernetes import KubernetesParams, read_params
 from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.phases.control_plane.helm import InstallHelm
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import Result
-from mgmt_drivers.tests.fakes import NODE, named
-from mgmt_drivers.tests.simulated import MASTERS, PARAMS, SimulatedClusterTest, helm_archive
-from mgmt_drivers.tests.simulation import ACCOUNT_TOKEN, CHARTS, HELM, HELM_CONFIG, KUBECONFIG
+from mgmt_drivers.tacker.vims_v2 import InstanceVims
+from mgmt_drivers.testing.fakes import NODE, named
+from mgmt_drivers.testing.simulated_cloud import MASTERS, PARAMS, SimulatedClusterTest, helm_archive
+from mgmt_drivers.testing.simulation import ACCOUNT_TOKEN, CHARTS, HELM, HELM_CONFIG, KUBECONFIG
 from mgmt_drivers.tests.test_kubernetes_phases import PhaseTest
 from mgmt_drivers.tests.test_kubernetes_phases import _secret_of_account as account
 from mgmt_drivers.vim import HelmAccess, Vim
@@ -286,7 +287,7 @@ class PayloadsTest(unittest.TestCase):
         self, name: str, *words: str, stdin: bytes = b"", **changes: str
     ) -> subprocess.CompletedProcess[bytes]:
         command = [word.replace("/usr/local", str(self.folder)) for word in
-                   Script(name).command(*words)]
+                   Script(helm.__package__, name).command(*words)]
         return subprocess.run(
             command, input=stdin, capture_output=True, cwd=self.folder,
             env={**os.environ, "HOME": str(self.folder), **changes}, check=False,
@@ -400,7 +401,7 @@ class VimOfTackerTest(unittest.TestCase):
         sqlite3.register_adapter(list, "".join)
 
     def vims(self) -> Any:
-        from mgmt_drivers.adapters.vims_v1 import RegisteredVims
+        from mgmt_drivers.tacker.vims_v1 import RegisteredVims
 
         instance = mock.Mock(id="vnf-1", tenant_id="t", vim_connection_info=[])
         return RegisteredVims(self.context, instance)

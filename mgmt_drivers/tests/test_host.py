@@ -11,14 +11,14 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+from mgmt_drivers.cluster.backup import restoring
+from mgmt_drivers.cluster.backup.backup_params import Restore
 from mgmt_drivers.errors import InventoryError, MgmtDriverError
-from mgmt_drivers.host import clocks, docker, files, interfaces, packages, platforms
-from mgmt_drivers.kube import restoring
-from mgmt_drivers.params.backup import Restore
+from mgmt_drivers.machine import clocks, docker, files, interfaces, packages, platforms
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import Result
-from mgmt_drivers.tests.cluster import cluster
-from mgmt_drivers.tests.fakes import fake_host
+from mgmt_drivers.testing.fake_cluster import cluster
+from mgmt_drivers.testing.fakes import fake_host
 
 
 class HostTest(unittest.TestCase):

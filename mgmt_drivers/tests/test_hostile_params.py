@@ -12,14 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mgmt_drivers import grammar
+from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
+from mgmt_drivers.cluster.registries.registries_params import read_registries
+from mgmt_drivers.cluster.storage.nfs import Export
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host import syntax
-from mgmt_drivers.host.nfs import Export
-from mgmt_drivers.kube import haproxy, keepalived
+from mgmt_drivers.machine import syntax
 from mgmt_drivers.params.proxy import Proxy, read_proxy
 from mgmt_drivers.params.reader import Reader, ValidationErrors
-from mgmt_drivers.params.registries import read_registries
-from mgmt_drivers.phases.machine.configure_proxy import _apt, _environment
+from mgmt_drivers.setup.configure_proxy import _apt, _environment
 
 # The same inputs each time, and no files left behind.
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)

@@ -16,7 +16,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer  # not eventlet's copies
 from pathlib import Path
 
-from mgmt_drivers.payloads import image_fetch
+from mgmt_drivers.machine import image_fetch
 
 # Says what docker load would, of a file that it shows.
 _DOCKER = """#!/bin/sh

@@ -9,9 +9,9 @@ from unittest import mock
 from heatclient import exc as heat_errors
 
 from mgmt_drivers import inventory, request
-from mgmt_drivers.adapters import vnfd
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.inventory import Address, Contents, Placement
+from mgmt_drivers.tacker import vnfd
 
 VNFD = {
     "topology_template": {

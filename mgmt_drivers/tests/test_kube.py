@@ -9,18 +9,21 @@ from typing import Any
 
 import yaml
 
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.cluster_params import CniManifest, ImageRepository, KubernetesParams
+from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
+from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
+from mgmt_drivers.cluster.packages import images
+from mgmt_drivers.cluster.packages.runtime import Containerd, Docker
+from mgmt_drivers.cluster.pod_network import pod_network
+from mgmt_drivers.cluster.registries.registries_params import Registry
+from mgmt_drivers.cluster.series import KubeadmApi, read_version
+from mgmt_drivers.cluster.topology import check_networks, topology
 from mgmt_drivers.errors import CommandFailed, InventoryError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
-from mgmt_drivers.kube import haproxy, images, keepalived, kubeadm, pod_network
-from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.kube.kubeadm_config import JoinCredentials
-from mgmt_drivers.kube.runtime import Containerd, Docker
-from mgmt_drivers.kube.topology import check_networks, topology
-from mgmt_drivers.params.kubernetes import CniManifest, ImageRepository, KubernetesParams
-from mgmt_drivers.params.registries import Registry
-from mgmt_drivers.params.series import KubeadmApi, read_version
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tests.cluster import (
+from mgmt_drivers.testing.fake_cluster import (
     FLANNEL,
     MASTER_CP,
     VIP,
@@ -30,7 +33,7 @@ from mgmt_drivers.tests.cluster import (
     node,
     params,
 )
-from mgmt_drivers.tests.fakes import FakeSession, fake_host
+from mgmt_drivers.testing.fakes import FakeSession, fake_host
 
 _PATCH = "/var/lib/tacker-mgmt-drivers/kubeadm-patches/etcd+strategic.yaml"
 

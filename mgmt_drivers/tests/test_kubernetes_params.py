@@ -11,10 +11,10 @@ import paramiko
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
+from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST, KubernetesParams, read_params
+from mgmt_drivers.cluster.packages.script_params import DECLARATION
+from mgmt_drivers.cluster.series import DEFAULT_VERSION
 from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST, KubernetesParams, read_params
-from mgmt_drivers.params.script import DECLARATION
-from mgmt_drivers.params.series import DEFAULT_VERSION
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.ssh.hostkeys import KnownKey
 

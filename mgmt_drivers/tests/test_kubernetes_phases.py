@@ -13,30 +13,30 @@ from typing import Any
 
 import yaml
 
+from mgmt_drivers.cluster.access import service_account
+from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
+from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.cluster_params import ImageRepository
+from mgmt_drivers.cluster.kubeadm.control_plane_phases import InitializeControlPlane
+from mgmt_drivers.cluster.kubeadm.join_nodes import JoinNodes
+from mgmt_drivers.cluster.load_balancer.load_balancer_phases import ConfigureLoadBalancer
+from mgmt_drivers.cluster.nodes.check_clocks import CheckClocks
+from mgmt_drivers.cluster.nodes.wait_for_nodes import WaitForNodes
+from mgmt_drivers.cluster.packages.install_packages import InstallPackages
+from mgmt_drivers.cluster.packages.pull_images import PullImages
+from mgmt_drivers.cluster.pod_network.apply_manifest import ApplyCniManifest
+from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
+from mgmt_drivers.cluster.registries.registries_params import HostEntry, Login, Registry
 from mgmt_drivers.engine.phase import HostPhase, Phase
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED, Outcome
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
-from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import service_account
-from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.kube.service_account import VIM_ACCOUNT
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations.groups import join_nodes
-from mgmt_drivers.params.kubernetes import ImageRepository
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.params.registries import HostEntry, Login, Registry
-from mgmt_drivers.phases.control_plane.control_plane import InitializeControlPlane
-from mgmt_drivers.phases.control_plane.grant_access import GrantVimAccess
-from mgmt_drivers.phases.control_plane.load_balancer import ConfigureLoadBalancer
-from mgmt_drivers.phases.nodes.check_clocks import CheckClocks
-from mgmt_drivers.phases.nodes.configure_registries import ConfigureRegistries
-from mgmt_drivers.phases.nodes.install_packages import InstallPackages
-from mgmt_drivers.phases.nodes.join_nodes import JoinNodes
-from mgmt_drivers.phases.nodes.pod_network import ApplyCniManifest
-from mgmt_drivers.phases.nodes.pull_images import PullImages
-from mgmt_drivers.phases.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tests.cluster import cluster
-from mgmt_drivers.tests.fakes import FakeSession
+from mgmt_drivers.testing.fake_cluster import cluster
+from mgmt_drivers.testing.fakes import FakeSession
 
 NO_MEMBERS = json.dumps({"members": []})
 _STATE = "/var/lib/tacker-mgmt-drivers"

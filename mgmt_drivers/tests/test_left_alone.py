@@ -3,7 +3,7 @@
 import logging
 
 from mgmt_drivers.operations import scale_in, scale_out
-from mgmt_drivers.tests.simulated import (
+from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     PARAMS,
     STORAGE,

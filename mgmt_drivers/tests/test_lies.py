@@ -5,12 +5,16 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
+from mgmt_drivers.cluster.certificates import certificates
+from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.nodes import kubectl, node_metadata
+from mgmt_drivers.cluster.packages.runtime import Containerd, Docker
+from mgmt_drivers.cluster.storage import disks
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host import disks, facts, interfaces
-from mgmt_drivers.kube import certificates, etcd, kubeadm, kubectl, node_metadata
-from mgmt_drivers.kube.runtime import Containerd, Docker
-from mgmt_drivers.tests.cluster import cluster
-from mgmt_drivers.tests.fakes import FakeSession, fake_host
+from mgmt_drivers.machine import answers, interfaces
+from mgmt_drivers.testing.fake_cluster import cluster
+from mgmt_drivers.testing.fakes import FakeSession, fake_host
 
 _BAD_WORDS = ("--server=https://evil", "x;id", "a\nb", "", "$(id)", "/etc/passwd b", "x" * 5000)
 
@@ -42,7 +46,7 @@ class FactsTest(unittest.TestCase):
         for _ in range(40):
             bomb = [bomb, bomb]
         with self.assertRaisesRegex(MgmtDriverError, "reports a value of type list, which is not"):
-            facts.checked(bomb, facts.RELEASE, "a release")
+            answers.checked(bomb, answers.RELEASE, "a release")
 
     def test_images_and_containers(self) -> None:
         (made, _) = cluster()

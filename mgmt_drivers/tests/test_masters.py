@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host.files import STATE_FOLDER
+from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.operations import scale_in, scale_out
-from mgmt_drivers.tests.simulated import MASTERS, WORKERS, SimulatedClusterTest, new_node
-from mgmt_drivers.tests.simulation import KEEPALIVED, MEMBER, SimulatedSession
+from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, new_node
+from mgmt_drivers.testing.simulation import KEEPALIVED, MEMBER, SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase, Injector
 
 # Addresses of which the others are parts.

@@ -5,8 +5,14 @@ from collections.abc import Sequence
 
 from mgmt_drivers.errors import CommandFailed, InventoryError, MgmtDriverError
 from mgmt_drivers.operations import scale_in, scale_out
-from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
-from mgmt_drivers.tests.simulation import SimulatedSession
+from mgmt_drivers.testing.simulated_cloud import (
+    MASTERS,
+    STORAGE,
+    WORKERS,
+    SimulatedClusterTest,
+    new_node,
+)
+from mgmt_drivers.testing.simulation import SimulatedSession
 
 
 class NodesTest(SimulatedClusterTest):

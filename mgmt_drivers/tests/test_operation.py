@@ -24,13 +24,13 @@ from mgmt_drivers.errors import (
     OperationError,
     WrongHostKey,
 )
-from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import HostKeys
-from mgmt_drivers.tests.fakes import FakeSession, MemoryStore, services
+from mgmt_drivers.testing.fakes import FakeSession, MemoryStore, services
 
 NODES = [Node(f"vnfc-{n}", "VDU", f"server-{n}", {"CP1": f"192.0.2.{n}"}) for n in (1, 2, 3)]
 

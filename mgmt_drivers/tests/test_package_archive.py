@@ -10,12 +10,12 @@ import unittest
 from collections.abc import Callable
 from pathlib import Path
 
+from mgmt_drivers.cluster.backup.backup import contents_of_file
+from mgmt_drivers.cluster.helm.helm_params import read_helm
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.kube.backup import contents_of_file
 from mgmt_drivers.package_archive import BROKEN, open_archive
-from mgmt_drivers.params.helm import read_helm
-from mgmt_drivers.params.private_registry import _read_image
 from mgmt_drivers.params.reader import Reader, ValidationErrors
+from mgmt_drivers.registry.registry_params import _read_image
 
 _FULL = 30_000_000  # bytes, which are few when compressed
 

@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mgmt_drivers import package, package_yaml
-from mgmt_drivers.adapters import vnfd
+from mgmt_drivers.cluster.storage.storage_params import read_storage
 from mgmt_drivers.package_yaml import BadYaml
 from mgmt_drivers.params.reader import Reader, ValidationErrors
-from mgmt_drivers.params.storage import read_storage
+from mgmt_drivers.tacker import vnfd
 
 _LEVELS = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
 BOMB = "\n".join(["a0: &a0 [lol, lol]", *_LEVELS])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.params.private_registry import (
+from mgmt_drivers.registry.registry_params import (
     NAME,
     ImageArchive,
     PrivateRegistryParams,
@@ -21,7 +21,7 @@ from mgmt_drivers.params.private_registry import (
     read_params,
 )
 from mgmt_drivers.request import LcmRequest
-from mgmt_drivers.tests.certificates import key_and_certificate
+from mgmt_drivers.testing.made_certificates import key_and_certificate
 
 GOOD = {"ssh_cp_name": "CP1", "ssh_username": "ubuntu", "ssh_password": "pass"}
 

@@ -9,21 +9,21 @@ from typing import Any
 from mgmt_drivers.engine.phase import HostPhase
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
-from mgmt_drivers.params.private_registry import (
+from mgmt_drivers.params.proxy import Proxy
+from mgmt_drivers.registry import settings
+from mgmt_drivers.registry.provide_image import ProvideImage
+from mgmt_drivers.registry.registry_params import (
     ImageArchive,
     PrivateRegistryParams,
     RemoteImage,
     Tls,
 )
-from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.phases.machine.configure_proxy import ConfigureProxy
-from mgmt_drivers.phases.machine.install_docker import InstallDocker
-from mgmt_drivers.phases.machine.preflight import CheckPlatform, WaitForCloudInit
-from mgmt_drivers.phases.registry import settings
-from mgmt_drivers.phases.registry.provide_image import ProvideImage
-from mgmt_drivers.phases.registry.run_registry import RunRegistry, WaitForRegistry
+from mgmt_drivers.registry.run_registry import RunRegistry, WaitForRegistry
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tests.fakes import fake_host
+from mgmt_drivers.setup.configure_proxy import ConfigureProxy
+from mgmt_drivers.setup.install_docker import InstallDocker
+from mgmt_drivers.setup.preflight import CheckPlatform, WaitForCloudInit
+from mgmt_drivers.testing.fakes import fake_host
 
 
 def params(**values: Any) -> PrivateRegistryParams:

@@ -6,11 +6,11 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+from mgmt_drivers.cluster.registries.registries_params import Registry, read_registries
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.params.reader import Reader, ValidationErrors
-from mgmt_drivers.params.registries import Registry, read_registries
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tests.certificates import signed
+from mgmt_drivers.testing.made_certificates import signed
 
 _LIST = "private_registry_connection_info"
 _PLAIN = {"connection_type": "0", "server": "192.168.0.10:5000"}

@@ -15,8 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.payloads import registry_probe
-from mgmt_drivers.tests.certificates import Signed, signed
+from mgmt_drivers.cluster.registries import registry_probe
+from mgmt_drivers.testing.made_certificates import Signed, signed
 
 _GOOD = "Basic " + base64.b64encode(b"me:secret").decode()
 

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mgmt_drivers.cluster.nodes import node_metadata
+from mgmt_drivers.cluster.nodes.node_metadata import NodeMetadata
+from mgmt_drivers.cluster.series import read_version
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import Change, Check, HostPhase, Phase, on
 from mgmt_drivers.engine.rehearsal import Rehearsal
 from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError, NotMade, OperationError
-from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.kube import node_metadata
-from mgmt_drivers.kube.node_metadata import NodeMetadata
-from mgmt_drivers.params.series import read_version
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.ssh.connection import Endpoint
-from mgmt_drivers.tests.fakes import FakeSession, services
-from mgmt_drivers.tests.outline import all_phases
+from mgmt_drivers.testing.fakes import FakeSession, services
+from mgmt_drivers.testing.outline import all_phases
 
 NODES = [Node(f"vnfc-{n}", "VDU", f"server-{n}", {"CP1": f"192.0.2.{n}"}) for n in (1, 2, 3)]
 

@@ -21,7 +21,6 @@ from typing import Any
 
 import paramiko
 
-from mgmt_drivers.adapters.tacker_v2 import Call
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations import registry, scale_in, scale_out, upgrade
@@ -29,10 +28,11 @@ from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import HostKeys
-from mgmt_drivers.tests.certificates import key_and_certificate
-from mgmt_drivers.tests.confession import ConfessingConnection, Confession, Shape
-from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, stack_of
-from mgmt_drivers.tests.simulated import (
+from mgmt_drivers.tacker.v2 import Call
+from mgmt_drivers.testing.confession import ConfessingConnection, Confession, Shape
+from mgmt_drivers.testing.fakes import FakeClock, FakeStacks, MemoryStore, stack_of
+from mgmt_drivers.testing.made_certificates import key_and_certificate
+from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     PARAMS,
     STORAGE,
@@ -41,7 +41,7 @@ from mgmt_drivers.tests.simulated import (
     new_node,
     no_fault,
 )
-from mgmt_drivers.tests.simulation import ACCOUNT_TOKEN, SimulatedSession, World
+from mgmt_drivers.testing.simulation import ACCOUNT_TOKEN, SimulatedSession, World
 
 # A password with what URLs, shells and JSON write in another way.
 _PROXY = "http://me:Pl4nted-proxy%21%2F@proxy.example.com:3128"
@@ -312,9 +312,9 @@ def confess(call: Call) -> None:
 
 
 _HOOK = """
-from mgmt_drivers.adapters import script_v2
+from mgmt_drivers.tacker import v2_process
 from mgmt_drivers.tests import test_secrets
-script_v2.run({"instantiate_end": test_secrets.confess})
+v2_process.run({"instantiate_end": test_secrets.confess})
 """
 
 

@@ -9,10 +9,10 @@ import paramiko
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.errors import WaitTimeout, WrongHostKey
-from mgmt_drivers.host import syntax
+from mgmt_drivers.machine import syntax
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.hostkeys import HostKeys
-from mgmt_drivers.tests.fakes import FakeClock
+from mgmt_drivers.testing.fakes import FakeClock
 
 
 class WaitTest(unittest.TestCase):

@@ -4,10 +4,9 @@ import json
 import unittest
 from typing import Any
 
+from mgmt_drivers.cluster.storage import disks, nfs, volumes
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host import disks, nfs
-from mgmt_drivers.kube import volumes
-from mgmt_drivers.tests.fakes import fake_host
+from mgmt_drivers.testing.fakes import fake_host
 
 _EXT4 = "DEVNAME=/dev/vdb\nUUID=u-1\nTYPE=ext4\n"
 

@@ -7,8 +7,8 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+from mgmt_drivers.cluster.storage.storage_params import Storage, read_storage
 from mgmt_drivers.params.reader import Reader, ValidationErrors
-from mgmt_drivers.params.storage import Storage, read_storage
 
 _VOLUME = """
 apiVersion: v1

@@ -19,9 +19,9 @@ from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import CommandFailed, ConnectionFailed, MgmtDriverError
 from mgmt_drivers.operations import registry, scale_in, scale_out, upgrade
 from mgmt_drivers.request import LcmRequest
-from mgmt_drivers.tests.cluster import MASTER_CP
-from mgmt_drivers.tests.fakes import named
-from mgmt_drivers.tests.simulated import (
+from mgmt_drivers.testing.fake_cluster import MASTER_CP
+from mgmt_drivers.testing.fakes import named
+from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     PARAMS,
     STORAGE,
@@ -30,11 +30,11 @@ from mgmt_drivers.tests.simulated import (
     SimulatedRegistry,
     new_node,
 )
-from mgmt_drivers.tests.simulation import Fault, SimulatedSession
+from mgmt_drivers.testing.simulation import Fault, SimulatedSession
+from mgmt_drivers.testing.transcript import Recorder
 from mgmt_drivers.tests.test_backup import BackedUpClusterTest
 from mgmt_drivers.tests.test_certificates import AgingClusterTest
 from mgmt_drivers.tests.test_upgrade import WANTED, UpgradableClusterTest
-from mgmt_drivers.tests.transcript import Recorder
 
 _FOLDER = Path(__file__).parent / "transcripts"
 _WRITE = "WRITE_TRANSCRIPTS"

@@ -5,18 +5,18 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.series import read_version, skew
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
-from mgmt_drivers.kube import changed_params
 from mgmt_drivers.operations import scale_out, upgrade
-from mgmt_drivers.params.series import read_version, skew
-from mgmt_drivers.tests.simulated import (
+from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     PARAMS,
     WORKERS,
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.tests.simulation import SimulatedSession
+from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 
 _NEW = "v1.37.2"  # the newest of the wanted series

@@ -90,13 +90,13 @@ class ModificationTest(unittest.TestCase):
 
     def test_a_vnf_that_is_terminated_leaves_no_trace(self) -> None:
         """But one whose instantiation was rolled back does, for the user to read."""
-        from mgmt_drivers.adapters import tacker_v1
         from mgmt_drivers.private_registry_mgmt import PrivateRegistryMgmtDriver
+        from mgmt_drivers.tacker import v1
 
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.addCleanup(tacker_v1.cfg.CONF.clear_override, "trace_dir", "mgmt_drivers")
-        tacker_v1.cfg.CONF.set_override("trace_dir", folder.name, "mgmt_drivers")
+        self.addCleanup(v1.cfg.CONF.clear_override, "trace_dir", "mgmt_drivers")
+        v1.cfg.CONF.set_override("trace_dir", folder.name, "mgmt_drivers")
         trace = Path(folder.name, "vnf-1.jsonl")
         trace.touch()
         for request, is_kept in ((None, True), (mock.Mock(), False)):
@@ -107,7 +107,7 @@ class ModificationTest(unittest.TestCase):
             self.assertEqual((is_kept, {}), (trace.exists(), instance.vnf_metadata))
 
     def test_what_is_done_goes(self) -> None:
-        from mgmt_drivers.adapters.tacker_v1 import InstanceStore
+        from mgmt_drivers.tacker.v1 import InstanceStore
 
         instance = _Instance(site="north", **{_KEY: "{}"})
         InstanceStore(instance).remove(_KEY)

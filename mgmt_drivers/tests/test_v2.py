@@ -13,17 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers import kubernetes_v2, private_registry_v2, request
-from mgmt_drivers.adapters.tacker_v2 import Call
-from mgmt_drivers.adapters.vims_v2 import InstanceVims
+from mgmt_drivers.cluster.access.service_account import Credentials
+from mgmt_drivers.cluster.upgrade.modification import DEFAULT_FILE
+from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.inventory import VimAccess
-from mgmt_drivers.kube.service_account import Credentials
-from mgmt_drivers.params.modification import DEFAULT_FILE
-from mgmt_drivers.params.modification import NAME as MODIFICATION
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tests.fakes import services
-from mgmt_drivers.tests.simulated import MASTERS, STORAGE, WORKERS, SimulatedClusterTest, new_node
+from mgmt_drivers.tacker.v2 import Call
+from mgmt_drivers.tacker.vims_v2 import InstanceVims
+from mgmt_drivers.testing.fakes import services
+from mgmt_drivers.testing.simulated_cloud import (
+    MASTERS,
+    STORAGE,
+    WORKERS,
+    SimulatedClusterTest,
+    new_node,
+)
 from mgmt_drivers.vim import Vim
 
 _VNFD = """
@@ -382,7 +388,7 @@ class HooksTest(HookCaller):
             self.replaced(target)
             self.call(kubernetes_v2.heal_end, asked)
         self.assert_whole(3, 3)
-        self.assertLessEqual(len(self.world.deepest), 12, "\n".join(self.world.deepest))
+        self.assertLessEqual(len(self.world.deepest), 13, "\n".join(self.world.deepest))
 
 
 class UpgradeHooksTest(HookCaller):
@@ -499,8 +505,8 @@ class ProcessTest(ScriptTest):
 
     def test_warnings_and_what_is_printed_stay_out(self) -> None:
         hook = "lambda call: (warnings.warn('old'), logging.error('bad'), print('something'))"
-        program = "import logging, warnings; from mgmt_drivers.adapters import script_v2\n"
-        program += f"script_v2.run({{'heal_end': {hook}}})"
+        program = "import logging, warnings; from mgmt_drivers.tacker import v2_process\n"
+        program += f"v2_process.run({{'heal_end': {hook}}})"
         ran = self.run_script("-c", program, operation="heal_end")
         self.assertEqual((0, b""), (ran.returncode, ran.stderr))
         self.assertEqual("vnf-1", pickle.loads(ran.stdout)["vnf_instance"]["id"])
@@ -509,8 +515,8 @@ class ProcessTest(ScriptTest):
     def test_it_reads_tackers_configuration(self) -> None:
         hook = "lambda call: print(call.services.ssh_timeout, call.services.trace_folder,"
         hook += " file=sys.stderr)"
-        program = "import sys; from mgmt_drivers.adapters import script_v2\n"
-        program += f"script_v2.run({{'heal_end': {hook}}})"
+        program = "import sys; from mgmt_drivers.tacker import v2_process\n"
+        program += f"v2_process.run({{'heal_end': {hook}}})"
         with tempfile.TemporaryDirectory() as home:
             for trace_dir in (f"{home}/traces", ""):
                 config = f"[mgmt_drivers]\nssh_timeout = 7\ntrace_dir = {trace_dir}\n"
@@ -521,10 +527,10 @@ class ProcessTest(ScriptTest):
 
     def test_the_log_rotates(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            program = "from mgmt_drivers.adapters import script_v2\n"
-            program += f"script_v2._configured = lambda: ({folder!r}, 600)\n"
-            program += "script_v2._LOG_SIZE = 1000\n"
-            program += "script_v2.run({})"
+            program = "from mgmt_drivers.tacker import v2_process\n"
+            program += f"v2_process._configured = lambda: ({folder!r}, 600)\n"
+            program += "v2_process._LOG_SIZE = 1000\n"
+            program += "v2_process.run({})"
             log = Path(folder, "v2.log")
             for _ in range(10):
                 log.write_bytes(log.read_bytes() + b"x" * 1000 if log.exists() else b"")

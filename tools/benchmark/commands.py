@@ -19,8 +19,8 @@ from typing import Any
 import mgmt_drivers
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.operations import upgrade
-from mgmt_drivers.tests.simulated import MASTERS, PARAMS, STORAGE, SimulatedCloud
-from mgmt_drivers.tests.simulation import SimulatedSession
+from mgmt_drivers.testing.simulated_cloud import MASTERS, PARAMS, STORAGE, SimulatedCloud
+from mgmt_drivers.testing.simulation import SimulatedSession
 
 _NAMES = ("script_path", "kubernetes_version", "package_repository", "master_node", "worker_node")
 _PLAIN = {name: PARAMS[name] for name in _NAMES}

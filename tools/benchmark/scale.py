@@ -17,8 +17,8 @@ from pathlib import Path
 
 from mgmt_drivers.clock import Clock
 from mgmt_drivers.operations import scale_out
-from mgmt_drivers.tests.simulated import SimulatedCloud, new_node
-from mgmt_drivers.tests.simulation import SimulatedSession
+from mgmt_drivers.testing.simulated_cloud import SimulatedCloud, new_node
+from mgmt_drivers.testing.simulation import SimulatedSession
 
 _COMMAND = 0.05  # seconds
 _SESSIONS = 4  # at a time on one connection

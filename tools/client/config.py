@@ -9,7 +9,7 @@ import openstack
 from openstack.connection import Connection
 from tackerclient.v1_0.client import Client as TackerClient
 
-from mgmt_drivers.params.series import DEFAULT_VERSION
+from mgmt_drivers.cluster.series import DEFAULT_VERSION
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")

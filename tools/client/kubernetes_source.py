@@ -7,9 +7,9 @@ from typing import Any
 
 import requests
 
-from mgmt_drivers.kube import pod_network
-from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
-from mgmt_drivers.params.series import Series, read_version
+from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
+from mgmt_drivers.cluster.pod_network import pod_network
+from mgmt_drivers.cluster.series import Series, read_version
 from tools.client import stacks
 from tools.client.config import CHECKOUT, CONFIG, cloud
 from tools.client.errors import ClientError

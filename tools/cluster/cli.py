@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
-from mgmt_drivers.host.host import Host
 from mgmt_drivers.inventory import Node
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint, connect
 from mgmt_drivers.ssh.hostkeys import HostKeys

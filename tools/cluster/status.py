@@ -5,10 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from mgmt_drivers.cluster.certificates import certificates
+from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.cluster.packages.runtime import Containerd, ContainerRuntime, Docker
 from mgmt_drivers.errors import MgmtDriverError, told
-from mgmt_drivers.host.host import Host
-from mgmt_drivers.kube import certificates, etcd, kubectl
-from mgmt_drivers.kube.runtime import Containerd, ContainerRuntime, Docker
+from mgmt_drivers.machine.host import Host
 
 
 @dataclass

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
-from mgmt_drivers.params.script import UNDECLARED, declares_contract
+from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
+from mgmt_drivers.cluster.packages.script_params import UNDECLARED, declares_contract
 from tools.csar import check_basehot
 from tools.csar.package import Fault, Flavour, Package, mapping
 

@@ -9,9 +9,10 @@ from tools.csar.contents import Contents
 GROUP = "tacker.tacker.mgmt.drivers"
 SCRIPTS = "../Scripts/"  # where scripts lie, as seen from Definitions/
 _CORE = Path(mgmt_drivers.__file__).parent
-_KINDS = (".py", ".sh")  # the payloads of the drivers among them
+_KINDS = (".py", ".sh")  # programs and scripts that run on machines among them
 # Modules that only Tacker's v1 API has a use for.
-_V1 = ("tacker_v1.py", "vims_v1.py", "kubernetes_mgmt.py", "private_registry_mgmt.py")
+_V1 = {"tacker/v1.py", "tacker/vims_v1.py", "kubernetes_mgmt.py", "private_registry_mgmt.py"}
+_TESTS = {"tests", "testing"}
 
 
 def script(name: str) -> Contents:
@@ -25,7 +26,7 @@ def script(name: str) -> Contents:
     core = {
         f"Scripts/{_CORE.name}/{relative.as_posix()}": path
         for relative, path in modules.items()
-        if relative.parts[0] != "tests" and relative.name not in _V1
+        if relative.parts[0] not in _TESTS and relative.as_posix() not in _V1
     }
     return {f"Scripts/{name}": _CORE / name, **core}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from yaml.nodes import ScalarNode
 
-from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
+from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
 from tools.csar import (
     build,
     check_basehot,

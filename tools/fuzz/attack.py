@@ -12,9 +12,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
+from mgmt_drivers.cluster.cluster_params import NAME as KUBERNETES
 from mgmt_drivers.errors import InventoryError, OperationError, ParameterError, told
-from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
-from mgmt_drivers.params.private_registry import NAME as REGISTRY
+from mgmt_drivers.registry.registry_params import NAME as REGISTRY
 from tools.fuzz import meaning_kubernetes, meaning_modification, meaning_registry
 from tools.fuzz.judge import Habits, judge, secrets_in
 from tools.fuzz.machines import STORIES, Cloud

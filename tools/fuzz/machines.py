@@ -5,20 +5,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mgmt_drivers.cluster.cluster_params import NAME as KUBERNETES
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Address, Contents, Node, Placement
 from mgmt_drivers.operations import heal, instantiate, registry, scale_in, scale_out, upgrade
 from mgmt_drivers.package import volume_names
-from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
-from mgmt_drivers.params.private_registry import NAME as REGISTRY
+from mgmt_drivers.registry.registry_params import NAME as REGISTRY
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
-from mgmt_drivers.tests.cluster import MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
-from mgmt_drivers.tests.fakes import FakeClock, FakeStacks, MemoryStore, fed, named
-from mgmt_drivers.tests.simulated import Vims, no_fault
-from mgmt_drivers.tests.simulated_backup import HostKey
-from mgmt_drivers.tests.simulation import NEWEST, Machine, SimulatedSession, World
+from mgmt_drivers.testing.fake_cluster import MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
+from mgmt_drivers.testing.fakes import FakeClock, FakeStacks, MemoryStore, fed, named
+from mgmt_drivers.testing.simulated_backup import HostKey
+from mgmt_drivers.testing.simulated_cloud import Vims, no_fault
+from mgmt_drivers.testing.simulation import NEWEST, Machine, SimulatedSession, World
 from tools.fuzz import syntaxes
 from tools.fuzz.packages import BACKUP, Package
 from tools.fuzz.seeds import BEFORE, FLOATING_IP, RESTORED, Seed

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.params.kubernetes import (
+from mgmt_drivers.cluster.cluster_params import (
     DEFAULT_CNI_MANIFEST,
     DEFAULT_POD_CIDR,
     DEFAULT_SERVICE_CIDR,
 )
-from mgmt_drivers.params.series import DEFAULT_VERSION
-from mgmt_drivers.tests.simulation import ACCOUNT_TOKEN, HELM_CONFIG
+from mgmt_drivers.cluster.series import DEFAULT_VERSION
+from mgmt_drivers.testing.simulation import ACCOUNT_TOKEN, HELM_CONFIG
 from tools.fuzz import syntaxes
 from tools.fuzz.machines import HOSTS, NODE_ADDRESSES, VIP, newest
 from tools.fuzz.meaning import (

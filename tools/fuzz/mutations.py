@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 
-from mgmt_drivers.params.series import SUPPORTED
+from mgmt_drivers.cluster.series import SUPPORTED
 from tools.fuzz import keys
 from tools.fuzz.machines import STORIES
 from tools.fuzz.packages import ADDED, image_archive

@@ -17,11 +17,11 @@ from typing import Any
 
 import yaml
 
-from mgmt_drivers.adapters import vnfd
-from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
-from mgmt_drivers.params.private_registry import NAME as REGISTRY
+from mgmt_drivers.cluster.cluster_params import NAME as KUBERNETES
+from mgmt_drivers.registry.registry_params import NAME as REGISTRY
 from mgmt_drivers.request import LcmRequest
-from mgmt_drivers.tests.simulated import helm_archive
+from mgmt_drivers.tacker import vnfd
+from mgmt_drivers.testing.simulated_cloud import helm_archive
 from tools.csar import overlay
 from tools.csar.build import OVERLAYS, PACKAGES
 from tools.csar.contents import Contents

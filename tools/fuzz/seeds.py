@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
-from mgmt_drivers.params.modification import NAME as MODIFICATION
-from mgmt_drivers.params.private_registry import NAME as REGISTRY
+from mgmt_drivers.cluster.cluster_params import NAME as KUBERNETES
+from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
+from mgmt_drivers.registry.registry_params import NAME as REGISTRY
 from tools.fuzz import keys
 
 _CHECKOUT = Path(__file__).parents[2]

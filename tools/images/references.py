@@ -10,9 +10,9 @@ from pathlib import Path
 
 import requests
 
-from mgmt_drivers.kube import pod_network
-from mgmt_drivers.params.kubernetes import DEFAULT_CNI_MANIFEST
-from mgmt_drivers.params.series import SUPPORTED
+from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
+from mgmt_drivers.cluster.pod_network import pod_network
+from mgmt_drivers.cluster.series import SUPPORTED
 
 _RELEASES = "https://dl.k8s.io"
 _PATIENCE = 60.0  # seconds without a byte

@@ -14,10 +14,10 @@ from keystoneauth1.exceptions import ClientException as KeystoneException
 from openstack.exceptions import SDKException
 from tackerclient.common.exceptions import TackerClientException
 
-from mgmt_drivers.adapters import vnfd
+from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, ParameterError, told
-from mgmt_drivers.params.modification import NAME as MODIFICATION
+from mgmt_drivers.tacker import vnfd
 from tools.client.config import cloud, tacker
 from tools.client.errors import ClientError
 from tools.plan import numbers, report

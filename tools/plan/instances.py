@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mgmt_drivers import kubernetes_v2
-from mgmt_drivers.adapters import vnfd
-from mgmt_drivers.adapters.tacker_v2 import Call, resource_ids
 from mgmt_drivers.engine.services import Store
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.request import LcmRequest, Vnfc
+from mgmt_drivers.tacker import vnfd
+from mgmt_drivers.tacker.v2 import Call, resource_ids
 from tools.plan.rehearse import ForgetfulStore
 
 _OURS = "mgmt_driver_"  # begins the keys of what the drivers keep in the metadata

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mgmt_drivers.adapters.vnfd import Vnfd
 from mgmt_drivers.errors import ParameterError
+from mgmt_drivers.tacker.vnfd import Vnfd
 
 _POLICIES = "tosca.policies.nfv."
 _VDU = "tosca.nodes.nfv.Vdu.Compute"

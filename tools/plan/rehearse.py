@@ -10,7 +10,7 @@ from mgmt_drivers.engine.rehearsal import Line, Rehearsal
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.inventory import Contents, Node
 from mgmt_drivers.operations import heal, instantiate, registry, scale_in, scale_out, upgrade
-from mgmt_drivers.params.private_registry import NAME as REGISTRY
+from mgmt_drivers.registry.registry_params import NAME as REGISTRY
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.session import Session

@@ -4,7 +4,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
-from mgmt_drivers.tests.outline import outline
+from mgmt_drivers.testing.outline import outline
 
 
 class OutlineDirective(Directive):

@@ -14,7 +14,7 @@ from docutils.parsers.rst import Directive, directives
 from sphinx.application import Sphinx
 
 from mgmt_drivers.engine.trace import CHANGED
-from mgmt_drivers.tests.outline import outline
+from mgmt_drivers.testing.outline import outline
 from tools.timeline.runs import Run, read
 
 _TRACES = Path(__file__).parents[1] / "traces"

@@ -5,7 +5,7 @@ import subprocess
 import unittest
 from unittest import mock
 
-from mgmt_drivers.params.series import DEFAULT_VERSION
+from mgmt_drivers.cluster.series import DEFAULT_VERSION
 from tools.client import kubernetes_source
 
 _MIRROR = {"FUNCTIONAL_KUBERNETES_MIRROR": "http://mirror"}

@@ -1,8 +1,8 @@
 """The status of a simulated cluster."""
 
-from mgmt_drivers.host.host import Host
-from mgmt_drivers.tests.simulated import MASTERS, WORKERS, SimulatedClusterTest, no_fault
-from mgmt_drivers.tests.simulation import SimulatedSession
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, no_fault
+from mgmt_drivers.testing.simulation import SimulatedSession
 from tools.cluster.cli import pinned
 from tools.cluster.status import Status, look_at
 

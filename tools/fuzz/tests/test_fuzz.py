@@ -15,9 +15,9 @@ from unittest import mock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mgmt_drivers.host import syntax
-from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
-from mgmt_drivers.params.private_registry import NAME as REGISTRY
+from mgmt_drivers.cluster.cluster_params import NAME as KUBERNETES
+from mgmt_drivers.machine import syntax
+from mgmt_drivers.registry.registry_params import NAME as REGISTRY
 from tools.fuzz import cli, syntaxes
 from tools.fuzz.attack import ACCEPTED, REFUSED, Attack
 from tools.fuzz.judge import Habits, judge, secrets_in

@@ -14,10 +14,10 @@ from unittest import mock
 
 import yaml
 
+from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
 from mgmt_drivers.operations import heal, scale_out, upgrade
-from mgmt_drivers.params.modification import NAME as MODIFICATION
-from mgmt_drivers.tests.simulated import MASTERS, WORKERS, SimulatedClusterTest, new_node
+from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, new_node
 from tools.client import stacks
 from tools.client.errors import ClientError
 from tools.client.tests.fakes import Orchestration, resource

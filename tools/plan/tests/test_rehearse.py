@@ -10,15 +10,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from mgmt_drivers.cluster.certificates import control_plane_program
 from mgmt_drivers.engine.rehearsal import Line
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.host.files import STATE_FOLDER
+from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.operations import registry, scale_in, scale_out, upgrade
-from mgmt_drivers.params.private_registry import NAME as REGISTRY
-from mgmt_drivers.payloads import control_plane
+from mgmt_drivers.registry.registry_params import NAME as REGISTRY
 from mgmt_drivers.request import Vnfc
-from mgmt_drivers.tests.fakes import named
-from mgmt_drivers.tests.simulated import (
+from mgmt_drivers.testing.fakes import named
+from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     PARAMS,
     STORAGE,
@@ -26,7 +26,7 @@ from mgmt_drivers.tests.simulated import (
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.tests.simulation import SimulatedSession
+from mgmt_drivers.testing.simulation import SimulatedSession
 from tools.plan import coming
 from tools.plan.rehearse import Outlook, Vnf
 
@@ -59,7 +59,7 @@ def only_looks(session: SimulatedSession, argv: Sequence[str]) -> None:
         assert {("member", "list"), ("endpoint", "status")} & {*pairwise(words)}, words
     elif words[0] == "python3":
         # With another word it ends a program.
-        assert words == ("python3", "-c", Path(control_plane.__file__).read_text()), words
+        assert words == ("python3", "-c", Path(control_plane_program.__file__).read_text()), words
     else:
         known = words[0] in _LOOKS or any(words[: len(begin)] == begin for begin in _LOOKING)
         assert known, f"a dry run must not run {words}"

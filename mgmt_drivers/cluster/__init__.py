@@ -1,0 +1,1 @@
+"""A kubeadm cluster, one folder a capability."""

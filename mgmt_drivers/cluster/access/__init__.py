@@ -1,0 +1,1 @@
+"""Access to the cluster: service accounts and kubeconfigs."""

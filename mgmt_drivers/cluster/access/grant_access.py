@@ -1,0 +1,53 @@
+"""Access to the cluster: an account for Tacker, and a kubeconfig for those who log in."""
+
+import logging
+
+from mgmt_drivers.cluster.access import service_account
+from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.engine.phase import DEPENDS, Forecast, HostPhase
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
+
+LOG = logging.getLogger(__name__)
+
+_GIVE = Script(__package__, "give-kubeconfig")
+_COPIES = f"{STATE_FOLDER}/kubeconfigs"
+
+
+class GrantVimAccess(HostPhase[Cluster]):
+    """Create the account with which Tacker uses the cluster as a VIM."""
+
+    title = "grant Tacker access"
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHANGED, f"service account {VIM_ACCOUNT.name}")
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        return CHANGED if service_account.apply(host, VIM_ACCOUNT) else UNCHANGED
+
+
+class GiveKubeconfig(HostPhase[Cluster]):
+    """Give the user as whom Tacker logs in the administrator's kubeconfig, on control-plane nodes.
+
+    The user may use sudo, and so has these rights already. A kubeconfig of the user's own stays.
+    """
+
+    title = "give the login user a kubeconfig"
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(DEPENDS, "on whether the user has a kubeconfig of their own")
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        said = host.sudo(*_GIVE.command(_COPIES)).strip()
+        if said == "kept":
+            LOG.info("%s: the login user's ~/.kube/config is left as it is", host.node)
+        return CHANGED if said == "changed" else UNCHANGED
+
+
+class RenewKubeconfig(GiveKubeconfig):
+    """Give the user the administrator's kubeconfig with its renewed certificate."""
+
+    title = "renew the login user's kubeconfig"

@@ -1,0 +1,78 @@
+"""Accounts of the cluster for programs outside of its pods."""
+
+import base64
+from dataclasses import dataclass
+
+from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.errors import WaitTimeout
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.secret import Secret
+
+_NAMESPACE = "kube-system"
+_LIMIT = 60.0  # seconds
+
+
+@dataclass(frozen=True)
+class ServiceAccount:
+    """One with the rights of a ClusterRole."""
+
+    name: str
+    role: str
+
+    def manifest(self) -> str:
+        # The token is asked for as a Secret: since 1.24 none is made by itself
+        # (Kubernetes' documentation, "Managing Service Accounts").
+        return f"""\
+apiVersion: v1
+kind: ServiceAccount
+metadata: {{name: {self.name}, namespace: {_NAMESPACE}}}
+---
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/service-account-token
+metadata:
+  name: {self.name}
+  namespace: {_NAMESPACE}
+  annotations: {{kubernetes.io/service-account.name: {self.name}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: {self.name}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {self.role}}}
+subjects: [{{kind: ServiceAccount, name: {self.name}, namespace: {_NAMESPACE}}}]
+"""
+
+
+VIM_ACCOUNT = ServiceAccount("tacker-vim", role="cluster-admin")
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """A bearer token, and the CA (PEM) of the cluster that takes it."""
+
+    token: Secret
+    ca: str
+
+
+def apply(host: Host, account: ServiceAccount) -> bool:
+    """Make the cluster have the account with its rights; returns whether it did not."""
+    return kubectl.apply(host, account.manifest())
+
+
+def read(host: Host, account: ServiceAccount) -> Credentials:
+    """The credentials of an account, which Kubernetes issues some time after it was created."""
+    for _ in host.clock.attempts(_LIMIT):
+        words = ("secret", account.name, "--namespace", _NAMESPACE, "--ignore-not-found")
+        data = kubectl.get(host, *words).get("data", {})
+        if "token" in data and "ca.crt" in data:
+            token = Secret(_decoded(data["token"]))
+            host.session.hide(token, Secret(data["token"]))
+            return Credentials(token, _decoded(data["ca.crt"]))
+    raise WaitTimeout(
+        f"service account {_NAMESPACE}/{account.name} has no token within {_LIMIT:g} s. Look at "
+        "the controller manager, then retry the operation"
+    )
+
+
+def _decoded(text: str) -> str:
+    return base64.b64decode(text).decode()

@@ -1,0 +1,1 @@
+"""Backups of etcd, and clusters that are made of one."""

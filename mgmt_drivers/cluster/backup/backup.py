@@ -1,0 +1,265 @@
+"""Backups of etcd: who saves them, who keeps them, and which there are.
+
+Each control-plane node has a timer, and saves a backup where the newest is older than the
+interval. Where the storage server keeps the backups, nodes reach it over SSH, as an account that
+can do nothing else (payload ``backup-store``): what backups hold, the keys of the cluster's CAs
+and all its Secrets, must neither cross a network in clear text nor be served to whoever has the
+address of a node, as NFS would. Machines know each other by their host keys, which the driver has
+pinned.
+"""
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers import grammar
+from mgmt_drivers.cluster.backup.backup_params import BACKUP, LATEST, Backup, Restore
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.cluster_params import KubernetesParams
+from mgmt_drivers.cluster.series import read_version
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.machine import answers, syntax
+from mgmt_drivers.machine.files import STATE_FOLDER, File
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
+from mgmt_drivers.package_archive import BROKEN, open_archive
+from mgmt_drivers.ssh.hostkeys import STORE_KEY
+
+TIMER = "tacker-etcd-backup.timer"
+SERVICE = "tacker-etcd-backup.service"
+SAVE_LIMIT = 900.0  # seconds
+_LIST_LIMIT = 90.0  # seconds
+_UNITS = "/etc/systemd/system"
+_PROGRAM = f"{STATE_FOLDER}/etcd-backup.sh"
+_STORE_PROGRAM = f"{STATE_FOLDER}/backup-store.sh"
+_ACCOUNT = "etcd-backup"
+_HOME = f"{STATE_FOLDER}/etcd-backup-account"
+_SAVE, _STORE = Script(__package__, "etcd-backup"), Script(__package__, "backup-store")
+_SHOW, _MAKE_ACCOUNT = Script(__package__, "show-backup"), Script(__package__, "backup-account")
+# A timer ticks that often in an interval: a backup that failed is tried again then.
+_TICKS = 4
+_SHORTEST_TICK = 60  # seconds
+_LARGEST_METADATA = 1 << 16  # bytes
+_PIECE = 1 << 20  # bytes
+_SERVICE_UNIT = f"""\
+[Unit]
+Description=Backup of etcd
+
+[Service]
+Type=oneshot
+ExecStart=/bin/bash {_PROGRAM} save
+Nice=19
+IOSchedulingClass=idle
+TimeoutStartSec={SAVE_LIMIT:g}
+"""
+
+
+def _timer_unit(interval: int) -> str:
+    tick = max(interval // _TICKS, _SHORTEST_TICK)
+    # Not all nodes at once: the first saves, and the others see that it has.
+    return f"""\
+[Timer]
+OnActiveSec={_SHORTEST_TICK}
+OnUnitActiveSec={tick}
+RandomizedDelaySec={tick // _TICKS}
+[Install]
+WantedBy=timers.target
+"""
+
+
+def of_node(host: Host, cluster: Cluster) -> list[File]:
+    """The files of a control-plane node that saves and fetches backups."""
+    backup = _backup(cluster)
+    found = [
+        File(_STORE_PROGRAM, _STORE.text, "0755"),
+        File(_PROGRAM, _SAVE.text, "0700"),
+        File(f"{STATE_FOLDER}/etcd-backup.conf", _settings(host, cluster, backup), "0600"),
+        File(f"{_UNITS}/{SERVICE}", _SERVICE_UNIT),
+        File(f"{_UNITS}/{TIMER}", _timer_unit(backup.interval)),
+    ]
+    if backup.is_on_storage_server:
+        key = f"{_storage_address(cluster)} {_key_of(_storage_node(cluster), cluster)}\n"
+        found.append(File(f"{STATE_FOLDER}/etcd-backup.known_hosts", key))
+    return found
+
+
+def of_storage_server(cluster: Cluster) -> list[File]:
+    """The files of the storage server, which lets the control-plane nodes in."""
+    program = syntax.words(_STORE_PROGRAM, _backup(cluster).folder)
+    options = f'restrict,command="bash {program}"'
+    lines = [
+        f"{options} {key} {cluster.topology.name(node)}\n"
+        for node in cluster.control_plane
+        if (key := cluster.store.load(STORE_KEY, {}).get(node.server_id))
+    ]
+    return [
+        File(_STORE_PROGRAM, _STORE.text, "0755"),
+        File(f"{_HOME}/.ssh/authorized_keys", "".join(lines)),
+    ]
+
+
+def make_account(host: Host, cluster: Cluster) -> None:
+    """Make the account on the storage server, with the folder of the backups."""
+    host.sudo(*_MAKE_ACCOUNT.command(_ACCOUNT, _HOME, _backup(cluster).folder))
+
+
+def _settings(host: Host, cluster: Cluster, backup: Backup) -> str:
+    server = f"{_ACCOUNT}@{_storage_address(cluster)}" if backup.is_on_storage_server else ""
+    values = {
+        "INTERVAL": str(backup.interval),
+        "KEEP": str(backup.keep),
+        "FOLDER": backup.folder,
+        "SERVER": server,
+        "RUNTIME": cluster.params.container_runtime,
+        "NODE": cluster.name(host),
+        "POD_CIDR": str(cluster.params.pod_cidr),
+        "CLUSTER_CIDR": str(cluster.params.service_cidr),
+    }
+    return "".join(syntax.variable(name, value) for name, value in values.items())
+
+
+def _backup(cluster: Cluster) -> Backup:
+    backup = cluster.params.backup
+    assert backup, "phases of backups select nobody without one"
+    return backup
+
+
+def _storage_node(cluster: Cluster) -> Node:
+    assert cluster.topology.storage, "the parameters were checked"
+    return cluster.topology.storage.node
+
+
+def _storage_address(cluster: Cluster) -> str:
+    return cluster.topology.endpoint(_storage_node(cluster)).address
+
+
+def _key_of(node: Node, cluster: Cluster) -> str:
+    key: str | None = cluster.store.load(STORE_KEY, {}).get(node.server_id)
+    if not key:
+        raise MgmtDriverError(f"the SSH host key of {node} is not known: SSH does not reach it")
+    return key
+
+
+def save(host: Host) -> None:
+    """Save a backup now."""
+    host.sudo("bash", _PROGRAM, "save", "now", timeout=SAVE_LIMIT)
+
+
+def names(host: Host) -> list[str]:
+    """The backups that a control-plane node sees, the newest last."""
+    return _checked(host.sudo("bash", _PROGRAM, "list", timeout=_LIST_LIMIT))
+
+
+def newest(host: Host) -> tuple[str, datetime] | None:
+    """The last good backup that a control-plane node sees, and when it was saved; None for none."""
+    listed = names(host)
+    return (listed[-1], time_of(listed[-1])) if listed else None
+
+
+def names_on(storage: Host, backup: Backup) -> list[str]:
+    """The backups that the storage server has, the newest last."""
+    return _checked(storage.sudo(*_STORE.command(backup.folder, "list"), timeout=_LIST_LIMIT))
+
+
+def _checked(listed: str) -> list[str]:
+    # Whole lines: a part of a secret in an error would be known to nobody as one.
+    return [answers.checked(name, BACKUP, "the name of a backup") for name in listed.splitlines()]
+
+
+def fetch(host: Host, name: str, path: str) -> None:
+    """Copy a backup into a file of a control-plane node."""
+    host.sudo("bash", _PROGRAM, "read", name, path, timeout=SAVE_LIMIT)
+
+
+def time_of(name: str) -> datetime:
+    """When a backup was saved."""
+    text = name.split("-")[1]
+    return datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
+
+
+def is_of(name: str, node: str) -> bool:
+    """Whether a backup was saved by a node."""
+    return name.endswith(f"-{node}.tar.gz")
+
+
+def chosen(restore: Restore, listed: list[str]) -> str:
+    """The name of the backup that is wanted.
+
+    :raises MgmtDriverError: when there is no such backup
+    """
+    if restore.name == LATEST and listed:
+        return listed[-1]
+    if restore.name not in listed:
+        known = ", ".join(listed[-5:]) or "none"
+        raise MgmtDriverError(f"there is no backup {restore.name}; the newest are: {known}")
+    return restore.name
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a backup says of itself: the apiserver's release, and the cluster's networks."""
+
+    release: str
+    pod_cidr: str
+    service_cidr: str
+
+
+def contents(host: Host, path: str) -> Contents:
+    """What the backup in a file of a machine says of itself.
+
+    :raises MgmtDriverError: when it is no whole backup
+    """
+    seen = host.ask(*_SHOW.command(path), timeout=SAVE_LIMIT)
+    if not seen.ok:
+        raise MgmtDriverError(f"{path} is no whole backup: {seen.tail}")
+    return _read(seen.stdout)
+
+
+def contents_of_file(path: Path) -> Contents:
+    """As :func:`contents`, of a file of the VNF package."""
+    try:
+        with gzip.open(path) as whole:
+            while whole.read(_PIECE):  # the checksum stands at the end
+                pass
+        with open_archive(path, "r:gz") as archive:
+            member = archive.extractfile("metadata.json")
+            text = member.read(_LARGEST_METADATA).decode() if member else ""
+    except BROKEN as error:
+        raise MgmtDriverError(f"{path.name} is no whole backup: {type(error).__name__}") from error
+    return _read(text)
+
+
+def _read(text: str) -> Contents:
+    try:
+        found: Mapping[str, Any] = json.loads(text)
+        told = [found[key] for key in ("pod_cidr", "cluster_cidr")]
+        release = answers.checked(found["release"], answers.RELEASE, "a release of Kubernetes")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise MgmtDriverError(
+            f"the backup does not say what it is of: {type(error).__name__}"
+        ) from error
+    networks = [grammar.ipv4_network(word) if isinstance(word, str) else None for word in told]
+    return Contents(release, *map(str, networks))
+
+
+def unfitness(found: Contents, params: KubernetesParams) -> str:
+    """Why a cluster of these parameters cannot be made of a backup; empty where it can."""
+    version = read_version(found.release)
+    if version is None or version.series != params.series:
+        return (
+            f"it is of Kubernetes {found.release}, and the cluster is to have "
+            f"{params.version}: only the same series can read it. Choose another backup, or "
+            "instantiate a VNF with the backup's series and restore it there"
+        )
+    for what, own, theirs in (
+        ("pod_cidr", params.pod_cidr, found.pod_cidr),
+        ("cluster_cidr", params.service_cidr, found.service_cidr),
+    ):
+        if str(own) != theirs:
+            return f"its cluster had the {what} {theirs}, and this one is to have {own}"
+    return ""

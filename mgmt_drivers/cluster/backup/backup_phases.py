@@ -1,0 +1,102 @@
+"""Backups of etcd: where they are kept, who saves them, the first one, and the last one."""
+
+import logging
+from collections.abc import Sequence
+
+from mgmt_drivers.cluster.backup import backup
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.engine.phase import DEPENDS, Change, Check, Forecast, HostPhase
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine import files, units
+from mgmt_drivers.machine.files import File
+from mgmt_drivers.machine.host import Host
+
+LOG = logging.getLogger(__name__)
+
+
+class PrepareBackupStore(Change[Cluster, Sequence[File]]):
+    """Let the storage server keep backups, and the control-plane nodes reach it."""
+
+    title = "prepare the place of backups"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
+        """The files, where others are there."""
+        wanted = backup.of_storage_server(cluster)
+        is_same = all(files.has(host, f.path, f.content, f.mode) for f in wanted)
+        return None if is_same else wanted
+
+    def act(self, host: Host, cluster: Cluster, wanted: Sequence[File]) -> None:
+        backup.make_account(host, cluster)
+        # The keys come last, by which an attempt that was broken off is known.
+        for file in wanted:
+            files.write(host, file.path, file.content, file.mode)
+
+
+class ConfigureBackups(Change[Cluster, Sequence[File]]):
+    """Let a control-plane node save backups from time to time.
+
+    Control-plane nodes and the storage server must know each other: run when one of them is new.
+    """
+
+    title = "configure backups of etcd"
+
+    def __init__(self, is_server_new: bool) -> None:
+        self._is_server_new = is_server_new
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        if self._is_server_new and cluster.topology.backup_server:
+            return Forecast(CHANGED, "the storage server is new")
+        return super().foresee(host, cluster)
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
+        wanted = backup.of_node(host, cluster)
+        return None if units.is_as_configured(host, backup.TIMER, wanted) else wanted
+
+    def act(self, host: Host, cluster: Cluster, wanted: Sequence[File]) -> None:
+        units.configure(host, backup.TIMER, wanted)
+
+
+class SaveFirstBackup(HostPhase[Cluster]):
+    """Save a backup of a cluster that is new, or in a new place, if the newest is of another.
+
+    It proves that backups can be saved.
+    """
+
+    title = "save the first backup of etcd"
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(DEPENDS, "on whether the newest backup is of this cluster")
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        listed = backup.names(host)
+        names = [cluster.topology.name(node) for node in cluster.control_plane]
+        if listed and any(backup.is_of(listed[-1], name) for name in names):
+            return UNCHANGED
+        backup.save(host)
+        return CHANGED
+
+
+class ShowLastBackup(Check[Cluster]):
+    """Log the time of the last good backup; where it cannot be told, a warning."""
+
+    title = "show the last backup of etcd"
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        try:
+            newest = backup.newest(host)
+        except MgmtDriverError as error:
+            # Not its words: outside of a failing step nothing takes secrets out of them.
+            LOG.warning("the last good backup of etcd is not known (%s)", type(error).__name__)
+            return
+        if newest is None:
+            LOG.warning("there is no backup of etcd")
+            return
+        name, moment = newest
+        LOG.info("the last good backup of etcd is of %s: %s", moment.isoformat(), name)
+        age = host.clock.time() - moment.timestamp()
+        if cluster.params.backup and age > 2 * cluster.params.backup.interval:
+            LOG.warning(
+                "the last good backup of etcd is older than two intervals: look at "
+                "`journalctl --unit %s` on the control-plane nodes", backup.SERVICE,
+            )

@@ -1,0 +1,57 @@
+"""A cluster that is made of a backup: the backup, and what must not come back with it."""
+
+from collections.abc import Sequence
+
+from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.backup import restoring
+from mgmt_drivers.cluster.backup.backup_params import Restore
+from mgmt_drivers.cluster.changed_params import Changed
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.engine.phase import Change, Forecast, HostPhase
+from mgmt_drivers.engine.trace import CHANGED, CHECKED, Outcome
+from mgmt_drivers.machine.host import Host
+
+
+class GetBackup(HostPhase[Cluster]):
+    """Bring the backup to the leader, and check that the cluster can be made of it."""
+
+    title = "get the backup of etcd"
+
+    def __init__(self, restore: Restore) -> None:
+        self._restore = restore
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHECKED if restoring.is_there(host) else CHANGED)
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        outcome: Outcome = CHECKED
+        if not restoring.is_there(host):
+            restoring.get(host, cluster, self._restore)
+            outcome = CHANGED
+        restoring.check(host, cluster)
+        return outcome
+
+
+class KeepOwnVersion(Change[Cluster, Changed]):
+    """Let the cluster keep this VNF's version, and no longer that of the backup's time."""
+
+    title = "keep this VNF's version"
+
+    def look(self, host: Host, cluster: Cluster) -> Changed | None:
+        own, kept = changed_params.load(cluster.store), changed_params.of_cluster(host)
+        return None if kept is None or kept == own else own
+
+    def act(self, host: Host, cluster: Cluster, own: Changed) -> None:
+        changed_params.keep(host, cluster.store, own)
+
+
+class ForgetBackup(Change[Cluster, Sequence[str]]):
+    """Remove the backup's copy, which holds the cluster's secrets, from the leader."""
+
+    title = "remove the copy of the backup"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
+        return () if restoring.is_there(host) else None
+
+    def act(self, host: Host, cluster: Cluster, found: Sequence[str]) -> None:
+        restoring.forget(host)

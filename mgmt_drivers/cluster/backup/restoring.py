@@ -1,0 +1,81 @@
+"""A new cluster of an old one's backup: fetched, checked, and laid down before kubeadm begins.
+
+etcd becomes one of a single member, with the data of the snapshot (etcd's documentation, "Disaster
+recovery"). The old cluster's PKI comes back with it: without its CAs and the key that signs the
+tokens of service accounts, all of these would be worthless.
+"""
+
+from collections.abc import Sequence
+
+from mgmt_drivers.cluster.backup import backup
+from mgmt_drivers.cluster.backup.backup_params import Restore
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.packages import images
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine import files
+from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
+
+_ARCHIVE = f"{STATE_FOLDER}/restore.tar.gz"
+_WORK = f"{STATE_FOLDER}/restoring"
+_RESTORE = Script(__package__, "restore-etcd")
+# Programs of etcd's image that restore a snapshot: etcdctl lost it in 3.6 to etcdutl, new in 3.5.
+_PROGRAMS = ("etcdutl", "etcdctl")
+# Whoever watches the API must not take the old revisions for news (Kubernetes' documentation,
+# "Operating etcd clusters"): they go on far beyond whatever the cluster had reached.
+_REVISIONS = ("--bump-revision", "1000000000", "--mark-compacted")
+
+
+def is_there(host: Host) -> bool:
+    """Whether the machine has the backup."""
+    return host.ask("test", "-e", _ARCHIVE).ok
+
+
+def get(host: Host, cluster: Cluster, restore: Restore) -> str:
+    """Bring the backup to the machine; returns its name."""
+    if restore.file:
+        files.write(host, _ARCHIVE, restore.file, "0600")
+        return restore.name
+    for file in backup.of_node(host, cluster):
+        files.write(host, file.path, file.content, file.mode)
+    name = backup.chosen(restore, backup.names(host))
+    backup.fetch(host, name, _ARCHIVE)
+    return name
+
+
+def check(host: Host, cluster: Cluster) -> None:
+    """:raises MgmtDriverError: when the cluster cannot be made of the backup"""
+    reason = backup.unfitness(backup.contents(host, _ARCHIVE), cluster.params)
+    if reason:
+        raise MgmtDriverError(f"the backup cannot be restored: {reason}")
+
+
+def forget(host: Host) -> None:
+    """Remove the backup from the machine: it holds the cluster's secrets."""
+    host.sudo("rm", "--force", _ARCHIVE)
+
+
+def command(host: Host, cluster: Cluster) -> Sequence[str]:
+    """The beginning of a command: it lays the backup down, and then runs the words behind it."""
+    host.sudo("mkdir", "--parents", _WORK)
+    program = _program(host, cluster, images.of_etcd(host, cluster))
+    peer = f"https://{cluster.address(host)}:2380"
+    arguments = (_ARCHIVE, cluster.name(host), peer, str(len(program)), _WORK)
+    return _RESTORE.command(*arguments, *program)
+
+
+def _program(host: Host, cluster: Cluster, image: str) -> Sequence[str]:
+    """What restores a snapshot, in etcd's own image, with the options that it knows.
+
+    :raises MgmtDriverError: when no program of the image does
+    """
+    tails = []
+    for program in _PROGRAMS:
+        words = (program, "snapshot", "restore")
+        seen = host.ask(*cluster.runtime.run_prefix(image, _WORK), *words, "--help")
+        if seen.ok:
+            options = _REVISIONS if _REVISIONS[0] in seen.stdout else ()
+            return (*cluster.runtime.run_prefix(image, _WORK), *words, *options)
+        tails.append(f"{program}: {seen.tail}")
+    raise MgmtDriverError(f"{image} restores no snapshot. {'. '.join(tails)}")

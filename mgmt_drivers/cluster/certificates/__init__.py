@@ -1,0 +1,1 @@
+"""The certificates that kubeadm has made, and the programs that use them."""

@@ -1,0 +1,138 @@
+"""The members of etcd, which control-plane nodes bring and take away."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd.etcd import Member
+from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.engine.phase import Change, Check
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError, WaitTimeout
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.machine.host import Host
+
+LOG = logging.getLogger(__name__)
+
+_COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+
+class CheckQuorum(Check[Cluster]):
+    """Preflight: refuse to take control-plane nodes away that the cluster needs.
+
+    The arithmetic is that of :func:`mgmt_drivers.cluster.etcd.etcd.refusal`.
+
+    :param refused: what is refused, as the error says it
+    :param way_out: the error's end: what may be done instead
+    """
+
+    title = "check the etcd quorum"
+
+    def __init__(self, refused: str, way_out: str = "") -> None:
+        self._refused, self._way_out = refused, way_out
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        try:
+            found = etcd.census(host, cluster)
+        except etcd.EtcdUnreadable as error:
+            # From etcd 3.5 on the list itself wants a quorum (its changelog, "linearizable").
+            raise self._refusal(
+                f"{error}. Without a quorum etcd may not list its members: bring the other "
+                "control-plane nodes back first"
+            ) from error
+        reason = etcd.refusal(found, etcd.leaving(cluster, found.members))
+        if reason:
+            raise self._refusal(reason)
+        names = [cluster.topology.name(node) for node in cluster.control_plane]
+        try:
+            is_any_whole = any(_is_whole(host, name) for name in names)
+        except (CommandFailed, WaitTimeout) as error:
+            raise self._refusal(f"the API does not answer: {error}") from error
+        if not is_any_whole:
+            raise MgmtDriverError(
+                f"{self._refused}: on none of the control-plane nodes that stay "
+                f"({', '.join(names)}) all of {', '.join(sorted(_COMPONENTS))} are ready"
+            )
+
+    def _refusal(self, reason: str) -> MgmtDriverError:
+        ending = f". {self._way_out}" if self._way_out else ""
+        return MgmtDriverError(f"{self._refused}: {reason}{ending}")
+
+
+def _is_whole(host: Host, name: str) -> bool:
+    """Whether all components of a control-plane node are ready, as kubelet finds them."""
+    pods: list[dict[str, Any]] = kubectl.get(
+        host, "pods", "--namespace", "kube-system", "--selector", "tier=control-plane",
+        "--field-selector", f"spec.nodeName={name}",
+    )["items"]
+    ready = {p["metadata"]["labels"].get("component") for p in pods if kubectl.is_ready(p)}
+    return ready >= _COMPONENTS
+
+
+class CheckEtcdMembers(Check[Cluster]):
+    """Preflight of scaling: see that each control-plane node that stays has a healthy voter.
+
+    kubeadm joins nobody to an etcd that has an unhealthy member; and who scales in can heal first.
+
+    :param staying: the control-plane nodes that were there before, and stay
+    """
+
+    title = "check the members of etcd"
+
+    def __init__(self, staying: Sequence[Node]) -> None:
+        self._staying = staying
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        found = etcd.census(host, cluster)
+        names = set(map(cluster.topology.name, self._staying))
+        names -= {m.name for m in found.members if m.is_voter and m.id in found.healthy}
+        if names:
+            raise MgmtDriverError(
+                "the control plane cannot be scaled now: etcd has no healthy voter on "
+                f"{', '.join(sorted(names))}. Heal the machine first"
+            )
+
+
+class _RemoveMembers(Change[Cluster, Sequence[Member]]):
+    """Remove members one after another, as long as a quorum stands.
+
+    A snapshot is saved on the leader before, and the leadership moves to a member that stays.
+    """
+
+    def tell(self, leaving: Sequence[Member]) -> str:
+        return ", ".join(map(str, leaving))
+
+    def act(self, host: Host, cluster: Cluster, leaving: Sequence[Member]) -> None:
+        path = etcd.snapshot(host, cluster)
+        LOG.info("etcd's snapshot lies on %s: %s", host.node, path)
+        left = etcd.in_order(etcd.census(host, cluster), leaving)
+        while left:
+            found = etcd.census(host, cluster)
+            reason = etcd.refusal(found, left[:1])
+            if reason:
+                raise MgmtDriverError(reason)
+            etcd.move_leader(host, cluster, found, left)
+            etcd.remove(host, cluster, left.pop(0))
+
+
+class RemoveEtcdMembers(_RemoveMembers):
+    """Remove the members that leave, unless etcd needs them."""
+
+    title = "remove etcd members"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[Member] | None:
+        """The members that leave and are still there."""
+        return etcd.leaving(cluster, etcd.members(host, cluster)) or None
+
+
+class RemoveOrphanedMembers(_RemoveMembers):
+    """Remove members of etcd that a scale-out has left, which failed, and whose machines went.
+
+    Each of them counts for the quorum.
+    """
+
+    title = "remove orphaned etcd members"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[Member] | None:
+        return etcd.orphaned(cluster, etcd.members(host, cluster)) or None

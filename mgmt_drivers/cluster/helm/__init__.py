@@ -1,0 +1,1 @@
+"""Helm on control-plane nodes, for CNFs by charts."""

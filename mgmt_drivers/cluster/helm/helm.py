@@ -1,0 +1,133 @@
+"""Helm on a control-plane node, where Tacker's v1 API runs it by SSH, as the login user."""
+
+import base64
+import functools
+import json
+from collections.abc import Mapping
+
+from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.helm.helm_params import Helm, HelmArchive
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.machine import answers, files, packages
+from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.proxied import through_proxy
+from mgmt_drivers.machine.script import Script
+from mgmt_drivers.secret import Secret
+
+PACKAGE = "helm"
+# Where Tacker puts the charts of a CNF's package, a folder for each VNF instance of a CNF
+# (tacker.vnfm.infra_drivers.kubernetes.kubernetes_driver, HELM_CHART_DIR_BASE).
+_CHARTS = "/var/tacker/helm"
+# What `helm repo add` leaves in the home of its user, in which a session begins: the list of
+# repositories, and their indexes, without which no chart of theirs is found.
+_REPOSITORIES = (".config/helm", ".cache/helm/repository")
+# Charts of repositories that Helm keeps beside the indexes, as many as it has ever fetched: it
+# fetches them again.
+_CACHED_CHARTS = "*.tgz"
+_SCRIPT = f"{STATE_FOLDER}/install_helm.sh"
+_LOCK = f"{STATE_FOLDER}/install.lock"
+_INSTALL_LIMIT = 900.0  # seconds
+_ANSWER_LIMIT = 60.0
+_UNPACK = Script(__package__, "unpack-helm")
+_WRITE_CONFIG = Script(__package__, "write-kubeconfig")
+_PACK_FOLDER = Script(__package__, "pack-folder")
+_UNPACK_FOLDER = Script(__package__, "unpack-folder")
+
+
+def check_login(host: Host) -> None:
+    """See that Tacker can do with the login what it does for charts of a CNF's package.
+
+    :raises MgmtDriverError: when sudo wants a password, which Tacker has no way to give
+    """
+    try:
+        host.run("sudo", "-n", "--", "true")
+    except CommandFailed as error:
+        raise MgmtDriverError(
+            "Tacker runs sudo without a password on control-plane nodes, for the charts of CNFs, "
+            "and the user of master_node may not do so. Let the image allow it (NOPASSWD in "
+            f"sudoers), or leave Helm out of the request. {error}"
+        ) from error
+
+
+def install(host: Host, wanted: Helm, has_proxy: bool) -> None:
+    """Install Helm from the archive, or by the script, of the VNF package.
+
+    :raises MgmtDriverError: with the cause
+    """
+    if wanted.archive:
+        _install_archive(host, wanted.archive)
+    elif wanted.script:
+        files.write(host, _SCRIPT, wanted.script.read_bytes(), "0755")
+        _run_script(host, has_proxy)
+
+
+def _install_archive(host: Host, archive: HelmArchive) -> None:
+    words = _UNPACK.command(archive.member, archive.sha256)
+    host.sudo(*words, stdin=archive.path, timeout=_INSTALL_LIMIT)
+
+
+def _run_script(host: Host, has_proxy: bool) -> None:
+    words = ("flock", _LOCK, _SCRIPT)
+    command = through_proxy(words) if has_proxy else words
+    run = functools.partial(host.sudo, *command, timeout=_INSTALL_LIMIT)
+    packages.repair(host)
+    try:
+        packages.retry_while_locked(host, run)
+    except CommandFailed as error:
+        raise MgmtDriverError(
+            f"the script that installs Helm failed, see helm_installation_script_path. {error}"
+        ) from error
+
+
+def configure(host: Host, cluster: Cluster, credentials: Credentials) -> bool:
+    """Let Helm use the cluster as the VIM's account; returns whether it did not before."""
+    config = kubeconfig(cluster, credentials)
+    words = _WRITE_CONFIG.command(str(len(config.reveal().encode())))
+    return host.run(*words, stdin=config).strip() == "changed"
+
+
+def kubeconfig(cluster: Cluster, credentials: Credentials) -> Secret:
+    """The file that kubectl and Helm read (Kubernetes' documentation, "kubeconfig (v1)")."""
+    name, ca = VIM_ACCOUNT.name, base64.b64encode(credentials.ca.encode()).decode()
+    server = {"server": f"https://{cluster.endpoint}", "certificate-authority-data": ca}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "kubernetes", "cluster": server}],
+        "users": [{"name": name, "user": {"token": credentials.token.reveal()}}],
+        "contexts": [{"name": name, "context": {"cluster": "kubernetes", "user": name}}],
+        "current-context": name,
+    }
+    return Secret(json.dumps(config, indent=2) + "\n")
+
+
+def check_works(host: Host) -> None:
+    """See that the login user can run Helm on the cluster.
+
+    :raises MgmtDriverError: with Helm's own words, or those of a shell that does not find it
+    """
+    try:
+        host.run("helm", "list", "--short", timeout=_ANSWER_LIMIT)
+    except CommandFailed as error:
+        raise MgmtDriverError(
+            f"Helm does not work on the control-plane node for the user of master_node. {error}"
+        ) from error
+
+
+def packed(host: Host) -> Mapping[str, str]:
+    """What Tacker has brought for CNFs by folder: charts, and the repositories of others."""
+    commands = {_CHARTS: _PACK_FOLDER.command(_CHARTS)}
+    commands |= {name: _PACK_FOLDER.command(name, _CACHED_CHARTS) for name in _REPOSITORIES}
+    found = {name: host.run(*argv, timeout=_INSTALL_LIMIT) for name, argv in commands.items()}
+    return {folder: content for folder, content in found.items() if content}
+
+
+def unpack(host: Host, folders: Mapping[str, str]) -> None:
+    """Bring the same to another node."""
+    user = answers.checked(host.run("id", "-u").strip(), answers.NUMBER, "the number of a user")
+    files.give_folder(host, _CHARTS, user)
+    for folder, content in folders.items():
+        words = _UNPACK_FOLDER.command(folder, str(len(content)))
+        host.run(*words, stdin=content, timeout=_INSTALL_LIMIT)

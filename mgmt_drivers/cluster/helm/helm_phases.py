@@ -1,0 +1,87 @@
+"""Helm on control-plane nodes, where Tacker deploys CNFs by charts."""
+
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from mgmt_drivers.cluster.access import service_account
+from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.helm import helm
+from mgmt_drivers.engine.phase import DEPENDS, Ask, Change, Forecast, Phase, Step
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.machine import files
+from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.machine.host import Host
+
+_DONE = f"{STATE_FOLDER}/helm"  # the digest of what has installed Helm
+
+
+class InstallHelm(Change[Cluster, str]):
+    """Install Helm from the VNF package; one of the repository has come with all others."""
+
+    title = "install Helm"
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        """The digest of the archive or script, where another or none has been used."""
+        digest = _digest(cluster)
+        return None if files.has(host, _DONE, digest) else digest
+
+    def act(self, host: Host, cluster: Cluster, digest: str) -> None:
+        wanted = cluster.params.helm
+        assert wanted
+        helm.install(host, wanted, has_proxy=cluster.proxy is not None)
+        files.write(host, _DONE, digest)
+
+
+def _digest(cluster: Cluster) -> str:
+    wanted = cluster.params.helm
+    if wanted and wanted.archive:
+        return wanted.archive.sha256 + "\n"
+    script = wanted.script.read_bytes() if wanted and wanted.script else b""
+    return hashlib.sha256(script).hexdigest() + "\n"
+
+
+class ConfigureHelm(Phase[Cluster]):
+    """Let Helm use the cluster with the rights of the VIM, and see that it works."""
+
+    title = "give Helm access"
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(DEPENDS, "on whether Helm has the credentials of the VIM")
+
+    @contextmanager
+    def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
+        """Read the credentials of the VIM's account on the leader."""
+        read = functools.partial(service_account.read, account=VIM_ACCOUNT)
+        yield functools.partial(_configure, credentials=ask(cluster.leader, read))
+
+
+def _configure(host: Host, cluster: Cluster, credentials: Credentials) -> Outcome:
+    changed = helm.configure(host, cluster, credentials)
+    helm.check_works(host)
+    return CHANGED if changed else UNCHANGED
+
+
+class CopyCharts(Phase[Cluster]):
+    """Copy what Tacker keeps for CNFs on each control-plane node, from the leader.
+
+    Tacker scales a CNF with the chart on the first control-plane node, which the new one may be.
+    """
+
+    title = "copy Helm's charts"
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(DEPENDS, "on whether there are charts")
+
+    @contextmanager
+    def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
+        """Read the charts and repositories on the leader."""
+        yield functools.partial(_copy, folders=ask(cluster.leader, helm.packed))
+
+
+def _copy(host: Host, cluster: Cluster, folders: Mapping[str, str]) -> Outcome:
+    if folders:
+        helm.unpack(host, folders)
+    return CHANGED if folders else UNCHANGED

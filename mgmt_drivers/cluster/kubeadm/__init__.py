@@ -1,0 +1,1 @@
+"""kubeadm: the first control-plane node, and the nodes that join it."""

@@ -1,0 +1,47 @@
+"""A control-plane node that serves: its member of etcd and its apiserver."""
+
+import logging
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd.etcd import Census
+from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.cluster.topology import API_PORT
+from mgmt_drivers.errors import WaitTimeout
+from mgmt_drivers.machine.host import Host
+
+LOG = logging.getLogger(__name__)
+
+_LIMIT = 180.0  # seconds for a node that joined to do its part
+
+
+def wait_until_healthy(host: Host, cluster: Cluster) -> None:
+    """Wait until a control-plane node is a healthy voter of etcd, and its apiserver ready.
+
+    :raises WaitTimeout: saying why it is not
+    """
+    kubectl.wait_for_api(host, cluster.address(host), API_PORT, _LIMIT)
+    name, reason = cluster.name(host), ""
+    for _ in host.clock.attempts(_LIMIT):
+        try:
+            reason = _unhealthiness(name, etcd.census(host, cluster))
+        except etcd.EtcdUnreadable as error:
+            reason = str(error)
+        if not reason:
+            return
+    raise WaitTimeout(
+        f"{name} did not become a healthy voter of etcd within {_LIMIT:g} s: {reason}"
+    )
+
+
+def _unhealthiness(name: str, census: Census) -> str:
+    """Why a node is no healthy voter; empty if it is one."""
+    voters = {m.name: m for m in census.members if m.is_voter}
+    if name not in voters:
+        return f"voters are: {', '.join(voters) or 'none'}"
+    if voters[name].id not in census.healthy:
+        return "etcd does not report it as healthy"
+    unhealthy = [str(m) for m in census.members if m.id not in census.healthy]
+    if unhealthy:
+        LOG.warning("members of etcd that are not healthy: %s", ", ".join(unhealthy))
+    return ""

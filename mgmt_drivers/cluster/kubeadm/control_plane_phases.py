@@ -1,0 +1,105 @@
+"""Initialize the control plane, and verify the nodes that joined it."""
+
+import logging
+from collections.abc import Sequence
+
+from mgmt_drivers.clock import NotYet
+from mgmt_drivers.cluster.backup import restoring
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm
+from mgmt_drivers.cluster.packages import images
+from mgmt_drivers.engine.phase import Check, Forecast, HostPhase
+from mgmt_drivers.engine.trace import CHANGED, Outcome
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
+
+LOG = logging.getLogger(__name__)
+
+_VIP_LIMIT = 60.0  # seconds for a node to take the virtual IP
+_SET_CONNTRACK = Script(__package__, "set-conntrack")
+_REACH = Script(__package__, "reach-port")
+_LIST_RULES = ("iptables", "--wait", "--table", "nat", "--list-rules")
+
+
+class InitializeControlPlane(HostPhase[Cluster]):
+    """Make the leader the first control-plane node.
+
+    The data of a backup are laid down by the same command, under the lock of kubeadm, each time
+    that it begins anew; never beneath a node that is a member.
+    """
+
+    title = "initialize the control plane"
+
+    def __init__(self, is_restored: bool = False) -> None:
+        self._is_restored = is_restored
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHANGED)
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        if cluster.topology.is_balanced:
+            _wait_for_virtual_ip(host, cluster)
+        with_dns = images.has_dns(host, cluster)
+        if not with_dns:
+            LOG.warning("the cluster gets no DNS: the image repository has no CoreDNS")
+        kubeadm.init(
+            host,
+            cluster,
+            with_dns=with_dns,
+            sets_conntrack=host.ask(*_SET_CONNTRACK.command()).ok,
+            has_iptables=host.ask(*_LIST_RULES).ok,
+            before=restoring.command(host, cluster) if self._is_restored else (),
+        )
+        return CHANGED
+
+
+def _wait_for_virtual_ip(host: Host, cluster: Cluster) -> None:
+    target = (cluster.topology.address, str(cluster.topology.port))
+
+    def answers() -> None:
+        seen = host.ask("timeout", "3", *_REACH.command(*target))
+        if not seen.ok:
+            raise NotYet(seen.tail or "no answer")
+
+    host.clock.until(
+        answers,
+        _VIP_LIMIT,
+        f"virtual IP {cluster.topology.address} (do the masters' ports allow it in "
+        "allowed_address_pairs, and the security group VRRP?)",
+    )
+
+
+class CheckAllReached(Check[Cluster]):
+    """See that every control-plane node was reached, when everything else is done.
+
+    One that came back later with the old configuration might claim the virtual IP twice.
+    """
+
+    title = "check that all control-plane nodes were reached"
+
+    def __init__(self, reached: Sequence[Host]) -> None:
+        self._reached = reached
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        reached = [machine.node for machine in self._reached]
+        missed = ", ".join(str(node) for node in cluster.control_plane if node not in reached)
+        if missed:
+            raise MgmtDriverError(
+                "the new control-plane node is in the cluster, but the load balancers of these "
+                f"do not know it yet, for SSH does not reach them: {missed}. The log has the "
+                "cause. Retry the operation when they answer; if one has to be healed itself, end "
+                "this operation (fail) first"
+            )
+
+
+class VerifyControlPlane(Check[Cluster]):
+    """Check that a node is a healthy voter of etcd, and its apiserver ready.
+
+    Another node that is unhealthy does not hold this operation up: its heal comes next.
+    """
+
+    title = "verify the control plane"
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        control_plane.wait_until_healthy(host, cluster)

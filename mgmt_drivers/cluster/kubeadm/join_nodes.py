@@ -1,0 +1,67 @@
+"""Join every machine that has not joined yet."""
+
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
+from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.engine.phase import Ask, Forecast, Phase, Step, Work
+from mgmt_drivers.engine.trace import CHANGED, Outcome
+from mgmt_drivers.machine.host import Host
+
+
+class JoinNodes(Phase[Cluster]):
+    """Join machines that have not joined yet.
+
+    :param for_control_plane: control-plane nodes are among them
+    """
+
+    title = "join nodes"
+
+    def __init__(self, for_control_plane: bool) -> None:
+        self._for_control_plane = for_control_plane
+
+    @contextmanager
+    def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
+        """Create join credentials, and revoke them, also when a machine failed to join."""
+        create = functools.partial(
+            kubeadm.create_join_credentials,
+            cluster=cluster,
+            for_control_plane=self._for_control_plane,
+        )
+        credentials = ask(cluster.leader, create, CHANGED)
+        try:
+            yield functools.partial(_join, credentials=credentials)
+        finally:
+            kubeadm.revoke(cluster.leader, credentials)
+
+    def prepares(self, cluster: Cluster) -> Sequence[Host]:
+        return [cluster.leader]
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHANGED)
+
+
+def join(masters: Sequence[Host], workers: Sequence[Host]) -> Work[Cluster]:
+    """Join workers in parallel and, beside them, control-plane nodes one after another.
+
+    etcd takes one new member at a time, and none after one that failed to join.
+    """
+    lanes = [[worker] for worker in workers]
+    return Work([masters, *lanes] if masters else lanes, [JoinNodes(bool(masters))])
+
+
+def _join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Outcome:
+    if cluster.is_control_plane(host):
+        etcd.purge(cluster.leader, cluster, cluster.address(host))
+    if kubeadm.is_partly_joined(host):
+        # kubeadm refuses a name that the cluster has as a node that is ready,
+        # which it goes on to be for a while.
+        kubectl.delete(cluster.leader, "node", cluster.name(host))
+    kubeadm.clear_member_marker(host)
+    kubeadm.join(host, cluster, credentials)
+    return CHANGED

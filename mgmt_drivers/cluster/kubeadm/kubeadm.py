@@ -1,0 +1,324 @@
+"""kubeadm on a machine: init, join, reset and upgrade.
+
+Its configuration reaches kubeadm on its standard input, for it holds tokens.
+"""
+
+import dataclasses
+import functools
+import logging
+import re
+import secrets
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from mgmt_drivers import package_yaml
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.kubeadm import kubeadm_config
+from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
+from mgmt_drivers.cluster.nodes import kubectl, transient
+from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
+from mgmt_drivers.errors import MgmtDriverError, text_of
+from mgmt_drivers.machine import answers, files
+from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
+from mgmt_drivers.secret import Secret
+
+LOG = logging.getLogger(__name__)
+
+_LIMIT = 600.0  # seconds for one init or join
+# kubeadm itself gives each of four components five minutes to come up again.
+_UPGRADE_LIMIT = 1500.0  # seconds
+_RENEWAL_LIMIT = 300.0  # seconds
+# That of run-kubeadm: a kubeadm whose connection broke may still run.
+_LOCK = f"{STATE_FOLDER}/kubeadm.lock"
+_CONFIG_MAP = ("configmap", "kubeadm-config", "--namespace", "kube-system")
+_CLUSTER = "ClusterConfiguration"  # key of the ConfigMap's data
+_IMAGE_REPOSITORY = "imageRepository"
+_KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
+# By which kubeadm pins the cluster's CA.
+_CA_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
+# Errors of kubeadm's preflight that are none. The images were pulled before, and only that of an
+# add-on may be missing.
+_IMAGES_ARE_THERE = "ImagePull"
+_CGROUP_V1_IS_MEANT = "SystemVerification"
+_DATA_ARE_MEANT = "DirAvailable--var-lib-etcd"  # which were restored
+# Where kubeadm asks for ephemeral storage for etcd: a kubelet that starts does not know yet how
+# much it has, and then now and then refuses etcd for good (kubernetes/kubernetes#99305).
+_PATCHES = f"{STATE_FOLDER}/kubeadm-patches"
+_ETCD_PATCH = """\
+spec:
+  containers:
+  - name: etcd
+    resources:
+      requests:
+        ephemeral-storage: null
+"""
+
+# Where kubeadm keeps tokens and certificates for those who join.
+_NAMESPACE = "kube-system"
+_CERTIFICATES = "kubeadm-certs"
+_TOKEN_SECRET = "bootstrap-token-"  # noqa: S105 - the beginning of a name
+_TOKEN_NAME = re.compile(f"{_TOKEN_SECRET}[a-z0-9]{{6}}")
+
+_RUN = Script(__package__, "run-kubeadm")
+
+
+def is_member(host: Host) -> bool:
+    """Whether this machine has become part of its cluster."""
+    return host.ask("test", "-e", _MEMBER).ok
+
+
+def check_member(host: Host) -> None:
+    """:raises MgmtDriverError: when this machine has not become part of its cluster"""
+    if not is_member(host):
+        raise MgmtDriverError("the machine does not belong to the cluster")
+
+
+def check_ready(host: Host) -> None:
+    """:raises MgmtDriverError: when the machine is no member, or its apiserver is not ready"""
+    check_member(host)
+    reason = kubectl.unreadiness(host)
+    if reason:
+        raise MgmtDriverError(f"the node's apiserver is not ready: {reason}")
+
+
+def clear_member_marker(host: Host) -> None:
+    """Let a machine that the cluster has lost join again."""
+    host.sudo("rm", "--force", _MEMBER)
+
+
+def is_partly_joined(host: Host) -> bool:
+    """Whether an init or join has begun on this machine."""
+    return host.ask("test", "-e", "/etc/kubernetes/kubelet.conf").ok
+
+
+def reset(host: Host, cluster: Cluster) -> None:
+    """Take back what kubeadm has done on this machine; one that still runs is waited for."""
+    words = (_MEMBER, kubeadm_config.socket(cluster), KUBELET_LOGINS, "reset")
+    host.sudo(*_RUN.command(*words), timeout=_LIMIT)
+
+
+def version(host: Host) -> str:
+    """The installed release, such as v1.33.2."""
+    shown = host.sudo("kubeadm", "version", "--output", "short").strip()
+    return answers.checked(shown, answers.RELEASE, "a release of kubeadm")
+
+
+def images(host: Host, cluster: Cluster) -> list[str]:
+    """References of the images that this release of Kubernetes is made of."""
+    words = ["kubeadm", "config", "images", "list", "--kubernetes-version", version(host)]
+    if cluster.params.image_repository:
+        words += ["--image-repository", cluster.params.image_repository.reference]
+    listed = host.sudo(*words).split()
+    return [answers.checked(image, answers.IMAGE, "the name of an image") for image in listed]
+
+
+def init(
+    host: Host,
+    cluster: Cluster,
+    *,
+    with_dns: bool,
+    sets_conntrack: bool,
+    has_iptables: bool,
+    before: Sequence[str] = (),
+) -> None:
+    """Make this machine the first control-plane node.
+
+    :param sets_conntrack: whether kube-proxy may set the limits of connections
+    :param has_iptables: whether iptables works, which kube-proxy uses then
+    :param before: a command that lays down etcd's data, and then runs the words behind its own
+    """
+    _write_patches(host, cluster)
+    keeps_cgroup_v1 = _keeps_cgroup_v1(host, cluster)
+    words = ["kubeadm", "init", "--config", "/dev/stdin", *_patch_options(cluster)]
+    words += _ignored(keeps_cgroup_v1, *([_DATA_ARE_MEANT] if before else []))
+    if not with_dns:
+        words += ["--skip-phases", "addon/coredns"]
+    config = kubeadm_config.for_init(
+        host,
+        cluster,
+        version(host),
+        _new_token(host),
+        kubeadm_config.kube_proxy(cluster, sets_conntrack, has_iptables),
+        keeps_cgroup_v1,
+    )
+    _run(host, cluster, "init", [*before, *words], config)
+
+
+def create_join_credentials(
+    host: Host, cluster: Cluster, *, for_control_plane: bool
+) -> JoinCredentials:
+    """Create a token on a control-plane node.
+
+    :param for_control_plane: upload the control plane's certificates as well
+    """
+    certificate_key = Secret(secrets.token_hex(32)) if for_control_plane else None
+    if certificate_key:
+        host.session.hide(certificate_key)
+    credentials = JoinCredentials(_new_token(host), certificate_key)
+    config = kubeadm_config.for_credentials(host, cluster, version(host), credentials)
+    create = ("kubeadm", "token", "create", "--print-join-command")
+    upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
+    words = (*upload, "--config", "/dev/stdin")
+    try:
+        command = host.sudo(*create, "--config", "/dev/stdin", stdin=config)
+        if for_control_plane:
+            transient.retry(host.clock, functools.partial(host.sudo, *words, stdin=config))
+    except BaseException:  # it may have been done all the same
+        revoke(host, credentials)
+        raise
+    return dataclasses.replace(credentials, ca_hashes=tuple(_CA_HASH.findall(command)))
+
+
+def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
+    """Join a machine to the cluster, a control-plane node as part of the control plane."""
+    words = ["kubeadm", "join", "--config", "/dev/stdin"]
+    words += _ignored(_keeps_cgroup_v1(host, cluster))
+    if cluster.is_control_plane(host):
+        _write_patches(host, cluster)
+        words += _patch_options(cluster)
+    config = kubeadm_config.for_join(host, cluster, credentials)
+    _run(host, cluster, "join", words, config)
+
+
+def revoke(host: Host, credentials: JoinCredentials) -> None:
+    """Make join credentials worthless.
+
+    Deletes the Secrets of the join token, of the uploaded certificates, and of the token with
+    which kubeadm limits their life; what is gone already is fine. A failure is only logged, with
+    what may be left: that expires within two hours, and a failure to join must not be hidden.
+    """
+    # The part of the token before the point is no secret.
+    names = [f"{_TOKEN_SECRET}{credentials.token.reveal().partition('.')[0]}"]
+    if credentials.certificate_key:
+        names += [_CERTIFICATES, *_owners_of_certificates(host)]
+    try:
+        kubectl.delete(host, "secret", *names, namespace=_NAMESPACE)
+    except Exception as error:  # noqa: BLE001 - whatever it is, joins have ended as they have
+        LOG.warning(
+            "join credentials are not revoked: %s. What is left of them expires within two hours, "
+            "or run on a control-plane node: kubectl --kubeconfig /etc/kubernetes/admin.conf "
+            "--namespace %s delete secret %s", text_of(error), _NAMESPACE, " ".join(names),
+        )
+
+
+def _owners_of_certificates(host: Host) -> list[str]:
+    """The Secrets with whose end Kubernetes deletes the uploaded certificates."""
+    words = ("secret", _CERTIFICATES, "--namespace", _NAMESPACE, "--ignore-not-found")
+    try:
+        owners = kubectl.get(host, *words).get("metadata", {}).get("ownerReferences", ())
+        return [answers.checked(owner["name"], _TOKEN_NAME, "a token's name") for owner in owners]
+    except Exception as error:  # noqa: BLE001 - the certificates must go all the same
+        # Not its words: they may quote what the machine said, which nobody has masked.
+        kind = type(error).__name__
+        LOG.warning("the token of the uploaded certificates is not known (%s)", kind)
+        return []
+
+
+def cluster_release(host: Host) -> str:
+    """The release that the cluster was initialized with, or upgraded to, such as v1.33.2."""
+    release = _cluster_part(host).get("kubernetesVersion")
+    return answers.checked(release, answers.RELEASE, "a release of Kubernetes")
+
+
+def image_repository(host: Host) -> str:
+    """Where the cluster's images come from, as kubeadm keeps it."""
+    return str(_cluster_part(host).get(_IMAGE_REPOSITORY, ""))
+
+
+def set_image_repository(host: Host, reference: str) -> None:
+    """Let kubeadm take the images from another repository from now on."""
+    text = yaml.safe_dump({**_cluster_part(host), _IMAGE_REPOSITORY: reference}, sort_keys=False)
+    kubectl.patch(host, *_CONFIG_MAP, patch={"data": {_CLUSTER: text}})
+
+
+def upgrade_cluster(host: Host, cluster: Cluster, release: str) -> None:
+    """Upgrade the control plane of the first node, and what the cluster keeps of its version."""
+    _upgrade(host, cluster, "apply", release, "--yes")
+
+
+def upgrade_node(host: Host, cluster: Cluster) -> None:
+    """Upgrade a node's part of the control plane, if it has one, and kubelet's configuration."""
+    _upgrade(host, cluster, "node")
+
+
+def renew_certificates(host: Host) -> None:
+    """Renew what kubeadm can renew, whenever it expires; also where the API does not answer."""
+    command = ("flock", _LOCK, "kubeadm", "certs", "renew", "all")
+    host.sudo(*command, timeout=_RENEWAL_LIMIT)
+
+
+def check_kubelet_starts(host: Host, cluster: Cluster) -> None:
+    """:raises MgmtDriverError: when the series' kubelet would not start on the machine
+
+    A cluster of an earlier series has not told its kubelets that they may run on cgroup v1.
+    """
+    if not _keeps_cgroup_v1(host, cluster):
+        return
+    if "failCgroupV1: false" not in files.read(host, _KUBELET_CONFIG):
+        raise MgmtDriverError(
+            f"the machine has cgroup v1, on which kubelet {cluster.params.series.name} does not "
+            "start. Keep the version, or instantiate a VNF of an image that has cgroup v2"
+        )
+
+
+def _cluster_part(host: Host) -> dict[str, Any]:
+    """The cluster's ClusterConfiguration."""
+    found = package_yaml.load(kubectl.get(host, *_CONFIG_MAP)["data"][_CLUSTER])
+    if not isinstance(found, dict):
+        raise MgmtDriverError("the cluster's ConfigMap kubeadm-config has no ClusterConfiguration")
+    return found
+
+
+def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
+    _write_patches(host, cluster)
+    options = [*_patch_options(cluster), *_ignored(_keeps_cgroup_v1(host, cluster))]
+    command = ("flock", _LOCK, "kubeadm", "upgrade", *words, *options)
+    host.sudo(*command, timeout=_UPGRADE_LIMIT)
+
+
+def _write_patches(host: Host, cluster: Cluster) -> None:
+    """Write what changes the manifests that kubeadm makes on a control-plane node."""
+    if cluster.params.series.reserves_etcd_storage:
+        files.write(host, f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH)
+
+
+def _patch_options(cluster: Cluster) -> list[str]:
+    if not cluster.params.series.reserves_etcd_storage:
+        return []
+    return ["--experimental-patches", _PATCHES]  # the option's name in those series
+
+
+def _run(
+    host: Host, cluster: Cluster, verb: str, words: Sequence[str], config: Secret
+) -> None:
+    arguments = (_MEMBER, kubeadm_config.socket(cluster), KUBELET_LOGINS, verb, *words)
+    host.sudo(*_RUN.command(*arguments), stdin=config, timeout=_LIMIT)
+
+
+def _new_token(host: Host) -> Secret:
+    alphabet = string.ascii_lowercase + string.digits
+    letters = "".join(secrets.choice(alphabet) for _ in range(22))
+    host.session.hide(Secret(letters[6:]))  # the part before is its name, which all may see
+    return Secret(f"{letters[:6]}.{letters[6:]}")
+
+
+def _keeps_cgroup_v1(host: Host, cluster: Cluster) -> bool:
+    """Whether kubelet has to be told that it may run on this machine's cgroup v1."""
+    if not cluster.params.series.refuses_cgroup_v1:
+        return False
+    seen = host.run("stat", "--file-system", "--format=%T", "/sys/fs/cgroup").strip()
+    if seen == "cgroup2fs":
+        return False
+    LOG.warning("%s has cgroup v1, which Kubernetes will cease to support", host.node)
+    return True
+
+
+def _ignored(keeps_cgroup_v1: bool, *more: str) -> list[str]:
+    errors = [_IMAGES_ARE_THERE, *([_CGROUP_V1_IS_MEANT] if keeps_cgroup_v1 else []), *more]
+    return ["--ignore-preflight-errors", ",".join(errors)]

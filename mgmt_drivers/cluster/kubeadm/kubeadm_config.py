@@ -1,0 +1,189 @@
+"""kubeadm's configuration: what a cluster's parameters mean to kubeadm, kubelet and kube-proxy.
+
+It follows kubeadm's API reference (kubeadm.k8s.io); how its versions differ stands in
+:mod:`mgmt_drivers.cluster.series`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.topology import API_PORT
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.secret import Secret
+
+# Milliseconds, where members join with a vote at once. When the second master joins, etcd is
+# without a quorum until that one's etcd has started: seconds, within which a leader with the
+# default timing steps down, and every watch on the cluster breaks off. Some controllers of
+# Kubernetes 1.20 then miss events for minutes. The price is an API that is silent for five to
+# ten seconds when the leader dies, instead of one to two.
+_PATIENT_ETCD = {"heartbeat-interval": "500", "election-timeout": "5000"}
+# For masters on slow or busy machines: a member of etcd that joins halts writing for a while.
+# (kubeadm's API reference, Timeouts; the defaults are one and two minutes.)
+_TIMEOUTS = {"kubernetesAPICall": "3m0s", "etcdAPICall": "4m0s"}
+_TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
+
+
+@dataclass(frozen=True)
+class JoinCredentials:
+    """What a machine needs to join: a short-lived token, and hashes of the CA to trust.
+
+    ``certificate_key`` lets control-plane nodes fetch the control plane's certificates; without
+    one only workers can join.
+    """
+
+    token: Secret
+    certificate_key: Secret | None
+    ca_hashes: tuple[str, ...] = ()
+
+
+def for_init(
+    host: Host,
+    cluster: Cluster,
+    release: str,
+    token: Secret,
+    proxy: Mapping[str, Any],
+    keeps_cgroup_v1: bool,
+) -> Secret:
+    """For ``kubeadm init`` on the first control-plane node.
+
+    :param token: which is worth nothing: kubeadm would create one that is valid for a day;
+        machines that join get one of their own
+    :param proxy: the configuration of kube-proxy
+    :param keeps_cgroup_v1: kubelets run on cgroup v1
+    """
+    first = {
+        **_header(cluster, "InitConfiguration"),
+        **_timeouts(cluster),
+        "bootstrapTokens": [{"token": token.reveal(), "ttl": "1s"}],
+        "nodeRegistration": _registration(host, cluster),
+        "localAPIEndpoint": _local_endpoint(host, cluster),
+    }
+    kubelet: dict[str, Any] = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "cgroupDriver": "systemd",
+        "maxPods": _most_pods(cluster),
+    }
+    if keeps_cgroup_v1:
+        kubelet["failCgroupV1"] = False
+    return _documents([first, _cluster(cluster, release), kubelet, proxy])
+
+
+def for_credentials(
+    host: Host, cluster: Cluster, release: str, credentials: JoinCredentials
+) -> Secret:
+    """For the commands on a control-plane node that create what others join with."""
+    init_part: dict[str, Any] = {
+        **_header(cluster, "InitConfiguration"),
+        **_timeouts(cluster),
+        "bootstrapTokens": [{"token": credentials.token.reveal(), "ttl": _TOKEN_LIFETIME}],
+        "nodeRegistration": _registration(host, cluster),
+    }
+    if credentials.certificate_key:
+        init_part["certificateKey"] = credentials.certificate_key.reveal()
+    return _documents([init_part, _cluster(cluster, release)])
+
+
+def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secret:
+    """For ``kubeadm join`` on a worker, or on a control-plane node."""
+    config: dict[str, Any] = {
+        **_header(cluster, "JoinConfiguration"),
+        **_timeouts(cluster),
+        "nodeRegistration": _registration(host, cluster),
+        "discovery": {
+            "bootstrapToken": {
+                "token": credentials.token.reveal(),
+                "apiServerEndpoint": cluster.endpoint,
+                "caCertHashes": list(credentials.ca_hashes),
+            }
+        },
+    }
+    if cluster.is_control_plane(host):
+        assert credentials.certificate_key
+        config["controlPlane"] = {
+            "localAPIEndpoint": _local_endpoint(host, cluster),
+            "certificateKey": credentials.certificate_key.reveal(),
+        }
+    return _documents([config])
+
+
+def kube_proxy(cluster: Cluster, sets_conntrack: bool, has_iptables: bool) -> dict[str, Any]:
+    """kube-proxy's part. Its mode is told, since Kubernetes 1.40 will have another default."""
+    uses_nftables = cluster.params.series.has_nftables and not has_iptables
+    config: dict[str, Any] = {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "mode": "nftables" if uses_nftables else "iptables",
+    }
+    if not sets_conntrack:
+        config["conntrack"] = {"maxPerCore": 0, "min": 0}  # leave them as they are
+    return config
+
+
+def socket(cluster: Cluster) -> str:
+    """Where kubelet reaches the container runtime, as kubeadm writes it."""
+    return cluster.params.series.socket_scheme + cluster.runtime.socket
+
+
+def _most_pods(cluster: Cluster) -> int:
+    """Kubelet's default, or as many as a node's pod CIDR has addresses for."""
+    addresses = 2 ** (32 - cluster.params.node_cidr_prefix)
+    return min(110, addresses - 3)  # the network's, the broadcast and the bridge's own
+
+
+def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
+    names = {cluster.topology.address, cluster.topology.public}
+    mask = {"node-cidr-mask-size": str(cluster.params.node_cidr_prefix)}
+    config: dict[str, Any] = {
+        **_header(cluster, "ClusterConfiguration"),
+        "kubernetesVersion": release,
+        "controlPlaneEndpoint": cluster.endpoint,
+        "networking": {
+            "podSubnet": str(cluster.params.pod_cidr),
+            "serviceSubnet": str(cluster.params.service_cidr),
+        },
+        "apiServer": {"certSANs": sorted(names)},
+        "controllerManager": {"extraArgs": _extra_arguments(cluster, mask)},
+    }
+    if cluster.topology.is_balanced and not cluster.params.series.has_learners:
+        timing = _extra_arguments(cluster, _PATIENT_ETCD)
+        config["etcd"] = {"local": {"dataDir": "/var/lib/etcd", "extraArgs": timing}}
+    if cluster.params.image_repository:
+        config["imageRepository"] = cluster.params.image_repository.reference
+    return config
+
+
+def _header(cluster: Cluster, kind: str) -> dict[str, str]:
+    version = cluster.params.series.kubeadm_api.version
+    return {"apiVersion": f"kubeadm.k8s.io/{version}", "kind": kind}
+
+
+def _timeouts(cluster: Cluster) -> dict[str, Any]:
+    return {"timeouts": _TIMEOUTS} if cluster.params.series.kubeadm_api.has_timeouts else {}
+
+
+def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
+    arguments = {"node-ip": cluster.address(host)}
+    return {
+        "name": cluster.name(host),
+        "criSocket": socket(cluster),
+        "kubeletExtraArgs": _extra_arguments(cluster, arguments),
+    }
+
+
+def _extra_arguments(cluster: Cluster, arguments: Mapping[str, str]) -> Any:
+    if cluster.params.series.kubeadm_api.lists_arguments:
+        return [{"name": name, "value": value} for name, value in arguments.items()]
+    return dict(arguments)
+
+
+def _local_endpoint(host: Host, cluster: Cluster) -> dict[str, Any]:
+    return {"advertiseAddress": cluster.address(host), "bindPort": API_PORT}
+
+
+def _documents(documents: Sequence[Mapping[str, Any]]) -> Secret:
+    return Secret(yaml.safe_dump_all(documents, sort_keys=False))

@@ -1,0 +1,1 @@
+"""HAProxy and keepalived: the API of all control-plane nodes at one virtual IP."""

@@ -1,0 +1,75 @@
+"""HAProxy in front of the apiservers of the control-plane nodes."""
+
+from collections.abc import Sequence
+
+from mgmt_drivers.cluster.topology import API_PORT, BALANCED_PORT
+from mgmt_drivers.machine import files, syntax, units
+from mgmt_drivers.machine.files import File
+from mgmt_drivers.machine.host import Host
+
+PACKAGE = "haproxy"
+HEALTH_PORT = 16444  # on the loopback address: whether HAProxy itself answers
+_CONFIG = "/etc/haproxy/haproxy.cfg"
+
+# Long timeouts: `kubectl logs --follow` may be silent for minutes. A machine that died without a
+# word costs a connection one second, then the next apiserver is tried; after three it is taken
+# out. An apiserver that is not ready stays longer: while etcd elects a leader none is, and those
+# who wait are better off than those who find no apiserver at all.
+_HEAD = f"""\
+# Written by tacker-mgmt-drivers.
+global
+    log /dev/log local0
+    user haproxy
+    group haproxy
+
+defaults
+    log global
+    option dontlognull
+    timeout connect 1s
+    timeout check 5s
+    timeout client 15m
+    timeout server 15m
+
+frontend health
+    mode http
+    bind 127.0.0.1:{HEALTH_PORT}
+    monitor-uri /healthz
+
+frontend kubernetes
+    mode tcp
+    bind *:{BALANCED_PORT}
+    default_backend apiservers
+
+backend apiservers
+    mode tcp
+    balance roundrobin
+    retries 3
+    option redispatch 1
+    option httpchk GET /readyz
+    http-check expect status 200
+    default-server check check-ssl verify none inter 2s downinter 1s fall 3 rise 1
+    default-server observe layer4 error-limit 3 on-error mark-down
+    default-server on-marked-down shutdown-sessions
+"""
+
+
+def render(nodes: Sequence[tuple[str, str]]) -> str:
+    """The configuration for control-plane nodes, given by node name and address."""
+    servers = (syntax.words("server", name, f"{ip}:{API_PORT}") for name, ip in nodes)
+    return _HEAD + "".join(f"    {server}\n" for server in servers)
+
+
+def is_configured(host: Host, config: str) -> bool:
+    return units.is_as_configured(host, PACKAGE, [File(_CONFIG, config)])
+
+
+def configure(host: Host, config: str) -> None:
+    """Bring HAProxy to a configuration, without cutting connections where it runs.
+
+    One that HAProxy does not accept is never put in the place of a good one.
+    """
+    candidate = f"{_CONFIG}.candidate"
+    files.write(host, candidate, config)
+    host.sudo("haproxy", "-c", "-q", "-f", candidate)
+    host.sudo("rm", candidate)
+    units.configure(host, PACKAGE, [File(_CONFIG, config)])

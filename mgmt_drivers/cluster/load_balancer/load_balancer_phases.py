@@ -1,0 +1,89 @@
+"""HAProxy and keepalived on the control-plane nodes, and the virtual IP between them."""
+
+import logging
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
+from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.cluster.topology import BALANCED_PORT
+from mgmt_drivers.engine.phase import Change, Check, Forecast, HostPhase
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine import interfaces
+from mgmt_drivers.machine.host import Host
+
+LOG = logging.getLogger(__name__)
+
+_LIMIT = 60.0  # seconds for the API to be ready at the virtual IP
+
+
+class ConfigureLoadBalancer(Change[Cluster, tuple[str, str]]):
+    """Configure HAProxy and keepalived for the control-plane nodes that are to serve.
+
+    HAProxy leaves out apiservers that are not ready.
+    """
+
+    title = "configure the load balancer"
+
+    def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
+        """The configuration of both, where one of them has another."""
+        balancer, router = _haproxy(cluster), _keepalived(host, cluster)
+        is_balanced = haproxy.is_configured(host, balancer)
+        if is_balanced and keepalived.is_configured(host, router):
+            return None
+        return balancer, router
+
+    def act(self, host: Host, cluster: Cluster, wanted: tuple[str, str]) -> None:
+        balancer, router = wanted
+        haproxy.configure(host, balancer)
+        keepalived.configure(host, router)
+
+
+def _haproxy(cluster: Cluster) -> str:
+    known = cluster.topology
+    return haproxy.render([(known.name(n), known.address_of(n)) for n in cluster.control_plane])
+
+
+def _keepalived(host: Host, cluster: Cluster) -> str:
+    own = cluster.address(host)
+    addresses = map(cluster.topology.address_of, cluster.control_plane)
+    return keepalived.render(
+        cluster.topology.address,
+        own,
+        interfaces.having(host, own),
+        [address for address in addresses if address != own],
+        # The same whoever else comes and goes.
+        rank=cluster.topology.control_plane.index(host.node),
+    )
+
+
+class ReleaseVirtualIp(HostPhase[Cluster]):
+    """Stop keepalived on a control-plane node that leaves.
+
+    A machine that just vanishes takes the virtual IP with it for seconds.
+    """
+
+    title = "release the virtual IP"
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return Forecast(CHANGED)
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        try:
+            if not keepalived.is_there(host):
+                return UNCHANGED
+            keepalived.stop(host)
+        except MgmtDriverError as error:
+            # Something may be wrong with it, for which it is to be replaced.
+            LOG.warning("%s may keep the virtual IP until it is gone: %s", host.node, error)
+            return UNCHANGED
+        return CHANGED
+
+
+class VerifyVirtualIp(Check[Cluster]):
+    """Check from a control-plane node that the API is ready at the virtual IP."""
+
+    title = "verify the virtual IP"
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        kubectl.wait_for_api(host, cluster.topology.address, BALANCED_PORT, _LIMIT)

@@ -1,0 +1,1 @@
+"""The nodes of a cluster, as its API shows and changes them."""

@@ -1,0 +1,73 @@
+"""Drain the nodes that are to leave, and uncordon those that are not any more."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.nodes import draining, kubectl
+from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine.host import Host
+
+Nodes = Mapping[str, Mapping[str, Any]]  # Node objects by name
+
+
+class UncordonNodes(Change[Cluster, Sequence[str]]):
+    """Uncordon nodes that an operation which was broken off has cordoned, and that stay.
+
+    It cannot do so itself when its process dies, and its retry may be about other nodes. What
+    others cordoned stays cordoned, and so do nodes on which an upgrade has failed.
+    """
+
+    title = "uncordon nodes"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
+        leaving = [cluster.topology.name(node) for node in cluster.leaving]
+        nodes = kubectl.nodes(host)
+        ours = [name for name, node in nodes.items() if kubectl.is_cordoned_to_leave(node)]
+        return [name for name in ours if name not in leaving] or None
+
+    def tell(self, names: Sequence[str]) -> str:
+        return ", ".join(names)
+
+    def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
+        for name in names:
+            kubectl.uncordon(host, name)
+
+
+class DrainNodes(Change[Cluster, Nodes]):
+    """Cordon the ready nodes that leave, and drain them; PodDisruptionBudgets are respected.
+
+    A node that is not ready has nobody to stop its pods. When one cannot be drained, all are
+    uncordoned but those that others had cordoned.
+    """
+
+    title = "drain nodes"
+
+    def look(self, host: Host, cluster: Cluster) -> Nodes | None:
+        """The nodes that are ready."""
+        nodes = kubectl.nodes(host)
+        leaving = map(cluster.topology.name, cluster.leaving)
+        ready = {name: nodes[name] for name in leaving if kubectl.is_ready(nodes.get(name))}
+        return ready or None
+
+    def tell(self, ready: Nodes) -> str:
+        return ", ".join(ready)
+
+    def act(self, host: Host, cluster: Cluster, ready: Nodes) -> None:
+        # What an attempt before this one cordoned is ours to uncordon, too.
+        own = [name for name, node in ready.items() if _is_open(node)]
+        try:
+            # All before any is drained: no pod is to be moved twice.
+            for name in own:
+                kubectl.cordon(host, name, kubectl.LEAVING)
+            for name in ready:
+                draining.drain(host, name)
+        except MgmtDriverError:
+            for name in own:
+                draining.uncordon(host, name)
+            raise
+
+
+def _is_open(node: Mapping[str, Any]) -> bool:
+    return not node["spec"].get("unschedulable") or kubectl.is_cordoned_to_leave(node)

@@ -1,0 +1,196 @@
+"""kubectl on a control-plane node, with the administrator's rights; retries transient errors."""
+
+import functools
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mgmt_drivers.clock import NotYet
+from mgmt_drivers.cluster.nodes import transient
+from mgmt_drivers.errors import CommandFailed
+from mgmt_drivers.machine import answers
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.ssh.session import Result, Stdin
+
+# The machine's own apiserver, not the virtual IP, which may sit on a machine that fails.
+_OWN = "https://127.0.0.1:6443"
+_AT = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--tls-server-name", "kubernetes")
+_KUBECTL = (*_AT, "--server", _OWN)
+_LIMIT = 120.0  # seconds
+_CORDONED = "tacker-mgmt-drivers/cordoned"  # annotation of the nodes that we cordoned: what for
+LEAVING, UPGRADE = "true", "upgrade"
+# Seconds after its own time to end: whoever then holds a pod, its node goes all the same.
+_OVERDUE = 30
+_READY = "ready"
+
+
+def get(host: Host, *words: str) -> dict[str, Any]:
+    """The object or list that ``kubectl get`` shows; empty where it shows nothing.
+
+    What it has shown before it fails is told nowhere: an account's Secret may be among it.
+    """
+
+    command = ("get", *words, "--output", "json")
+
+    def check(seen: Result) -> None:
+        if not seen.ok:
+            raise CommandFailed(f"kubectl {' '.join(command)}", seen.status, seen.complaint)
+
+    argv = [*_KUBECTL, *command]
+    ask = functools.partial(host.session.run, argv, sudo=True, check=False, timeout=_LIMIT)
+    found: dict[str, Any] = json.loads(transient.retry(host.clock, ask, check).stdout or "{}")
+    return found
+
+
+def nodes(host: Host) -> dict[str, dict[str, Any]]:
+    """The cluster's Node objects by name."""
+    found = {node["metadata"]["name"]: node for node in get(host, "nodes")["items"]}
+    return {answers.checked(name, answers.NODE, "a node's name"): found[name] for name in found}
+
+
+def apply(host: Host, manifest: str) -> bool:
+    """Make the cluster have the objects of a manifest; returns whether it did not."""
+    shown = _run(host, "apply", "--filename", "-", stdin=manifest)
+    return any(not line.endswith(" unchanged") for line in shown.splitlines())
+
+
+def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> None:
+    """Delete objects; one that is gone is fine."""
+    where = ("--namespace", namespace) if namespace else ()
+    limit = _LIMIT * len(names)
+    _run(host, "delete", kind, *names, *where, "--ignore-not-found", limit=limit)
+
+
+def delete_pods(host: Host, namespace: str, selector: str, node: str) -> None:
+    """Delete the pods of a node that a label selector names; whose they are makes others."""
+    where = ("--namespace", namespace, "--field-selector", f"spec.nodeName={node}")
+    _run(host, "delete", "pods", "--selector", selector, *where, "--ignore-not-found")
+
+
+def discard_pods(host: Host, node: str) -> None:
+    """Delete all pods of a node whose machine is gone, where nobody will say that they ended."""
+    where = ("--all-namespaces", "--field-selector", f"spec.nodeName={node}")
+    _run(host, "delete", "pods", *where, "--grace-period=0", "--force", "--wait=false")
+
+
+def discard(host: Host, kind: str, name: str) -> None:
+    """Delete an object without regard for who still wants to be asked (its finalizers)."""
+    _run(host, "delete", kind, name, "--ignore-not-found", "--wait=false")
+    try:
+        patch(host, kind, name, patch={"metadata": {"finalizers": None}})
+    except CommandFailed as error:
+        if "NotFound" not in error.tail:
+            raise
+
+
+def cordon(host: Host, node: str, what_for: str) -> None:
+    """Let no new pods come to a node, and note that it was we who cordoned it.
+
+    :param what_for: ``LEAVING`` or ``UPGRADE``
+    """
+    _patch(host, node, {_CORDONED: what_for}, unschedulable=True)
+
+
+def uncordon(host: Host, node: str) -> None:
+    """Undo :func:`cordon`."""
+    _patch(host, node, {_CORDONED: None}, unschedulable=None)
+
+
+def is_cordoned_by_us(node: Mapping[str, Any]) -> bool:
+    return _CORDONED in node["metadata"].get("annotations", {})
+
+
+def is_cordoned_to_leave(node: Mapping[str, Any]) -> bool:
+    annotations: Mapping[str, str] = node["metadata"].get("annotations", {})
+    return annotations.get(_CORDONED) == LEAVING
+
+
+def kubelet_release(node: Mapping[str, Any]) -> str:
+    """The release of a node's kubelet, such as v1.33.2."""
+    release = node["status"].get("nodeInfo", {}).get("kubeletVersion")
+    return answers.checked(release, answers.RELEASE, "a release of kubelet")
+
+
+def drain(host: Host, node: str, seconds: int) -> None:
+    """Evict a node's pods, of whatever namespace; PodDisruptionBudgets are respected.
+
+    A pod that is evicted and does not end, such as one with a finalizer, is no longer waited for.
+
+    :param seconds: after which the eviction times out
+    :raises CommandFailed: with the API's words on what cannot be evicted, or a transient error
+    """
+    options = (
+        "--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={seconds}s",
+        f"--skip-wait-for-delete-timeout={_OVERDUE}",
+    )
+    host.sudo(*_KUBECTL, "drain", node, *options, timeout=seconds + _LIMIT)
+
+
+def label(host: Host, node: str, labels: Mapping[str, str]) -> None:
+    words = [f"{key}={value}" for key, value in labels.items()]
+    _run(host, "label", "node", node, "--overwrite", *words)
+
+
+def taint(host: Host, node: str, taint: Mapping[str, str]) -> None:
+    """Put a taint, as the API shows it, on a node."""
+    words = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
+    _run(host, "taint", "node", node, "--overwrite", words)
+
+
+def patch(host: Host, *words: str, patch: Mapping[str, Any]) -> None:
+    """Merge a patch into an object."""
+    _run(host, "patch", *words, "--type", "merge", "--patch", json.dumps(patch))
+
+
+def unreadiness(host: Host, url: str = _OWN) -> str:
+    """Why the API at a URL is not ready (its /readyz); empty when it is."""
+    words = ("--server", url, "--request-timeout", "5s", "get", "--raw", "/readyz")
+    seen = host.ask(*_AT, *words)
+    if seen.ok and seen.stdout.strip() == "ok":
+        return ""
+    return seen.tail or "no answer"
+
+
+def wait_for_api(host: Host, address: str, port: int, limit: float) -> None:
+    """Wait until the API at an address says that it is ready (its /readyz)."""
+    url = f"https://{address}:{port}"
+
+    def ready() -> None:
+        reason = unreadiness(host, url)
+        if reason:
+            raise NotYet(reason)
+
+    host.clock.until(ready, limit, f"the API at {url}")
+
+
+def is_ready(thing: Mapping[str, Any] | None) -> bool:
+    """Whether the cluster holds a node or pod to be ready."""
+    return thing is not None and state_of(thing) == _READY
+
+
+def state_of(thing: Mapping[str, Any] | None) -> str:
+    """``ready``, or the cluster's words on why a node or pod (None: there is none) is not."""
+    if thing is None:
+        return "not in the cluster"
+    conditions = {c["type"]: c for c in thing["status"].get("conditions", ())}
+    ready = conditions.get("Ready", {})
+    return _READY if ready.get("status") == "True" else str(ready.get("message", "unknown"))
+
+
+def _patch(
+    host: Host, node: str, annotations: Mapping[str, str | None], unschedulable: bool | None
+) -> None:
+    body = {"metadata": {"annotations": annotations}, "spec": {"unschedulable": unschedulable}}
+    patch(host, "node", node, patch=body)
+
+
+def _run(host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT) -> str:
+    return transient.retry(host.clock, _command(host, *words, stdin=stdin, limit=limit)).stdout
+
+
+def _command(
+    host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT
+) -> Callable[[], Result]:
+    return functools.partial(
+        host.session.run, (*_KUBECTL, *words), stdin=stdin, sudo=True, timeout=limit
+    )

@@ -1,0 +1,141 @@
+"""Labels and taints: by where a node runs, and of a node that is replaced."""
+
+from collections.abc import Mapping, Sequence
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.nodes import kubectl, node_metadata
+from mgmt_drivers.cluster.nodes.node_metadata import NodeMetadata
+from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine.host import Host
+
+
+class LabelNodes(Change[Cluster, Mapping[str, Mapping[str, str]]]):
+    """Label new workers by compute host and zone, in flavours that spread them."""
+
+    title = "label nodes by compute host and zone"
+
+    def __init__(self, workers: Sequence[Host]) -> None:
+        self._workers = workers
+
+    def look(self, host: Host, cluster: Cluster) -> Mapping[str, Mapping[str, str]] | None:
+        """The labels that nodes lack, by node name."""
+        unknown = [str(worker.node) for worker in self._workers if not worker.node.placement]
+        if unknown:
+            raise MgmtDriverError(
+                f"Heat does not show on which compute host these run: {', '.join(unknown)}. The "
+                "VIM's user needs Nova's policy os_compute_api:os-extended-server-attributes"
+            )
+        nodes = kubectl.nodes(host)
+        wanted = {
+            cluster.name(worker): node_metadata.placement_labels(worker.node.placement)
+            for worker in self._workers
+            if worker.node.placement
+        }
+        lacking = {
+            name: labels
+            for name, labels in wanted.items()
+            if not labels.items() <= nodes[name]["metadata"]["labels"].items()
+        }
+        return lacking or None
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        """None of the workers is a node yet, and none has come to a compute host."""
+        return Forecast(CHANGED, "the new workers")
+
+    def act(self, host: Host, cluster: Cluster, lacking: Mapping[str, Mapping[str, str]]) -> None:
+        for name, labels in lacking.items():
+            kubectl.label(host, name, labels)
+
+
+class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
+    """Save labels and taints of the nodes that leave, for their successors."""
+
+    title = "save labels and taints"
+
+    def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
+        """All that is to be saved, where it differs from what is."""
+        nodes = kubectl.nodes(host)
+        saved = node_metadata.load(cluster.store)
+        wanted = dict(saved)
+        for machine in cluster.leaving:
+            # One that is gone already was saved by the attempt that removed it.
+            node = nodes.get(cluster.topology.name(machine))
+            if node:
+                found = node_metadata.of(node)
+                wanted[machine.vnfc_id] = saved.get(machine.vnfc_id, found).merged_into(found)
+        return wanted if wanted != saved else None
+
+    def tell(self, found: Mapping[str, NodeMetadata]) -> str:
+        return ", ".join(metadata.node for metadata in found.values())
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        """The store of a dry run keeps nothing; there the successors' forecast finds it."""
+        found = self.look(host, cluster)
+        if found is None:
+            return Forecast(UNCHANGED)
+        node_metadata.save(cluster.store, found)
+        return Forecast(CHANGED, self.tell(found))
+
+    def act(self, host: Host, cluster: Cluster, found: Mapping[str, NodeMetadata]) -> None:
+        node_metadata.save(cluster.store, found)
+
+
+class RestoreNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
+    """Give the successors the labels and taints that they lack.
+
+    What a new node has of itself, such as the name of its host, stays.
+    """
+
+    title = "restore labels and taints"
+
+    def __init__(self, successors: Sequence[Host]) -> None:
+        self._successors = successors
+
+    def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
+        """What each node lacks, by node name."""
+        nodes = kubectl.nodes(host)
+        saved = node_metadata.load(cluster.store)
+        names = {new.node.vnfc_id: cluster.name(new) for new in self._successors}
+        lacking = {
+            name: saved[vnfc].lacking_on(nodes[name])
+            for vnfc, name in names.items()
+            if vnfc in saved
+        }
+        lacking = {name: found for name, found in lacking.items() if found.labels or found.taints}
+        return lacking or None
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        """The successors are no nodes yet; some labels they will have of themselves."""
+        saved = node_metadata.load(cluster.store)
+        found = [saved[new.node.vnfc_id] for new in self._successors if new.node.vnfc_id in saved]
+        names = ", ".join(metadata.node for metadata in found)
+        if any(map(node_metadata.is_given, found)):
+            return Forecast(CHANGED, f"those of {names}")
+        return Forecast(DEPENDS, f"on which labels of {names} the new nodes have of themselves")
+
+    def act(self, host: Host, cluster: Cluster, lacking: Mapping[str, NodeMetadata]) -> None:
+        for name, found in lacking.items():
+            if found.labels:
+                kubectl.label(host, name, found.labels)
+            for taint in found.taints:
+                kubectl.taint(host, name, taint)
+
+
+class KeepNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
+    """Keep labels and taints of the old nodes, for the machines that came in their place."""
+
+    title = "keep labels and taints of the old nodes"
+
+    def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
+        nodes = kubectl.nodes(host)
+        saved = node_metadata.load(cluster.store)
+        own = set(map(cluster.topology.name, cluster.topology.nodes))
+        old = node_metadata.replaced(cluster.store).items()
+        found = {v: node_metadata.of(nodes[n]) for n, v in old if n in nodes.keys() - own}
+        wanted = {**saved, **found}
+        return wanted if wanted != saved else None
+
+    def act(self, host: Host, cluster: Cluster, found: Mapping[str, NodeMetadata]) -> None:
+        node_metadata.save(cluster.store, found)

@@ -1,0 +1,132 @@
+"""Labels and taints of a node, which its successor gets when it is healed."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mgmt_drivers.engine.services import Store
+from mgmt_drivers.inventory import Placement
+from mgmt_drivers.machine import answers
+
+_HOST = "CIS-node"
+# The second is Kubernetes' well-known one ("Well-Known Labels, Annotations and Taints").
+_ZONES = ("kubernetes.io/zone", "topology.kubernetes.io/zone")
+# Taints of Kubernetes' own, which come and go with a node's state.
+_OWN_TAINTS = "node.kubernetes.io/"
+# Domains of the labels and taints that Kubernetes itself gives, each to some nodes.
+_OWN_DOMAINS = ("kubernetes.io", "k8s.io")
+_KEY = "node_metadata"
+_REPLACED = "replaced_nodes"
+
+
+@dataclass(frozen=True)
+class NodeMetadata:
+    """Labels and taints, but for those that tell where the machine runs and how it is.
+
+    Taints are as the API shows them: ``key``, ``effect``, perhaps ``value``. ``node`` is the
+    name of the node that had them.
+    """
+
+    node: str
+    labels: Mapping[str, str]
+    taints: Sequence[Mapping[str, str]]
+
+    def merged_into(self, successor: "NodeMetadata") -> "NodeMetadata":
+        """With that of a node that was lost before it got what this one had.
+
+        What the same node had at an earlier attempt, somebody may have taken from it since.
+        """
+        if self.node == successor.node:
+            return successor
+        has = {(taint["key"], taint["effect"]) for taint in successor.taints}
+        more = [taint for taint in self.taints if (taint["key"], taint["effect"]) not in has]
+        labels = {**self.labels, **successor.labels}
+        return NodeMetadata(successor.node, labels, [*successor.taints, *more])
+
+    def lacking_on(self, node: Mapping[str, Any]) -> "NodeMetadata":
+        """What of this a Node object does not have; a label that it has keeps its value."""
+        labels = node["metadata"].get("labels", {})
+        taints = {(t["key"], t["effect"]) for t in node["spec"].get("taints", ())}
+        return NodeMetadata(
+            node["metadata"]["name"],
+            {key: value for key, value in self.labels.items() if key not in labels},
+            [t for t in self.taints if (t["key"], t["effect"]) not in taints],
+        )
+
+
+def is_given(found: NodeMetadata) -> bool:
+    """Whether somebody gave a node labels or taints, which its successor has not of itself."""
+    keys = [*found.labels, *(taint["key"] for taint in found.taints)]
+    return any(not key.partition("/")[0].endswith(_OWN_DOMAINS) for key in keys)
+
+
+def placement_labels(placement: Placement) -> dict[str, str]:
+    """Labels that tell on which hardware a node runs, for pods to be spread by."""
+    zones = dict.fromkeys(_ZONES, placement.zone) if placement.zone else {}
+    return {_HOST: placement.host, **zones}
+
+
+def of(node: Mapping[str, Any]) -> NodeMetadata:
+    """The metadata of a Node object.
+
+    :raises MgmtDriverError: when it has what no cluster would accept
+    """
+    labels = node["metadata"].get("labels", {})
+    return NodeMetadata(
+        node=node["metadata"]["name"],
+        labels={_key(k): _value(v) for k, v in labels.items() if k not in (_HOST, *_ZONES)},
+        taints=[
+            _taint(taint)
+            for taint in node["spec"].get("taints", ())
+            if not taint["key"].startswith(_OWN_TAINTS)
+        ],
+    )
+
+
+def _taint(taint: Mapping[str, Any]) -> Mapping[str, str]:
+    found = {"key": _key(taint["key"])}
+    if "value" in taint:
+        found["value"] = _value(taint["value"])
+    effect = answers.checked(taint["effect"], answers.TAINT_EFFECT, "the effect of a taint")
+    return {**found, "effect": effect}
+
+
+def _key(text: object) -> str:
+    return answers.checked(text, answers.LABEL_KEY, "the key of a label or taint")
+
+
+def _value(text: object) -> str:
+    return answers.checked(text, answers.LABEL_VALUE, "the value of a label or taint")
+
+
+def load(store: Store) -> dict[str, NodeMetadata]:
+    """What was saved of nodes that were lost, by VNFC."""
+    saved = store.load(_KEY, {})
+    return {vnfc: NodeMetadata(**metadata) for vnfc, metadata in saved.items()}
+
+
+def forget(store: Store, vnfcs: Collection[str]) -> None:
+    """Forget what was saved of these VNFCs."""
+    save(store, {vnfc: found for vnfc, found in load(store).items() if vnfc not in vnfcs})
+
+
+def save(store: Store, found: Mapping[str, NodeMetadata]) -> None:
+    store.save(_KEY, {vnfc: asdict(metadata) for vnfc, metadata in found.items()})
+
+
+def save_replaced(store: Store, nodes: Mapping[str, str]) -> None:
+    """Keep which VNFCs the nodes are, by name, before the whole VNF is replaced and restored.
+
+    Those of before an attempt that failed are still the ones in the backup.
+    """
+    store.save(_REPLACED, {**replaced(store), **nodes})
+
+
+def forget_replaced(store: Store) -> None:
+    store.save(_REPLACED, {})
+
+
+def replaced(store: Store) -> Mapping[str, str]:
+    """What :func:`save_replaced` has kept: VNFCs by the names of their nodes."""
+    found: Mapping[str, str] = store.load(_REPLACED, {})
+    return found

@@ -1,0 +1,1 @@
+"""The packages and images of a node, and its container runtime."""

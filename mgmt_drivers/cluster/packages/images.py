@@ -1,0 +1,56 @@
+"""The images that Kubernetes itself is made of."""
+
+from collections.abc import Sequence
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.pod_network import pod_network
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.machine.host import Host
+
+_ON_EVERY_NODE = ("kube-proxy", "pause")
+_DNS = "coredns"
+_ETCD = "etcd"
+_ABSENT = ("not found", "manifest unknown", "repository name not known")
+
+
+def missing(host: Host, cluster: Cluster, with_pod_network: bool = True) -> list[str]:
+    """References of what this machine runs and does not have yet.
+
+    :param with_pod_network: an upgrade leaves the pod network as it is
+    """
+    wanted = of_role(kubeadm.images(host, cluster), cluster.is_control_plane(host))
+    if with_pod_network:
+        wanted += pod_network.images(cluster.params)
+    return [image for image in wanted if not cluster.runtime.has(host, image)]
+
+
+def of_role(listed: Sequence[str], is_control_plane: bool) -> list[str]:
+    """Those of Kubernetes' images that a node runs."""
+    return [i for i in listed if is_control_plane or _short(i) in _ON_EVERY_NODE]
+
+
+def has_dns(host: Host, cluster: Cluster) -> bool:
+    return not any(_short(image) == _DNS for image in missing(host, cluster))
+
+
+def of_etcd(host: Host, cluster: Cluster) -> str:
+    """The reference of etcd's image, which control-plane nodes have."""
+    found = [i for i in kubeadm.images(host, cluster) if _short(i) == _ETCD]
+    if not found:
+        raise MgmtDriverError("kubeadm lists no image of etcd")
+    return found[0]
+
+
+def may_be_absent(image: str) -> bool:
+    """Whether a cluster can be without it: CoreDNS is an add-on."""
+    return _short(image) == _DNS
+
+
+def is_absent(error: CommandFailed) -> bool:
+    """Whether a pull failed because the repository answers that it has no such image."""
+    return any(text in error.tail.lower() for text in _ABSENT)
+
+
+def _short(image: str) -> str:
+    return image.rpartition("/")[2].partition(":")[0]

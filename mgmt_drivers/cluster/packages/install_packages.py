@@ -1,0 +1,43 @@
+"""Install all packages that a new machine will need, in one transaction of apt."""
+
+import hashlib
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.packages import node_packages
+from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.machine import files, packages
+from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.machine.host import Host
+
+_DONE = f"{STATE_FOLDER}/installed"  # names the script and settings that ended well
+
+
+class InstallPackages(Change[Cluster, str]):
+    """Install all packages that the machine will need, in one transaction of apt.
+
+    Nodes get theirs from the VNF package's script, whose contract stands at its head. The
+    phases that follow write configuration only.
+    """
+
+    title = "install packages"
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        """The digest of what is to be installed, where another or nothing is installed."""
+        digest = _digest(host, cluster)
+        return None if files.has(host, _DONE, digest) else digest
+
+    def act(self, host: Host, cluster: Cluster, digest: str) -> None:
+        if host.node in cluster.topology.nodes:
+            node_packages.run_script(host, cluster)
+        # A script of another hand may leave out what the driver asks for.
+        packages.install(host, node_packages.needed(host, cluster))
+        files.write(host, _DONE, digest)
+
+
+def _digest(host: Host, cluster: Cluster) -> str:
+    sha = hashlib.sha256(cluster.params.script.read_bytes())
+    wanted = node_packages.settings(host, cluster, node_packages.needed(host, cluster))
+    sha.update("\0".join(f"{name}={value}" for name, value in wanted.items()).encode())
+    key = cluster.params.package_repository.key
+    sha.update(key.read_bytes() if key else b"")
+    return sha.hexdigest() + "\n"

@@ -1,0 +1,89 @@
+"""The packages of a node: those of the VNF package's script, and what the driver needs besides."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.helm import helm
+from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
+from mgmt_drivers.cluster.storage import nfs
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.machine import files, packages
+from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.machine.host import Host
+
+_LIMIT = 1800.0  # seconds
+_SCRIPT = f"{STATE_FOLDER}/install_k8s_cluster.sh"
+_KEY = f"{STATE_FOLDER}/kubernetes.asc"
+# One at a time on a machine: a script whose connection broke may still run. In a folder of root's:
+# in /run/lock anybody may put a file of that name, and hold the lock.
+_LOCK = f"{STATE_FOLDER}/install.lock"
+
+
+# The setting that names packages, without which a script installs all.
+PACKAGES = "KUBERNETES_PACKAGES"
+
+
+def can_install_some(script: Path) -> bool:
+    """Whether a script knows the setting, which earlier contracts had not."""
+    return PACKAGES in script.read_text(errors="replace")
+
+
+def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
+    """Run the VNF package's script, whose contract stands at its head.
+
+    :param changes: settings in the place of those for a machine that is to join
+    :raises MgmtDriverError: with what it printed last
+    """
+    files.write(host, _SCRIPT, cluster.params.script.read_bytes(), "0755")
+    key = cluster.params.package_repository.key
+    if key:
+        files.write(host, _KEY, key.read_bytes())
+    # Those that the image brought, at whatever version, stay as they are.
+    extra = packages.missing(host, needed(host, cluster))
+    words = [f"{k}={v}" for k, v in {**settings(host, cluster, extra), **changes}.items()]
+    run = functools.partial(
+        host.sudo, "flock", _LOCK, "env", *words, _SCRIPT, timeout=_LIMIT
+    )
+    packages.repair(host)
+    try:
+        packages.retry_while_locked(host, run)
+    except CommandFailed as error:
+        raise MgmtDriverError(
+            "the script of the VNF package failed. If the machine does not reach its package "
+            "sources, give it a way to them (a route, or the parameter proxy), or an image that "
+            f"has the packages. {error}"
+        ) from error
+
+
+def needed(host: Host, cluster: Cluster) -> Sequence[str]:
+    """What the driver itself needs on a machine, besides the runtime and Kubernetes."""
+    if host.node not in cluster.topology.nodes:  # the storage server
+        return [nfs.SERVER_PACKAGE]
+    # kubelet mounts PersistentVolumes with the machine's own programs.
+    names = [nfs.CLIENT_PACKAGE] if cluster.params.storage else []
+    if cluster.topology.is_balanced and cluster.is_control_plane(host):
+        names += [haproxy.PACKAGE, keepalived.PACKAGE]
+    wanted = cluster.params.helm
+    if wanted and wanted.is_packaged and cluster.is_control_plane(host):
+        names.append(helm.PACKAGE)
+    return names
+
+
+def settings(host: Host, cluster: Cluster, extra: Sequence[str]) -> Mapping[str, str]:
+    """The script's environment on a machine.
+
+    :param extra: packages that it is to install besides
+    """
+    params = cluster.params
+    repository = params.package_repository
+    return {
+        "NODE_ROLE": "master" if cluster.is_control_plane(host) else "worker",
+        "CONTAINER_RUNTIME": params.container_runtime,
+        "KUBERNETES_VERSION": str(params.version),
+        "PACKAGE_REPOSITORY": repository.url,
+        "PACKAGE_KEY": _KEY if repository.key else "",
+        "IMAGE_REPOSITORY": params.image_repository.reference if params.image_repository else "",
+        "EXTRA_PACKAGES": " ".join(extra),
+    }

@@ -1,0 +1,161 @@
+"""Container runtimes of a machine: Kubernetes' images, and what runs of them."""
+
+import json
+import secrets
+from collections.abc import Sequence
+from typing import Protocol
+
+from mgmt_drivers.cluster.cluster_params import DOCKER, KubernetesParams
+from mgmt_drivers.cluster.registries.registries_params import Registry
+from mgmt_drivers.machine import answers, blocks, docker, files, syntax, units
+from mgmt_drivers.machine.files import File
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.proxied import through_proxy
+
+_PULL_LIMIT = 1800.0  # seconds
+_CTR = ("ctr", "--namespace", "k8s.io")
+_CA_FILE = "tacker-mgmt-drivers.crt"  # its ending is what Docker looks for
+_CONTAINER_LABEL = "io.kubernetes.container.name"  # given by kubelet
+
+
+class ContainerRuntime(Protocol):
+    """What kubelet runs pods with."""
+
+    service: str  # its systemd unit
+    socket: str  # of its CRI, as a path
+
+    def has(self, host: Host, image: str) -> bool: ...
+
+    def pull(self, host: Host, image: str) -> None:
+        """:raises CommandFailed: with the runtime's words"""
+
+    def trust(self, host: Host, registries: Sequence[Registry]) -> None:
+        """Pull from them over plain HTTP, or with their CA; what the image brought stays."""
+
+    def exec_prefix(self, host: Host, container: str) -> tuple[str, ...]:
+        """What begins a command that runs in the container that a pod calls ``container``.
+
+        Empty when no such container runs.
+        """
+
+    def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
+        """What begins a command that runs in an image of the machine's, once.
+
+        The folder is the machine's own there.
+        """
+
+
+class Docker:
+    """Docker, which kubelet drives itself (dockershim)."""
+
+    service = "docker"
+    socket = "/var/run/dockershim.sock"
+    _CONFIG = "/etc/docker/daemon.json"
+    _REGISTRIES = "insecure-registries"
+    _CERTIFICATES = "/etc/docker/certs.d"
+
+    def has(self, host: Host, image: str) -> bool:
+        return docker.image_id(host, image) is not None
+
+    def pull(self, host: Host, image: str) -> None:
+        docker.pull(host, image)
+
+    def trust(self, host: Host, registries: Sequence[Registry]) -> None:
+        for registry in registries:
+            _write_certificate(host, f"{self._CERTIFICATES}/{registry.server}", registry)
+        config = files.read_json(host, self._CONFIG)
+        before = config.get(self._REGISTRIES, [])
+        plain = [registry.server for registry in registries if registry.plain_http]
+        after = list(dict.fromkeys([*before, *plain]))
+        content = json.dumps({**config, self._REGISTRIES: after}, indent=2) + "\n"
+        wanted = [File(self._CONFIG, content)]
+        # A reload takes new registries over and leaves containers running.
+        if after and not units.is_as_configured(host, self.service, wanted):
+            units.configure(host, self.service, wanted)
+        if plain:
+            docker.reload_plain_http(host, plain)
+
+    def exec_prefix(self, host: Host, container: str) -> tuple[str, ...]:
+        label = f"label={_CONTAINER_LABEL}={container}"
+        found = host.ask("docker", "ps", "--quiet", "--filter", label).stdout.split()
+        return ("docker", "exec", _container(found[0])) if found else ()
+
+    def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
+        mount = ("--volume", f"{folder}:{folder}")
+        return ("docker", "run", "--rm", "--network", "none", *mount, image)
+
+
+class Containerd:
+    """containerd, through its CRI plugin."""
+
+    service = "containerd"
+    socket = "/run/containerd/containerd.sock"
+    _HOSTS = "/etc/containerd/certs.d"
+
+    def __init__(self, behind_proxy: bool = False) -> None:
+        self._behind_proxy = behind_proxy
+
+    def has(self, host: Host, image: str) -> bool:
+        return image in host.sudo(*_CTR, "images", "ls", "--quiet", f"name=={image}").split()
+
+    def pull(self, host: Host, image: str) -> None:
+        # It is ctr that fetches them, not the service.
+        words = (*_CTR, "images", "pull", "--hosts-dir", self._HOSTS, image)
+        host.sudo(*(through_proxy(words) if self._behind_proxy else words), timeout=_PULL_LIMIT)
+
+    def trust(self, host: Host, registries: Sequence[Registry]) -> None:
+        # All is read anew at each pull: nothing is to be restarted.
+        for registry in registries:
+            folder = f"{self._HOSTS}/{registry.server}"
+            certificate = _write_certificate(host, folder, registry)
+            path = f"{folder}/hosts.toml"
+            files.write(host, path, _hosts_toml(files.read(host, path), registry, certificate))
+
+    def exec_prefix(self, host: Host, container: str) -> tuple[str, ...]:
+        wanted = f'labels."{_CONTAINER_LABEL}"=={container}'
+        made = host.ask(*_CTR, "containers", "list", "--quiet", wanted).stdout.split()
+        running = host.ask(*_CTR, "tasks", "list").stdout.splitlines()
+        ids = {line.split()[0] for line in running if line.endswith("RUNNING")}
+        found = [id_ for id_ in made if id_ in ids]
+        if not found:
+            return ()
+        return (*_CTR, "tasks", "exec", "--exec-id", secrets.token_hex(8), _container(found[0]))
+
+    def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
+        mount = ("--mount", f"type=bind,src={folder},dst={folder},options=rbind:rw")
+        return (*_CTR, "run", "--rm", *mount, image, secrets.token_hex(8))
+
+
+def _container(id_: str) -> str:
+    return answers.checked(id_, answers.CONTAINER, "the id of a container")
+
+
+def _write_certificate(host: Host, folder: str, registry: Registry) -> str:
+    """Both runtimes take a registry's CA from a folder of its own; returns the path, if any."""
+    if not registry.certificate:
+        return ""
+    path = f"{folder}/{_CA_FILE}"
+    files.write(host, path, registry.certificate.read_bytes())
+    return path
+
+
+def _hosts_toml(before: str, registry: Registry, certificate: str) -> str:
+    """The file with our table in it, unless the image brought one for the same URL.
+
+    Any other that the image brought is tried first (containerd's documentation,
+    "Registry Configuration").
+    """
+    rest = blocks.without(before)
+    table = f"[host.{syntax.toml(registry.url)}]\n"
+    if table in rest:
+        return rest
+    table += f"ca = {syntax.toml(certificate)}\n" if certificate else ""
+    # A key of the whole file's cannot come after another table.
+    top = "" if rest.strip() else f"server = {syntax.toml(registry.url)}\n\n"
+    return blocks.replaced(rest, top + table)
+
+
+def runtime_of(params: KubernetesParams) -> ContainerRuntime:
+    if params.container_runtime == DOCKER:
+        return Docker()
+    return Containerd(behind_proxy=params.proxy is not None)

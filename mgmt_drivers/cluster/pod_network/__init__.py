@@ -1,0 +1,1 @@
+"""The pod network of a new cluster."""

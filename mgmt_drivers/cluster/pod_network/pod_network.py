@@ -1,0 +1,46 @@
+"""The pod network: the CNI manifest of the VNF package, as the cluster gets it.
+
+A manifest is what a CNI's project publishes, with one word in it that this module replaces:
+``@POD_CIDR@``, wherever it stands, becomes the cluster's pod CIDR.
+"""
+
+import re
+
+from mgmt_drivers.cluster.cluster_params import KubernetesParams
+
+_POD_CIDR = "@POD_CIDR@"
+_IMAGE = re.compile(r"^(?P<key>\s*(?:- )?image:\s*)(?P<image>\S+)$", re.MULTILINE)
+
+
+def manifest(params: KubernetesParams) -> str:
+    """The objects to apply.
+
+    The images of the package's own manifest come from ``image_repository`` where that is given,
+    under their short names, as kubeadm has it for its own; those of another manifest come from
+    where it says.
+    """
+    text = params.cni_manifest.path.read_text().replace(_POD_CIDR, str(params.pod_cidr))
+    return _IMAGE.sub(lambda m: m["key"] + _reference(params, m["image"]), text)
+
+
+def images(params: KubernetesParams) -> list[str]:
+    """References of the images that nodes need before they are ready.
+
+    None for a manifest that is not the package's own: what that one pulls, and with which
+    login, is its author's business.
+    """
+    if not params.cni_manifest.is_default:
+        return []
+    return images_in(manifest(params))
+
+
+def images_in(text: str) -> list[str]:
+    """References of the images in a manifest, each once."""
+    return sorted({found["image"] for found in _IMAGE.finditer(text)})
+
+
+def _reference(params: KubernetesParams, image: str) -> str:
+    repository = params.image_repository
+    if not params.cni_manifest.is_default or not repository:
+        return image
+    return f"{repository.reference}/{image.rpartition('/')[2]}"

@@ -1,0 +1,1 @@
+"""Private registries, from which nodes pull."""

@@ -1,0 +1,65 @@
+"""Let a node pull from private registries, and see that it can."""
+
+import dataclasses
+import hashlib
+from pathlib import Path
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.registries import registries
+from mgmt_drivers.cluster.registries.registries_params import Login, Registry
+from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine import files
+from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.secret import Secret
+
+_DONE = f"{STATE_FOLDER}/registries"  # a digest of those that are configured
+_MODE = "0600"  # passwords are part of it
+
+
+class ConfigureRegistries(Change[Cluster, str]):
+    """Let the node pull from private registries, and see that it can.
+
+    Before kubelet runs, which remembers for minutes that there were no logins.
+    """
+
+    title = "configure registries"
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        """The digest of the registries, where others or none are configured."""
+        digest = _digest(cluster)
+        return None if files.has(host, _DONE, digest, _MODE) else digest
+
+    def act(self, host: Host, cluster: Cluster, digest: str) -> None:
+        wanted = cluster.params.registries
+        registries.write_host_entries(host, wanted)
+        cluster.runtime.trust(host, wanted)
+        registries.write_logins(host, wanted)
+        errors = registries.verify(host, wanted, cluster.proxy)
+        if errors:
+            causes = "; ".join(f"{server}: {cause}" for server, cause in errors.items())
+            raise MgmtDriverError(f"the machine cannot pull from registries: {causes}")
+        files.write(host, _DONE, digest, _MODE)
+
+
+def _digest(cluster: Cluster) -> str:
+    sha = hashlib.sha256(cluster.params.container_runtime.encode())
+    for registry in cluster.params.registries:
+        sha.update(repr(_contents(registry)).encode())
+    return sha.hexdigest() + "\n"
+
+
+def _contents(registry: Registry) -> tuple[object, ...]:
+    """All that an option of the registry may change on a machine, files and passwords as well."""
+    values = {field.name: getattr(registry, field.name) for field in dataclasses.fields(registry)}
+    del values["server"], values["plain_http"]  # the URL has both
+    return (registry.url, *map(_content, values.values()))
+
+
+def _content(value: object) -> object:
+    if isinstance(value, Login):
+        return value.basic.reveal()
+    if isinstance(value, Secret):
+        return value.reveal()
+    return value.read_bytes() if isinstance(value, Path) else value

@@ -1,0 +1,1 @@
+"""The storage server: Cinder volumes, exported over NFS, as PersistentVolumes."""

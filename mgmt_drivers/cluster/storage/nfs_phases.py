@@ -1,0 +1,85 @@
+"""Make a machine the storage server: volumes, file systems and exports."""
+
+from collections.abc import Sequence
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.storage import disks, nfs
+from mgmt_drivers.engine.phase import Change, Check
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine.host import Host
+
+
+class WaitForVolumes(Check[Cluster]):
+    """Wait until the machine sees the volumes that Cinder has attached to it."""
+
+    title = "wait for volumes to be attached"
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        for volume_id in cluster.topology.storage_server.volumes.values():
+            disks.wait_for(host, volume_id)
+
+
+Places = Sequence[tuple[str, str]]  # device and mount point of each volume
+
+
+class MountVolumes(Change[Cluster, Places]):
+    """Mount the volumes, now and at each boot; only a blank one gets a file system."""
+
+    title = "mount volumes"
+
+    def look(self, host: Host, cluster: Cluster) -> Places | None:
+        """All volumes, where any of them is not mounted."""
+        server = cluster.topology.storage_server
+        places = [
+            (_device(host, server.volumes[volume.resource]), volume.mount_point)
+            for volume in server.params.volumes
+        ]
+        return None if all(_is_mounted(host, *place) for place in places) else places
+
+    def act(self, host: Host, cluster: Cluster, places: Places) -> None:
+        mounts = [disks.Mount(disks.ensure_ext4(host, device), point) for device, point in places]
+        disks.mount_permanently(host, mounts, before=nfs.UNIT)
+
+
+def _device(host: Host, volume_id: str) -> str:
+    device = disks.find(host, volume_id)
+    if device is None:
+        raise MgmtDriverError(
+            f"volume {volume_id} is not attached to the machine any more: attach it, then retry"
+        )
+    return device
+
+
+def _is_mounted(host: Host, device: str, point: str) -> bool:
+    uuid = disks.uuid_of(host, device)
+    return uuid is not None and disks.is_mounted(host, disks.Mount(uuid, point))
+
+
+class ExportVolumes(Change[Cluster, Sequence[nfs.Export]]):
+    """Export folders over NFS, but only of volumes that are mounted.
+
+    Also when nodes come or go, where an export is theirs and no network's.
+    """
+
+    title = "export volumes over NFS"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[nfs.Export] | None:
+        storage = cluster.topology.storage_server.params
+        exports = [
+            nfs.Export(e.folder, network, storage.volume_of(e).mount_point, e.squashes_root)
+            for e in storage.exports
+            for network in ([str(e.network)] if e.network else _nodes(cluster))
+        ]
+        return None if nfs.is_serving(host, exports) else exports
+
+    def tell(self, exports: Sequence[nfs.Export]) -> str:
+        return ", ".join(dict.fromkeys(export.folder for export in exports))
+
+    def act(self, host: Host, cluster: Cluster, exports: Sequence[nfs.Export]) -> None:
+        nfs.serve(host, exports, cluster.topology.storage_server.params.folders())
+
+
+def _nodes(cluster: Cluster) -> list[str]:
+    """The nodes that are to stay, each as a network."""
+    staying = [node for node in cluster.topology.nodes if node not in cluster.leaving]
+    return sorted(f"{cluster.topology.address_of(node)}/32" for node in staying)

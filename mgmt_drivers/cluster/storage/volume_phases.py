@@ -1,0 +1,70 @@
+"""The PersistentVolumes that lie on the storage server."""
+
+from collections.abc import Sequence
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.cluster.storage import volumes
+from mgmt_drivers.cluster.storage.volumes import Volume
+from mgmt_drivers.engine.phase import Change, Check, Forecast
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine.host import Host
+
+
+class CheckVolumes(Check[Cluster]):
+    """Preflight: refuse to replace a storage server whose exports are in use."""
+
+    title = "check that no volume is in use"
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        server = cluster.topology.storage_server
+        try:
+            volumes.check_server(host, volumes.names(server), server.node.addresses.values())
+        except volumes.InUse as error:
+            raise MgmtDriverError(
+                "the storage server cannot be healed now, nothing was changed: "
+                f"PersistentVolumes on it are in use: {error}. Delete the pods and the "
+                "claims, and volumes that are Released, then retry"
+            ) from error
+
+
+class RegisterVolumes(Change[Cluster, Sequence[Volume]]):
+    """Register the package's PersistentVolumes, with the address that the server has.
+
+    :param are_restored: they came back with a backup, and stay as they are, bound to their claims,
+        unless the server had another address
+    """
+
+    title = "register PersistentVolumes"
+
+    def __init__(self, are_restored: bool = False) -> None:
+        self._are_restored = are_restored
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[Volume] | None:
+        """The volumes that the cluster lacks."""
+        return volumes.missing(host, volumes.wanted(cluster.topology.storage_server)) or None
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        """All: a heal has removed them before, and a new cluster has none."""
+        names = volumes.names(cluster.topology.storage_server)
+        return Forecast(CHANGED, ", ".join(names)) if names else Forecast(UNCHANGED)
+
+    def act(self, host: Host, cluster: Cluster, lacking: Sequence[Volume]) -> None:
+        volumes.register(host, lacking, are_restored=self._are_restored)
+
+
+class RemoveVolumes(Change[Cluster, Sequence[str]]):
+    """Remove the PersistentVolumes, in which the address of a server cannot be changed."""
+
+    title = "remove PersistentVolumes"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
+        """The names of the volumes that this driver has registered."""
+        return volumes.removable(host, volumes.names(cluster.topology.storage_server)) or None
+
+    def tell(self, names: Sequence[str]) -> str:
+        return ", ".join(names)
+
+    def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
+        kubectl.delete(host, "persistentvolume", *names)

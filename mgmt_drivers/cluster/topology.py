@@ -1,0 +1,205 @@
+"""The machines of a cluster by their roles, and its address; known before any machine is asked."""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, NodeGroup
+from mgmt_drivers.cluster.storage.storage_params import Storage
+from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
+from mgmt_drivers.inventory import Inventory, Node
+from mgmt_drivers.ssh.connection import Endpoint
+
+API_PORT = 6443  # of each control-plane node's apiserver
+BALANCED_PORT = 16443  # of the load balancer in front of them
+_FEWEST_BALANCED = 3  # control-plane nodes; fewer have no quorum without one of them
+# As Topology.name gives it: other nodes may have been joined by hand.
+NODE_NAME = re.compile(r"(?:master|worker)-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True)
+class StorageServer:
+    """Its machine, what it is to be, and the ids of its Cinder volumes by BaseHOT name.
+
+    An id is empty where Heat could not create the volume.
+    """
+
+    node: Node
+    params: Storage
+    volumes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The machines' roles and the address of the cluster.
+
+    ``is_balanced`` tells that ``address`` is a virtual IP with a load balancer behind it;
+    ``public`` is the address by which Tacker reaches it. ``is_spread`` tells that workers
+    are kept on different compute hosts.
+    """
+
+    params: KubernetesParams
+    control_plane: tuple[Node, ...]
+    workers: tuple[Node, ...]
+    address: str
+    public: str
+    is_balanced: bool
+    storage: StorageServer | None = None
+    is_spread: bool = False
+
+    @property
+    def port(self) -> int:
+        return BALANCED_PORT if self.is_balanced else API_PORT
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return self.control_plane + self.workers
+
+    @property
+    def machines(self) -> tuple[Node, ...]:
+        """The nodes, and the storage server if there is one."""
+        return (*self.nodes, self.storage.node) if self.storage else self.nodes
+
+    @property
+    def storage_server(self) -> StorageServer:
+        """The storage server, for phases that run only if there is one."""
+        assert self.storage
+        return self.storage
+
+    @property
+    def backup_server(self) -> StorageServer | None:
+        """The storage server, where it keeps the backups of etcd."""
+        backup = self.params.backup
+        return self.storage if backup and backup.is_on_storage_server else None
+
+    def is_control_plane(self, node: Node) -> bool:
+        return node in self.control_plane
+
+    def name(self, node: Node) -> str:
+        """The machine's node name: of its server's id, so that no two are ever alike."""
+        role = "master" if self.is_control_plane(node) else "worker"
+        return f"{role}-{node.server_id.replace('-', '')[:12]}"
+
+    def address_of(self, node: Node) -> str:
+        """The machine's address in the cluster."""
+        return node.address(group_of(node, self.params).nic_cp_name)
+
+    def endpoint(self, node: Node) -> Endpoint:
+        """Where and as whom to log in to a machine."""
+        is_storage = self.storage and node == self.storage.node
+        group = self.storage.params if self.storage and is_storage else group_of(node, self.params)
+        return Endpoint(
+            address=node.address(group.ssh_cp_name),
+            username=group.login.username,
+            password=group.login.password,
+            private_key=group.login.private_key,
+            server_id=node.server_id,
+            host_keys=group.login.host_keys,
+        )
+
+
+def group_of(node: Node, params: KubernetesParams) -> NodeGroup:
+    """Master or worker: the group of which the machine has the CP.
+
+    :raises InventoryError: when that is not exactly one
+    """
+    groups = [g for g in (params.master, params.worker) if g.nic_cp_name in node.addresses]
+    if len(groups) != 1:
+        names = f"{params.master.nic_cp_name} (master), {params.worker.nic_cp_name} (worker)"
+        raise InventoryError(f"{node} must have exactly one of the CPs {names}")
+    return groups[0]
+
+
+def topology(params: KubernetesParams, inventory: Inventory, is_spread: bool = False) -> Topology:
+    """Sort the machines by their roles and find the cluster's address.
+
+    :raises InventoryError: when they cannot make a cluster
+    """
+    storage = _storage_server(params, inventory)
+    nodes = [n for n in inventory.nodes if storage is None or n != storage.node]
+    nodes = [n for n in nodes if n.vdu != params.left_alone]
+    masters = tuple(n for n in nodes if group_of(n, params) is params.master)
+    if not masters:
+        raise InventoryError(f"no machine has the CP {params.master.nic_cp_name} of a master")
+    is_balanced = params.cluster_cp_name in inventory.shared
+    _check_number(len(masters), is_balanced, params.cluster_cp_name)
+    known = {**masters[0].addresses, **inventory.shared}
+
+    def address(cp: str) -> str:
+        if cp not in known:
+            raise InventoryError(f"Heat shows no address of {cp}")
+        return known[cp]
+
+    cluster_address = address(params.cluster_cp_name)
+    fip = params.cluster_fip_name
+    return Topology(
+        params=params,
+        control_plane=masters,
+        workers=tuple(n for n in nodes if n not in masters),
+        address=cluster_address,
+        public=address(fip) if fip else cluster_address,
+        is_balanced=is_balanced,
+        storage=storage,
+        is_spread=is_spread,
+    )
+
+
+def _check_number(masters: int, is_balanced: bool, cluster_cp: str) -> None:
+    if is_balanced and masters < _FEWEST_BALANCED:
+        raise InventoryError(
+            f"{masters} masters behind a virtual IP: there must be at least {_FEWEST_BALANCED}"
+        )
+    if not is_balanced and masters > 1:
+        raise InventoryError(
+            f"{masters} masters need a virtual IP: cluster_cp_name has to name a port that "
+            f"belongs to no machine, and {cluster_cp} does"
+        )
+
+
+def check_scaling(aspect: str, before: int, after: int) -> None:
+    """Refuse a number of control-plane nodes that etcd is no safer with (its FAQ, "Why an odd
+    number of cluster members?").
+
+    :param aspect: the scaling aspect, which the error names
+    :raises MgmtDriverError: when the number would be even, or too small
+    """
+    refused = f"scaling aspect {aspect} from {before} to {after} control-plane nodes is refused"
+    if after < _FEWEST_BALANCED:
+        raise MgmtDriverError(f"{refused}: there must be at least {_FEWEST_BALANCED}")
+    if after % 2 == 0:
+        raise MgmtDriverError(
+            f"{refused}: the number must be odd, for {after} members of etcd survive the loss of "
+            f"{(after - 1) // 2}, and so do {after - 1}. Ask for {after - 1} or {after + 1}"
+        )
+
+
+def check_networks(found: Topology) -> None:
+    """Machines must lie outside the cluster's own networks, or they lose their routes.
+
+    :raises ParameterError: with every address that does not
+    """
+    params = found.params
+    addresses = sorted({found.address, *map(found.address_of, found.nodes)})
+    errors = [
+        f"{NAME}.master_node.{key}: {address} of the VNF's machines lies in {network}; choose "
+        "another network"
+        for key, network in (("pod_cidr", params.pod_cidr), ("cluster_cidr", params.service_cidr))
+        for address in addresses
+        if ipaddress.IPv4Address(address) in network
+    ]
+    if errors:
+        raise ParameterError(errors)
+
+
+def _storage_server(params: KubernetesParams, inventory: Inventory) -> StorageServer | None:
+    storage = params.storage
+    if storage is None:
+        return None
+    cp = storage.ssh_cp_name
+    found = [node for node in inventory.nodes if cp in node.addresses]
+    if len(found) != 1:
+        raise InventoryError(f"{len(found)} machines have the CP {cp} of the storage server")
+    names = [volume.resource for volume in storage.volumes]
+    ids = {name: inventory.volumes.get(name, "") for name in names}
+    return StorageServer(found[0], storage, ids)

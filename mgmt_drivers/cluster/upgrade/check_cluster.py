@@ -1,0 +1,72 @@
+"""Preflight of an upgrade: refuse it before anything changes."""
+
+from collections.abc import Iterator
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.cluster.series import read_version, skew
+from mgmt_drivers.cluster.upgrade.modification import NAME
+from mgmt_drivers.engine.phase import Check
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine.host import Host
+
+_VERSION = f"{NAME}.kubernetes_version"
+_FREE = 2048  # MiB, for images, packages and the copy of etcd's data that kubeadm makes
+_PLACES = ("/var/lib", "/etc/kubernetes")
+
+
+class CheckCluster(Check[Cluster]):
+    """Check the skew of versions, that all nodes are ready, and that etcd is healthy."""
+
+    title = "check the cluster"
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        reasons = [*_of_versions(host, cluster), *_of_etcd(host, cluster)]
+        if reasons:
+            raise MgmtDriverError(
+                f"the cluster cannot be upgraded now, nothing was changed: {'; '.join(reasons)}"
+            )
+
+
+def _of_versions(host: Host, cluster: Cluster) -> Iterator[str]:
+    nodes = kubectl.nodes(host)
+    releases = {"the cluster": kubeadm.cluster_release(host)}
+    for name in map(cluster.topology.name, cluster.topology.nodes):
+        node = nodes.get(name)
+        if node is None or not kubectl.is_ready(node):
+            yield f"{name} is not ready: {kubectl.state_of(node)}. Heal the machine first"
+        else:
+            releases[name] = kubectl.kubelet_release(node)
+    for name, release in releases.items():
+        current = read_version(release)
+        reason = skew(current, cluster.params.version) if current else "an unknown series"
+        if reason:
+            yield f"{_VERSION}: {name} has {release}: {reason}"
+
+
+def _of_etcd(host: Host, cluster: Cluster) -> Iterator[str]:
+    found = etcd.census(host, cluster)
+    for member in found.members:
+        if not member.is_voter or member.id not in found.healthy:
+            yield f"etcd's member {member} is no healthy voter. Heal its machine first"
+    lacking = len(cluster.control_plane) - len(found.members)
+    if lacking > 0:
+        yield f"etcd lacks {lacking} of {len(cluster.control_plane)} members"
+
+
+class CheckMachines(Check[Cluster]):
+    """Check each machine's disk space, and that the new kubelet starts on it."""
+
+    title = "check the machines"
+
+    def check(self, host: Host, cluster: Cluster) -> None:
+        kubeadm.check_kubelet_starts(host, cluster)
+        shown = host.run("df", "--output=avail", "--block-size=1M", *_PLACES).split()[1:]
+        for place, free in zip(_PLACES, shown, strict=True):
+            if not free.isdecimal() or int(free) < _FREE:
+                raise MgmtDriverError(
+                    f"{place} has {free[:20]} MiB free, and an upgrade needs {_FREE}: remove what "
+                    "nobody needs, or heal the machine with a flavor that has a larger disk"
+                )

@@ -1,0 +1,71 @@
+"""What an upgrade does before the cluster changes: kubeadm everywhere, and a snapshot of etcd."""
+
+import functools
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.packages import node_packages
+from mgmt_drivers.cluster.upgrade.releases import forecast
+from mgmt_drivers.engine.phase import Ask, Change, Forecast, Phase, Step
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.machine.host import Host
+
+LOG = logging.getLogger(__name__)
+
+_SNAPSHOT = "etcd-before-upgrade"
+
+
+class InstallKubeadm(Phase[Cluster]):
+    """Install the new kubeadm on every node, and no other package yet.
+
+    It proves that each machine reaches the packages, and tells the images to pull. The leader
+    goes first: of a series the others get the release that the leader has got.
+    """
+
+    title = "install kubeadm"
+
+    @contextmanager
+    def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
+        install = functools.partial(_install, cluster=cluster, wanted=str(cluster.params.version))
+        ask(cluster.leader, install, CHANGED)
+        release = ask(cluster.leader, kubeadm.version)
+        yield functools.partial(_install_if_other, release=release)
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        if host is cluster.leader:
+            return Forecast(CHANGED, "the script of the VNF package runs")
+        return forecast(kubeadm.version(host), cluster)
+
+
+def _install(host: Host, cluster: Cluster, wanted: str) -> None:
+    changes = {node_packages.PACKAGES: "kubeadm", "KUBERNETES_VERSION": wanted}
+    node_packages.run_script(host, cluster, **changes)
+
+
+def _install_if_other(host: Host, cluster: Cluster, release: str) -> Outcome:
+    if kubeadm.version(host) == release:
+        return UNCHANGED
+    _install(host, cluster, release.removeprefix("v"))
+    return CHANGED
+
+
+class SaveSnapshot(Change[Cluster, str]):
+    """Save a snapshot of etcd on the leader, as long as the cluster has the old version."""
+
+    title = "save a snapshot of etcd"
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        """The release that the cluster is to have."""
+        release = kubeadm.version(host)
+        return None if kubeadm.cluster_release(host) == release else release
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return forecast(kubeadm.cluster_release(host), cluster)
+
+    def act(self, host: Host, cluster: Cluster, release: str) -> None:
+        path = etcd.snapshot(host, cluster, _SNAPSHOT)
+        LOG.info("etcd's snapshot from before %s lies on %s: %s", release, host.node, path)

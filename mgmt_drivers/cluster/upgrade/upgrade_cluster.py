@@ -1,0 +1,74 @@
+"""Upgrade what is the cluster's: the first apiserver, what kubeadm keeps, what the driver keeps."""
+
+from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.changed_params import Changed
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm
+from mgmt_drivers.cluster.upgrade.releases import forecast
+from mgmt_drivers.engine.phase import Change, Forecast
+from mgmt_drivers.machine.host import Host
+
+
+class SetImageRepository(Change[Cluster, str]):
+    """Let kubeadm take the images from the repository of the parameters, if they name one."""
+
+    title = "set the image repository"
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        """The repository, where kubeadm knows another."""
+        images = cluster.params.image_repository
+        if images is None or kubeadm.image_repository(host) == images.reference:
+            return None
+        return images.reference
+
+    def tell(self, reference: str) -> str:
+        return reference
+
+    def act(self, host: Host, cluster: Cluster, reference: str) -> None:
+        kubeadm.set_image_repository(host, reference)
+
+
+class UpgradeCluster(Change[Cluster, str]):
+    """Upgrade the leader's part of the control plane, and the cluster's version with it.
+
+    When it fails, kubeadm puts the old static pods back.
+    """
+
+    title = "upgrade the cluster"
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        """The release that the cluster is to have, where it has another."""
+        release = kubeadm.version(host)
+        return None if kubeadm.cluster_release(host) == release else release
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        return forecast(kubeadm.cluster_release(host), cluster)
+
+    def act(self, host: Host, cluster: Cluster, release: str) -> None:
+        kubeadm.upgrade_cluster(host, cluster, release)
+        control_plane.wait_until_healthy(host, cluster)
+
+
+class KeepVersion(Change[Cluster, Changed]):
+    """Keep the version, and where it comes from, for the machines that join from now on.
+
+    As soon as the control plane has it: also when an upgrade fails later.
+
+    :param changed: the parameters that the upgrade has changed
+    """
+
+    title = "keep the version"
+
+    def __init__(self, changed: Changed) -> None:
+        self._changed = changed
+
+    def look(self, host: Host, cluster: Cluster) -> Changed | None:
+        """The parameters to keep, where others are kept."""
+        is_kept = changed_params.are_kept(host, cluster.store, self._changed)
+        return None if is_kept else self._changed
+
+    def tell(self, changed: Changed) -> str:
+        return str(changed.get("kubernetes_version", ""))
+
+    def act(self, host: Host, cluster: Cluster, changed: Changed) -> None:
+        changed_params.keep(host, cluster.store, changed)

@@ -1,0 +1,84 @@
+"""Upgrade nodes, each drained: kubeadm's part, the packages, kubelet."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mgmt_drivers.clock import NotYet
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm
+from mgmt_drivers.cluster.nodes import draining, kubectl
+from mgmt_drivers.cluster.packages import node_packages
+from mgmt_drivers.cluster.upgrade.releases import forecast
+from mgmt_drivers.engine.phase import Forecast, HostPhase
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine.host import Host
+
+_LIMIT = 300.0  # seconds for kubelet to report itself with its new release
+
+
+class _UpgradeNodes(HostPhase[Cluster]):
+    """Drain, upgrade, verify and uncordon a node, unless it has the release.
+
+    A node that fails on the way stays cordoned, by which the next attempt knows it.
+    """
+
+    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+        node = kubectl.nodes(cluster.leader)[cluster.name(host)]
+        if kubectl.is_cordoned_by_us(node):
+            return Forecast(CHANGED, "left cordoned by an upgrade that failed")
+        return forecast(kubectl.kubelet_release(node), cluster)
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        leader, name = cluster.leader, cluster.name(host)
+        release = kubeadm.version(host)
+        node = kubectl.nodes(leader)[name]
+        if kubectl.kubelet_release(node) == release and not kubectl.is_cordoned_by_us(node):
+            return UNCHANGED
+        _drain(leader, name, node)
+        kubeadm.upgrade_node(host, cluster)
+        node_packages.run_script(host, cluster, KUBERNETES_VERSION=release.removeprefix("v"))
+        host.sudo("systemctl", "daemon-reload")
+        host.sudo("systemctl", "restart", "kubelet")
+        _wait_for_kubelet(leader, name, release)
+        if cluster.is_control_plane(host):
+            # A kubelet of another series starts the static pods anew.
+            control_plane.wait_until_healthy(host, cluster)
+        if kubectl.is_cordoned_by_us(kubectl.nodes(leader)[name]):
+            kubectl.uncordon(leader, name)
+        return CHANGED
+
+
+class UpgradeControlPlane(_UpgradeNodes):
+    """Upgrade a control-plane node."""
+
+    title = "upgrade control-plane nodes"
+
+
+class UpgradeWorkers(_UpgradeNodes):
+    """Upgrade a worker."""
+
+    title = "upgrade workers"
+
+
+def _drain(leader: Host, name: str, node: Mapping[str, Any]) -> None:
+    """Cordon and drain a node; one that cannot be drained is as it was before."""
+    is_open = not node["spec"].get("unschedulable")
+    if is_open:
+        kubectl.cordon(leader, name, kubectl.UPGRADE)
+    try:
+        draining.drain(leader, name)
+    except MgmtDriverError:
+        if is_open:
+            draining.uncordon(leader, name)
+        raise
+
+
+def _wait_for_kubelet(leader: Host, name: str, release: str) -> None:
+    def upgraded() -> None:
+        node = kubectl.nodes(leader)[name]
+        seen = kubectl.kubelet_release(node)
+        if seen != release or not kubectl.is_ready(node):
+            raise NotYet(f"kubelet {seen}: {kubectl.state_of(node)}")
+
+    leader.clock.until(upgraded, _LIMIT, f"kubelet {release} of node {name}")

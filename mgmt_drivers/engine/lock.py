@@ -1,0 +1,34 @@
+"""One operation at a time on a machine.
+
+Tacker's own locks end with a conductor that dies, and do not span its two APIs.
+"""
+
+from mgmt_drivers.errors import CommandFailed, Occupied
+from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
+from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT
+
+_HOLD = Script(__package__, "hold-lock")
+_LOCK = f"{STATE_FOLDER}/operation.lock"
+# Seconds for a connection that has just been closed to end on the machine.
+_PATIENCE = 30
+_TAKEN = 75  # its exit status
+
+
+def take(host: Host, who: str) -> None:
+    """Take the machine for an operation, until its connection ends.
+
+    :param who: the operation, as others are told
+    :raises Occupied: when another operation has the machine
+    """
+    command = _HOLD.command(_LOCK, who, str(_PATIENCE))
+    seen = host.session.hold(command, timeout=_PATIENCE + DEFAULT_TIMEOUT)
+    if seen.status == _TAKEN:
+        raise Occupied(
+            f"another operation works on the machine: {seen.tail}. Wait until that operation has "
+            "ended, then retry this one. If the conductor of that operation died, its connection "
+            "ends by itself, within 20 minutes where its host died, too"
+        )
+    if not seen.ok:
+        raise CommandFailed("hold-lock", seen.status, seen.tail)

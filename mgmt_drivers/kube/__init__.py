@@ -1,1 +1,0 @@
-"""The vocabulary of a Kubernetes cluster that phases are written in."""

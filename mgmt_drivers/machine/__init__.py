@@ -1,0 +1,1 @@
+"""One machine: its files, packages, units, runtime, interfaces and clock."""

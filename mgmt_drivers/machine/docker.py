@@ -1,0 +1,97 @@
+"""The Docker engine of a machine, through its command line."""
+
+import contextlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers.clock import NotYet
+from mgmt_drivers.errors import WaitTimeout
+from mgmt_drivers.machine import answers, image_fetch, packages
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.secret import Secret
+
+_START_LIMIT = 120.0  # seconds for the engine to answer
+_RELOADS, _RELOAD_LIMIT = 6, 20.0  # how often, and seconds for each to show
+_FETCH = Path(image_fetch.__file__).read_text()
+_TRANSFER_LIMIT = 1800.0  # seconds to load or pull an image
+
+
+def wait_for_engine(host: Host) -> None:
+    """Wait until the engine answers."""
+
+    def answers() -> None:
+        seen = host.ask("docker", "version", "--format", "{{.Server.Version}}")
+        if not seen.ok:
+            raise NotYet(seen.tail)
+
+    host.clock.until(answers, _START_LIMIT, "the Docker engine")
+
+
+def reload_plain_http(host: Host, registries: Sequence[str]) -> None:
+    """Have the engine speak plain HTTP to registries, as its configuration says.
+
+    The engine reads that some time after a reload's signal, and loses one that comes while it
+    starts: then it gets another.
+
+    :raises WaitTimeout: when it does not after any of the reloads
+    """
+
+    def shows() -> None:
+        shown = host.sudo("docker", "info", "--format", "{{json .RegistryConfig.IndexConfigs}}")
+        known = json.loads(shown)
+        lacking = [name for name in registries if known.get(name, {}).get("Secure", True)]
+        if lacking:
+            raise NotYet(f"its insecure registries are without {', '.join(lacking)}")
+
+    what = "the Docker engine's new configuration"
+    for _ in range(_RELOADS):
+        with contextlib.suppress(WaitTimeout):
+            host.clock.until(shows, _RELOAD_LIMIT, what)
+            return
+        host.sudo("systemctl", "reload", "docker")
+    host.clock.until(shows, _RELOAD_LIMIT, what)
+
+
+def is_running(host: Host) -> bool:
+    return host.ask("docker", "version").ok
+
+
+def is_installed(host: Host) -> bool:
+    return packages.has_programs(host, "docker", "dockerd")
+
+
+def image_id(host: Host, reference: str) -> str | None:
+    """Id of an image that the machine has, or None."""
+    seen = host.ask("docker", "image", "inspect", "--format", "{{.Id}}", reference)
+    return seen.stdout.strip() if seen.ok else None
+
+
+def load(host: Host, archive: Path, reference: str, tag: str) -> None:
+    """Load an archive, streamed from here, and tag its image ``reference`` as ``tag``."""
+    host.sudo("docker", "load", "--quiet", stdin=archive, timeout=_TRANSFER_LIMIT)
+    host.sudo("docker", "tag", reference, tag)
+
+
+def fetch(host: Host, url: str, sha256: str | None, proxy: Secret | None, tag: str) -> None:
+    """Let the machine fetch an archive itself, load it, and tag its image.
+
+    :raises CommandFailed: with the cause
+    """
+    question = {"url": url, "sha256": sha256, "proxy": proxy.reveal() if proxy else None}
+    given = Secret(json.dumps({key: value for key, value in question.items() if value}))
+    said = host.sudo("python3", "-c", _FETCH, stdin=given, timeout=_TRANSFER_LIMIT)
+    name = said.rstrip().rpartition("\n")[2].partition(": ")[2]  # Loaded image: NAME
+    host.sudo("docker", "tag", answers.checked(name, answers.IMAGE, "the name of an image"), tag)
+
+
+def pull(host: Host, reference: str) -> None:
+    host.sudo("docker", "pull", "--quiet", reference, timeout=_TRANSFER_LIMIT)
+
+
+def container(host: Host, name: str) -> dict[str, Any] | None:
+    """What ``docker container inspect`` tells of a container, or None."""
+    seen = host.ask("docker", "container", "inspect", name)
+    found: list[dict[str, Any]] = json.loads(seen.stdout) if seen.ok else []
+    return found[0] if found else None

@@ -1,0 +1,94 @@
+"""Files on a machine, owned by root."""
+
+import hashlib
+import io
+import json
+import posixpath
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh.conversation import source_of
+from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT
+
+# Where phases note on a machine how far it has come; gone with its disk.
+STATE_FOLDER = "/var/lib/tacker-mgmt-drivers"
+_SLOWEST = 1 << 20  # bytes a second that networks and disks have to do
+_PIECE = 1 << 20  # bytes that are in memory
+
+Content = str | bytes | Secret | Path  # a Path is streamed, however large its file is
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as it is to be; the mode is octal."""
+
+    path: str
+    content: Content
+    mode: str = "0644"
+
+
+_WRITE = Script(__package__, "write-file")
+_READ = Script(__package__, "read-file")
+_DIGEST = Script(__package__, "digest-file")
+_GIVE = Script(__package__, "give-folder")
+
+
+def read(host: Host, path: str) -> str:
+    """What a text file holds; nothing where there is none."""
+    return host.sudo(*_READ.command(path))
+
+
+def read_json(host: Host, path: str) -> dict[str, Any]:
+    """The JSON object in a file that the machine's image may have brought.
+
+    :raises MgmtDriverError: when it holds something else, which must not be lost
+    """
+    text = read(host, path)
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise MgmtDriverError(f"{path} on the machine is not a JSON object: mend it in the image")
+    return found
+
+
+def has(host: Host, path: str, content: Content, mode: str = "0644") -> bool:
+    """Whether the file has this content and mode."""
+    sha = hashlib.sha256()
+    with closing(source_of(content)) as source:
+        while piece := source.read(_PIECE):
+            sha.update(piece)
+    seen = host.ask(*_DIGEST.command(path), timeout=_limit(_size(content)))
+    return seen.ok and seen.stdout.split() == [sha.hexdigest(), "-", f"{int(mode, 8):o}"]
+
+
+def write(host: Host, path: str, content: Content, mode: str = "0644") -> None:
+    """Make the file have this content and mode; atomic."""
+    if has(host, path, content, mode):
+        return
+    size = _size(content)
+    words = (path, posixpath.dirname(path), mode, str(size))
+    host.sudo(*_WRITE.command(*words), stdin=content, timeout=_limit(size))
+
+
+def give_folder(host: Host, folder: str, user: str) -> None:
+    """Make a folder that belongs to a user."""
+    host.sudo(*_GIVE.command(folder, user))
+
+
+def _size(content: Content) -> int:
+    """Bytes of the content."""
+    with closing(source_of(content)) as source:
+        return source.seek(0, io.SEEK_END)
+
+
+def _limit(size: int) -> float:
+    """Seconds for so many bytes to be sent or read."""
+    return DEFAULT_TIMEOUT + size // _SLOWEST

@@ -1,0 +1,20 @@
+"""Network interfaces of a machine."""
+
+import json
+
+from mgmt_drivers.errors import InventoryError
+from mgmt_drivers.machine import answers
+from mgmt_drivers.machine.host import Host
+
+
+def having(host: Host, address: str) -> str:
+    """The name of the interface that has an IPv4 address.
+
+    :raises InventoryError: when none has
+    :raises MgmtDriverError: when the machine reports something else than an interface
+    """
+    shown = host.run("ip", "-json", "-4", "address", "show", "to", f"{address}/32")
+    for link in json.loads(shown or "[]"):  # empty objects stand for other interfaces
+        if any(found["local"] == address for found in link.get("addr_info", ())):
+            return answers.checked(link["ifname"], answers.INTERFACE, "the name of an interface")
+    raise InventoryError(f"no interface of the machine has the address {address}")

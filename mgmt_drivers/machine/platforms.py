@@ -1,0 +1,43 @@
+"""The systems that machines may run: a table of facts."""
+
+import shlex
+from dataclasses import dataclass
+
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine.host import Host
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A supported system; ``docker`` names its packages of the Docker engine."""
+
+    name: str
+    docker: tuple[str, ...] = ("docker.io",)
+
+
+# (ID, VERSION_ID) of /etc/os-release
+SUPPORTED = {
+    ("debian", "11"): Platform("Debian 11"),
+    ("debian", "12"): Platform("Debian 12"),
+    ("debian", "13"): Platform("Debian 13", docker=("docker.io", "docker-cli")),
+    ("ubuntu", "20.04"): Platform("Ubuntu 20.04"),
+    ("ubuntu", "22.04"): Platform("Ubuntu 22.04"),
+    ("ubuntu", "24.04"): Platform("Ubuntu 24.04"),
+}
+
+
+def detect(host: Host) -> Platform:
+    """The machine's system.
+
+    :raises MgmtDriverError: when it is not supported
+    """
+    lines = host.run("cat", "/etc/os-release").splitlines()
+    pairs = (line.partition("=") for line in lines if "=" in line)
+    release = {key: "".join(shlex.split(value)) for key, _, value in pairs}
+    key = (release.get("ID", ""), release.get("VERSION_ID", ""))
+    if key not in SUPPORTED:
+        names = ", ".join(platform.name for platform in SUPPORTED.values())
+        raise MgmtDriverError(
+            f"the image runs {' '.join(key).strip() or 'an unknown system'}; supported: {names}"
+        )
+    return SUPPORTED[key]

@@ -1,1 +1,0 @@
-"""The steps that operations are made of, one file each."""

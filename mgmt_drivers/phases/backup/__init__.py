@@ -1,1 +1,0 @@
-"""Phases of backups of etcd, and of a cluster that is restored from one."""

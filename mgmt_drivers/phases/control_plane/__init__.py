@@ -1,1 +1,0 @@
-"""Phases of the control plane: etcd, the load balancer and the virtual IP, access to the API."""

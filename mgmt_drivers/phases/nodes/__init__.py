@@ -1,1 +1,0 @@
-"""Phases of the cluster's nodes: install, join, label, drain, remove."""

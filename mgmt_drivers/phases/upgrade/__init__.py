@@ -1,1 +1,0 @@
-"""Phases of an upgrade: checks, preparation, the control plane, and the nodes."""

@@ -1,0 +1,1 @@
+"""The private registry: parameters, image, container."""

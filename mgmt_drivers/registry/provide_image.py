@@ -1,0 +1,61 @@
+"""Bring the registry's image to the machine: from the package, from a server, or by pulling it."""
+
+from urllib.parse import urlsplit
+
+from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.machine import docker
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.params.proxy import Proxy
+from mgmt_drivers.registry.registry_params import ImageArchive, PrivateRegistryParams, RemoteImage
+
+PUBLIC_IMAGE = "registry:2"
+
+
+def image_tag(image: ImageArchive | RemoteImage | None) -> str:
+    """Name of the image on the machine."""
+    return image.tag if image else PUBLIC_IMAGE
+
+
+class ProvideImage(Change[PrivateRegistryParams, str]):
+    """Bring the registry's image: from the package, from a server, or by pulling it."""
+
+    title = "provide the registry image"
+    on_new_machine = Forecast(DEPENDS, "on whether the image of the new machine brings it")
+
+    def look(self, host: Host, params: PrivateRegistryParams) -> str | None:
+        """The tag of the image that the machine lacks."""
+        tag = image_tag(params.image)
+        return tag if docker.image_id(host, tag) is None else None
+
+    def tell(self, tag: str) -> str:
+        return tag
+
+    def act(self, host: Host, params: PrivateRegistryParams, tag: str) -> None:
+        image = params.image
+        if isinstance(image, ImageArchive):
+            docker.load(host, image.path, image.reference, tag)
+        elif isinstance(image, RemoteImage):
+            _fetch(host, image, params.proxy)
+        else:
+            _pull(host)
+
+
+def _fetch(host: Host, image: RemoteImage, proxy: Proxy | None) -> None:
+    parts = urlsplit(image.url)
+    way = proxy.way_to(parts.scheme, parts.hostname or "") if proxy else None
+    try:
+        docker.fetch(host, image.url, image.sha256, way, image.tag)
+    except CommandFailed as error:
+        raise MgmtDriverError(f"image_url cannot be used from the machine. {error}") from error
+
+
+def _pull(host: Host) -> None:
+    try:
+        docker.pull(host, PUBLIC_IMAGE)
+    except CommandFailed as error:
+        raise MgmtDriverError(
+            f"cannot pull {PUBLIC_IMAGE} from the public registry. Give the machine a way to "
+            "it (parameter proxy), or put a file made by `docker save` into the VNF package "
+            f"and name it in image_path. {error}"
+        ) from error

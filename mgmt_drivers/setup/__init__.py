@@ -1,0 +1,1 @@
+"""Phases that prepare any machine, whatever it is to be."""

@@ -1,0 +1,173 @@
+"""What the classes that Tacker's v1 API loads have in common.
+
+They only translate: Tacker's objects into a request, and what was learned back
+into the VNF instance.
+"""
+
+import functools
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+from tacker.vnflcm import utils as vnflcm_utils
+from tacker.vnfm import vim_client
+from tacker.vnfm.mgmt_drivers import vnflcm_noop
+
+from mgmt_drivers.engine import trace
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.inventory import Heat, VimAccess
+from mgmt_drivers.request import LcmRequest, Vnfc
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.tacker import options, vnfd
+
+_OURS = "mgmt_driver_"  # begins the keys of what is kept in VnfInstance.vnf_metadata
+_CONFIG = options.register(cfg.CONF)
+
+
+class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
+    """Hooks that a subclass has not do nothing; Tacker calls them by keyword.
+
+    ``name`` is the entry point's. ``user_data`` holds file and class that
+    Tacker's v1 API wants in every request, for those that leave them out.
+    """
+
+    name: str
+    description: str
+    user_data: tuple[str, str]
+
+    def get_type(self) -> str:
+        return self.name
+
+    def get_name(self) -> str:
+        return self.name
+
+    def get_description(self) -> str:
+        return self.description
+
+    def heal_start(
+        self, context: Any, vnf_instance: Any, heal_vnf_request: Any, **kwargs: Any
+    ) -> None:
+        # Heal of the whole VNF instantiates anew, from what Tacker kept of the
+        # instantiate request: that lacks what instantiate_start added.
+        self.add_user_data(vnf_instance.instantiated_vnf_info)
+
+    def terminate_end(
+        self, context: Any, vnf_instance: Any, terminate_vnf_request: Any, **kwargs: Any
+    ) -> None:
+        # Also the end of a rollback, which has no terminate_start and gives no request. What led
+        # to the rollback stands in the trace.
+        InstanceStore(vnf_instance).clear()
+        if terminate_vnf_request is not None:
+            trace.remove(_trace_folder(), vnf_instance.id)
+
+    def add_user_data(self, source: Any) -> None:
+        file, name = self.user_data
+        default = {"lcm-operation-user-data": file, "lcm-operation-user-data-class": name}
+        source.additional_params = {**default, **(source.additional_params or {})}
+
+
+class InstanceStore:
+    """A :class:`mgmt_drivers.engine.services.Store` in the metadata of the VNF instance."""
+
+    def __init__(self, vnf_instance: Any) -> None:
+        self._vnf_instance = vnf_instance
+
+    def load(self, key: str, default: Any) -> Any:
+        text = (self._vnf_instance.vnf_metadata or {}).get(f"{_OURS}{key}")
+        return json.loads(text) if text else default
+
+    def save(self, key: str, value: Any) -> None:
+        metadata = self._vnf_instance.vnf_metadata or {}
+        self._replace({**metadata, f"{_OURS}{key}": json.dumps(value)})
+
+    def remove(self, key: str) -> None:
+        """Remove what a request has put there, when it is done."""
+        metadata = self._vnf_instance.vnf_metadata or {}
+        self._replace({k: v for k, v in metadata.items() if k != key})
+
+    def clear(self) -> None:
+        metadata = self._vnf_instance.vnf_metadata or {}
+        self._replace({k: v for k, v in metadata.items() if not k.startswith(_OURS)})
+
+    def _replace(self, metadata: dict[str, str]) -> None:
+        if metadata != (self._vnf_instance.vnf_metadata or {}):
+            self._vnf_instance.vnf_metadata = metadata
+            self._vnf_instance.save()
+
+
+def services(context: Any, vnf_instance: Any) -> Services:
+    """Tacker's configuration, the VNF's Heat, and the VNF instance as the place to keep things."""
+    return Services(
+        stacks=Heat(functools.partial(_vim_access, context, vnf_instance)),
+        store=InstanceStore(vnf_instance),
+        trace_folder=_trace_folder(),
+        ssh_timeout=_CONFIG.ssh_timeout,
+    )
+
+
+def _trace_folder() -> Path | None:
+    name = _CONFIG.trace_dir
+    return Path(name) if name else None
+
+
+def _vim_access(context: Any, vnf_instance: Any) -> VimAccess:
+    # The first, whatever the request calls its type: that one Tacker itself takes.
+    connections = vnf_instance.vim_connection_info[:1]
+    vim_id = connections[0].vim_id if connections else None
+    region = (connections[0].access_info or {}).get("region") if connections else None
+    # Its password is decrypted.
+    auth = vim_client.VimClient().get_vim(context, vim_id, region_name=region)["vim_auth"]
+    return VimAccess(
+        auth_url=auth["auth_url"],
+        username=auth["username"],
+        password=Secret(auth["password"]),
+        project_name=auth["project_name"],
+        user_domain_name=auth.get("user_domain_name") or "Default",
+        project_domain_name=auth.get("project_domain_name") or "Default",
+        region=auth.get("region"),
+        verify=str(auth.get("cert_verify", "True")).lower() == "true",
+    )
+
+
+def lcm_request(
+    operation: str,
+    context: Any,
+    vnf_instance: Any,
+    source: Any,
+    targets: Iterable[str] = (),
+    aspect: str = "",
+) -> LcmRequest:
+    """The request of an operation.
+
+    :param source: what holds the instantiate request's parameters: that request, or
+        the ``instantiated_vnf_info`` in which Tacker keeps them
+    :param targets: ids of the VNFCs that the operation is about, where not about all
+    :param aspect: the scaling aspect of a scale
+    """
+    package = vnflcm_utils._get_vnf_package_path(context, vnf_instance.vnfd_id)
+    definition = vnflcm_utils.get_vnfd_dict(context, vnf_instance.vnfd_id, source.flavour_id)
+    info = vnf_instance.instantiated_vnf_info
+    return LcmRequest(
+        operation=operation,
+        vnf_instance_id=vnf_instance.id,
+        package=Path(package),
+        flavour=source.flavour_id,
+        cps=vnfd.cps(definition),
+        aspects=vnfd.aspects(definition),
+        additional_params=source.additional_params or {},
+        stack_id=(info.instance_id or "") if info else "",
+        vnfcs=tuple(_vnfc(vnfc) for vnfc in info.vnfc_resource_info or ()) if info else (),
+        targets=frozenset(targets),
+        aspect=aspect,
+    )
+
+
+def _vnfc(vnfc: Any) -> Vnfc:
+    return Vnfc(
+        id=vnfc.id,
+        vdu_id=vnfc.vdu_id,
+        server_id=vnfc.compute_resource.resource_id,
+        stack_id=(vnfc.metadata or {}).get("stack_id", ""),
+    )

@@ -1,0 +1,172 @@
+"""What Tacker's v2 API gives a script for a hook, and what it gets back.
+
+Nothing of Tacker is imported: all comes and goes as dictionaries.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mgmt_drivers.engine import trace
+from mgmt_drivers.engine.services import Services, Store
+from mgmt_drivers.errors import InventoryError
+from mgmt_drivers.inventory import VimAccess
+from mgmt_drivers.request import LcmRequest, Vnfc
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.tacker import vnfd
+
+LOG = logging.getLogger(__name__)
+
+_OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
+_OURS = "mgmt_driver_"  # begins the keys of what is kept in the instance's metadata
+_PARAMS = "params"
+
+
+# Makes the services of a hook, of how to reach the VNF's Heat and of a store.
+MakeServices = Callable[[Callable[[], VimAccess], Store], Services]
+
+
+class CallStore:
+    """A :class:`mgmt_drivers.engine.services.Store` in what Tacker hands on to later hooks.
+
+    ``memory`` is what Tacker hands on to the hooks that follow, also of a retry; it saves the
+    instance only when the operation has ended well.
+    """
+
+    def __init__(self, instance: dict[str, Any], memory: Mapping[str, Any]) -> None:
+        self._instance = instance
+        self.memory = dict(memory)
+
+    def load(self, key: str, default: Any) -> Any:
+        if key in self.memory:
+            return self.memory[key]
+        text = (self._instance.get("metadata") or {}).get(f"{_OURS}{key}")
+        return json.loads(text) if text else default
+
+    def save(self, key: str, value: Any) -> None:
+        self.memory[key] = value
+        self.save_in_instance(key, value)
+
+    def save_in_instance(self, key: str, value: Any) -> None:
+        """Keep what holds secrets: the memory of an operation that fails ends up in its error."""
+        metadata = self._instance.get("metadata") or {}
+        self._instance["metadata"] = {**metadata, f"{_OURS}{key}": json.dumps(value)}
+
+    def remove(self, key: str) -> None:
+        """Remove what a request has put into the instance's metadata, when it is done."""
+        metadata = self._instance.get("metadata") or {}
+        self._instance["metadata"] = {k: v for k, v in metadata.items() if k != key}
+
+    def clear(self) -> None:
+        self.memory.clear()
+        metadata = self._instance.get("metadata") or {}
+        self._instance["metadata"] = {k: v for k, v in metadata.items() if not k.startswith(_OURS)}
+
+
+class Call:
+    """One hook: what Tacker gave, and what it is to get back."""
+
+    def __init__(self, given: Mapping[str, Any], services: MakeServices) -> None:
+        self.operation: str = given["operation"]
+        self.request: dict[str, Any] = given["request"]
+        self.grant_request: dict[str, Any] = given["grant_request"] or {}
+        self.instance: dict[str, Any] = given["vnf_instance"]
+        self.store = CallStore(self.instance, given.get("user_script_err_handling_data") or {})
+        self.package = Path(given["tmp_csar_dir"])
+        self._services = services
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        return {
+            "vnf_instance": self.instance,
+            "user_script_err_handling_data": self.store.memory,
+        }
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """The instance's instantiatedVnfInfo (ETSI SOL003 5.5.2.2), empty before there is one."""
+        return self.instance.get("instantiatedVnfInfo") or {}
+
+    @property
+    def vnfcs(self) -> list[Vnfc]:
+        """The VNFCs, known by their places: VDU and index, which outlive their machines."""
+        return [_vnfc(vnfc) for vnfc in self.info.get("vnfcResourceInfo", ())]
+
+    @property
+    def services(self) -> Services:
+        return self._services(self._vim_access, self.store)
+
+    def forget(self) -> None:
+        """Keep nothing of a VNF instance that has been terminated."""
+        self.store.clear()
+        trace.remove(self.services.trace_folder, self.instance["id"])
+
+    def lcm_request(self, operation: str, targets: Iterable[str] = ()) -> LcmRequest:
+        """:param targets: ids of the VNFCs that the operation is about, where not about all"""
+        if self.operation.startswith("instantiate"):
+            # Later operations need the parameters of the instantiate request; Tacker drops them.
+            self.store.save_in_instance(_PARAMS, self.request.get("additionalParams") or {})
+        if self.operation == "instantiate_start":
+            LOG.warning(
+                "passwords and keys of additionalParams are kept in clear text in the metadata of "
+                "VNF instance %s, as they are in the operation occurrence: whoever may read either "
+                "reads them",
+                self.instance["id"],
+            )
+        flavour = self.request.get("flavourId") or self.info["flavourId"]
+        definition = vnfd.of_flavour(self.package, flavour)
+        return LcmRequest(
+            operation=operation,
+            vnf_instance_id=self.instance["id"],
+            package=self.package,
+            flavour=flavour,
+            cps=vnfd.cps(definition),
+            aspects=vnfd.aspects(definition),
+            additional_params=self.store.load(_PARAMS, {}),
+            stack_id=_short(self.info.get("metadata", {}).get("stack_id", "")),
+            vnfcs=tuple(self.vnfcs),
+            targets=frozenset(targets),
+            aspect=self.request.get("aspectId", ""),
+        )
+
+    def _vim_access(self) -> VimAccess:
+        """The OpenStack among the instance's VIMs (VimConnectionInfo, SOL003 4.4.1.6)."""
+        vims = (self.instance.get("vimConnectionInfo") or {}).values()
+        vim = next((vim for vim in vims if vim.get("vimType") == _OPENSTACK), None)
+        if vim is None:
+            raise InventoryError(f"the VNF instance has no VIM of type {_OPENSTACK}")
+        access, interface = vim["accessInfo"], vim.get("interfaceInfo") or {}
+        return VimAccess(
+            auth_url=interface["endpoint"],
+            username=access["username"],
+            password=Secret(access["password"]),
+            project_name=access["project"],
+            user_domain_name=access.get("userDomain") or "Default",
+            project_domain_name=access.get("projectDomain") or "Default",
+            region=access.get("region"),
+            verify=not interface.get("skipCertificateVerification", False),
+        )
+
+
+def resource_ids(call: Call) -> dict[str, str]:
+    """Ids of the VnfcResourceInfos, each with that of its VNFC."""
+    resources = call.info.get("vnfcResourceInfo", ())
+    return {resource["id"]: _vnfc(resource).id for resource in resources}
+
+
+def _vnfc(resource: Mapping[str, Any]) -> Vnfc:
+    metadata = resource.get("metadata", {})
+    index = metadata.get("vdu_idx")
+    return Vnfc(
+        id=resource["vduId"] if index is None else f"{resource['vduId']}-{index}",
+        vdu_id=resource["vduId"],
+        server_id=resource["computeResource"]["resourceId"],
+        stack_id=_short(metadata.get("stack_id", "")),
+    )
+
+
+def _short(stack_id: str) -> str:
+    """A stack's id alone, where Tacker writes <name>/<id>."""
+    return stack_id.rpartition("/")[2]

@@ -1,0 +1,121 @@
+"""A process for one hook of Tacker's v2 API.
+
+It gets a pickled dictionary on its standard input and answers with one on its
+standard output, on which nothing else may be (Tacker's vnflcm_driver_v2).
+"""
+
+import fcntl
+import io
+import logging
+import logging.handlers
+import os
+import pickle
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from mgmt_drivers.engine.services import Services, Store
+from mgmt_drivers.errors import MgmtDriverError, told
+from mgmt_drivers.inventory import Heat, VimAccess
+from mgmt_drivers.ssh.connection import BOOT_LIMIT
+from mgmt_drivers.tacker.v2 import Call
+
+LOG = logging.getLogger(__name__)
+
+_FOLDER = "/var/log/tacker/mgmt_drivers"
+_FALLBACK = f"{tempfile.gettempdir()}/mgmt_drivers-{os.getuid()}"
+_LOG_SIZE = 10 << 20  # bytes from which on a process begins another log
+_OLD_LOGS = 5
+
+Hook = Callable[[Call], None]
+
+
+def run(hooks: Mapping[str, Hook]) -> None:
+    """Run the hook that standard input asks for; one that is not there does nothing."""
+    os.umask(0o077)  # logs and traces are nobody else's
+    output = _claim_standard_output()
+    trace_dir, ssh_timeout = _configured()
+    folder, log = _log_to_file(trace_dir or _FOLDER)
+    trace_folder = folder if trace_dir else None
+
+    def services(access: Callable[[], VimAccess], store: Store) -> Services:
+        return Services(Heat(access), store, trace_folder, ssh_timeout)
+
+    call = Call(pickle.load(sys.stdin.buffer), services)  # noqa: S301 - from Tacker itself
+    status = 0
+    try:
+        LOG.info("%s of VNF %s", call.operation, call.instance["id"])
+        hooks.get(call.operation, lambda call: None)(call)
+    except Exception as error:  # noqa: BLE001 - said in one line, the rest is in the log
+        LOG.exception("%s failed", call.operation)
+        status = 1
+        text = str(error) if isinstance(error, MgmtDriverError) else _last_line(error)
+        sys.stderr.write(f"{text} (details: {log})\n")
+    output.write(pickle.dumps(call.answer))
+    output.close()
+    sys.stderr.flush()
+    os._exit(status)  # threads of connections that hang are not waited for
+
+
+def _claim_standard_output() -> io.BufferedWriter:
+    """Keep standard output for the answer; what anybody prints goes nowhere."""
+    own = os.fdopen(os.dup(1), "wb")
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    return own
+
+
+def _configured() -> tuple[str, float]:
+    """The ``trace_dir`` and ``ssh_timeout`` of Tacker's configuration."""
+    try:
+        from mgmt_drivers.tacker import options
+    except ImportError:  # not in Tacker's environment
+        return _FOLDER, BOOT_LIMIT
+    section = options.read()
+    return section.trace_dir, section.ssh_timeout
+
+
+def _log_to_file(preferred: str) -> tuple[Path | None, str]:
+    """Open the log file; returns its folder, in which traces belong, too, and its name.
+
+    Warnings of libraries go there too: on standard error is the error alone.
+    """
+    root = logging.getLogger()
+    logging.captureWarnings(True)
+    for name in (preferred, _FALLBACK):
+        folder = Path(name)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue  # somebody else prepared it
+            handler = _rotated(folder / "v2.log")
+        except OSError:
+            continue
+        handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+        root.addHandler(handler)
+        logging.getLogger("mgmt_drivers").setLevel(logging.DEBUG)
+        return folder, handler.baseFilename
+    root.addHandler(logging.NullHandler())
+    return None, "none: no folder can be written"
+
+
+def _rotated(path: Path) -> logging.FileHandler:
+    """The log to append to; one that has grown is set aside, by one process at a time.
+
+    Only when a process begins: others may be writing, and go on in the file that they have.
+    """
+    handler = logging.handlers.RotatingFileHandler(path, backupCount=_OLD_LOGS, encoding="utf-8")
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        if path.stat().st_size > _LOG_SIZE:
+            handler.doRollover()
+    finally:
+        os.close(folder)
+    return handler
+
+
+def _last_line(error: BaseException) -> str:
+    return told("".join(traceback.format_exception_only(error)).strip().splitlines()[-1])

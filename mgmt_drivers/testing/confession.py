@@ -1,0 +1,127 @@
+"""Connections to simulated machines that say what they must not: secrets, and what forges logs."""
+
+import base64
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, cast
+from urllib.parse import quote
+
+import paramiko
+
+from mgmt_drivers.secret import Masker
+from mgmt_drivers.ssh.connection import Connection, Endpoint
+from mgmt_drivers.testing.fakes import named
+from mgmt_drivers.testing.simulation import SimulatedSession
+
+FORGERY = "\x1b[2J\n2026-01-01 INFO forged\r\u2028"
+_NO_INPUT = " </dev/null"
+_SUDO = ["sudo", "-k", "-S", "-p", "", "--"]
+# What the driver makes itself: join tokens (their second half), and certificate keys.
+_MADE = re.compile(rb"token: '?[a-z0-9]{6}\.([a-z0-9]{16})\b|certificateKey: '?([0-9a-f]{64})\b")
+_TOKEN = re.compile('"token": "([^"]+)"')
+
+Shape = tuple[str, ...]
+
+
+class Confession:
+    """Which commands are struck, how, and what was seen of all.
+
+    :param secrets: what the machines know of the parameters
+    """
+
+    def __init__(self, secrets: list[str], shape: Shape = (), how: str = "") -> None:
+        self.secrets, self.struck, self.how = list(secrets), shape, how
+        self.shapes: dict[Shape, None] = {}
+        self.lines: list[str] = []
+
+    def note(self, line: str, shape: Shape, stdin: bytes) -> None:
+        self.lines.append(line)
+        self.shapes[shape] = None
+        made = (half or key for half, key in _MADE.findall(stdin))
+        self.learn(*map(bytes.decode, made))
+
+    def learn(self, *texts: str) -> None:
+        """What the machines know from now on."""
+        self.secrets += [text for text in texts if text not in self.secrets]
+
+    def answer(self, status: int, stdout: str, stderr: str) -> tuple[int, str, str]:
+        """What a struck command says, in the place of what it has to say."""
+        one = self.secrets[len(self.lines) % len(self.secrets)]
+        escaped = [json.dumps(self.secrets), *map(quote, self.secrets)]
+        told = FORGERY.join([one] if self.how == "lies" else [*self.secrets, *escaped])
+        if self.how == "fails":
+            return 1, stdout, told
+        if self.how == "fails without a word":
+            return 1, stdout, ""
+        if self.how == "lies":
+            return status, f"{told} {FORGERY}{told}", stderr  # also the first word lies
+        return status, _spoilt(stdout, lambda text: f"{text}{FORGERY}{one}"), stderr
+
+
+def _spoilt(text: str, spoil: Callable[[str], str]) -> str:
+    """JSON with each of its strings spoilt; of anything else each line."""
+    try:
+        return json.dumps(_each(json.loads(text), spoil))
+    except ValueError:
+        return "\n".join(map(spoil, text.splitlines()))
+
+
+def _each(value: Any, spoil: Callable[[str], str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _each(item, spoil) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_each(item, spoil) for item in value]
+    return spoil(value) if isinstance(value, str) else value
+
+
+def _accounts(text: str) -> Iterator[str]:
+    """The token in what kubectl shows of an account's Secret, as it stands there and as it is."""
+    for token in _TOKEN.findall(text):
+        yield from (token, base64.b64decode(token).decode())
+
+
+class _Said:
+    def __init__(self, stdout: str, stderr: str) -> None:
+        self._texts = stdout, stderr
+
+    def texts(self) -> tuple[str, str]:
+        return self._texts
+
+
+class ConfessingConnection(Connection):
+    """All of a connection but its transport, whose place a simulated session takes."""
+
+    def __init__(
+        self, endpoint: Endpoint, masker: Masker, session: SimulatedSession, confession: Confession
+    ) -> None:
+        super().__init__(endpoint, cast(paramiko.Transport, None), masker)
+        self._session_, self._confession = session, confession
+
+    def _run_line(
+        self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float
+    ) -> tuple[int, Any]:
+        words = shlex.split(line.removesuffix(_NO_INPUT))
+        if words == ["sudo", "-n", "true"]:
+            return 1, _Said("", "sudo: a password is required")
+        sudo = words[: len(_SUDO)] == _SUDO
+        argv = words[len(_SUDO) :] if sudo else words
+        stdin = source.read() if source else b""
+        shape = named(argv)[:2] if argv[0] != "kubectl" else ("kubectl", argv[7], argv[8])
+        self._confession.note(line, shape, prefix + stdin)
+        seen = self._session_.run(argv, stdin=stdin, sudo=sudo, check=False)
+        answer = (seen.status, seen.stdout, seen.stderr)
+        if shape == self._confession.struck:
+            answer = self._confession.answer(*answer)
+        self._confession.learn(*_accounts(seen.stdout))
+        return answer[0], _Said(*answer[1:])
+
+    def _begin_line(self, line: str, prefix: bytes, timeout: float) -> tuple[int, Any]:
+        argv = shlex.split(line)[len(_SUDO) :]
+        self._confession.note(line, named(argv)[:2], prefix)
+        seen = self._session_.hold(argv)
+        return seen.status, _Said(seen.stdout, seen.stderr)
+
+    def close(self) -> None:
+        self._session_.close()
