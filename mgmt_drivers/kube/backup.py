@@ -10,6 +10,7 @@ pinned.
 
 import gzip
 import json
+import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -24,7 +25,7 @@ from mgmt_drivers.host.host import Host
 from mgmt_drivers.host.script import Script
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.kube.cluster import Cluster
-from mgmt_drivers.package_archive import BROKEN, open_archive
+from mgmt_drivers.package_archive import BROKEN
 from mgmt_drivers.params.backup import BACKUP, LATEST, Backup, Restore
 from mgmt_drivers.params.kubernetes import KubernetesParams
 from mgmt_drivers.params.series import read_version
@@ -226,7 +227,7 @@ def contents_of_file(path: Path) -> Contents:
         with gzip.open(path) as whole:
             while whole.read(_PIECE):  # the checksum stands at the end
                 pass
-        with open_archive(path, "r:gz") as archive:
+        with tarfile.open(path, "r:gz") as archive:
             member = archive.extractfile("metadata.json")
             text = member.read(_LARGEST_METADATA).decode() if member else ""
     except BROKEN as error:
