@@ -11,14 +11,10 @@ from mgmt_drivers.cluster.upgrade.modification import of_package
 from mgmt_drivers.errors import InventoryError, ParameterError
 from mgmt_drivers.operations import heal, instantiate, scale_in, scale_out, terminate, upgrade
 from mgmt_drivers.request import LcmRequest
-from mgmt_drivers.tacker.v2 import Call, resource_ids
+from mgmt_drivers.tacker.v2 import USER_DATA, Call, resource_ids
 from mgmt_drivers.tacker.v2_process import run
 from mgmt_drivers.tacker.vims_v2 import InstanceVims
 
-_USER_DATA = {
-    "lcm-operation-user-data": "./UserData/userdata_standard.py",
-    "lcm-operation-user-data-class": "StandardUserData",
-}
 _KNOWN, _TARGETS = "known_vnfcs", "healed_vnfcs"  # keys of what is kept between hooks
 
 
@@ -148,11 +144,11 @@ def of_new_package(call: Call) -> Any:
 
 
 def check_user_data(call: Call) -> None:
-    """Tacker's default sets other parameters than the templates have: no machine would move."""
+    """:raises ParameterError: for a request that leaves out the package's UserData"""
     params = call.request.get("additionalParams") or {}
     errors = [
         f"{key}: missing in additionalParams, the package has {value}"
-        for key, value in _USER_DATA.items()
+        for key, value in USER_DATA.items()
         if key not in params
     ]
     if errors:

@@ -25,6 +25,11 @@ class Vim:
     helm: HelmAccess | None = None
 
 
+def description_of(vnf_instance_id: str) -> str:
+    """What tells a VIM as a VNF's own, whatever an operation that failed has lost."""
+    return f"Kubernetes cluster of VNF instance {vnf_instance_id}"
+
+
 class Vims(Protocol):
     """The clusters that are registered in Tacker.
 

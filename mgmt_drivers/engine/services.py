@@ -13,6 +13,8 @@ from mgmt_drivers.ssh.connection import BOOT_LIMIT, Endpoint, connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import Session
 
+KEY_PREFIX = "mgmt_driver_"  # begins the keys of a Store in the metadata of a VNF instance
+
 
 class Store(Protocol):
     """What is kept with the VNF instance from hook to hook; values are what JSON can hold."""

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import re
+import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
 from mgmt_drivers import grammar
-from mgmt_drivers.package_archive import BROKEN, open_archive
+from mgmt_drivers.package_archive import BROKEN
 from mgmt_drivers.params.login import read_host_keys
 from mgmt_drivers.params.proxy import Proxy, read_proxy
 from mgmt_drivers.params.reader import Reader, read_object
@@ -169,7 +170,7 @@ def _tags(image: dict[str, Any]) -> list[Any]:
 def _manifest(path: Path) -> bytes:
     """The manifest of an archive, which is read to its end: one that is cut off is refused."""
     manifest, size = b"[]", 0
-    with open_archive(path) as archive:
+    with tarfile.open(path) as archive:
         for found in itertools.islice(archive, _MOST_MEMBERS):
             size += found.size
             if size > _LARGEST_IMAGE:

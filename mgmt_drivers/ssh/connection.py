@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -28,6 +28,7 @@ from mgmt_drivers.ssh import algorithms, conversation, keys, limits
 from mgmt_drivers.ssh.conversation import Output, Overflow
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey, check_known
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
+from mgmt_drivers.ssh.watchdog import Watchdog
 
 LOG = logging.getLogger(__name__)
 # paramiko logs a traceback for each attempt to reach a machine that still
@@ -41,6 +42,7 @@ _CONNECT_TIMEOUT = 10.0
 _HANDSHAKE_LIMIT = 60.0  # seconds to log in, once the port answers
 # Seconds that paramiko may need beyond a deadline to let go of a command by itself.
 _GRACE = 2.0
+_CONSENT_LIMIT = 10.0  # seconds for the machine to begin a command
 _KEEPALIVE = 15
 # Of paramiko's threads one may send the end of a command's input behind the channel's own
 # end, at which sshd ends the whole connection. A command without input gets none to end.
@@ -122,10 +124,12 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
     limits.limit_packets(transport, sock)
     transport.set_log_channel(_QUIET.name)
     algorithms.restrict(transport)
+    watchdog = Watchdog()
     try:
-        with _closed_after(transport, _HANDSHAKE_LIMIT):
+        with _closed_after(watchdog, transport, _HANDSHAKE_LIMIT):
             _shake_hands(transport, endpoint, host_keys)
     except paramiko.AuthenticationException as error:
+        watchdog.close()
         transport.close()
         reason = str(error).rstrip(".")
         raise _Refused(ConnectionFailed(
@@ -133,13 +137,16 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
             "Check the user name and the password (or private key) in additionalParams"
         )) from None
     except BaseException:
+        watchdog.close()
         transport.close()
         raise
-    return Connection(endpoint, transport, masker)
+    return Connection(endpoint, transport, watchdog, masker)
 
 
 @contextmanager
-def _closed_after(transport: paramiko.Transport, seconds: float) -> Iterator[None]:
+def _closed_after(
+    watchdog: Watchdog, transport: paramiko.Transport, seconds: float
+) -> Iterator[None]:
     """Close a transport when the block takes longer.
 
     paramiko sends without a limit: a machine that takes no more data would hold the thread, and
@@ -153,17 +160,13 @@ def _closed_after(transport: paramiko.Transport, seconds: float) -> Iterator[Non
         is_late.set()
         transport.close()
 
-    watchdog = threading.Timer(seconds, close)
-    watchdog.daemon = True
-    watchdog.start()
     try:
-        yield
+        with watchdog.after(seconds, close):
+            yield
     except (OSError, EOFError, paramiko.SSHException) as error:
         if is_late.is_set():
             raise TimeoutError("the machine takes no more data") from error
         raise
-    finally:
-        watchdog.cancel()
 
 
 def _shake_hands(
@@ -209,10 +212,14 @@ class Connection:
     """A logged-in connection; implements :class:`mgmt_drivers.ssh.session.Session`."""
 
     def __init__(
-        self, endpoint: Endpoint, transport: paramiko.Transport, masker: Masker
+        self,
+        endpoint: Endpoint,
+        transport: paramiko.Transport,
+        watchdog: Watchdog,
+        masker: Masker,
     ) -> None:
         self._endpoint = endpoint
-        self._transport = transport
+        self._transport, self._watchdog = transport, watchdog
         self._masker = masker
         self._sudo_needs_password: bool | None = None
         self._sessions = threading.BoundedSemaphore(_SESSIONS)
@@ -297,9 +304,9 @@ class Connection:
         """
         with self._sessions:
             channel = self._session()
-            with _closed_after(self._transport, timeout + _GRACE), closing(channel):
+            with self._limit(timeout + _GRACE), closing(channel):
                 deadline = time.monotonic() + timeout
-                conversation.begin(channel, line)
+                self._begin(channel, line)
                 return conversation.converse(channel, prefix, source, deadline)
 
     def _begin_line(self, line: str, prefix: bytes, timeout: float) -> tuple[int, Output]:
@@ -309,12 +316,24 @@ class Connection:
         """
         channel = self._session()
         self._held.append(channel)
-        with _closed_after(self._transport, timeout + _GRACE):
+        with self._limit(timeout + _GRACE):
             deadline = time.monotonic() + timeout
-            conversation.begin(channel, line)
+            self._begin(channel, line)
             with contextlib.suppress(OSError):  # it has ended, as will be seen
                 channel.sendall(prefix)
             return conversation.converse(channel, b"", None, deadline, ends_with_line=True)
+
+    def _begin(self, channel: paramiko.Channel, line: str) -> None:
+        """Have the machine run the line.
+
+        paramiko would wait for the machine's consent without end: the watchdog lets it see that
+        there is none. To close the channel could block the watchdog.
+        """
+        with self._watchdog.after(_CONSENT_LIMIT, channel.event.set):
+            channel.exec_command(line)
+
+    def _limit(self, seconds: float) -> AbstractContextManager[None]:
+        return _closed_after(self._watchdog, self._transport, seconds)
 
     def _session(self) -> paramiko.Channel:
         def attempt() -> paramiko.Channel:
@@ -326,7 +345,7 @@ class Connection:
                 raise NotYet(f"refused: {error}") from error
 
         try:
-            with _closed_after(self._transport, _SESSION_LIMIT + _CONNECT_TIMEOUT + _GRACE):
+            with self._limit(_SESSION_LIMIT + _CONNECT_TIMEOUT + _GRACE):
                 what = "a session (MaxSessions of sshd)"
                 channel = SYSTEM_CLOCK.until(attempt, _SESSION_LIMIT, what)
         except WaitTimeout as error:
@@ -336,6 +355,7 @@ class Connection:
 
     def close(self) -> None:
         self._transport.close()
+        self._watchdog.close()
 
 
 def _shown(argv: Sequence[str]) -> str:

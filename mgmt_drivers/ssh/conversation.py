@@ -13,7 +13,6 @@ from mgmt_drivers.ssh.session import Stdin
 
 # Bytes that one command may write: kubectl does, of some thousands of pods.
 LIMIT = 32 << 20
-_CONSENT_LIMIT = 10.0  # seconds for the machine to begin a command
 _CHUNK = 32768
 
 
@@ -26,16 +25,6 @@ def source_of(stdin: Stdin) -> BinaryIO:
     if isinstance(stdin, str):
         stdin = stdin.encode()
     return io.BytesIO(stdin or b"")
-
-
-def begin(channel: paramiko.Channel, line: str) -> None:
-    """Have the machine run the line; paramiko itself would wait without end for its consent."""
-    timer = threading.Timer(_CONSENT_LIMIT, channel.close)
-    timer.start()
-    try:
-        channel.exec_command(line)
-    finally:
-        timer.cancel()
 
 
 class _Arrival(threading.Event):

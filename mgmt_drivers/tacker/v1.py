@@ -16,13 +16,12 @@ from tacker.vnfm import vim_client
 from tacker.vnfm.mgmt_drivers import vnflcm_noop
 
 from mgmt_drivers.engine import trace
-from mgmt_drivers.engine.services import Services
+from mgmt_drivers.engine.services import KEY_PREFIX, Services
 from mgmt_drivers.inventory import Heat, VimAccess
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tacker import options, vnfd
 
-_OURS = "mgmt_driver_"  # begins the keys of what is kept in VnfInstance.vnf_metadata
 _CONFIG = options.register(cfg.CONF)
 
 
@@ -75,12 +74,12 @@ class InstanceStore:
         self._vnf_instance = vnf_instance
 
     def load(self, key: str, default: Any) -> Any:
-        text = (self._vnf_instance.vnf_metadata or {}).get(f"{_OURS}{key}")
+        text = (self._vnf_instance.vnf_metadata or {}).get(f"{KEY_PREFIX}{key}")
         return json.loads(text) if text else default
 
     def save(self, key: str, value: Any) -> None:
         metadata = self._vnf_instance.vnf_metadata or {}
-        self._replace({**metadata, f"{_OURS}{key}": json.dumps(value)})
+        self._replace({**metadata, f"{KEY_PREFIX}{key}": json.dumps(value)})
 
     def remove(self, key: str) -> None:
         """Remove what a request has put there, when it is done."""
@@ -89,7 +88,7 @@ class InstanceStore:
 
     def clear(self) -> None:
         metadata = self._vnf_instance.vnf_metadata or {}
-        self._replace({k: v for k, v in metadata.items() if not k.startswith(_OURS)})
+        self._replace({k: v for k, v in metadata.items() if not k.startswith(KEY_PREFIX)})
 
     def _replace(self, metadata: dict[str, str]) -> None:
         if metadata != (self._vnf_instance.vnf_metadata or {}):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.engine import trace
-from mgmt_drivers.engine.services import Services, Store
+from mgmt_drivers.engine.services import KEY_PREFIX, Services, Store
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.inventory import VimAccess
 from mgmt_drivers.request import LcmRequest, Vnfc
@@ -20,8 +20,12 @@ from mgmt_drivers.tacker import vnfd
 LOG = logging.getLogger(__name__)
 
 _OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
-_OURS = "mgmt_driver_"  # begins the keys of what is kept in the instance's metadata
 _PARAMS = "params"
+# Without them in a request, Tacker's default sets other parameters than the templates have.
+USER_DATA = {
+    "lcm-operation-user-data": "./UserData/userdata_standard.py",
+    "lcm-operation-user-data-class": "StandardUserData",
+}
 
 
 # Makes the services of a hook, of how to reach the VNF's Heat and of a store.
@@ -42,7 +46,7 @@ class CallStore:
     def load(self, key: str, default: Any) -> Any:
         if key in self.memory:
             return self.memory[key]
-        text = (self._instance.get("metadata") or {}).get(f"{_OURS}{key}")
+        text = (self._instance.get("metadata") or {}).get(f"{KEY_PREFIX}{key}")
         return json.loads(text) if text else default
 
     def save(self, key: str, value: Any) -> None:
@@ -52,7 +56,7 @@ class CallStore:
     def save_in_instance(self, key: str, value: Any) -> None:
         """Keep what holds secrets: the memory of an operation that fails ends up in its error."""
         metadata = self._instance.get("metadata") or {}
-        self._instance["metadata"] = {**metadata, f"{_OURS}{key}": json.dumps(value)}
+        self._instance["metadata"] = {**metadata, f"{KEY_PREFIX}{key}": json.dumps(value)}
 
     def remove(self, key: str) -> None:
         """Remove what a request has put into the instance's metadata, when it is done."""
@@ -62,7 +66,8 @@ class CallStore:
     def clear(self) -> None:
         self.memory.clear()
         metadata = self._instance.get("metadata") or {}
-        self._instance["metadata"] = {k: v for k, v in metadata.items() if not k.startswith(_OURS)}
+        others = {k: v for k, v in metadata.items() if not k.startswith(KEY_PREFIX)}
+        self._instance["metadata"] = others
 
 
 class Call:

@@ -10,7 +10,7 @@ from tacker.extensions.nfvo import VimInUseException
 from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.vim import HelmAccess, Vim
+from mgmt_drivers.vim import HelmAccess, Vim, description_of
 
 LOG = logging.getLogger(__name__)
 
@@ -24,8 +24,7 @@ class RegisteredVims:
 
     def __init__(self, context: Any, vnf_instance: Any) -> None:
         self._context, self._vnf_instance = context, vnf_instance
-        # By which a VIM is known as this VNF's, whatever an operation that failed has lost.
-        self._description = f"Kubernetes cluster of VNF instance {vnf_instance.id}"
+        self._description = description_of(vnf_instance.id)
 
     def is_taken(self, name: str) -> bool:
         return any(vim["description"] != self._description for vim in self._find(name=name))

@@ -12,6 +12,7 @@ import paramiko
 
 from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import Connection, Endpoint
+from mgmt_drivers.ssh.watchdog import Watchdog
 from mgmt_drivers.testing.fakes import named
 from mgmt_drivers.testing.simulation import SimulatedSession
 
@@ -96,7 +97,8 @@ class ConfessingConnection(Connection):
     def __init__(
         self, endpoint: Endpoint, masker: Masker, session: SimulatedSession, confession: Confession
     ) -> None:
-        super().__init__(endpoint, cast(paramiko.Transport, None), masker)
+        nothing = cast(paramiko.Transport, None), cast(Watchdog, None)
+        super().__init__(endpoint, *nothing, masker)
         self._session_, self._confession = session, confession
 
     def _run_line(

@@ -19,6 +19,7 @@ class Server(paramiko.ServerInterface):
         self.attempts = self.logins = 0
         self.refusals = 0  # so many sessions are still to be refused
         self.goes_deaf = False  # once a command runs
+        self.is_silent = False  # when it is to run a command
         self.floods = False  # in the place of a command, without regard to the window
         self.ended = threading.Event()
 
@@ -39,6 +40,9 @@ class Server(paramiko.ServerInterface):
         return paramiko.common.OPEN_SUCCEEDED
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
+        if self.is_silent:
+            self.ended.wait()
+            return False
         told = threading.Event()
         transport = channel.get_transport()
         assert isinstance(transport, _Transport)

@@ -160,6 +160,13 @@ class BoundariesTest(unittest.TestCase):
             }
             self.assertEqual(set(), patched & {*names, "mgmt_drivers"}, path)
 
+    def test_what_tacker_keeps_has_one_home(self) -> None:
+        """Product and tools must find the same things there."""
+        programs = [*sources(), *CHECKOUT.glob("tools/*/*.py")]
+        for words in ('"mgmt_driver_"', "cluster of VNF instance {", '"StandardUserData"'):
+            homes = [path.name for path in programs if words in path.read_text()]
+            self.assertEqual(1, len(homes), (words, homes))
+
     def test_no_sleep_but_in_the_clock(self) -> None:
         sleeping = {path.name for path in sources() if "sleep(" in path.read_text()}
         self.assertEqual({"clock.py"}, sleeping)

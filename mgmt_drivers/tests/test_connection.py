@@ -32,6 +32,7 @@ from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Connection, Endpoint, connect
 from mgmt_drivers.ssh.conversation import LIMIT, converse
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
+from mgmt_drivers.ssh.watchdog import Watchdog
 from mgmt_drivers.testing.local_sshd import sshd
 
 PASSWORD = "p'a\"s$ wörd"
@@ -61,6 +62,28 @@ class ServerTest(unittest.TestCase):
         )
         self.addCleanup(connection.close)
         return connection
+
+
+class WatchdogTest(unittest.TestCase):
+    def test_each_block_has_its_own_limit(self) -> None:
+        watchdog = Watchdog()
+        self.addCleanup(watchdog.close)
+        acted = [threading.Event() for _ in range(4)]
+
+        def fail() -> None:
+            acted[3].set()
+            raise OSError("nobody may be held up by it")
+
+        with (
+            watchdog.after(60, acted[0].set), watchdog.after(0.05, fail),
+            watchdog.after(0.2, acted[1].set), watchdog.after(0.1, acted[2].set),
+        ):
+            for number in (3, 2, 1):
+                self.assertTrue(acted[number].wait(30))
+        with watchdog.after(0.05, acted[0].set):
+            pass
+        time.sleep(0.1)
+        self.assertFalse(acted[0].is_set())
 
 
 class ConnectionTest(ServerTest):
@@ -205,6 +228,32 @@ class ConnectionTest(ServerTest):
         self.assertLess(time.monotonic() - started, 60)
         with self.assertRaises(ConnectionFailed):
             connection.run(["true"])
+
+    def test_a_machine_that_does_not_consent_holds_nobody(self) -> None:
+        connection = self.log_in()
+        self.sshd.server.is_silent = True
+        started = time.monotonic()
+        with self.assertRaisesRegex(ConnectionFailed, "broke during `true`: Channel closed"):
+            connection.run(["true"])
+        self.assertLess(time.monotonic() - started, 50)
+
+    def test_one_thread_watches_all_commands(self) -> None:
+        self.assertEqual(0, self.running_watchdogs(10))
+        connection = self.log_in()
+        with mock.patch("threading.Timer", side_effect=AssertionError("a timer for one command")):
+            for _ in range(3):
+                connection.run(["true"])
+        self.assertEqual(1, self.running_watchdogs(0))
+        connection.close()
+        with self.assertRaises(ConnectionFailed):
+            self.log_in("wrong")
+        self.assertEqual(0, self.running_watchdogs(10))
+
+    def running_watchdogs(self, patience: float) -> int:
+        threads = [t for t in threading.enumerate() if t.name == "ssh-watchdog"]
+        for thread in threads:
+            thread.join(patience)
+        return sum(thread.is_alive() for thread in threads)
 
     def test_connection_that_breaks(self) -> None:
         connection = self.log_in()

@@ -1,11 +1,9 @@
-"""Archives of a package that attack whoever reads them."""
+"""Archives of a package: one that is broken is refused with its parameter."""
 
-import gzip
 import io
 import json
 import tarfile
 import tempfile
-import tracemalloc
 import unittest
 from collections.abc import Callable
 from pathlib import Path
@@ -13,25 +11,8 @@ from pathlib import Path
 from mgmt_drivers.cluster.backup.backup import contents_of_file
 from mgmt_drivers.cluster.helm.helm_params import read_helm
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.package_archive import BROKEN, open_archive
 from mgmt_drivers.params.reader import Reader, ValidationErrors
 from mgmt_drivers.registry.registry_params import _read_image
-
-_FULL = 30_000_000  # bytes, which are few when compressed
-
-
-def _bomb(kind: bytes, size: int = _FULL) -> bytes:
-    entry = tarfile.TarInfo("a")
-    entry.type, entry.size = kind, size
-    return entry.tobuf(tarfile.GNU_FORMAT) + b"a" * _FULL
-
-
-def _sparse() -> bytes:
-    """A file of pax's form 1.0, which begins with its map: so many numbers."""
-    entry = tarfile.TarInfo("a")
-    entry.size = _FULL
-    entry.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
-    return entry.tobuf(tarfile.PAX_FORMAT) + b"10000000\n" + b"0\n" * (_FULL // 2)
 
 
 class PackageArchiveTest(unittest.TestCase):
@@ -59,24 +40,6 @@ class PackageArchiveTest(unittest.TestCase):
             errors.raise_if_any()
         return str(caught.exception)
 
-    def test_none_fills_the_memory(self) -> None:
-        readers = {
-            self.refused_backup: "is no whole backup",
-            self.refused_helm: "helm.archive_path: is not",
-            self.refused_image: "image_path: is not",
-        }
-        for bomb in (_bomb(b"L"), _bomb(b"K"), _bomb(b"x"), _bomb(b"S", 0), _sparse()):
-            with gzip.open(self.path, "wb", 1) as file:
-                file.write(bomb)
-            for refused, words in readers.items():
-                with self.subTest(refused.__name__, bomb=bomb[156:157]):
-                    tracemalloc.start()
-                    error = refused()
-                    _, most = tracemalloc.get_traced_memory()
-                    tracemalloc.stop()
-                    self.assertIn(words, error)
-                    self.assertLess(most, 20_000_000)
-
     def test_what_machines_unpack_with_gzip_is_of_gzip(self) -> None:
         for mode in ("w", "w:xz", "w:bz2"):
             with tarfile.open(self.path, mode) as archive:
@@ -96,18 +59,20 @@ class PackageArchiveTest(unittest.TestCase):
             with self.subTest(entry.type):
                 self.assertIn("RecursionError", self.refused_backup())
 
-    def test_what_others_write_is_read(self) -> None:
-        text = json.dumps({"a": 1}).encode()
-        for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
-            entry = tarfile.TarInfo("x" * 200 + "é" if form != tarfile.USTAR_FORMAT else "x")
-            entry.size = len(text)
-            with tarfile.open(self.path, "w:gz", format=form) as archive:
-                archive.addfile(entry, io.BytesIO(text))
-            with self.subTest(form), open_archive(self.path) as archive:
-                file = archive.extractfile(entry.name)
-                self.assertEqual(text, file.read() if file else b"")
+    def test_a_kind_of_member_that_nobody_asks_for_does_no_harm(self) -> None:
+        """As a sparse file, which GNU tar makes with its option --sparse."""
+        sparse = tarfile.TarInfo("a")
+        sparse.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1",
+                              "GNU.sparse.map": "0,0", "GNU.sparse.size": "0"}
+        text = json.dumps({"release": "v1.37.2", "pod_cidr": "10.0.0.0/16",
+                           "cluster_cidr": "10.1.0.0/16"}).encode()
+        entry = tarfile.TarInfo("metadata.json")
+        entry.size = len(text)
+        with tarfile.open(self.path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+            archive.addfile(sparse)
+            archive.addfile(entry, io.BytesIO(text))
+        self.assertEqual("v1.37.2", contents_of_file(self.path).release)
 
     def test_what_is_no_archive(self) -> None:
         self.path.write_bytes(b"")
-        with self.assertRaises(BROKEN):
-            open_archive(self.path)
+        self.assertIn("image_path: is not", self.refused_image())

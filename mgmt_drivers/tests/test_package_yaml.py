@@ -1,9 +1,8 @@
-"""YAML of packages: what cannot be borne is refused, and whatever is refused says why."""
+"""YAML of packages: whatever is refused says why."""
 
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
@@ -16,26 +15,15 @@ from mgmt_drivers.package_yaml import BadYaml
 from mgmt_drivers.params.reader import Reader, ValidationErrors
 from mgmt_drivers.tacker import vnfd
 
-_LEVELS = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
-BOMB = "\n".join(["a0: &a0 [lol, lol]", *_LEVELS])
+BROKEN = "a: 1\nb: *unknown"
 
 
 class PackageYamlTest(unittest.TestCase):
     def test_what_is_refused(self) -> None:
         for text, words in (
-            (BOMB, "line 2: aliases are not read"),
-            ("a: &x 1\nb:\n  <<: *x", "line 3: aliases"),
-            ("a: [" * 5000, "deeper than 100 levels"),
-            ("[" * 1_000_000, "nest"),  # in words of the parser where it has a limit
-            ("- " * 500 + "x", "deeper than 100 levels"),
+            ("[" * 1_000_000, "nest"),  # in words of the parser
             ("#" * (5 << 20), "larger than 4 MiB"),
-            ("[" + "a," * 150_000 + "]", "line 1: more than 100000 values"),
-            ("--- a\n" * 150_000, "line 100001: more than 100000 values"),
-            ("a: 1" + ":1" * 200_000, "line 1: a number of more than 100 characters"),
-            ("b: 1\na: 1" + ":1" * 200_000 + ".", "line 2: a number of more than 100"),
-            ("a: !!int '1" + ":1" * 200_000 + "'", "line 1: a number of more than 100"),
-            ("a: " + "9" * 5000, "line 1: a number of more than 100 characters"),
-            ("? " + "1" * 101 + "\n: x", "line 1: a number of more than 100 characters"),
+            ("a: " + "9" * 5000, "a value cannot be read"),
             ("a: 2024-13-45", "a value cannot be read: month"),
             ("a: !!timestamp x", "a value cannot be read"),
             ("a: !!int ''", "a value cannot be read"),
@@ -46,14 +34,13 @@ class PackageYamlTest(unittest.TestCase):
             (b"a: \xff", "no text in UTF-8"),
             ("a:\n  b: [", "no YAML: "),  # in words of the parser
             ("a: b: c", "no YAML"),
+            (BROKEN, "line 2: no YAML: found undefined alias"),
             ("a\n---\nb", "2 documents where one is expected"),
         ):
-            started = time.process_time()
             with self.subTest(text[:20]), self.assertRaises(BadYaml) as caught:
                 package_yaml.load(text)
             self.assertIn(words, str(caught.exception))
             self.assertLess(len(str(caught.exception)), 1000)
-            self.assertLess(time.process_time() - started, 60)
 
     @settings(max_examples=200, derandomize=True, database=None, deadline=None)
     @given(st.text("[]{}:,-?!&*#|>'\"%@`~ \n\tab019.ex_=<", max_size=60) | st.binary(max_size=40))
@@ -71,13 +58,14 @@ class PackageYamlTest(unittest.TestCase):
             "import sys; sys.modules['yaml.cyaml'] = None\n"
             "from mgmt_drivers import package_yaml\n"
             "print(package_yaml.load('a: [1, b]'))\n"
-            "package_yaml.load('a: *x')"
+            "package_yaml.load('[' * 5000)"
         )
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         self.assertEqual("{'a': [1, 'b']}\n", ran.stdout)
-        self.assertIn("BadYaml: line 1: aliases are not read", ran.stderr)
+        self.assertIn("BadYaml: no YAML: maximum recursion", ran.stderr)
 
     def test_what_is_read(self) -> None:
+        self.assertEqual({"a": [1], "b": [1]}, package_yaml.load("a: &x [1]\nb: *x"))
         self.assertEqual({"a": [1, "b"]}, package_yaml.load("a: [1, b]\n---\n"))
         self.assertEqual([1, {"x": None}], package_yaml.load_all("1\n---\n---\nx:\n"))
         self.assertIsNone(package_yaml.load(""))
@@ -92,12 +80,12 @@ class ReadersTest(unittest.TestCase):
         self.package = Path(folder.name)
         for name in ("BaseHOT/simple/top.yaml", "Definitions/top.yaml", "pv.yaml"):
             (self.package / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.package / name).write_text(BOMB)
+            (self.package / name).write_text(BROKEN)
 
     def test_templates_and_definitions(self) -> None:
-        with self.assertRaisesRegex(BadYaml, "top.yaml: line 2: aliases"):
+        with self.assertRaisesRegex(BadYaml, "top.yaml: line 2: no YAML"):
             package.address_names(self.package, "simple")
-        with self.assertRaisesRegex(BadYaml, "top.yaml: line 2: aliases"):
+        with self.assertRaisesRegex(BadYaml, "top.yaml: line 2: no YAML"):
             vnfd.of_flavour(self.package, "simple")
 
     def test_manifests(self) -> None:
@@ -106,4 +94,4 @@ class ReadersTest(unittest.TestCase):
         values = {"storage_server": {}, "pv_registration_params": [manifest]}
         read_storage(Reader(values, "p", errors), self.package, {"CP"}, set())
         words = "p.pv_registration_params[0].pv_manifest_file_path: is not a file of Persist"
-        self.assertTrue(any(e.startswith(words) and "aliases" in e for e in errors.found))
+        self.assertTrue(any(e.startswith(words) and "line 2: no YAML" in e for e in errors.found))

@@ -20,7 +20,7 @@ from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.inventory import VimAccess
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tacker.v2 import Call
+from mgmt_drivers.tacker.v2 import USER_DATA, Call
 from mgmt_drivers.tacker.vims_v2 import InstanceVims
 from mgmt_drivers.testing.fakes import services
 from mgmt_drivers.testing.simulated_cloud import (
@@ -81,7 +81,7 @@ def _instance() -> dict[str, Any]:
 
 
 def _scale(kind: str) -> dict[str, Any]:
-    return {"type": kind, "additionalParams": kubernetes_v2._USER_DATA}
+    return {"type": kind, "additionalParams": USER_DATA}
 
 
 class ScriptTest(unittest.TestCase):
@@ -445,7 +445,7 @@ class UpgradeHooksTest(HookCaller):
 
     def change_package(self, **params: Any) -> None:
         asked = {"vnfdId": "new", "additionalParams": {
-            "upgrade_type": "RollingUpdate", "vdu_params": [], **kubernetes_v2._USER_DATA, **params,
+            "upgrade_type": "RollingUpdate", "vdu_params": [], **USER_DATA, **params,
         }}
         self.call(kubernetes_v2.change_current_package_start, asked)
         self.call(kubernetes_v2.change_current_package_end, asked)

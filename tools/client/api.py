@@ -7,16 +7,13 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mgmt_drivers.tacker.v2 import USER_DATA
 from tools.client.errors import ClientError
 
 if TYPE_CHECKING:
     from tackerclient.v1_0.client import Client
 
 _ADDRESS = {"ipAddresses": [{"type": "IPV4", "numDynamicAddresses": 1}]}
-_USER_DATA = {
-    "lcm-operation-user-data": "./UserData/userdata_standard.py",
-    "lcm-operation-user-data-class": "StandardUserData",
-}
 _OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
 KUBERNETES = ("kubernetes", "ETSINFV.KUBERNETES.V_1", "ETSINFV.HELM.V_3")
 
@@ -96,7 +93,7 @@ class V2:
 
     def operation(self, request: dict[str, Any]) -> dict[str, Any]:
         params = request.get("additionalParams", {})
-        return {**request, "additionalParams": {**params, **_USER_DATA}}
+        return {**request, "additionalParams": {**params, **USER_DATA}}
 
     def vnfcs(self, instance: dict[str, Any]) -> list[dict[str, Any]]:
         info = instance["instantiatedVnfInfo"]

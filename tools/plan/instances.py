@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mgmt_drivers import kubernetes_v2
-from mgmt_drivers.engine.services import Store
+from mgmt_drivers.engine.services import KEY_PREFIX, Store
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.tacker import vnfd
 from mgmt_drivers.tacker.v2 import Call, resource_ids
 from tools.plan.rehearse import ForgetfulStore
-
-_OURS = "mgmt_driver_"  # begins the keys of what the drivers keep in the metadata
 
 NEW = "new"  # in the place of the id of an instance that is yet to be made
 
@@ -178,8 +176,8 @@ class _Metadata:
         self._metadata = metadata
 
     def load(self, key: str, default: Any) -> Any:
-        name = re.sub("_([a-z])", lambda match: match[1].upper(), f"{_OURS}{key}")
-        text = self._metadata.get(name) or self._metadata.get(f"{_OURS}{key}")
+        name = re.sub("_([a-z])", lambda match: match[1].upper(), f"{KEY_PREFIX}{key}")
+        text = self._metadata.get(name) or self._metadata.get(f"{KEY_PREFIX}{key}")
         return json.loads(text) if text else default
 
     def save(self, key: str, value: Any) -> None:

@@ -13,6 +13,7 @@ from tackerclient.v1_0.client import Client
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.inventory import Heat, VimAccess
 from mgmt_drivers.secret import Secret
+from mgmt_drivers.vim import description_of
 from tools.client import stacks
 from tools.client.errors import ClientError
 from tools.client.lcm import Vnf
@@ -90,7 +91,7 @@ class Cloud:
         """Whether Tacker has a VIM of that name which is not the VNF's; v2 has none of its own."""
         if self._version == "2":
             return False
-        own = f"Kubernetes cluster of VNF instance {vnf_id}"
+        own = description_of(vnf_id)
         vims = self._client.list_vims()["vims"]
         return any(vim["name"] == name and vim.get("description") != own for vim in vims)
 

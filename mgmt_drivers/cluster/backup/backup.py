@@ -10,6 +10,7 @@ pinned.
 
 import gzip
 import json
+import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -27,7 +28,7 @@ from mgmt_drivers.machine import answers, syntax
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
-from mgmt_drivers.package_archive import BROKEN, open_archive
+from mgmt_drivers.package_archive import BROKEN
 from mgmt_drivers.ssh.hostkeys import STORE_KEY
 
 TIMER = "tacker-etcd-backup.timer"
@@ -226,7 +227,7 @@ def contents_of_file(path: Path) -> Contents:
         with gzip.open(path) as whole:
             while whole.read(_PIECE):  # the checksum stands at the end
                 pass
-        with open_archive(path, "r:gz") as archive:
+        with tarfile.open(path, "r:gz") as archive:
             member = archive.extractfile("metadata.json")
             text = member.read(_LARGEST_METADATA).decode() if member else ""
     except BROKEN as error:

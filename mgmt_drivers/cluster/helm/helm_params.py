@@ -3,10 +3,11 @@
 import hashlib
 import itertools
 import re
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgmt_drivers.package_archive import BROKEN, open_archive
+from mgmt_drivers.package_archive import BROKEN
 from mgmt_drivers.params.reader import Reader
 
 NAME = "helm"
@@ -73,7 +74,7 @@ def _read_archive(reader: Reader, package: Path) -> HelmArchive | None:
 def _program_in(path: Path) -> str | None:
     """The name of the only program ``helm`` in an archive, if there is one."""
     found = []
-    with open_archive(path, "r:gz") as archive:
+    with tarfile.open(path, "r:gz") as archive:
         for entry in itertools.islice(archive, _MOST_ENTRIES):
             if entry.size > _LARGEST:
                 return None

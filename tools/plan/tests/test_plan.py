@@ -17,6 +17,7 @@ import yaml
 from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
 from mgmt_drivers.operations import heal, scale_out, upgrade
+from mgmt_drivers.tacker.v2 import USER_DATA
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, new_node
 from tools.client import stacks
 from tools.client.errors import ClientError
@@ -31,10 +32,6 @@ from tools.plan.tacker import Cloud, unpacked
 CHECKOUT = Path(__file__).resolve().parents[3]
 PACKAGES, REQUESTS = CHECKOUT / "vnf_packages", CHECKOUT / "functional" / "requests"
 _VNFD = PACKAGES / "kubernetes/Definitions/kubernetes_df_complex.yaml"
-_USER_DATA = {
-    "lcm-operation-user-data": "./UserData/userdata_standard.py",
-    "lcm-operation-user-data-class": "StandardUserData",
-}
 
 
 class NumbersTest(unittest.TestCase):
@@ -153,7 +150,7 @@ class InstancesTest(ShownClusterTest):
         oldest = self.v1(oldest=(WORKERS[1], WORKERS[0]))
         seen = self.outlook("scale", oldest, body)
         self.assertEqual([names[1]], self.changing(seen, "drain nodes"))
-        body["additionalParams"] = _USER_DATA
+        body["additionalParams"] = USER_DATA
         seen = self.outlook("scale", self.v2(body), body)
         self.assertEqual([names[1]], self.changing(seen, "drain nodes"))
         body["numberOfSteps"] = 2
@@ -198,7 +195,7 @@ class InstancesTest(ShownClusterTest):
         self.world.have("v1.36.4")
         wanted = {"kubernetes_version": "1.37.2"}
         body: dict[str, Any] = {"metadata": {MODIFICATION: json.dumps(wanted)}}
-        change: dict[str, Any] = {"additionalParams": {**_USER_DATA, MODIFICATION: wanted}}
+        change: dict[str, Any] = {"additionalParams": {**USER_DATA, MODIFICATION: wanted}}
         for operation, instance, given in (
             ("modify", self.v1(), body),
             ("modify", self.v2(body), body),
@@ -393,7 +390,7 @@ class InstantiateTest(unittest.TestCase):
         status, _, errors = run(*words, str(path))
         self.assertEqual(1, status)
         self.assertIn("lcm-operation-user-data: missing", errors)
-        body["additionalParams"] |= _USER_DATA
+        body["additionalParams"] |= USER_DATA
         path.write_text(json.dumps(body))
         self.assertEqual(0, run(*words, str(path))[0])
 

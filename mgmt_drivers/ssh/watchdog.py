@@ -1,0 +1,56 @@
+"""Limits for what may take for ever: one thread watches all commands of a connection."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Act = Callable[[], object]
+
+
+class Watchdog:
+    """Watches until it is closed."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._limits: dict[object, tuple[float, Act]] = {}  # when to act, and how
+        self._is_closed = False
+        threading.Thread(target=self._watch, name="ssh-watchdog", daemon=True).start()
+
+    @contextmanager
+    def after(self, seconds: float, act: Act) -> Iterator[None]:
+        """Act when the block takes longer. No act may block while others are still to come."""
+        key = object()
+        with self._changed:
+            self._limits[key] = time.monotonic() + seconds, act
+            self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._limits.pop(key, None)
+
+    def close(self) -> None:
+        """End the thread; closing twice is fine."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+
+    def _watch(self) -> None:
+        while (acts := self._wait()) is not None:
+            for act in acts:
+                with contextlib.suppress(Exception):  # the others must come to theirs
+                    act()
+
+    def _wait(self) -> list[Act] | None:
+        """Wait for the next limit; None when the watchdog is closed."""
+        with self._changed:
+            while not self._is_closed:
+                now = time.monotonic()
+                late = [key for key, (moment, _) in self._limits.items() if moment <= now]
+                if late:
+                    return [self._limits.pop(key)[1] for key in late]
+                soonest = min((moment for moment, _ in self._limits.values()), default=None)
+                self._changed.wait(None if soonest is None else soonest - now)
+        return None
