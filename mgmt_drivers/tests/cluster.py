@@ -11,6 +11,7 @@ from mgmt_drivers.kube.topology import topology
 from mgmt_drivers.params.kubernetes import (
     DEFAULT_CNI_MANIFEST,
     CniManifest,
+    ControlPlaneGroup,
     KubernetesParams,
     NodeGroup,
     PackageRepository,
@@ -23,6 +24,7 @@ from mgmt_drivers.tests.fakes import FakeClock, FakeSession, MemoryStore
 MASTER_CP, WORKER_CP, VIP_CP = "masterNode_CP1", "workerNode_CP2", "vip_CP"
 STORAGE_CP = "storage_server_CP"
 VIP = "192.0.2.100"
+_OF_MASTERS = ("cluster_cp_name", "cluster_fip_name", "pod_cidr", "service_cidr")
 FLANNEL = Path(__file__).parents[2] / "vnf_packages" / "kubernetes" / DEFAULT_CNI_MANIFEST
 
 
@@ -35,11 +37,12 @@ def node(role: str, number: int) -> Node:
 
 def params(version: str = "1.20.2", **changes: Any) -> KubernetesParams:
     login = SshLogin("ubuntu", Secret("hidden"))
+    master: dict[str, Any] = {"cluster_cp_name": MASTER_CP}
+    master |= {key: changes.pop(key) for key in _OF_MASTERS if key in changes}
     values: dict[str, Any] = {
         "script": Path(__file__),
-        "master": NodeGroup(MASTER_CP, MASTER_CP, login),
+        "master": ControlPlaneGroup(MASTER_CP, MASTER_CP, login, **master),
         "worker": NodeGroup(WORKER_CP, WORKER_CP, login),
-        "cluster_cp_name": MASTER_CP,
         "package_repository": PackageRepository("http://mirror/apt/"),
         "cni_manifest": CniManifest(FLANNEL),
         "version": read_version(version),

@@ -117,7 +117,10 @@ class BoundariesTest(unittest.TestCase):
             ).stdout
         names = [line.split()[0] for line in listed.splitlines()[1:]]
         scripts = {f"mgmt_drivers/payloads/{p.name}" for p in PACKAGE.glob("payloads/*.sh")}
-        self.assertEqual(set(), scripts - set(names))
+        folder = "params/schemas"
+        schemas = {f"mgmt_drivers/{folder}/{p.name}" for p in PACKAGE.glob(f"{folder}/*")}
+        self.assertTrue(schemas)
+        self.assertEqual(set(), (scripts | schemas) - set(names))
         tops = {name.split("/")[0] for name in names}
         self.assertEqual({"mgmt_drivers", "tacker_mgmt_drivers-0.1.0.dist-info"}, tops)
         self.assertFalse([name for name in names if "/tests/" in name])

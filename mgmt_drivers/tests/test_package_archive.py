@@ -7,15 +7,17 @@ import tarfile
 import tempfile
 import tracemalloc
 import unittest
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.kube.backup import contents_of_file
 from mgmt_drivers.package_archive import BROKEN, open_archive
-from mgmt_drivers.params.helm import read_helm
-from mgmt_drivers.params.private_registry import _read_image
-from mgmt_drivers.params.reader import Reader, ValidationErrors
+from mgmt_drivers.params.declaration import ObjectOf
+from mgmt_drivers.params.helm import HELM
+from mgmt_drivers.params.kinds import Kind
+from mgmt_drivers.params.private_registry import PrivateRegistryParams
+from mgmt_drivers.params.reader import Context, Reader, ValidationErrors
 
 _FULL = 30_000_000  # bytes, which are few when compressed
 
@@ -47,14 +49,14 @@ class PackageArchiveTest(unittest.TestCase):
         return str(caught.exception)
 
     def refused_helm(self) -> str:
-        return self.error({"helm": {"archive_path": "a.tgz"}}, read_helm)
+        return self.error({"archive_path": "a.tgz"}, HELM)
 
     def refused_image(self) -> str:
-        return self.error({"image_path": "a.tgz"}, _read_image)
+        return self.error({"image_path": "a.tgz"}, ObjectOf(PrivateRegistryParams))
 
-    def error(self, params: object, read: Callable[[Reader, Path], object]) -> str:
+    def error(self, params: object, kind: Kind[Any]) -> str:
         errors = ValidationErrors()
-        read(Reader(params, "p", errors), self.package)
+        kind.parse(Reader(params, "p", errors, Context(self.package)))
         with self.assertRaises(MgmtDriverError) as caught:
             errors.raise_if_any()
         return str(caught.exception)
@@ -62,7 +64,7 @@ class PackageArchiveTest(unittest.TestCase):
     def test_none_fills_the_memory(self) -> None:
         readers = {
             self.refused_backup: "is no whole backup",
-            self.refused_helm: "helm.archive_path: is not",
+            self.refused_helm: "p.archive_path: is not",
             self.refused_image: "image_path: is not",
         }
         for bomb in (_bomb(b"L"), _bomb(b"K"), _bomb(b"x"), _bomb(b"S", 0), _sparse()):
@@ -82,7 +84,7 @@ class PackageArchiveTest(unittest.TestCase):
             with tarfile.open(self.path, mode) as archive:
                 archive.addfile(tarfile.TarInfo("linux-amd64/helm"))
             with self.subTest(mode):
-                self.assertIn("helm.archive_path: is not", self.refused_helm())
+                self.assertIn("p.archive_path: is not", self.refused_helm())
                 self.assertIn("is no whole backup", self.refused_backup())
 
     def test_what_recurses_without_end(self) -> None:

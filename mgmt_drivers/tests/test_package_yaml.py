@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from mgmt_drivers import package, package_yaml
 from mgmt_drivers.adapters import vnfd
 from mgmt_drivers.package_yaml import BadYaml
-from mgmt_drivers.params.reader import Reader, ValidationErrors
-from mgmt_drivers.params.storage import read_storage
+from mgmt_drivers.params.reader import Context, Reader, ValidationErrors
+from mgmt_drivers.params.storage import PV_REGISTRATION
 
 _LEVELS = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
 BOMB = "\n".join(["a0: &a0 [lol, lol]", *_LEVELS])
@@ -103,7 +103,7 @@ class ReadersTest(unittest.TestCase):
     def test_manifests(self) -> None:
         errors = ValidationErrors()
         manifest = {"pv_manifest_file_path": "pv.yaml", "nfs_server_cp": "CP"}
-        values = {"storage_server": {}, "pv_registration_params": [manifest]}
-        read_storage(Reader(values, "p", errors), self.package, {"CP"}, set())
+        where = "p.pv_registration_params"
+        PV_REGISTRATION.parse(Reader([manifest], where, errors, Context(self.package)))
         words = "p.pv_registration_params[0].pv_manifest_file_path: is not a file of Persist"
         self.assertTrue(any(e.startswith(words) and "aliases" in e for e in errors.found))

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from mgmt_drivers.kube.topology import Topology, topology
 from mgmt_drivers.params.kubernetes import (
     DEFAULT_CNI_MANIFEST,
     CniManifest,
+    ControlPlaneGroup,
     ImageRepository,
     KubernetesParams,
     NodeGroup,
@@ -100,9 +101,8 @@ def _params(registry: str) -> KubernetesParams:
     login = SshLogin(CONFIG.username, Secret(CONFIG.password))
     return KubernetesParams(
         script=_SCRIPT,
-        master=NodeGroup(_MASTER_CP, _MASTER_CP, login),
+        master=ControlPlaneGroup(_MASTER_CP, _MASTER_CP, login, cluster_cp_name=_VIP_CP),
         worker=NodeGroup(_WORKER_CP, _WORKER_CP, login),
-        cluster_cp_name=_VIP_CP,
         package_repository=PackageRepository(f"{source.mirror_url()}/apt/", key),
         version=read_version(CONFIG.kubernetes_version) or DEFAULT_VERSION,
         image_repository=ImageRepository(registry, plain_http=True),
@@ -128,7 +128,7 @@ class Bench:
             for node in found.nodes:
                 stacks.Remote(*node.addresses.values()).await_login()
             cp = _VIP_CP if masters > 1 else _MASTER_CP
-            params = KubernetesParams(**{**vars(self.params), "cluster_cp_name": cp})
+            params = replace(self.params, master=replace(self.params.master, cluster_cp_name=cp))
             start = time.monotonic()
             job(params, topology(params, found))
             took = time.monotonic() - start

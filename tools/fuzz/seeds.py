@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from mgmt_drivers.params.declaration import all_parameters
 from mgmt_drivers.params.kubernetes import NAME as KUBERNETES
 from mgmt_drivers.params.modification import NAME as MODIFICATION
 from mgmt_drivers.params.private_registry import NAME as REGISTRY
+from mgmt_drivers.params.schema import OBJECTS
 from tools.fuzz import keys
 
 _CHECKOUT = Path(__file__).parents[2]
@@ -165,8 +165,7 @@ def guide_registries() -> list[dict[str, Any]]:
 
 def known_parameters() -> frozenset[str]:
     """Paths of all parameters, those of lists without numbers."""
-    texts = yaml.safe_load((_GUIDE / "parameters.yaml").read_text())
-    return frozenset(f"{name}.{path}" for name, paths in texts.items() for path in paths)
+    return frozenset(p for o in OBJECTS.items() for p, _ in all_parameters(*o))
 
 
 def _laid(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
