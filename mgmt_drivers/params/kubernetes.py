@@ -323,7 +323,7 @@ class KubernetesParams:
         ImageRepositoryKind(),
         meaning="repository of Kubernetes' images, with ``http://`` in front for a registry that "
         "speaks plain HTTP",
-        example="registry.example.com:5000/kubernetes",
+        example="images.example.com/kubernetes",
         left_out="kubeadm's own",
         changed_by=MODIFICATION,
     )

@@ -50,7 +50,7 @@ class Modification:
         "image_repository",
         ImageRepositoryKind(),
         meaning="in place of the cluster's, and of the same registry",
-        example="registry.example.com:5000/kubernetes",
+        example="images.example.com/kubernetes",
         left_out="the cluster's stays",
     )
     workers_at_once: int = param(

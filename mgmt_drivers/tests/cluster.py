@@ -56,10 +56,17 @@ def cluster(
     """A cluster that all its machines are to join, and their sessions by node name."""
     if masters > 1:
         changes = {"cluster_cp_name": VIP_CP, **changes}
+    return cluster_of(params(**changes), masters, workers)
+
+
+def cluster_of(
+    made_of: KubernetesParams, masters: int, workers: int
+) -> tuple[Cluster, dict[str, FakeSession]]:
+    """As :func:`cluster`, of parameters that were read."""
     nodes = [node("master", n) for n in range(1, masters + 1)]
     nodes += [node("worker", n) for n in range(1, workers + 1)]
     shared = {VIP_CP: VIP} if masters > 1 else {}
-    found = topology(params(**changes), Inventory(tuple(nodes), shared))
+    found = topology(made_of, Inventory(tuple(nodes), shared))
     sessions = [FakeSession() for _ in nodes]
     pairs = zip(nodes, sessions, strict=True)
     hosts = [Host(machine, session, FakeClock()) for machine, session in pairs]
