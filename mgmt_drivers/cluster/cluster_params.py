@@ -2,23 +2,56 @@
 
 import ipaddress
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from mgmt_drivers import grammar
-from mgmt_drivers.cluster.backup.backup_params import RESTORE, Backup, read_backup
-from mgmt_drivers.cluster.helm.helm_params import Helm, read_helm
-from mgmt_drivers.cluster.packages.script_params import read_script
-from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES
-from mgmt_drivers.cluster.registries.registries_params import Registry, read_registries
+from mgmt_drivers.cluster.backup.backup_params import BACKUPS, RESTORE, Backup, placed
+from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
+from mgmt_drivers.cluster.helm.helm_params import HELM, SCRIPT, Helm, helm_of
+from mgmt_drivers.cluster.helm.helm_params import NAME as HELM_NAME
+from mgmt_drivers.cluster.packages.script_params import Script
+from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
+from mgmt_drivers.cluster.registries.registries_params import REGISTRIES, Registry
 from mgmt_drivers.cluster.series import DEFAULT_VERSION, SUPPORTED, Series, Version, read_version
-from mgmt_drivers.cluster.storage.storage_params import Storage, read_storage
+from mgmt_drivers.cluster.storage.storage_params import CP as STORAGE_CP
+from mgmt_drivers.cluster.storage.storage_params import (
+    MANIFESTS,
+    PV_REGISTRATION,
+    STORAGE,
+    VOLUME,
+    Manifest,
+    Storage,
+    with_manifests,
+)
 from mgmt_drivers.package import address_names, floating_ips, volume_names
-from mgmt_drivers.params.login import SshLogin, read_login
-from mgmt_drivers.params.proxy import Proxy, read_proxy
-from mgmt_drivers.params.reader import Reader, read_object
+from mgmt_drivers.params.declaration import (
+    MODIFICATION,
+    Always,
+    ObjectOf,
+    When,
+    inline,
+    param,
+    parameters,
+    read_object,
+)
+from mgmt_drivers.params.kinds import (
+    Choice,
+    Network,
+    PackageFile,
+    Reference,
+    Text,
+    TextKind,
+    Url,
+    read_yaml,
+)
+from mgmt_drivers.params.login import SshLogin
+from mgmt_drivers.params.proxy import CLUSTER_PROXY, Proxy
+from mgmt_drivers.params.reader import Context, Reader
 from mgmt_drivers.request import INSTANTIATE, LcmRequest
 from mgmt_drivers.secret import Secret
 
@@ -36,6 +69,8 @@ _LONGEST_POD_PREFIX = 24
 # The apiserver keeps no larger one in etcd; kubeadm wants ten addresses (its validation.go).
 _SHORTEST_SERVICE_PREFIX, _LONGEST_SERVICE_PREFIX = 12, 28
 _VIM_NAME_LIMIT = 255  # of Tacker's database
+_GROUPS = ("master_node", "worker_node")
+_CP, _ASPECT = "CP", "scaling aspect"
 
 
 @dataclass(frozen=True)
@@ -45,9 +80,77 @@ class NodeGroup:
     ``ssh_cp_name`` may name a floating IP of the BaseHOT.
     """
 
-    ssh_cp_name: str
-    nic_cp_name: str
-    login: SshLogin
+    ssh_cp_name: str = param(
+        "ssh_cp_name",
+        Reference(_CP),
+        meaning="CP, or floating IP of the BaseHOT, used for SSH",
+        example="masterNode_CP1",
+        required=Always(),
+    )
+    nic_cp_name: str = param(
+        "nic_cp_name",
+        Reference(_CP),
+        meaning="CP whose address the node has in the cluster; masters and workers have different "
+        "CPs",
+        example="masterNode_CP1",
+        required=Always(),
+    )
+    login: SshLogin = inline(SshLogin)
+    aspect_id: str | None = param(
+        "aspect_id",
+        Reference(_ASPECT, "VNFD"),
+        meaning="scaling aspect of the VNFD",
+        example="master_instance",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlPlaneGroup(NodeGroup):
+    """The control-plane nodes, and what the request says of the cluster beside them."""
+
+    cluster_cp_name: str = param(
+        "cluster_cp_name",
+        Reference(_CP),
+        meaning="CP of the cluster's address: a separate port for a virtual IP, else the master's "
+        "CP",
+        example="vip_CP",
+        required=Always(),
+    )
+    cluster_fip_name: str | None = param(
+        "cluster_fip_name",
+        Reference(_CP),
+        meaning="floating IP of the cluster's address, by which Tacker reaches the cluster",
+        example="vip_FIP",
+        required=When("if ``ssh_cp_name`` is a floating IP"),
+    )
+    pod_cidr: ipaddress.IPv4Network = param(
+        "pod_cidr",
+        Network(),
+        meaning="the pod CIDR, without addresses of machines; each node gets a /24 of the pod "
+        "CIDR, or a 32nd of a pod CIDR smaller than /19, but no less than a /28",
+        default=DEFAULT_POD_CIDR,
+        example="10.244.0.0/16",
+    )
+    service_cidr: ipaddress.IPv4Network = param(
+        "cluster_cidr",
+        Network(),
+        meaning="CIDR of the services, with a prefix from /12 to /28",
+        default=DEFAULT_SERVICE_CIDR,
+        example="10.199.187.0/24",
+    )
+
+
+class _RepositoryUrl(TextKind[str]):
+    words, fallback, pattern = Url.words, "", Url.pattern
+
+    def take(self, text: str, reader: Reader) -> str:
+        url = Url().take(text, reader).reveal()
+        if "@" in url:
+            reader.refuse("must not carry a user name or password")
+        elif set("?#[]") & set(url.partition("//")[2].removeprefix(urlsplit(url).netloc)):
+            # In sources.list(5) a comment would begin, or options.
+            reader.refuse("must have nothing but a path behind its host, without ?, #, [ and ]")
+        return url.rstrip("/") + "/"
 
 
 @dataclass(frozen=True)
@@ -58,8 +161,32 @@ class PackageRepository:
     from the repository over https.
     """
 
-    url: str
-    key: Path | None = None
+    url: str = param(
+        "url",
+        _RepositoryUrl(),
+        meaning="the repository's folder",
+        example="https://pkgs.k8s.io/core:/stable:/v1.37/deb/",
+        required=Always(),
+    )
+    key: Path | None = param(
+        "key_path",
+        PackageFile(),
+        meaning="the ASCII-armored key that signs the repository",
+        example="Files/kubernetes/key.asc",
+        required=When("if ``url`` has http"),
+        left_out="the key is fetched from a repository with https",
+    )
+
+
+def _check_key(repository: PackageRepository, reader: Reader) -> PackageRepository:
+    if urlsplit(repository.url).scheme == "http" and not reader.has("key_path"):
+        reader.at("key_path").refuse(
+            "missing: over http, no key can be fetched that is to be trusted"
+        )
+    return repository
+
+
+PACKAGE_REPOSITORY = ObjectOf(PackageRepository, _check_key)
 
 
 @dataclass(frozen=True)
@@ -75,6 +202,38 @@ class ImageRepository:
         return self.reference.partition("/")[0]
 
 
+class ImageRepositoryKind(TextKind[ImageRepository]):
+    words = "repository of images"
+    fallback = ImageRepository("")
+
+    def take(self, text: str, reader: Reader) -> ImageRepository:
+        scheme, separator, rest = text.rpartition("://")
+        reference = rest.rstrip("/")
+        is_known = not separator or scheme in ("http", "https")
+        if not is_known or not grammar.is_repository(reference):
+            reader.refuse(
+                "must be like registry.example.com:5000/kubernetes, with http:// before it when "
+                "the registry speaks plain HTTP"
+            )
+        return ImageRepository(reference, plain_http=scheme == "http")
+
+
+class VersionKind(TextKind[Version]):
+    words = "a series such as ``1.37``, or a release such as ``1.37.2``"
+    fallback = DEFAULT_VERSION
+    pattern = r"^v?[0-9]+\.[0-9]+(\.[0-9]{1,3})?$"
+
+    def take(self, text: str, reader: Reader) -> Version:
+        version = read_version(text)
+        if version is None:
+            names = list(SUPPORTED)
+            reader.refuse(
+                f"must be a series or a release, such as {DEFAULT_VERSION} or "
+                f"{DEFAULT_VERSION}.1, from {names[0]} to {names[-1]}"
+            )
+        return version or DEFAULT_VERSION
+
+
 @dataclass(frozen=True)
 class CniManifest:
     """A file of the VNF package with the objects of the pod network.
@@ -86,35 +245,161 @@ class CniManifest:
     is_default: bool = False
 
 
-@dataclass(frozen=True)
+class _CniManifestFile(TextKind[CniManifest | None]):
+    words = PackageFile.words
+
+    def take(self, text: str, reader: Reader) -> CniManifest | None:
+        path = PackageFile().take(text, reader)
+        if path is None:
+            return None
+        what = "a file of Kubernetes objects in YAML"
+        objects = read_yaml(path, what, reader)
+        if not all(isinstance(o, dict) and "kind" in o for o in objects):
+            reader.refuse(f"is not {what}")
+        return CniManifest(path)
+
+
+@dataclass(frozen=True, kw_only=True)
 class KubernetesParams:
     """What the cluster is to be.
 
     Without ``image_repository``, kubeadm's default is used. ``restore_from`` is the backup that
     the instantiation restores. ``left_alone`` is the VDU that no parameter names, if there is one:
-    its machine is not the cluster's.
+    its machine is not the cluster's. ``manifests`` and ``helm_script`` are used through ``storage``
+    and ``helm``.
     """
 
-    script: Path
-    master: NodeGroup
-    worker: NodeGroup
-    cluster_cp_name: str
-    package_repository: PackageRepository
-    cni_manifest: CniManifest
-    vim_name: str | None = None
-    cluster_fip_name: str | None = None
-    pod_cidr: ipaddress.IPv4Network = ipaddress.IPv4Network(DEFAULT_POD_CIDR)
-    service_cidr: ipaddress.IPv4Network = ipaddress.IPv4Network(DEFAULT_SERVICE_CIDR)
-    proxy: Proxy | None = None
-    version: Version = DEFAULT_VERSION
-    image_repository: ImageRepository | None = None
-    container_runtime: str = CONTAINERD
-    private_registries: tuple[Registry, ...] = ()
-    storage: Storage | None = None
-    helm: Helm | None = None
-    backup: Backup | None = None
-    restore_from: Path | None = None
+    script: Path = param(
+        "script_path",
+        Script(),
+        meaning="installs runtime and packages on a machine; must declare its contract "
+        "(:ref:`script-contract`)",
+        example="Scripts/install_k8s_cluster.sh",
+        required=Always(),
+    )
+    vim_name: str | None = param(
+        "vim_name",
+        Text(_VIM_NAME_LIMIT),
+        meaning="name of the VIM",
+        example="kubernetes_vim_complex",
+        left_out="``kubernetes_vim_<VNF instance id>``",
+    )
+    master: ControlPlaneGroup = param(
+        "master_node",
+        ObjectOf(ControlPlaneGroup),
+        meaning="the control-plane nodes",
+        required=Always(),
+    )
+    worker: NodeGroup = param(
+        "worker_node",
+        ObjectOf(NodeGroup),
+        meaning="the machines that run pods",
+        required=Always(),
+    )
+    proxy: Proxy | None = param(
+        "proxy",
+        CLUSTER_PROXY,
+        meaning="proxy for apt and the container runtime; empty strings count as left out, and "
+        "without both URLs there is no proxy",
+    )
+    version: Version = param(
+        "kubernetes_version",
+        VersionKind(),
+        meaning="version of Kubernetes",
+        default=str(DEFAULT_VERSION),
+        example="1.37.2",
+        changed_by=MODIFICATION,
+    )
+    package_repository: PackageRepository = param(
+        "package_repository",
+        PACKAGE_REPOSITORY,
+        meaning="an apt repository like the Kubernetes project's",
+        required=When("with Kubernetes 1.23 and older"),
+        left_out="the Kubernetes project's own, which has the series from 1.24 on",
+        changed_by=MODIFICATION,
+    )
+    image_repository: ImageRepository | None = param(
+        "image_repository",
+        ImageRepositoryKind(),
+        meaning="repository of Kubernetes' images, with ``http://`` in front for a registry that "
+        "speaks plain HTTP",
+        example="images.example.com/kubernetes",
+        left_out="kubeadm's own",
+        changed_by=MODIFICATION,
+    )
+    container_runtime: str = param(
+        "container_runtime",
+        Choice(CONTAINERD, DOCKER),
+        meaning="docker with Kubernetes 1.23 and older only",
+        default=CONTAINERD,
+        example=CONTAINERD,
+    )
+    cni_manifest: CniManifest = param(
+        "cni_manifest_path",
+        _CniManifestFile(),
+        meaning="file with the objects of a pod network, YAML without aliases",
+        example="Files/kubernetes/calico.yaml",
+        required=When(f"if the VNF package has no ``{DEFAULT_CNI_MANIFEST}``"),
+        left_out=f"``{DEFAULT_CNI_MANIFEST}``",
+    )
+    private_registries: tuple[Registry, ...] = param(
+        REGISTRIES_NAME,
+        REGISTRIES,
+        meaning="registries that the nodes pull from",
+    )
+    storage: Storage | None = param(
+        "storage_server",
+        STORAGE,
+        meaning="a machine that exports Cinder volumes over NFS; left out although the package has "
+        "the machine, the machine is not set up",
+    )
+    manifests: tuple[Manifest, ...] = param(
+        MANIFESTS,
+        PV_REGISTRATION,
+        meaning="PersistentVolumes on the storage server; needs ``storage_server``",
+    )
+    helm: Helm | None = param(
+        HELM_NAME,
+        HELM,
+        meaning="Helm on the control-plane nodes, for CNFs by charts (:doc:`helm`)",
+        left_out="there is no Helm",
+    )
+    helm_script: Path | None = param(
+        SCRIPT,
+        PackageFile(),
+        meaning="in place of ``helm``: a script that installs Helm on a control-plane node",
+        example="Scripts/install_helm.sh",
+    )
+    backup: Backup | None = param(
+        ETCD_BACKUP,
+        BACKUPS,
+        meaning="backups of etcd (:doc:`backup`); ``{}`` takes the defaults",
+        left_out="there are no backups",
+    )
+    restore_from: Path | None = param(
+        RESTORE,
+        PackageFile(),
+        meaning="backup that the new cluster is made of: its path in the VNF package "
+        "(:doc:`backup`)",
+        example="Files/backup.tar.gz",
+    )
     left_alone: str | None = None
+
+    @property
+    def cluster_cp_name(self) -> str:
+        return self.master.cluster_cp_name
+
+    @property
+    def cluster_fip_name(self) -> str | None:
+        return self.master.cluster_fip_name
+
+    @property
+    def pod_cidr(self) -> ipaddress.IPv4Network:
+        return self.master.pod_cidr
+
+    @property
+    def service_cidr(self) -> ipaddress.IPv4Network:
+        return self.master.service_cidr
 
     @property
     def registries(self) -> tuple[Registry, ...]:
@@ -147,141 +432,77 @@ class KubernetesParams:
                 yield from (login.password, login.basic)
 
 
+# Parameters of the instantiate request that a modification replaces.
+REPLACED = tuple(p.name for p in parameters(KubernetesParams) if p.changed_by == MODIFICATION)
+
+
 def read_params(request: LcmRequest) -> KubernetesParams:
     """Read and check the parameters against the VNFD, the BaseHOT and the package's files.
 
     :raises ParameterError: with every error, each with its path
     """
-    return read_object(request.additional_params, NAME, lambda reader: read(reader, request))
+    kind = ObjectOf(KubernetesParams, lambda params, reader: _checked(params, reader, request))
+    return read_object(kind, request.additional_params, NAME, _context(request))
 
 
-def read(reader: Reader, request: LcmRequest) -> KubernetesParams:
-    """Read everything; errors are noted in the reader."""
-    cps = {*request.cps, *address_names(request.package, request.flavour)}
-    # An empty object stands for a missing one: what it lacks is an error each.
-    master = reader.required_section("master_node")
-    worker = reader.required_section("worker_node")
-    masters, workers = (_read_group(group, request, cps) for group in (master, worker))
-    version = read_kubernetes_version(reader)
-    repository = read_package_repository(reader, version.series, request.package)
-    storage = _read_storage(reader, request, cps, (masters, workers))
-    proxy = read_proxy(reader.section("proxy"), of_cluster=True)
-    is_new = request.operation == INSTANTIATE
-    params = KubernetesParams(
-        script=read_script(reader, request.package, is_new),
-        vim_name=_read_vim_name(reader),
-        master=masters,
-        worker=workers,
-        cluster_cp_name=master.one_of("cluster_cp_name", cps, "CP"),
-        cluster_fip_name=_read_floating_ip(master, masters.ssh_cp_name, cps, request),
-        pod_cidr=master.network("pod_cidr", DEFAULT_POD_CIDR),
-        service_cidr=master.network("cluster_cidr", DEFAULT_SERVICE_CIDR),
+def _context(request: LcmRequest) -> Context:
+    package, flavour = request.package, request.flavour
+    cps = {*request.cps, *address_names(package, flavour)}
+    names: dict[str, Collection[str]] = {
+        _CP: cps,
+        _ASPECT: request.aspects,
+        VOLUME: volume_names(package, flavour),
+        STORAGE_CP: _storage_cps(request, cps),
+    }
+    return Context(package, names, is_new=request.operation == INSTANTIATE)
+
+
+def _storage_cps(request: LcmRequest, cps: Collection[str]) -> Collection[str]:
+    """CPs of other VDUs than the nodes'.
+
+    Floating IPs and ports of their own are in the BaseHOT only, and may be anybody's.
+    """
+    params: Any = request.additional_params.get(NAME)
+    groups = [params.get(key) for key in _GROUPS] if isinstance(params, Mapping) else []
+    named = [group.get("nic_cp_name") for group in groups if isinstance(group, Mapping)]
+    nodes = {request.cps.get(cp) for cp in named if isinstance(cp, str)}
+    return [cp for cp in cps if cp not in request.cps or request.cps[cp] not in nodes]
+
+
+def _checked(params: KubernetesParams, reader: Reader, request: LcmRequest) -> KubernetesParams:
+    """The parameters with defaults that depend on others; errors are noted in the reader."""
+    repository = _package_repository(params, reader)
+    storage = with_manifests(params.storage, params.manifests, reader)
+    proxy = params.proxy
+    params = replace(
+        params,
         proxy=_with_host_of(repository, proxy) if proxy else None,
-        version=version,
         package_repository=repository,
-        image_repository=read_image_repository(reader),
-        container_runtime=_read_runtime(reader, version.series),
-        cni_manifest=_read_cni_manifest(reader, request.package),
-        private_registries=read_registries(reader, request.package),
+        cni_manifest=_cni_manifest(params, reader),
         storage=storage,
-        helm=read_helm(reader, request.package),
-        backup=read_backup(reader, storage),
-        restore_from=reader.file(RESTORE, request.package),
+        helm=helm_of(params.helm, params.helm_script, reader),
+        backup=placed(params.backup, storage, reader.at(ETCD_BACKUP)),
     )
-    for section in (master, worker, reader):
-        section.end()
-    _check_networks(params, master)
+    _check_runtime(params, reader)
+    _check_floating_ip(params, request, reader)
+    _check_networks(params, reader.at("master_node"))
     _check_image_repository(params, reader)
     if params.master.nic_cp_name and params.master.nic_cp_name == params.worker.nic_cp_name:
-        worker.error("nic_cp_name", "must be another CP than that of master_node")
+        place = reader.at("worker_node").at("nic_cp_name")
+        place.refuse("must be another CP than that of master_node")
     return replace(params, left_alone=_check_machines(params, request, reader))
 
 
-def _read_group(reader: Reader, request: LcmRequest, cps: Collection[str]) -> NodeGroup:
-    aspect = reader.optional_text("aspect_id")
-    if aspect and aspect not in request.aspects:
-        known = ", ".join(sorted(request.aspects)) or "none"
-        reader.error("aspect_id", f"the VNFD has no scaling aspect {aspect}; it has: {known}")
-    return NodeGroup(
-        ssh_cp_name=reader.one_of("ssh_cp_name", cps, "CP"),
-        nic_cp_name=reader.one_of("nic_cp_name", cps, "CP"),
-        login=read_login(reader),
-    )
-
-
-def _read_storage(
-    reader: Reader, request: LcmRequest, cps: Collection[str], groups: Iterable[NodeGroup]
-) -> Storage | None:
-    volumes = volume_names(request.package, request.flavour)
-    nodes = {request.cps.get(group.nic_cp_name) for group in groups}
-    # Floating IPs and ports of their own are in the BaseHOT only, and may be anybody's.
-    own = [cp for cp in cps if cp not in request.cps or request.cps[cp] not in nodes]
-    return read_storage(reader, request.package, own, volumes)
-
-
-def _read_floating_ip(
-    master: Reader, ssh: str, cps: Collection[str], request: LcmRequest
-) -> str | None:
-    key = "cluster_fip_name"
-    if master.has(key):
-        return master.one_of(key, cps, "CP")
-    floating = floating_ips(request.package, request.flavour)
-    if request.operation == INSTANTIATE and ssh in floating:
-        master.error(
-            key,
-            f"missing: Tacker reaches the masters by floating IPs ({ssh}), and needs one for the "
-            f"VIM, too; the VNF package has: {', '.join(sorted(floating))}",
+def _package_repository(params: KubernetesParams, reader: Reader) -> PackageRepository:
+    """That of the request, or the Kubernetes project's own for the series."""
+    series, key = params.series, "package_repository"
+    if not reader.has(key) and series.dockershim:
+        reader.at(key).refuse(
+            f"missing: the Kubernetes project's own has no packages of {series.name}, only of "
+            "1.24 and later"
         )
-    return None
-
-
-def _read_vim_name(reader: Reader) -> str | None:
-    name = reader.optional_text("vim_name")
-    if name and len(name) > _VIM_NAME_LIMIT:
-        reader.error("vim_name", f"must not be longer than {_VIM_NAME_LIMIT} characters")
-    return name
-
-
-def read_kubernetes_version(reader: Reader) -> Version:
-    """The parameter ``kubernetes_version``, or its default."""
-    version = read_version(reader.optional_text("kubernetes_version") or str(DEFAULT_VERSION))
-    if version is None:
-        names = list(SUPPORTED)
-        reader.error(
-            "kubernetes_version",
-            f"must be a series or a release, such as {DEFAULT_VERSION} or "
-            f"{DEFAULT_VERSION}.1, from {names[0]} to {names[-1]}",
-        )
-        return DEFAULT_VERSION
-    return version
-
-
-def read_package_repository(reader: Reader, series: Series, package: Path) -> PackageRepository:
-    """The parameter ``package_repository``, or the Kubernetes project's own for the series."""
-    default = PackageRepository(f"https://pkgs.k8s.io/core:/stable:/v{series.name}/deb/")
-    section = reader.section("package_repository")
-    if section is None:
-        if series.dockershim:
-            reader.error(
-                "package_repository",
-                f"missing: the Kubernetes project's own has no packages of {series.name}, only of "
-                "1.24 and later",
-            )
-        return default
-    url = section.url("url")
-    if url is None and section.usable:
-        section.error("url", "missing")
-    key = section.file("key_path", package)
-    address = url.reveal() if url else default.url
-    if "@" in address:
-        section.error("url", "must not carry a user name or password")
-    elif set("?#[]") & set(address.partition("//")[2].removeprefix(urlsplit(address).netloc)):
-        # In sources.list(5) a comment would begin, or options.
-        section.error("url", "must have nothing but a path behind its host, without ?, #, [ and ]")
-    if urlsplit(address).scheme == "http" and not section.has("key_path"):
-        section.error("key_path", "missing: over http, no key can be fetched that is to be trusted")
-    section.end()
-    return PackageRepository(address.rstrip("/") + "/", key)
+    own = PackageRepository(f"https://pkgs.k8s.io/core:/stable:/v{series.name}/deb/")
+    return params.package_repository or own
 
 
 def _with_host_of(repository: PackageRepository, proxy: Proxy) -> Proxy:
@@ -293,21 +514,14 @@ def _with_host_of(repository: PackageRepository, proxy: Proxy) -> Proxy:
     return replace(proxy, no_proxy=(*proxy.no_proxy, host))
 
 
-def read_image_repository(reader: Reader) -> ImageRepository | None:
-    """The parameter ``image_repository``, where it is given."""
-    value = reader.optional_text("image_repository")
-    if value is None:
-        return None
-    scheme, separator, rest = value.rpartition("://")
-    reference = rest.rstrip("/")
-    is_known = not separator or scheme in ("http", "https")
-    if not is_known or not grammar.is_repository(reference):
-        reader.error(
-            "image_repository",
-            "must be like registry.example.com:5000/kubernetes, with http:// before it when the "
-            "registry speaks plain HTTP",
+def _check_floating_ip(params: KubernetesParams, request: LcmRequest, reader: Reader) -> None:
+    ssh, place = params.master.ssh_cp_name, reader.at("master_node").at("cluster_fip_name")
+    floating = floating_ips(request.package, request.flavour)
+    if place.value is None and request.operation == INSTANTIATE and ssh in floating:
+        place.refuse(
+            f"missing: Tacker reaches the masters by floating IPs ({ssh}), and needs one for the "
+            f"VIM, too; the VNF package has: {', '.join(sorted(floating))}"
         )
-    return ImageRepository(reference, plain_http=scheme == "http")
 
 
 def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reader) -> str | None:
@@ -330,65 +544,57 @@ def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reade
     may_be_storage = not is_one_vdu and not params.storage
     if may_be_storage and len(unnamed) == 1 and volume_names(request.package, request.flavour):
         return unnamed[0]
-    hint = "storage_server" if may_be_storage else "worker_node.nic_cp_name"
+    hint = ("storage_server",) if may_be_storage else ("worker_node", "nic_cp_name")
+    place = reduce(Reader.at, hint, reader)
     for vdu in unnamed:
         names = ", ".join(sorted(cps_of[vdu]))
-        reader.error(hint, f"no parameter names a CP of VDU {vdu}: {names}")
+        place.refuse(f"no parameter names a CP of VDU {vdu}: {names}")
     return None
 
 
 def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:
-    images = params.image_repository
+    images, place = params.image_repository, reader.at("image_repository")
     for registry in params.private_registries:
         if images is None or registry.server != images.server:
             continue
         if registry.plain_http != images.plain_http:
-            reader.error("image_repository", f"{REGISTRIES} says that it is {registry.url}")
+            place.refuse(f"{REGISTRIES_NAME} says that it is {registry.url}")
         if registry.login:
             # The runtimes' command lines would show the password to all of a machine.
-            reader.error("image_repository", "must be one that wants no login")
+            place.refuse("must be one that wants no login")
 
 
-def _read_runtime(reader: Reader, series: Series) -> str:
-    runtime = reader.choice("container_runtime", (CONTAINERD, DOCKER), CONTAINERD)
-    if runtime == DOCKER and not series.dockershim:
-        reader.error(
-            "container_runtime",
-            f"Kubernetes {series.name} has no support for Docker; use containerd",
+def _check_runtime(params: KubernetesParams, reader: Reader) -> None:
+    if params.container_runtime == DOCKER and not params.series.dockershim:
+        reader.at("container_runtime").refuse(
+            f"Kubernetes {params.series.name} has no support for Docker; use containerd"
         )
-    return runtime
 
 
-def _read_cni_manifest(reader: Reader, package: Path) -> CniManifest:
-    key, what = "cni_manifest_path", "a file of Kubernetes objects in YAML"
-    default = CniManifest(package / DEFAULT_CNI_MANIFEST, is_default=True)
-    if not reader.has(key):
-        if reader.usable and not default.path.is_file():
-            reader.error(key, f"missing, and the VNF package has no {DEFAULT_CNI_MANIFEST} either")
-        return default
-    path, objects = reader.yaml_file(key, package, what)
-    if not all(isinstance(o, dict) and "kind" in o for o in objects):
-        reader.error(key, f"is not {what}")
-    return CniManifest(path) if path else default
+def _cni_manifest(params: KubernetesParams, reader: Reader) -> CniManifest:
+    place = reader.at("cni_manifest_path")
+    default = CniManifest(reader.context.package / DEFAULT_CNI_MANIFEST, is_default=True)
+    if place.value is None and not default.path.is_file():
+        place.refuse(f"missing, and the VNF package has no {DEFAULT_CNI_MANIFEST} either")
+    return params.cni_manifest or default
 
 
-def _check_networks(params: KubernetesParams, master: Reader) -> None:
+def _check_networks(params: KubernetesParams, reader: Reader) -> None:
+    pods, services = reader.at("pod_cidr"), reader.at("cluster_cidr")
     if params.pod_cidr.prefixlen > _LONGEST_POD_PREFIX:
-        master.error(
-            "pod_cidr",
+        pods.refuse(
             f"each node takes a /{_LONGEST_NODE_PREFIX} of it: use /{_LONGEST_POD_PREFIX} or "
-            "larger",
+            "larger"
         )
     prefix = params.service_cidr.prefixlen
     if not _SHORTEST_SERVICE_PREFIX <= prefix <= _LONGEST_SERVICE_PREFIX:
-        master.error(
-            "cluster_cidr",
+        services.refuse(
             f"Kubernetes takes a prefix from /{_SHORTEST_SERVICE_PREFIX} to "
-            f"/{_LONGEST_SERVICE_PREFIX} for services",
+            f"/{_LONGEST_SERVICE_PREFIX} for services"
         )
     if params.pod_cidr.overlaps(params.service_cidr):
-        master.error("cluster_cidr", f"overlaps with pod_cidr {params.pod_cidr}")
+        services.refuse(f"overlaps with pod_cidr {params.pod_cidr}")
     nodes = params.proxy.node_cidr if params.proxy else None
-    for key, network in (("pod_cidr", params.pod_cidr), ("cluster_cidr", params.service_cidr)):
+    for place, network in ((pods, params.pod_cidr), (services, params.service_cidr)):
         if nodes and ipaddress.IPv4Network(nodes, strict=False).overlaps(network):
-            master.error(key, f"overlaps with k8s_node_cidr {nodes}")
+            place.refuse(f"overlaps with k8s_node_cidr {nodes}")

@@ -3,10 +3,51 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mgmt_drivers.params.declaration import Always, Unless, param
+from mgmt_drivers.params.kinds import ListOf, SecretText, Text, TextKind
 from mgmt_drivers.params.reader import Reader
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh import keys
 from mgmt_drivers.ssh.hostkeys import KnownKey
+
+
+class _PrivateKey(TextKind[Secret]):
+    words = "text of a private key"
+    fallback = Secret("")
+    has_lines = True
+
+    def take(self, text: str, reader: Reader) -> Secret:
+        key = Secret(text)
+        try:
+            keys.load(key)
+        except ValueError as error:
+            reader.refuse(str(error))
+        return key
+
+
+class _HostKey(TextKind[KnownKey | None]):
+    def take(self, text: str, reader: Reader) -> KnownKey | None:
+        try:
+            return KnownKey.parse(text)
+        except ValueError:
+            reader.refuse(
+                "must be a public key as OpenSSH writes it, such as ssh-ed25519 AAAA..., or a "
+                "fingerprint as `ssh-keygen -l` shows it, such as SHA256:..."
+            )
+            return None
+
+
+def host_keys_param() -> tuple[KnownKey, ...]:
+    """The field ``host_key``, which a private registry has beside a login of its own."""
+    declared: tuple[KnownKey, ...] = param(
+        "host_key",
+        ListOf(_HostKey(), "string", at_least_one=True),
+        meaning="SSH host keys of the machines (:ref:`host-keys`), each a public key "
+        "(``ssh-ed25519 AAAA...``) or a fingerprint (``SHA256:...``)",
+        example=["SHA256:rk5cAyJVKcKmS6LnYSf8jJ4VMEn3pkzuD9EN3TlCNUA"],
+        left_out="the key that a machine shows first is trusted",
+    )
+    return declared
 
 
 @dataclass(frozen=True)
@@ -16,50 +57,26 @@ class SshLogin:
     ``host_keys`` are those that the machines may show; without any, they are trusted at first.
     """
 
-    username: str
-    password: Secret | None
-    private_key: Secret | None = None
-    host_keys: tuple[KnownKey, ...] = ()
+    username: str = param(
+        "username",
+        Text(),
+        meaning="SSH user, who may use sudo",
+        example="ubuntu",
+        required=Always(),
+    )
+    password: Secret | None = param(
+        "password",
+        SecretText(),
+        meaning="the user's password; beside ``private_key`` the password is for sudo",
+        example="ubuntu",
+        required=Unless("private_key"),
+    )
+    private_key: Secret | None = param(
+        "private_key",
+        _PrivateKey(),
+        meaning="text of the user's private key, without a passphrase",
+    )
+    host_keys: tuple[KnownKey, ...] = host_keys_param()
 
     def secrets(self) -> Iterator[Secret]:
         yield from filter(None, (self.password, self.private_key))
-
-
-def read_login(reader: Reader) -> SshLogin:
-    """Read ``username``, ``password``, ``private_key`` and ``host_key``."""
-    private_key = _read_private_key(reader)
-    needed = private_key is None or reader.has("password")
-    return SshLogin(
-        username=reader.text("username"),
-        password=reader.secret("password") if needed else None,
-        private_key=private_key,
-        host_keys=read_host_keys(reader),
-    )
-
-
-def read_host_keys(reader: Reader) -> tuple[KnownKey, ...]:
-    """Read ``host_key``, a list of the keys that the machines may show."""
-    found = []
-    for path, text in reader.texts("host_key"):
-        try:
-            found.append(KnownKey.parse(text))
-        except ValueError:
-            reader.error(
-                path,
-                "must be a public key as OpenSSH writes it, such as ssh-ed25519 AAAA..., or a "
-                "fingerprint as `ssh-keygen -l` shows it, such as SHA256:...",
-            )
-    return tuple(found)
-
-
-def _read_private_key(reader: Reader) -> Secret | None:
-    if not reader.has("private_key"):
-        return None
-    key = Secret(reader.text("private_key", lines=True))
-    if not key.reveal():
-        return key
-    try:
-        keys.load(key)
-    except ValueError as error:
-        reader.error("private_key", str(error))
-    return key

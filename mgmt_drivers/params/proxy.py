@@ -2,12 +2,44 @@
 
 import ipaddress
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from mgmt_drivers import grammar
+from mgmt_drivers.params.declaration import ObjectOf, param
+from mgmt_drivers.params.kinds import Network, TextKind, Url
 from mgmt_drivers.params.reader import Reader
 from mgmt_drivers.secret import Secret
+
+
+class _DirectHosts(TextKind[tuple[str, ...]]):
+    """Words separated by commas."""
+
+    words = "hosts, domains and networks, separated by commas"
+    fallback = absent = ()
+
+    def take(self, text: str, reader: Reader) -> tuple[str, ...]:
+        listed = tuple(word.strip() for word in text.split(",") if word.strip())
+        for word in listed:
+            if not grammar.is_direct(word):
+                reader.refuse(f"{word!r} is neither a host, a domain nor a network")
+        return listed
+
+
+class _NodeNetwork(TextKind[str | None]):
+    """A network in the request's own notation.
+
+    Go's and curl's clients know networks, and a list of all addresses of a /16 would be too long
+    for a unit file.
+    """
+
+    words, pattern = Network.words, Network.pattern
+
+    def take(self, text: str, reader: Reader) -> str | None:
+        errors = len(reader.errors.found)
+        Network().take(text, reader)
+        return text if len(reader.errors.found) == errors else None
 
 
 @dataclass(frozen=True)
@@ -18,9 +50,24 @@ class Proxy:
     is part of ``no_proxy``.
     """
 
-    http: Secret | None = None
-    https: Secret | None = None
-    no_proxy: tuple[str, ...] = ()
+    http: Secret | None = param(
+        "http_proxy",
+        Url(),
+        meaning="for URLs with http",
+        example="http://proxy.example.com:3128",
+    )
+    https: Secret | None = param(
+        "https_proxy",
+        Url(),
+        meaning="for URLs with https",
+        example="http://proxy.example.com:3128",
+    )
+    no_proxy: tuple[str, ...] = param(
+        "no_proxy",
+        _DirectHosts(),
+        meaning="what machines reach directly",
+        example="registry.example.com,.lab.test,10.20.0.0/16",
+    )
     node_cidr: str | None = None
 
     def secrets(self) -> Iterator[Secret]:
@@ -36,30 +83,31 @@ class Proxy:
         return None if direct else (self.http if scheme == "http" else self.https)
 
 
-def read_proxy(reader: Reader | None, of_cluster: bool = False) -> Proxy | None:
-    """Read ``http_proxy``, ``https_proxy`` and ``no_proxy`` (separated by commas).
+@dataclass(frozen=True)
+class ClusterProxy(Proxy):
+    """The proxy of a cluster, whose nodes reach each other directly."""
 
-    Empty strings stand for what is left out. With neither proxy there is none, whatever the
-    other keys say.
+    node_cidr: str | None = param(
+        "k8s_node_cidr",
+        _NodeNetwork(),
+        meaning="network of the nodes, which are reached directly, too",
+        example="10.10.0.0/24",
+    )
 
-    :param of_cluster: ``k8s_node_cidr`` may be given as well
-    """
-    if reader is None:
-        return None
-    reader.leave_out_blanks()
-    listed = (reader.optional_text("no_proxy") or "").split(",")
-    no_proxy = tuple(word.strip() for word in listed if word.strip())
-    for word in no_proxy:
-        if not grammar.is_direct(word):
-            reader.error("no_proxy", f"{word!r} is neither a host, a domain nor a network")
-    node_cidr = _read_node_cidr(reader) if of_cluster else None
-    if node_cidr:
-        # The notation is kept: Go's and curl's clients know networks, and a list
-        # of all addresses of a /16 would be too long for a unit file.
-        no_proxy += (node_cidr,)
-    proxy = Proxy(reader.url("http_proxy"), reader.url("https_proxy"), no_proxy, node_cidr)
-    reader.end()
+
+_Given = TypeVar("_Given", bound=Proxy)
+
+
+def _used(proxy: _Given, reader: Reader) -> _Given | None:
+    """With neither URL there is no proxy, whatever the other keys say."""
+    if proxy.node_cidr:
+        proxy = replace(proxy, no_proxy=(*proxy.no_proxy, proxy.node_cidr))
     return proxy if proxy.http or proxy.https else None
+
+
+# Empty strings count as left out.
+PROXY = ObjectOf(Proxy, _used, takes_blanks=True)
+CLUSTER_PROXY = ObjectOf(ClusterProxy, _used, takes_blanks=True)
 
 
 def _matches(word: str, host: str) -> bool:
@@ -70,11 +118,3 @@ def _matches(word: str, host: str) -> bool:
         name = host.lower()
         domain = word.lower().removeprefix("*")
         return word == "*" or name == domain or name.endswith("." + domain.lstrip("."))
-
-
-def _read_node_cidr(reader: Reader) -> str | None:
-    given = reader.optional_text("k8s_node_cidr")
-    errors = len(reader.errors.found)
-    if given:
-        reader.network("k8s_node_cidr", given)
-    return given if len(reader.errors.found) == errors else None

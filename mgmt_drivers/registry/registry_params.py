@@ -6,7 +6,7 @@ import json
 import re
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,20 @@ from cryptography.hazmat.primitives import serialization
 
 from mgmt_drivers import grammar
 from mgmt_drivers.package_archive import BROKEN
-from mgmt_drivers.params.login import read_host_keys
-from mgmt_drivers.params.proxy import Proxy, read_proxy
-from mgmt_drivers.params.reader import Reader, read_object
+from mgmt_drivers.params.declaration import Always, Beside, ObjectOf, inline, param, read_object
+from mgmt_drivers.params.kinds import (
+    PackageFile,
+    Port,
+    Reference,
+    SecretText,
+    Text,
+    TextFile,
+    TextKind,
+    Url,
+)
+from mgmt_drivers.params.login import host_keys_param
+from mgmt_drivers.params.proxy import PROXY, Proxy
+from mgmt_drivers.params.reader import Context, Reader
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.hostkeys import KnownKey
@@ -65,27 +76,158 @@ class RemoteImage:
         return f"{_OWN_NAME}:{known[:12]}"
 
 
+class _ImageArchive(TextKind[ImageArchive | None]):
+    words = PackageFile.words
+
+    def take(self, text: str, reader: Reader) -> ImageArchive | None:
+        path = PackageFile().take(text, reader)
+        if path is None:
+            return None
+        try:
+            images: list[dict[str, Any]] = json.loads(_manifest(path))
+            references = [tag for image in images for tag in _tags(image)]
+        except BROKEN:
+            reader.refuse("is not a file made by `docker save`")
+            return None
+        if len(images) != 1 or not references:
+            reader.refuse("must hold one image with a name, as `docker save NAME` does")
+        elif not all(isinstance(name, str) and grammar.is_image(name) for name in references):
+            reader.refuse("has an image whose name (RepoTags) is none of an image")
+        else:
+            return ImageArchive(path, references[0], _sha256(path))
+        return None
+
+
+class _ImageUrl(TextKind[str]):
+    words, fallback, pattern = Url.words, "", Url.pattern
+
+    def take(self, text: str, reader: Reader) -> str:
+        url = Url().take(text, reader).reveal()
+        if "@" in url:
+            reader.refuse("must not carry a user name or password")
+        return url
+
+
+class _Sha256(TextKind[str]):
+    words = "64 hexadecimal digits"
+    fallback = ""
+    pattern = "^[0-9a-fA-F]{64}$"
+
+    def take(self, text: str, reader: Reader) -> str:
+        if not _SHA256.fullmatch(text):
+            reader.refuse("must be 64 hexadecimal digits")
+        return text.lower()
+
+
+class _Certificate(TextFile):
+    def check(self, path: Path, content: str, reader: Reader) -> None:
+        if _certified_key(path) is None:
+            reader.refuse("is not a PEM certificate")
+
+
+class _PrivateKey(TextFile):
+    def check(self, path: Path, content: str, reader: Reader) -> None:
+        if _own_key(path) is None:
+            reader.refuse("is not a PEM private key without a passphrase")
+
+
+class _Htpasswd(TextFile):
+    def check(self, path: Path, content: str, reader: Reader) -> None:
+        for number, line in enumerate(content.split("\n"), start=1):
+            is_good = bool(_HTPASSWD_LINE.fullmatch(line)) and line.isprintable()
+            if line and not line.startswith("#") and not is_good:
+                reader.refuse(f"line {number} is not of the form that `htpasswd -B` writes")
+
+
 @dataclass(frozen=True)
 class Tls:
     """Certificate (with its chain) and private key, PEM files of the package."""
 
-    certificate: Path
-    key: Path
+    certificate: Path = param(
+        "tls_certificate_path",
+        _Certificate(),
+        meaning="PEM certificate; the registry then speaks HTTPS",
+        example="Files/tls.crt",
+        required=Beside("tls_key_path"),
+    )
+    key: Path = param(
+        "tls_key_path",
+        _PrivateKey(),
+        meaning="the certificate's private key, without a passphrase",
+        example="Files/tls.key",
+        required=Beside("tls_certificate_path"),
+    )
 
 
 @dataclass(frozen=True)
 class PrivateRegistryParams:
-    """What the private registry is to be. Without ``image`` it is pulled."""
+    """What the private registry is to be. Without ``image`` it is pulled.
 
-    ssh_cp_name: str
-    ssh_username: str
-    ssh_password: Secret
-    port: int = DEFAULT_PORT
+    ``archive``, ``image_url`` and ``image_sha256`` are used through ``image``.
+    """
+
+    ssh_cp_name: str = param(
+        "ssh_cp_name",
+        Reference("CP"),
+        meaning="CP whose address is used for SSH",
+        example="CP1",
+        required=Always(),
+    )
+    ssh_username: str = param(
+        "ssh_username",
+        Text(),
+        meaning="SSH user, who may use sudo, with or without the password",
+        example="ubuntu",
+        required=Always(),
+    )
+    ssh_password: Secret = param(
+        "ssh_password",
+        SecretText(),
+        meaning="the user's password",
+        example="ubuntu",
+        required=Always(),
+    )
+    host_keys: tuple[KnownKey, ...] = host_keys_param()
+    port: int = param(
+        "port_no",
+        Port(),
+        meaning="port of the registry",
+        default=DEFAULT_PORT,
+        example=5001,
+    )
+    archive: ImageArchive | None = param(
+        "image_path",
+        _ImageArchive(),
+        meaning="archive of ``docker save``",
+        example="Files/images/private_registry.tar",
+        left_out="``image_url``, or else the machine pulls ``registry:2``",
+    )
+    image_url: str | None = param(
+        "image_url",
+        _ImageUrl(),
+        meaning="in place of ``image_path``: URL from which the machine fetches the archive",
+        example="https://files.example.com/registry.tar",
+    )
+    image_sha256: str | None = param(
+        "image_sha256",
+        _Sha256(),
+        meaning="digest of the archive at ``image_url``",
+        example="0a" * 32,
+    )
+    proxy: Proxy | None = param(
+        "proxy",
+        PROXY,
+        meaning="proxy for apt and Docker; empty strings count as left out, and without both URLs "
+        "there is no proxy",
+    )
+    tls: Tls | None = inline(Tls, is_optional=True)
+    htpasswd: Path | None = param(
+        "htpasswd_path",
+        _Htpasswd(),
+        meaning="file of ``htpasswd -B``; pushing and pulling then need a login",
+        example="Files/htpasswd",
+    )
     image: ImageArchive | RemoteImage | None = None
-    proxy: Proxy | None = None
-    tls: Tls | None = None
-    htpasswd: Path | None = None
-    host_keys: tuple[KnownKey, ...] = ()
 
     def secrets(self) -> Iterator[Secret]:
         """Every secret in here, for masking what machines print."""
@@ -104,59 +246,44 @@ def read_params(request: LcmRequest) -> PrivateRegistryParams:
 
     :raises ParameterError: with every error, each with its path
     """
-    return read_object(request.additional_params, NAME, lambda reader: read(reader, request))
+    context = Context(request.package, {"CP": request.cps})
+    return read_object(_KIND, request.additional_params, NAME, context)
 
 
-def read(reader: Reader, request: LcmRequest) -> PrivateRegistryParams:
-    """Read everything; errors are noted in the reader."""
-    params = PrivateRegistryParams(
-        ssh_cp_name=reader.one_of("ssh_cp_name", request.cps, "CP"),
-        ssh_username=reader.text("ssh_username"),
-        ssh_password=reader.secret("ssh_password"),
-        port=reader.port("port_no", DEFAULT_PORT),
-        image=_read_remote_image(reader) or _read_image(reader, request.package),
-        proxy=read_proxy(reader.section("proxy")),
-        tls=_read_tls(reader, request.package),
-        htpasswd=_read_htpasswd(reader, request.package),
-        host_keys=read_host_keys(reader),
-    )
-    reader.end()
-    return params
-
-
-def _read_remote_image(reader: Reader) -> RemoteImage | None:
-    url = reader.url("image_url")
-    sha256 = reader.optional_text("image_sha256")
-    if sha256 is not None and not _SHA256.fullmatch(sha256):
-        reader.error("image_sha256", "must be 64 hexadecimal digits")
+def _checked(params: PrivateRegistryParams, reader: Reader) -> PrivateRegistryParams:
+    url, sha256 = params.image_url, params.image_sha256
     if sha256 is not None and url is None:
-        reader.error("image_sha256", "is for image_url, which is missing")
-    if url is None:
-        return None
-    if "@" in url.reveal():
-        reader.error("image_url", "must not carry a user name or password")
-    if reader.has("image_path"):
-        reader.error("image_url", "stands beside image_path: give one of them")
-    return RemoteImage(url.reveal(), sha256.lower() if sha256 else None)
+        reader.at("image_sha256").refuse("is for image_url, which is missing")
+    if url is not None and reader.has("image_path"):
+        reader.at("image_url").refuse("stands beside image_path: give one of them")
+    _check_pair(params.tls, reader.at("tls_key_path"))
+    return replace(params, image=RemoteImage(url, sha256) if url else params.archive)
 
 
-def _read_image(reader: Reader, package: Path) -> ImageArchive | None:
-    path = reader.file("image_path", package)
-    if path is None:
-        return None
+_KIND = ObjectOf(PrivateRegistryParams, _checked)
+
+
+def _check_pair(tls: Tls | None, reader: Reader) -> None:
+    if tls and tls.certificate and tls.key:
+        public, private = _certified_key(tls.certificate), _own_key(tls.key)
+        if public and private and private.public_key() != public:
+            reader.refuse("is not the key of tls_certificate_path")
+
+
+def _certified_key(path: Path) -> Any:
+    """The public key of a file's first certificate; None if there is none."""
     try:
-        images: list[dict[str, Any]] = json.loads(_manifest(path))
-        references = [tag for image in images for tag in _tags(image)]
-    except BROKEN:
-        reader.error("image_path", "is not a file made by `docker save`")
+        return x509.load_pem_x509_certificates(path.read_bytes())[0].public_key()
+    except (ValueError, IndexError, UnsupportedAlgorithm, x509.InvalidVersion):
         return None
-    if len(images) != 1 or not references:
-        reader.error("image_path", "must hold one image with a name, as `docker save NAME` does")
+
+
+def _own_key(path: Path) -> Any:
+    """The private key of a file; None if there is none, or it has a passphrase."""
+    try:
+        return serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         return None
-    if not all(isinstance(name, str) and grammar.is_image(name) for name in references):
-        reader.error("image_path", "has an image whose name (RepoTags) is none of an image")
-        return None
-    return ImageArchive(path, references[0], _sha256(path))
 
 
 def _tags(image: dict[str, Any]) -> list[Any]:
@@ -186,43 +313,3 @@ def _sha256(path: Path) -> str:
         while chunk := file.read(1 << 20):
             sha.update(chunk)
     return sha.hexdigest()
-
-
-def _read_tls(reader: Reader, package: Path) -> Tls | None:
-    certificate = reader.text_file("tls_certificate_path", package)
-    key = reader.text_file("tls_key_path", package)
-    for given, missing in (
-        ("tls_certificate_path", "tls_key_path"),
-        ("tls_key_path", "tls_certificate_path"),
-    ):
-        if reader.has(given) and not reader.has(missing):
-            reader.error(missing, f"missing beside {given}")
-    if not certificate or not key:
-        return None
-    try:
-        public = x509.load_pem_x509_certificates(certificate.read_bytes())[0].public_key()
-    except (ValueError, IndexError, UnsupportedAlgorithm, x509.InvalidVersion):
-        reader.error("tls_certificate_path", "is not a PEM certificate")
-        return None
-    try:
-        private = serialization.load_pem_private_key(key.read_bytes(), password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        reader.error("tls_key_path", "is not a PEM private key without a passphrase")
-        return None
-    if private.public_key() != public:
-        reader.error("tls_key_path", "is not the key of tls_certificate_path")
-    return Tls(certificate, key)
-
-
-def _read_htpasswd(reader: Reader, package: Path) -> Path | None:
-    path = reader.text_file("htpasswd_path", package)
-    if path is None:
-        return None
-    lines = path.read_bytes().decode().split("\n")
-    for number, line in enumerate(lines, start=1):
-        is_good = bool(_HTPASSWD_LINE.fullmatch(line)) and line.isprintable()
-        if line and not line.startswith("#") and not is_good:
-            reader.error(
-                "htpasswd_path", f"line {number} is not of the form that `htpasswd -B` writes"
-            )
-    return path

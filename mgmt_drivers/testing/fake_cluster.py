@@ -9,6 +9,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import (
     DEFAULT_CNI_MANIFEST,
     CniManifest,
+    ControlPlaneGroup,
     KubernetesParams,
     NodeGroup,
     PackageRepository,
@@ -24,6 +25,7 @@ from mgmt_drivers.testing.fakes import FakeClock, FakeSession, MemoryStore
 MASTER_CP, WORKER_CP, VIP_CP = "masterNode_CP1", "workerNode_CP2", "vip_CP"
 STORAGE_CP = "storage_server_CP"
 VIP = "192.0.2.100"
+_OF_MASTERS = ("cluster_cp_name", "cluster_fip_name", "pod_cidr", "service_cidr")
 FLANNEL = Path(__file__).parents[2] / "vnf_packages" / "kubernetes" / DEFAULT_CNI_MANIFEST
 
 
@@ -36,11 +38,12 @@ def node(role: str, number: int) -> Node:
 
 def params(version: str = "1.20.2", **changes: Any) -> KubernetesParams:
     login = SshLogin("ubuntu", Secret("hidden"))
+    master: dict[str, Any] = {"cluster_cp_name": MASTER_CP}
+    master |= {key: changes.pop(key) for key in _OF_MASTERS if key in changes}
     values: dict[str, Any] = {
         "script": Path(__file__),
-        "master": NodeGroup(MASTER_CP, MASTER_CP, login),
+        "master": ControlPlaneGroup(MASTER_CP, MASTER_CP, login, **master),
         "worker": NodeGroup(WORKER_CP, WORKER_CP, login),
-        "cluster_cp_name": MASTER_CP,
         "package_repository": PackageRepository("http://mirror/apt/"),
         "cni_manifest": CniManifest(FLANNEL),
         "version": read_version(version),
@@ -61,10 +64,17 @@ def cluster(
     """A cluster of fake machines, and their sessions by node name."""
     if masters > 1:
         changes = {"cluster_cp_name": VIP_CP, **changes}
+    return cluster_of(params(**changes), masters, workers)
+
+
+def cluster_of(
+    made_of: KubernetesParams, masters: int, workers: int
+) -> tuple[FakeCluster, dict[str, FakeSession]]:
+    """As :func:`cluster`, of parameters that were read."""
     nodes = [node("master", n) for n in range(1, masters + 1)]
     nodes += [node("worker", n) for n in range(1, workers + 1)]
     shared = {VIP_CP: VIP} if masters > 1 else {}
-    found = topology(params(**changes), Inventory(tuple(nodes), shared))
+    found = topology(made_of, Inventory(tuple(nodes), shared))
     sessions = [FakeSession() for _ in nodes]
     pairs = zip(nodes, sessions, strict=True)
     hosts = [Host(machine, session, FakeClock()) for machine, session in pairs]

@@ -4,7 +4,7 @@ import ipaddress
 import unittest
 from typing import Any
 
-from mgmt_drivers.cluster.backup.backup_params import BACKUP, Backup, read_backup
+from mgmt_drivers.cluster.backup.backup_params import BACKUP, BACKUPS, Backup, placed
 from mgmt_drivers.cluster.storage.storage_params import Export, Storage, Volume
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.params.login import SshLogin
@@ -22,7 +22,8 @@ def _storage(*exports: str) -> Storage:
 class BackupParamsTest(unittest.TestCase):
     def read(self, value: Any, storage: Storage | None = None) -> Backup | None:
         errors = ValidationErrors()
-        found = read_backup(Reader({"etcd_backup": value}, "p", errors), storage)
+        reader = Reader(value, "p.etcd_backup", errors)
+        found = placed(None if value is None else BACKUPS.parse(reader), storage, reader)
         errors.raise_if_any()
         return found
 

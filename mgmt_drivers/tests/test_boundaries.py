@@ -26,7 +26,7 @@ ADAPTERS = {
 ORDER = (
     "errors", "grammar", "secret", "request", "clock", "package_yaml", "package_archive", "package",
     "ssh", "params", "inventory", "machine", "engine", "setup", "registry", "cluster", "vim",
-    "operations", "tacker", "kubernetes_mgmt", "kubernetes_v2", "private_registry_mgmt",
+    "schemas", "operations", "tacker", "kubernetes_mgmt", "kubernetes_v2", "private_registry_mgmt",
     "private_registry_v2",
 )
 CAPABILITIES = PACKAGE / "cluster"
@@ -140,8 +140,10 @@ class BoundariesTest(unittest.TestCase):
                 check=True, capture_output=True, text=True,
             ).stdout
         names = [line.split()[0] for line in listed.splitlines()[1:]]
-        scripts = {p.relative_to(CHECKOUT).as_posix() for p in PACKAGE.rglob("*.sh")}
-        self.assertEqual(set(), scripts - set(names))
+        data = [*PACKAGE.rglob("*.sh"), *PACKAGE.rglob("*.json")]
+        self.assertTrue([path for path in data if path.suffix == ".json"])
+        needed = {path.relative_to(CHECKOUT).as_posix() for path in data}
+        self.assertEqual(set(), needed - set(names))
         tops = {name.split("/")[0] for name in names}
         self.assertEqual({"mgmt_drivers", "tacker_mgmt_drivers-0.1.0.dist-info"}, tops)
         self.assertFalse([name for name in names if "/tests/" in name])

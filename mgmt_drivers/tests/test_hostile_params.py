@@ -5,7 +5,6 @@ import re
 import subprocess
 import unittest
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from hypothesis import example, given, settings
@@ -13,11 +12,11 @@ from hypothesis import strategies as st
 
 from mgmt_drivers import grammar
 from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
-from mgmt_drivers.cluster.registries.registries_params import read_registries
+from mgmt_drivers.cluster.registries.registries_params import REGISTRIES
 from mgmt_drivers.cluster.storage.nfs import Export
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine import syntax
-from mgmt_drivers.params.proxy import Proxy, read_proxy
+from mgmt_drivers.params.proxy import PROXY, Proxy
 from mgmt_drivers.params.reader import Reader, ValidationErrors
 from mgmt_drivers.setup.configure_proxy import _apt, _environment
 
@@ -72,7 +71,7 @@ class ProxyTest(unittest.TestCase):
 
     def read(self, values: dict[str, Any]) -> tuple[Proxy, list[str]]:
         errors = ValidationErrors()
-        found = read_proxy(Reader({"http_proxy": "http://p", **values}, "p", errors))
+        found = PROXY.parse(Reader({"http_proxy": "http://p", **values}, "p", errors))
         assert found
         return found, errors.found
 
@@ -84,9 +83,8 @@ class HostEntryTest(unittest.TestCase):
     def test_it_is_refused_or_one_line_of_two_words(self, address: str, name: str) -> None:
         errors = ValidationErrors()
         entry = {"connection_type": 1, "server": "a.b", "hosts_string": f"{address} {name}"}
-        reader = Reader({"private_registry_connection_info": [entry]}, "p", errors)
-        (registry,) = read_registries(reader, Path())
-        where = "p.private_registry_connection_info[0].hosts_string: "
+        (registry,) = REGISTRIES.parse(Reader([entry], "p", errors))
+        where = "p[0].hosts_string: "
         self.assertTrue(all(error.startswith(where) for error in errors.found), errors.found)
         if not errors.found:
             assert registry.host_entry

@@ -5,14 +5,16 @@ import json
 import tarfile
 import tempfile
 import unittest
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from mgmt_drivers.cluster.backup.backup import contents_of_file
-from mgmt_drivers.cluster.helm.helm_params import read_helm
+from mgmt_drivers.cluster.helm.helm_params import HELM
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.params.reader import Reader, ValidationErrors
-from mgmt_drivers.registry.registry_params import _read_image
+from mgmt_drivers.params.declaration import ObjectOf
+from mgmt_drivers.params.kinds import Kind
+from mgmt_drivers.params.reader import Context, Reader, ValidationErrors
+from mgmt_drivers.registry.registry_params import PrivateRegistryParams
 
 
 class PackageArchiveTest(unittest.TestCase):
@@ -28,14 +30,14 @@ class PackageArchiveTest(unittest.TestCase):
         return str(caught.exception)
 
     def refused_helm(self) -> str:
-        return self.error({"helm": {"archive_path": "a.tgz"}}, read_helm)
+        return self.error({"archive_path": "a.tgz"}, HELM)
 
     def refused_image(self) -> str:
-        return self.error({"image_path": "a.tgz"}, _read_image)
+        return self.error({"image_path": "a.tgz"}, ObjectOf(PrivateRegistryParams))
 
-    def error(self, params: object, read: Callable[[Reader, Path], object]) -> str:
+    def error(self, params: object, kind: Kind[Any]) -> str:
         errors = ValidationErrors()
-        read(Reader(params, "p", errors), self.package)
+        kind.parse(Reader(params, "p", errors, Context(self.package)))
         with self.assertRaises(MgmtDriverError) as caught:
             errors.raise_if_any()
         return str(caught.exception)
@@ -45,7 +47,7 @@ class PackageArchiveTest(unittest.TestCase):
             with tarfile.open(self.path, mode) as archive:
                 archive.addfile(tarfile.TarInfo("linux-amd64/helm"))
             with self.subTest(mode):
-                self.assertIn("helm.archive_path: is not", self.refused_helm())
+                self.assertIn("p.archive_path: is not", self.refused_helm())
                 self.assertIn("is no whole backup", self.refused_backup())
 
     def test_what_recurses_without_end(self) -> None:

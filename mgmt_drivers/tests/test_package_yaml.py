@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mgmt_drivers import package, package_yaml
-from mgmt_drivers.cluster.storage.storage_params import read_storage
+from mgmt_drivers.cluster.storage.storage_params import PV_REGISTRATION
 from mgmt_drivers.package_yaml import BadYaml
-from mgmt_drivers.params.reader import Reader, ValidationErrors
+from mgmt_drivers.params.reader import Context, Reader, ValidationErrors
 from mgmt_drivers.tacker import vnfd
 
 BROKEN = "a: 1\nb: *unknown"
@@ -91,7 +91,7 @@ class ReadersTest(unittest.TestCase):
     def test_manifests(self) -> None:
         errors = ValidationErrors()
         manifest = {"pv_manifest_file_path": "pv.yaml", "nfs_server_cp": "CP"}
-        values = {"storage_server": {}, "pv_registration_params": [manifest]}
-        read_storage(Reader(values, "p", errors), self.package, {"CP"}, set())
+        where = "p.pv_registration_params"
+        PV_REGISTRATION.parse(Reader([manifest], where, errors, Context(self.package)))
         words = "p.pv_registration_params[0].pv_manifest_file_path: is not a file of Persist"
         self.assertTrue(any(e.startswith(words) and "line 2: no YAML" in e for e in errors.found))

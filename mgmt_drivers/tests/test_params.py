@@ -99,6 +99,7 @@ class ParamsTest(unittest.TestCase):
 
     def test_one_error_each(self) -> None:
         self.write("plain.txt", "no archive")
+        docker_save(self.package / "good.tar", ["a:1"])
         docker_save(self.package / "two.tar", ["a:1"], images=2)
         docker_save(self.package / "nameless.tar", None)
         docker_save(self.package / "odd.tar", ["--privileged"])
@@ -141,7 +142,7 @@ class ParamsTest(unittest.TestCase):
             ({"image_path": "nameless.tar"}, "image_path", "with a name"),
             ({"image_url": "http://me:pw@x/r"}, "image_url", "must not carry a user name"),
             ({"image_url": "r.tar"}, "image_url", "must be a URL"),
-            ({"image_url": "http://x/r", "image_path": "r"}, "image_url", "give one of them"),
+            ({"image_url": "http://x/r", "image_path": "good.tar"}, "image_url", "give one of"),
             ({"image_url": "http://x/r", "image_sha256": "ab"}, "image_sha256", "64 hexadecimal"),
             ({"image_sha256": "a" * 64}, "image_sha256", "image_url, which is missing"),
             ({"htpasswd_path": "bad.htpasswd"}, "htpasswd_path", "line 1"),

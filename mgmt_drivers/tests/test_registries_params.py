@@ -6,9 +6,9 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.cluster.registries.registries_params import Registry, read_registries
+from mgmt_drivers.cluster.registries.registries_params import REGISTRIES, Registry
 from mgmt_drivers.params.proxy import Proxy
-from mgmt_drivers.params.reader import Reader, ValidationErrors
+from mgmt_drivers.params.reader import Context, Reader, ValidationErrors
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.testing.made_certificates import signed
 
@@ -41,8 +41,8 @@ class RegistriesTest(unittest.TestCase):
     def read(self, *entries: Any) -> tuple[tuple[Registry, ...], list[str]]:
         """The registries, and the errors without the path of the list."""
         errors = ValidationErrors()
-        reader = Reader({_LIST: list(entries)}, "p", errors)
-        found = read_registries(reader, self.package)
+        reader = Reader(list(entries), f"p.{_LIST}", errors, Context(self.package))
+        found = REGISTRIES.parse(reader)
         return found, [error.removeprefix(f"p.{_LIST}") for error in errors.found]
 
     def test_what_is_taken_over(self) -> None:
@@ -73,7 +73,7 @@ class RegistriesTest(unittest.TestCase):
     def test_none(self) -> None:
         self.assertEqual(((), []), self.read())
         errors = ValidationErrors()
-        self.assertEqual((), read_registries(Reader({_LIST: {}}, "p", errors), self.package))
+        self.assertEqual((), REGISTRIES.parse(Reader({}, "p", errors)))
         self.assertIn("must be a list of objects", errors.found[0])
 
     def test_one_error_each(self) -> None:

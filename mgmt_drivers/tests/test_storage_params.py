@@ -4,11 +4,21 @@ import copy
 import re
 import tempfile
 import unittest
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.cluster.storage.storage_params import Storage, read_storage
-from mgmt_drivers.params.reader import Reader, ValidationErrors
+from mgmt_drivers.cluster.storage.storage_params import (
+    CP,
+    PV_REGISTRATION,
+    STORAGE,
+    VOLUME,
+    Manifest,
+    Storage,
+    with_manifests,
+)
+from mgmt_drivers.params.declaration import param, read_fields
+from mgmt_drivers.params.reader import Context, Reader, ValidationErrors
 
 _VOLUME = """
 apiVersion: v1
@@ -62,6 +72,12 @@ _SPOILT = (
 )
 
 
+@dataclass(frozen=True)
+class _Both:
+    storage: Storage | None = param("storage_server", STORAGE, meaning="")
+    manifests: tuple[Manifest, ...] = param("pv_registration_params", PV_REGISTRATION, meaning="")
+
+
 class StorageParamsTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -79,9 +95,11 @@ class StorageParamsTest(unittest.TestCase):
 
     def read(self, values: Any) -> tuple[Storage | None, list[str]]:
         errors = ValidationErrors()
-        reader = Reader(values, "p", errors)
-        found = read_storage(reader, self.package, {"CP3", "FIP"}, {"vol1", "vol2"})
-        return found, [error.removeprefix("p.") for error in errors.found]
+        names = {CP: {"CP3", "FIP"}, VOLUME: {"vol1", "vol2"}}
+        reader = Reader(values, "p", errors, Context(self.package, names))
+        found = read_fields(_Both, reader)
+        storage = with_manifests(found.storage, found.manifests, reader)
+        return storage, [error.removeprefix("p.") for error in errors.found]
 
     def test_what_is_taken_over(self) -> None:
         found, errors = self.read(_GOOD)

@@ -1,1 +1,1 @@
-"""Parameters that attack: mutated requests are refused with a path, or stay in their places."""
+"""Tries random requests on the drivers: ``python -m tools.fuzz --help``."""

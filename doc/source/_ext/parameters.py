@@ -1,194 +1,94 @@
-"""The directive ``parameters``: tables of what the code reads, with what the guide says of it.
+"""The directive ``parameters``: each parameter of an object, as the drivers declare it."""
 
-What there is comes from the readers themselves, which are run on nothing and note
-what they are asked for; the words come from ``parameters.yaml``. One without the
-other is an error.
-"""
-
-import importlib
-import ipaddress
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import json
+from collections.abc import Iterator
 from typing import Any
 
-import yaml
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
-from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.params.reader import Reader, ValidationErrors
-from mgmt_drivers.request import LcmRequest
-from mgmt_drivers.secret import Secret
-
-_TEXTS = Path(__file__).parents[1] / "parameters.yaml"
-_REQUEST = LcmRequest("", "", Path("/nonexistent"), {}, {})
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """What is known of one: its kind, and a default where the reader has one."""
-
-    kind: str
-    default: str = ""
+from mgmt_drivers.params.declaration import (
+    APIS,
+    FIRST_VERSION,
+    INSTANTIATION,
+    Parameter,
+    all_parameters,
+    class_of,
+    parameters,
+)
+from mgmt_drivers.schemas.request_schema import OBJECTS
 
 
-class Recorder(Reader):
-    """Notes what it is asked for and answers with what does no harm."""
-
-    def __init__(self, path: str, found: dict[str, Parameter]) -> None:
-        super().__init__({}, path, ValidationErrors())
-        self.found = found
-
-    def _note(self, key: str, kind: str, default: str = "") -> None:
-        self.found.setdefault(f"{self.path}.{key}", Parameter(kind, default))
-
-    def has(self, key: str) -> bool:
-        return True
-
-    def section(self, key: str) -> Reader:
-        self._note(key, "object")
-        return Recorder(f"{self.path}.{key}", self.found)
-
-    def required_section(self, key: str) -> Reader:
-        return self.section(key)
-
-    def sections(self, key: str, at_least_one: bool = False) -> list[Reader]:
-        self._note(key, "list of objects")
-        return [Recorder(f"{self.path}.{key}", self.found)]
-
-    def text(self, key: str, digits: bool = False, lines: bool = False) -> str:
-        self._note(key, "string or number" if digits else "string")
-        return ""
-
-    def texts(self, key: str) -> list[tuple[str, str]]:
-        self._note(key, "list of strings")
-        return []
-
-    def optional_text(self, key: str) -> str | None:
-        self.text(key)
-        return None
-
-    def secret(self, key: str) -> Secret:
-        return Secret(self.text(key))
-
-    def one_of(self, key: str, known: Collection[str], kind: str) -> str:
-        self._note(key, f"name of a {kind}")
-        return ""
-
-    def choice(self, key: str, allowed: Sequence[str], default: str) -> str:
-        self._note(key, " or ".join(allowed), default)
-        return default
-
-    def flag(self, key: str) -> bool:
-        self._note(key, "true or false", "false")
-        return False
-
-    def network(
-        self, key: str, default: str = "", or_address: bool = False
-    ) -> ipaddress.IPv4Network:
-        self._note(key, "IPv4 network or address" if or_address else "IPv4 network", default)
-        return ipaddress.IPv4Network(default or "198.18.0.0/15")
-
-    def port(self, key: str, default: int) -> int:
-        self._note(key, "TCP port", str(default))
-        return default
-
-    def count(self, key: str, default: int) -> int:
-        self._note(key, "number", str(default))
-        return default
-
-    def file(self, key: str, package: Path) -> None:
-        self._note(key, "file in the VNF package")
-
-    def url(self, key: str) -> None:
-        self._note(key, "URL")
-
-    def end(self) -> None:
-        """Everything is known here."""
+def _facts(parameter: Parameter) -> str:
+    """One line: the kind, whether the parameter is required, and its default."""
+    facts = [parameter.kind.words]
+    if parameter.required.words:
+        facts.append(parameter.required.words.replace("required", "**required**", 1))
+    if parameter.default is not None:
+        facts.append(f"default ``{_written(parameter.default)}``")
+    return "; ".join(facts)
 
 
-def read(module_name: str) -> tuple[str, dict[str, Parameter], set[str]]:
-    """Name of the whole, its parameters by path, and which of them must be there."""
-    module = importlib.import_module(f"mgmt_drivers.params.{module_name}")
-    found: dict[str, Parameter] = {}
-    module.read(Recorder(module.NAME, found), _REQUEST)
-    return module.NAME, found, _required(module, found)
+def _written(value: Any) -> str:
+    """A value as a request has it, strings without their quotes."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
-def _required(module: Any, found: Mapping[str, Parameter]) -> set[str]:
-    """Those whose lack is an error, each object being there but empty."""
-    values: dict[str, Any] = {}
-    for path, parameter in found.items():
-        *parents, last = path.split(".")[1:]
-        place = values
-        for parent in parents:
-            place = place[parent][0] if isinstance(place[parent], list) else place[parent]
-        if parameter.kind == "object":
-            place[last] = {}
-        elif parameter.kind == "list of objects":
-            place[last] = [{}]
-    missing = set()
-    errors = ValidationErrors()
-    module.read(Reader(values, module.NAME, errors), _REQUEST)
-    try:
-        errors.raise_if_any()
-    except ParameterError as invalid:
-        for error in invalid.errors:
-            path, _, text = error.partition(": ")
-            if text.startswith("missing"):
-                missing.add(path.replace("[0]", ""))
-    # The objects that were there: those of which the code says that they are needed.
-    outer = ValidationErrors()
-    module.read(Reader({}, module.NAME, outer), _REQUEST)
-    return missing | {error.partition(": ")[0] for error in outer.found if "missing" in error}
+def _lines(parameter: Parameter, path: str) -> Iterator[str]:
+    """What the guide says of a parameter; paragraphs with blank lines between them."""
+    yield from (".. rst-class:: facts", "", _facts(parameter), "")
+    meaning = parameter.meaning[0].upper() + parameter.meaning[1:]
+    yield from (f"{meaning}.", "")
+    if parameter.left_out:
+        yield from (f"If left out: {parameter.left_out}.", "")
+    if class_of(parameter.kind):
+        yield from (f"Its parameters are in :ref:`{path} <in.{path}>`.", "")
+    elif parameter.example is not None:
+        yield from (f"Example: ``{_written(parameter.example)}``", "")
+    if parameter.changed_by != INSTANTIATION:
+        yield from (f"A {parameter.changed_by} may change the parameter.", "")
+    if parameter.apis != APIS:
+        yield from (f"Tacker's {' and '.join(parameter.apis)} API only.", "")
+    if parameter.since != FIRST_VERSION:
+        yield from (f"Since {parameter.since}.", "")
 
 
 class ParametersDirective(Directive):
-    """``.. parameters:: kubernetes``, the name of a module of mgmt_drivers.params."""
+    """``.. parameters:: k8s_cluster_installation_param``"""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        name, found, required = read(self.arguments[0])
-        texts = yaml.safe_load(_TEXTS.read_text())[name]
-        known = {path.removeprefix(f"{name}.") for path in found}
-        if known != set(texts):
-            odd = sorted(known ^ set(texts))
-            raise self.error(f"{_TEXTS.name} and the code differ: {', '.join(odd)}")
-        lines: list[str] = []
-        for parent in dict.fromkeys(path.rpartition(".")[0] for path in sorted(found, key=_depth)):
-            lines += _table(parent, name, found, required, texts)
-        parsed = nodes.Element()
-        self.state.nested_parse(StringList(lines, "parameters"), 0, parsed)
-        return parsed.children
+        name = self.arguments[0]
+        objects = [(name, OBJECTS[name])]
+        for path, parameter in all_parameters(*objects[0]):
+            if inner := class_of(parameter.kind):
+                objects.append((path, inner))
+        made: list[nodes.Node] = []
+        for path, cls in objects:
+            if path != name:
+                words = nodes.literal(text=path.removeprefix(f"{name}."))
+                made.append(nodes.rubric("", "In ", words, ids=[f"in.{path}"]))
+                self._note(f"in.{path}", path)
+            items = [self._item(p, f"{path}.{p.name}") for p in parameters(cls)]
+            made.append(nodes.definition_list("", *items, classes=["parameters"]))
+        return made
 
+    def _item(self, parameter: Parameter, path: str) -> nodes.definition_list_item:
+        term = nodes.term("", "", nodes.literal(text=parameter.name), ids=[path])
+        term += nodes.reference("", "¶", refuri=f"#{path}", classes=["headerlink"])
+        self._note(path, parameter.name)
+        body = nodes.definition()
+        lines = StringList(list(_lines(parameter, path)), "parameters")
+        self.state.nested_parse(lines, 0, body)
+        return nodes.definition_list_item("", term, body)
 
-def _depth(path: str) -> int:
-    return path.count(".")
-
-
-def _table(
-    parent: str,
-    name: str,
-    found: Mapping[str, Parameter],
-    required: Collection[str],
-    texts: Mapping[str, str],
-) -> list[str]:
-    """The lines of one object's table."""
-    lines = [f"In ``{parent.removeprefix(f'{name}.')}``:", "", ".. list-table::"]
-    lines += ["   :header-rows: 1", "   :widths: 26 18 16 40", ""]
-    lines += ["   * - parameter", "     - kind", "     - default", "     - meaning"]
-    for path, parameter in found.items():
-        if path.rpartition(".")[0] != parent:
-            continue
-        default = parameter.default or ("required" if path in required else "\\-")
-        text = " ".join(texts[path.removeprefix(f"{name}.")].split())
-        lines += [f"   * - ``{path.rpartition('.')[2]}``", f"     - {parameter.kind}"]
-        lines += [f"     - {default}", f"     - {text}"]
-    return [*lines, ""]
+    def _note(self, anchor: str, title: str) -> None:
+        """Let other pages refer to an anchor."""
+        env = self.state.document.settings.env
+        env.domains["std"].note_hyperlink_target(anchor, env.docname, anchor, title)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

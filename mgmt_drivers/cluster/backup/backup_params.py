@@ -1,11 +1,14 @@
 """The parameter ``etcd_backup``, and what ``restore_from`` may name."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mgmt_drivers.cluster.storage.storage_params import Storage, inside, overlap, read_path
-from mgmt_drivers.params.reader import Reader
+from mgmt_drivers.cluster.storage.storage_params import Folder, Storage, inside, overlap
+from mgmt_drivers.params.declaration import ObjectOf, When, param
+from mgmt_drivers.params.kinds import Count, PackageFile, Text, TextKind
+from mgmt_drivers.params.reader import Context, Reader
 
 NAME = "etcd_backup"
 RESTORE = "restore_from"
@@ -14,7 +17,6 @@ LATEST = "latest"
 BACKUP = re.compile(
     r"etcd-[0-9]{8}T[0-9]{6}Z-v[0-9]{1,3}(?:\.[0-9]{1,3}){2}-[a-z0-9-]{1,63}\.tar\.gz"
 )
-_DEFAULT_INTERVAL, _DEFAULT_KEPT = "6h", 12
 _INTERVAL = re.compile(r"(?P<number>[0-9]{1,4})(?P<unit>[mhd])")
 _UNITS = {"m": 60, "h": 3600, "d": 86400}  # in seconds
 _SHORTEST, _LONGEST = 300, 30 * 86400  # seconds
@@ -27,6 +29,29 @@ _PASSING = (
 )
 
 
+class _Interval(TextKind[int]):
+    """Seconds."""
+
+    words = "duration, such as ``30m``, ``6h`` or ``1d``"
+    fallback = _SHORTEST
+    pattern = "^[0-9]{1,4}[mhd]$"
+
+    def take(self, text: str, reader: Reader) -> int:
+        match = _INTERVAL.fullmatch(text)
+        seconds = int(match["number"]) * _UNITS[match["unit"]] if match else 0
+        if not _SHORTEST <= seconds <= _LONGEST:
+            reader.refuse("must be minutes, hours or days such as 30m, 6h or 1d, from 5m to 30d")
+        return seconds or _SHORTEST
+
+
+class _LastingFolder(Folder):
+    def take(self, text: str, reader: Reader) -> str:
+        path = super().take(text, reader)
+        if path == "/" or any(inside(path, passing) for passing in _PASSING):
+            reader.refuse(f"{path} does not last; use a folder such as /var/backups/etcd")
+        return path
+
+
 @dataclass(frozen=True)
 class Backup:
     """Backups of etcd: one each ``interval`` seconds, of which ``keep`` are kept in a folder.
@@ -34,10 +59,30 @@ class Backup:
     The folder is the storage server's, or each control-plane node has its own.
     """
 
-    interval: int
-    keep: int
-    folder: str
-    is_on_storage_server: bool
+    interval: int = param(
+        "interval",
+        _Interval(),
+        meaning="time between two backups, from ``5m`` to ``30d``",
+        default="6h",
+        example="1d",
+    )
+    keep: int = param(
+        "keep",
+        Count(),
+        meaning="how many backups are kept",
+        default=12,
+        example=3,
+    )
+    folder: str = param(
+        "folder",
+        _LastingFolder(),
+        meaning="folder on each control-plane node",
+        example="/var/backups/etcd",
+        required=When("without ``storage_server``"),
+        value="",
+        left_out="``etcd-backup`` on the first volume of the storage server",
+    )
+    is_on_storage_server: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,60 +93,30 @@ class Restore:
     file: Path | None = None
 
 
-def read_backup(reader: Reader, storage: Storage | None) -> Backup | None:
-    """Read the parameter; None where it is left out.
+BACKUPS = ObjectOf(Backup)
 
-    :param reader: of the object that holds it
+
+def placed(backup: Backup | None, storage: Storage | None, reader: Reader) -> Backup | None:
+    """Backups with their folder, on the storage server if the request names none.
+
+    :param reader: of the parameter
     """
-    section = reader.section(NAME)
-    if section is None:
-        return None
-    folder = _read_folder(section) if section.has("folder") else ""
-    found = Backup(
-        interval=_read_interval(section),
-        keep=section.count("keep", _DEFAULT_KEPT),
-        folder=folder or _folder_of(storage),
-        is_on_storage_server=not folder,
-    )
-    if section.usable and not section.has("folder"):
-        _check_storage(section, storage, found)
-    section.end()
-    return found
-
-
-def _read_interval(reader: Reader) -> int:
-    text = reader.optional_text("interval") or _DEFAULT_INTERVAL
-    match = _INTERVAL.fullmatch(text)
-    seconds = int(match["number"]) * _UNITS[match["unit"]] if match else 0
-    if not _SHORTEST <= seconds <= _LONGEST:
-        reader.error(
-            "interval", "must be minutes, hours or days such as 30m, 6h or 1d, from 5m to 30d"
-        )
-    return seconds or _SHORTEST
-
-
-def _read_folder(reader: Reader) -> str:
-    path = read_path(reader, "folder")
-    if path == "/" or any(inside(path, passing) for passing in _PASSING):
-        reader.error("folder", f"{path} does not last; use a folder such as /var/backups/etcd")
-    return path
-
-
-def _folder_of(storage: Storage | None) -> str:
+    if backup is None or reader.has("folder"):
+        return backup
     points = [volume.mount_point for volume in storage.volumes] if storage else []
-    return f"{points[0].rstrip('/')}/{_ON_VOLUME}" if points else ""
+    folder = f"{points[0].rstrip('/')}/{_ON_VOLUME}" if points else ""
+    if isinstance(reader.value, Mapping):
+        _check_folder(folder, storage, reader.at("folder"))
+    return replace(backup, folder=folder, is_on_storage_server=True)
 
 
-def _check_storage(reader: Reader, storage: Storage | None, found: Backup) -> None:
+def _check_folder(folder: str, storage: Storage | None, reader: Reader) -> None:
     if storage is None:
-        reader.error(
-            "folder", "missing: without a storage_server, backups need a folder on the masters"
-        )
-    elif any(export.folder and overlap(export.folder, found.folder) for export in storage.exports):
-        reader.error(
-            "folder",
-            f"missing: an export of the storage server overlaps with {found.folder}, where the "
-            "backups would lie. Export other folders, or name a folder on the masters",
+        reader.refuse("missing: without a storage_server, backups need a folder on the masters")
+    elif any(export.folder and overlap(export.folder, folder) for export in storage.exports):
+        reader.refuse(
+            f"missing: an export of the storage server overlaps with {folder}, where the "
+            "backups would lie. Export other folders, or name a folder on the masters"
         )
 
 
@@ -111,27 +126,26 @@ def read_restore(reader: Reader, package: Path, backup: Backup | None, is_kept: 
     :param reader: of the object that holds the parameter
     :param is_kept: whether the storage server's volumes outlive the heal
     """
-    text = reader.text(RESTORE)
+    place = Reader(reader.at(RESTORE).value, f"{reader.path}.{RESTORE}", reader.errors,
+                   Context(package))
+    text = Text().parse(place)
     if "/" in text:
-        return Restore(text, reader.file(RESTORE, package))
+        return Restore(text, PackageFile().take(text, place))
     if text and text != LATEST and not BACKUP.fullmatch(text):
-        reader.error(
-            RESTORE,
-            f"must be {LATEST}, the name of a backup, or the path of one in the VNF package",
+        place.refuse(
+            f"must be {LATEST}, the name of a backup, or the path of one in the VNF package"
         )
     elif text and backup is None:
-        reader.error(RESTORE, f"the VNF has no {NAME}: name a backup in the VNF package instead")
+        place.refuse(f"the VNF has no {NAME}: name a backup in the VNF package instead")
     elif text and backup and not backup.is_on_storage_server:
-        reader.error(
-            RESTORE,
+        place.refuse(
             f"the backups lie in {backup.folder} on the masters, which this heal replaces: put a "
-            "copy into the VNF package, and name its path there",
+            "copy into the VNF package, and name its path there"
         )
     elif text and not is_kept:
-        reader.error(
-            RESTORE,
+        place.refuse(
             "the backups lie on a volume of the storage server, which this heal replaces: put a "
             "copy into the VNF package and name its path there, or heal through Tacker's v2 API, "
-            "without `all`",
+            "without `all`"
         )
     return Restore(text)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mgmt_drivers.package_archive import BROKEN
+from mgmt_drivers.params.declaration import ObjectOf, param
+from mgmt_drivers.params.kinds import PackageFile, TextKind
 from mgmt_drivers.params.reader import Reader
 
 NAME = "helm"
@@ -28,11 +30,37 @@ class HelmArchive:
     sha256: str
 
 
+class _HelmArchiveFile(TextKind[HelmArchive | None]):
+    words = PackageFile.words
+
+    def take(self, text: str, reader: Reader) -> HelmArchive | None:
+        path = PackageFile().take(text, reader)
+        if path is None:
+            return None
+        try:
+            member = _program_in(path)
+        except BROKEN:
+            member = None
+        if member is None:
+            reader.refuse(
+                "is not an archive of Helm as its project publishes it: a .tar.gz with a program "
+                "such as linux-amd64/helm"
+            )
+            return None
+        return HelmArchive(path, member, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
 @dataclass(frozen=True)
 class Helm:
     """Where nodes get Helm from: an archive, a script of the package, or else their packages."""
 
-    archive: HelmArchive | None = None
+    archive: HelmArchive | None = param(
+        "archive_path",
+        _HelmArchiveFile(),
+        meaning="archive of Helm as its project publishes it",
+        example="Files/helm-v3.19.0-linux-amd64.tar.gz",
+        left_out="nodes install the package ``helm`` from their package sources",
+    )
     script: Path | None = None
 
     @property
@@ -41,34 +69,19 @@ class Helm:
         return self.archive is None and self.script is None
 
 
-def read_helm(reader: Reader, package: Path) -> Helm | None:
-    """Read both parameters; None where neither asks for Helm."""
-    section, script = reader.section(NAME), reader.file(SCRIPT, package)
-    if section is None:
-        return Helm(script=script) if reader.has(SCRIPT) else None
-    archive = _read_archive(section, package)
-    section.end()
-    if reader.has(SCRIPT):
-        reader.error(SCRIPT, f"stands beside {NAME}, which says where Helm comes from: give one")
-    return Helm(archive)
+HELM = ObjectOf(Helm)
 
 
-def _read_archive(reader: Reader, package: Path) -> HelmArchive | None:
-    path = reader.file("archive_path", package)
-    if path is None:
-        return None
-    try:
-        member = _program_in(path)
-    except BROKEN:
-        member = None
-    if member is None:
-        reader.error(
-            "archive_path",
-            "is not an archive of Helm as its project publishes it: a .tar.gz with a program such "
-            "as linux-amd64/helm",
+def helm_of(helm: Helm | None, script: Path | None, reader: Reader) -> Helm | None:
+    """What both parameters ask for; None if neither asks for Helm.
+
+    :param reader: of the object that holds both
+    """
+    if helm and script:
+        reader.at(SCRIPT).refuse(
+            f"stands beside {NAME}, which says where Helm comes from: give one"
         )
-        return None
-    return HelmArchive(path, member, hashlib.sha256(path.read_bytes()).hexdigest())
+    return Helm(script=script) if script else helm
 
 
 def _program_in(path: Path) -> str | None:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from mgmt_drivers.params.kinds import PackageFile
 from mgmt_drivers.params.reader import Reader
 
 # Packages of the first editions declare it by the sentence that followed.
@@ -23,15 +24,12 @@ def declares_contract(script: Path | str) -> bool:
     return bool(_DECLARATION.search(text))
 
 
-def read_script(reader: Reader, package: Path, is_new: bool) -> Path:
-    """Read the parameter.
+class Script(PackageFile):
+    """A script that declares the contract; one that has made machines before goes on."""
 
-    :param is_new: nothing was made with the script yet; one that has made machines goes on
-    """
-    key = "script_path"
-    if not reader.has(key) and reader.usable:
-        reader.error(key, "missing")
-    script = reader.file(key, package)
-    if script and is_new and not declares_contract(script):
-        reader.error(key, f"{script.relative_to(package.resolve())} {UNDECLARED}")
-    return script or package
+    def take(self, text: str, reader: Reader) -> Path | None:
+        script = super().take(text, reader)
+        if script and reader.context.is_new and not declares_contract(script):
+            name = script.relative_to(reader.context.package.resolve())
+            reader.refuse(f"{name} {UNDECLARED}")
+        return script

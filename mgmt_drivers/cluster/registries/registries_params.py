@@ -2,13 +2,17 @@
 
 import base64
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from mgmt_drivers import grammar
+from mgmt_drivers.params.declaration import Always, Beside, ObjectOf, inline, param
+from mgmt_drivers.params.kinds import ListOf, SecretText, Text, TextFile, TextKind
 from mgmt_drivers.params.reader import Reader
 from mgmt_drivers.secret import Secret
 
@@ -23,16 +27,52 @@ _OWN_NAMES = frozenset((
 _OWN_DOMAINS = (".localhost", ".localdomain", ".localdomain4", ".localdomain6")
 
 
-@dataclass(frozen=True)
-class Login:
-    username: str
-    password: Secret
+class _ConnectionType(TextKind[bool]):
+    """Whether a registry speaks plain HTTP."""
 
-    @property
-    def basic(self) -> Secret:
-        """Both, as Docker's files and the Basic scheme of HTTP write them."""
-        pair = f"{self.username}:{self.password.reveal()}"
-        return Secret(base64.b64encode(pair.encode()).decode())
+    words = "``0`` or ``1``, as a number or a string"
+    fallback = False
+    takes_digits = True
+
+    def take(self, text: str, reader: Reader) -> bool:
+        if text not in (_HTTP, _HTTPS):
+            reader.refuse("must be 0 (HTTP) or 1 (HTTPS)")
+        return text == _HTTP
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": [0, 1, _HTTP, _HTTPS]}
+
+
+class _Server(TextKind[str]):
+    words = "host, or host and port"
+    fallback = ""
+
+    def take(self, text: str, reader: Reader) -> str:
+        host, separator, port = text.partition(":")
+        if not grammar.is_host(host) or (separator and not grammar.port(port)):
+            reader.refuse("must be a host, or a host and a port: registry.example.com:5000")
+            return ""
+        if not set(text) & set(".:") and text != "localhost":
+            reader.refuse("must have a dot or a port, or runtimes take it for a repository")
+        return text
+
+
+class _UserName(Text):
+    def take(self, text: str, reader: Reader) -> str:
+        if ":" in text:
+            reader.refuse("must not hold a colon (RFC 7617)")
+        return text
+
+
+class _Certificates(TextFile):
+    def check(self, path: Path, content: str, reader: Reader) -> None:
+        data = content.encode()
+        try:
+            number = len(x509.load_pem_x509_certificates(data))
+        except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
+            number = 0
+        if not number or number != data.count(_BEGIN):  # one that is cut off is passed over
+            reader.refuse("is not a certificate in PEM format, or several of which each is whole")
 
 
 @dataclass(frozen=True)
@@ -46,6 +86,51 @@ class HostEntry:
         return f"{self.address} {self.name}"
 
 
+class _HostEntry(TextKind[HostEntry | None]):
+    words = "address and name"
+
+    def take(self, text: str, reader: Reader) -> HostEntry | None:
+        words = text.split()
+        address = grammar.address(words[0]) if words else None
+        if not address or len(words) != 2 or not grammar.is_name(words[1]):
+            reader.refuse("must be an address and a name: 192.168.0.20 registry.example.com")
+            return None
+        name = words[1].lower()
+        if name in _OWN_NAMES or name.endswith(_OWN_DOMAINS):
+            reader.refuse(f"{words[1]} is the machine itself")
+        elif not grammar.is_one_machines(address):
+            reader.refuse(f"{words[0]} is no address of another machine")
+        return HostEntry(str(address), words[1])
+
+
+@dataclass(frozen=True)
+class Login:
+    """A user of a registry; pods need no ``imagePullSecrets`` for its images."""
+
+    username: str = param(
+        "username",
+        _UserName(),
+        meaning="user of the login; pods need no ``imagePullSecrets``",
+        example="user01",
+        required=Beside("password"),
+        value="",
+    )
+    password: Secret = param(
+        "password",
+        SecretText(),
+        meaning="password of the login",
+        example="secret",
+        required=Beside("username"),
+        value=SecretText.fallback,
+    )
+
+    @property
+    def basic(self) -> Secret:
+        """Both, as Docker's files and the Basic scheme of HTTP write them."""
+        pair = f"{self.username}:{self.password.reveal()}"
+        return Secret(base64.b64encode(pair.encode()).decode())
+
+
 @dataclass(frozen=True)
 class Registry:
     """One registry; ``server`` is its host, with a port unless that is the scheme's own.
@@ -54,11 +139,36 @@ class Registry:
     machine trusts anyway.
     """
 
-    server: str
-    plain_http: bool = False
-    login: Login | None = None
-    certificate: Path | None = None
-    host_entry: HostEntry | None = None
+    server: str = param(
+        "server",
+        _Server(),
+        meaning="the registry, with a port unless the port is the scheme's default",
+        example="registry.example.com:5000",
+        required=Always(),
+    )
+    plain_http: bool = param(
+        "connection_type",
+        _ConnectionType(),
+        meaning="0 for HTTP, 1 for HTTPS",
+        example="1",
+        required=Always(),
+        value=False,
+    )
+    login: Login | None = inline(Login, is_optional=True)
+    certificate: Path | None = param(
+        "certificate_path",
+        _Certificates(),
+        meaning="HTTPS only: the CA (PEM, perhaps several) that signs the registry's certificate",
+        example="Files/ca.crt",
+        left_out="the CAs that machines trust already",
+    )
+    host_entry: HostEntry | None = param(
+        "hosts_string",
+        _HostEntry(),
+        meaning="for a name that DNS does not know; neither is the machine's own, such as "
+        "``127.0.0.1`` and ``localhost``",
+        example="192.168.0.20 registry.example.com",
+    )
 
     @property
     def scheme(self) -> str:
@@ -73,94 +183,30 @@ class Registry:
         return self.server.partition(":")[0]
 
 
-def read_registries(reader: Reader, package: Path) -> tuple[Registry, ...]:
-    """Read the list below :data:`NAME`, which may be left out."""
-    sections = reader.sections(NAME)
-    found = [_read(section, package) for section in sections]
-    times = Counter(registry.server.lower() for registry in found if registry.server)
-    addresses: dict[str, str] = {}
-    for section, registry in zip(sections, found, strict=True):
-        if times[registry.server.lower()] > 1:
-            section.error("server", f"{registry.server} is listed more than once")
-        entry = registry.host_entry
-        if entry and addresses.setdefault(entry.name.lower(), entry.address) != entry.address:
-            section.error("hosts_string", f"{entry.name} is given another address before")
-    return tuple(found)
-
-
-def _read(reader: Reader, package: Path) -> Registry:
-    kind = _read_kind(reader)
-    registry = Registry(
-        server=_read_server(reader),
-        plain_http=kind == _HTTP,
-        login=_read_login(reader),
-        certificate=_read_certificate(reader, package),
-        host_entry=_read_host_entry(reader),
-    )
-    if kind == _HTTP and reader.has("certificate_path"):
-        reader.error("certificate_path", "is for HTTPS; connection_type 0 is HTTP")
-    reader.end()
+def _check(registry: Registry, reader: Reader) -> Registry:
+    if registry.plain_http and reader.has("certificate_path"):
+        reader.at("certificate_path").refuse("is for HTTPS; connection_type 0 is HTTP")
     return registry
 
 
-def _read_kind(reader: Reader) -> str:
-    kind = reader.text("connection_type", digits=True)
-    if kind and kind not in (_HTTP, _HTTPS):
-        reader.error("connection_type", "must be 0 (HTTP) or 1 (HTTPS)")
-    return kind
+class _Registries(ListOf[Registry]):
+    def parse(self, reader: Reader) -> tuple[Registry, ...]:
+        registries = super().parse(reader)
+        _check_together(registries, reader)
+        return registries
 
 
-def _read_server(reader: Reader) -> str:
-    server = reader.text("server")
-    host, separator, port = server.partition(":")
-    good = grammar.is_host(host) and (not separator or grammar.port(port))
-    if server and not good:
-        reader.error("server", "must be a host, or a host and a port: registry.example.com:5000")
-        return ""
-    if server and not set(server) & set(".:") and server != "localhost":
-        reader.error("server", "must have a dot or a port, or runtimes take it for a repository")
-    return server
+REGISTRIES = _Registries(ObjectOf(Registry, _check))
 
 
-def _read_login(reader: Reader) -> Login | None:
-    if not reader.has("username") and not reader.has("password"):
-        return None
-    login = Login(reader.text("username"), reader.secret("password"))
-    if ":" in login.username:
-        reader.error("username", "must not hold a colon (RFC 7617)")
-    return login
-
-
-def _read_certificate(reader: Reader, package: Path) -> Path | None:
-    path = reader.text_file("certificate_path", package)
-    if path is None:
-        return None
-    content = path.read_bytes()
-    try:
-        found = len(x509.load_pem_x509_certificates(content))
-    except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
-        found = 0
-    if not found or found != content.count(_BEGIN):  # one that is cut off is passed over
-        text = "is not a certificate in PEM format, or several of which each is whole"
-        reader.error("certificate_path", text)
-    return path
-
-
-def _read_host_entry(reader: Reader) -> HostEntry | None:
-    text = reader.optional_text("hosts_string")
-    if text is None:
-        return None
-    words = text.split()
-    address = grammar.address(words[0]) if words else None
-    if address and len(words) == 2 and grammar.is_name(words[1]):
-        name = words[1].lower()
-        if name in _OWN_NAMES or name.endswith(_OWN_DOMAINS):
-            reader.error("hosts_string", f"{words[1]} is the machine itself")
-        elif not grammar.is_one_machines(address):
-            reader.error("hosts_string", f"{words[0]} is no address of another machine")
-        return HostEntry(str(address), words[1])
-    if text:
-        reader.error(
-            "hosts_string", "must be an address and a name: 192.168.0.20 registry.example.com"
-        )
-    return None
+def _check_together(registries: Sequence[Registry], reader: Reader) -> None:
+    """Note registries that are listed twice, and names with two addresses."""
+    times = Counter(registry.server.lower() for registry in registries if registry.server)
+    addresses: dict[str, str] = {}
+    for number, registry in enumerate(registries):
+        place = reader.at(number)
+        if times[registry.server.lower()] > 1:
+            place.at("server").refuse(f"{registry.server} is listed more than once")
+        entry = registry.host_entry
+        if entry and addresses.setdefault(entry.name.lower(), entry.address) != entry.address:
+            place.at("hosts_string").refuse(f"{entry.name} is given another address before")

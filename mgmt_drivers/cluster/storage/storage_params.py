@@ -5,17 +5,27 @@ import json
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from mgmt_drivers.params.login import SshLogin, read_login
+from mgmt_drivers.params.declaration import Always, ObjectOf, inline, param
+from mgmt_drivers.params.kinds import (
+    Flag,
+    ListOf,
+    NetworkOrAddress,
+    PackageFile,
+    Reference,
+    TextKind,
+    read_yaml,
+)
+from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.params.reader import Reader
 
 VOLUMES, EXPORTS = "cinder_volume_setup_params", "nfs_server_setup_params"
-_MANIFESTS = "pv_registration_params"
-_CP = "storage server's CP"
+MANIFESTS = "pv_registration_params"
+CP = "storage server's CP"
+VOLUME = "Cinder volume"
 _PATH = re.compile(r"(/[A-Za-z0-9._-]+)+")
 _LONGEST_PATH, _LONGEST_FILE_NAME = 4095, 255  # bytes (Linux' PATH_MAX and NAME_MAX)
 _LABEL = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?"
@@ -28,12 +38,68 @@ _SYSTEM = {
 }
 
 
+class Folder(TextKind[str]):
+    """An absolute path, as fstab and exports can hold it without quotes.
+
+    One that is invalid is read as what seems to be meant: others are compared with it.
+    """
+
+    words = "absolute path"
+    fallback = ""
+    pattern = "^/"
+
+    def take(self, text: str, reader: Reader) -> str:
+        path = posixpath.normpath("/" + text.lstrip("/"))
+        if text != "/" and (not _PATH.fullmatch(path) or text.rstrip("/") != path):
+            reader.refuse("must be an absolute path of letters, digits, dots, dashes and "
+                          "underscores")
+        elif _unfitness(path):
+            reader.refuse(_unfitness(path))
+        return path
+
+
+class _MountPoint(Folder):
+    def take(self, text: str, reader: Reader) -> str:
+        path = super().take(text, reader)
+        if path == "/" or any(inside(path, own) for own in _SYSTEM):
+            reader.refuse(
+                f"{path} belongs to the system; use a folder such as /volume or /srv/volume"
+            )
+        return path
+
+
+class _PersistentVolumes(TextKind[tuple[Mapping[str, Any], ...]]):
+    words = PackageFile.words
+    fallback = ()
+
+    def take(self, text: str, reader: Reader) -> tuple[Mapping[str, Any], ...]:
+        path = PackageFile().take(text, reader)
+        what = "a file of PersistentVolumes in YAML"
+        volumes = read_yaml(path, what, reader) if path else []
+        errors = [error for volume in volumes if (error := _error_in(volume))]
+        for error in errors:
+            reader.refuse(error)
+        return () if errors else tuple(volumes)
+
+
 @dataclass(frozen=True)
 class Volume:
     """A Cinder volume: its resource in the BaseHOT, and the folder where it is mounted."""
 
-    resource: str
-    mount_point: str
+    resource: str = param(
+        "volume_resource_id",
+        Reference(VOLUME),
+        meaning="the volume's resource in the BaseHOT",
+        example="storage_server_volume",
+        required=Always(),
+    )
+    mount_point: str = param(
+        "mount_to",
+        _MountPoint(),
+        meaning="folder where the volume is mounted, in none of the system's folders",
+        example="/volume",
+        required=Always(),
+    )
 
 
 @dataclass(frozen=True)
@@ -43,27 +109,75 @@ class Export:
     None stands for the nodes that there are. ``squashes_root``: root of them is nobody there.
     """
 
-    folder: str
-    network: ipaddress.IPv4Network | None
-    squashes_root: bool = False
+    folder: str = param(
+        "export_dir",
+        Folder(),
+        meaning="folder on one of the volumes",
+        example="/volume/nfs/pv1",
+        required=Always(),
+    )
+    network: ipaddress.IPv4Network | None = param(
+        "export_to",
+        NetworkOrAddress(),
+        meaning="network (with a prefix of /8 or longer) whose machines may mount the folder, or "
+        "one address, which does not end in ``.0``",
+        example="10.10.0.0/24",
+        left_out="the addresses of the nodes, also of nodes that come and go later",
+    )
+    squashes_root: bool = param(
+        "root_squash",
+        Flag(),
+        meaning="whether root of the clients is ``nobody`` on the storage server, to whom the "
+        "folder then belongs",
+        default=False,
+        example=True,
+    )
 
 
 @dataclass(frozen=True)
 class Manifest:
     """PersistentVolumes, as the API takes them; ``server_cp`` has the NFS server's address."""
 
-    volumes: tuple[Mapping[str, Any], ...]
-    server_cp: str
+    volumes: tuple[Mapping[str, Any], ...] = param(
+        "pv_manifest_file_path",
+        _PersistentVolumes(),
+        meaning="one or more PersistentVolumes, as YAML without aliases",
+        example="Files/kubernetes/nfs-pv1.yaml",
+        required=Always(),
+    )
+    server_cp: str = param(
+        "nfs_server_cp",
+        Reference(CP),
+        meaning="CP whose address replaces ``spec.nfs.server``",
+        example="storage_server_CP",
+        required=Always(),
+    )
 
 
 @dataclass(frozen=True)
 class Storage:
     """The storage server; ``manifests`` are registered in the cluster."""
 
-    ssh_cp_name: str
-    login: SshLogin
-    volumes: tuple[Volume, ...]
-    exports: tuple[Export, ...]
+    ssh_cp_name: str = param(
+        "ssh_cp_name",
+        Reference(CP),
+        meaning="CP, or floating IP of the BaseHOT, used for SSH",
+        example="storage_server_CP",
+        required=Always(),
+    )
+    login: SshLogin = inline(SshLogin)
+    volumes: tuple[Volume, ...] = param(
+        VOLUMES,
+        ListOf(ObjectOf(Volume), at_least_one=True),
+        meaning="one or more volumes",
+        required=Always(),
+    )
+    exports: tuple[Export, ...] = param(
+        EXPORTS,
+        ListOf(ObjectOf(Export), at_least_one=True),
+        meaning="one or more folders",
+        required=Always(),
+    )
     manifests: tuple[Manifest, ...] = ()
 
     @property
@@ -84,92 +198,63 @@ class Storage:
         return next(v for v in self.volumes if inside(export.folder, v.mount_point))
 
 
-def read_storage(
-    reader: Reader, package: Path, cps: Collection[str], volumes: Collection[str]
-) -> Storage | None:
-    """Read both parameters; None where there is no storage server.
-
-    :param reader: of the object that holds both
-    :param cps: what has an address and may be the storage server's
-    :param volumes: names of the Cinder volumes in the BaseHOT
-    """
-    section = reader.section("storage_server")
-    manifests = reader.sections(_MANIFESTS)
-    if section is None:
-        if manifests:
-            reader.error(_MANIFESTS, "needs a storage_server")
-        return None
-    found = tuple(_read_volumes(section, volumes))
-    exports = tuple(_read_exports(section, found))
-    storage = Storage(
-        ssh_cp_name=section.one_of("ssh_cp_name", cps, _CP),
-        login=read_login(section),
-        volumes=found,
-        exports=exports,
-        manifests=tuple(_read_manifest(m, package, cps, exports) for m in manifests),
-    )
-    section.end()
-    _check_names(manifests, storage)
+def _check(storage: Storage, reader: Reader) -> Storage:
+    _check_volumes(storage.volumes, reader.at(VOLUMES))
+    _check_exports(storage, reader.at(EXPORTS))
     return storage
 
 
-def _read_volumes(reader: Reader, known: Collection[str]) -> Iterator[Volume]:
-    before: list[Volume] = []
-    for section in reader.sections(VOLUMES, at_least_one=True):
-        volume = Volume(
-            section.one_of("volume_resource_id", known, "Cinder volume"),
-            read_path(section, "mount_to"),
-        )
-        if volume.mount_point == "/" or any(inside(volume.mount_point, own) for own in _SYSTEM):
-            section.error(
-                "mount_to",
-                f"{volume.mount_point} belongs to the system; use a folder such as /volume or "
-                "/srv/volume",
-            )
-        for other in before:
+STORAGE = ObjectOf(Storage, _check)
+PV_REGISTRATION = ListOf(ObjectOf(Manifest))
+
+
+def _check_volumes(volumes: Sequence[Volume], reader: Reader) -> None:
+    for number, volume in enumerate(volumes):
+        place = reader.at(number)
+        for other in volumes[:number]:
             if volume.resource and volume.resource == other.resource:
-                section.error("volume_resource_id", f"{volume.resource} is listed before")
+                place.at("volume_resource_id").refuse(f"{volume.resource} is listed before")
             if overlap(volume.mount_point, other.mount_point):
-                section.error("mount_to", f"overlaps with {other.mount_point}")
-        section.end()
-        before.append(volume)
-    yield from before
+                place.at("mount_to").refuse(f"overlaps with {other.mount_point}")
 
 
-def _read_exports(reader: Reader, volumes: Collection[Volume]) -> Iterator[Export]:
-    seen: set[tuple[str, ipaddress.IPv4Network | None]] = set()
-    for section in reader.sections(EXPORTS, at_least_one=True):
-        folder = read_path(section, "export_dir")
-        points = [volume.mount_point for volume in volumes]
+def _check_exports(storage: Storage, reader: Reader) -> None:
+    points = [volume.mount_point for volume in storage.volumes]
+    before: set[tuple[str, ipaddress.IPv4Network | None]] = set()
+    for number, export in enumerate(storage.exports):
+        place = reader.at(number).at("export_dir")
+        folder = export.folder
         if folder and all(points) and not any(inside(folder, point) for point in points):
-            section.error("export_dir", f"lies in none of the volumes: {', '.join(points)}")
-        has_network = section.has("export_to")
-        network = section.network("export_to", or_address=True) if has_network else None
-        export = Export(folder, network, section.flag("root_squash"))
-        if (folder, network) in seen:
-            client = "this network" if network else "the nodes"
-            section.error("export_dir", f"is exported to {client} before")
-        seen.add((folder, network))
-        section.end()
-        yield export
+            place.refuse(f"lies in none of the volumes: {', '.join(points)}")
+        if (folder, export.network) in before:
+            client = "this network" if export.network else "the nodes"
+            place.refuse(f"is exported to {client} before")
+        before.add((folder, export.network))
 
 
-def read_path(reader: Reader, key: str) -> str:
-    """An absolute path, as fstab and exports can hold it without quotes.
+def with_manifests(
+    storage: Storage | None, manifests: tuple[Manifest, ...], reader: Reader
+) -> Storage | None:
+    """The storage server with the PersistentVolumes that a cluster registers.
 
-    Of one that is invalid, what seems to be meant: others are held against it.
+    :param reader: of the object that holds both parameters
     """
-    text = reader.text(key)
-    if not text:
-        return ""
-    path = posixpath.normpath("/" + text.lstrip("/"))
-    if text != "/" and (not _PATH.fullmatch(path) or text.rstrip("/") != path):
-        reader.error(
-            key, "must be an absolute path of letters, digits, dots, dashes and underscores"
-        )
-    elif _unfitness(path):
-        reader.error(key, _unfitness(path))
-    return path
+    place = reader.at(MANIFESTS)
+    if storage is None:
+        if manifests:
+            place.refuse("needs a storage_server")
+        return None
+    names = Counter(v["metadata"]["name"] for m in manifests for v in m.volumes)
+    for number, manifest in enumerate(manifests):
+        file = place.at(number).at("pv_manifest_file_path")
+        for volume in manifest.volumes:
+            name, path = volume["metadata"]["name"], volume["spec"]["nfs"]["path"]
+            if not any(inside(posixpath.normpath(path), e.folder) for e in storage.exports):
+                file.refuse(f"PersistentVolume {name}: its spec.nfs.path {path} is not exported")
+        for name in {v["metadata"]["name"] for v in manifest.volumes}:
+            if names[name] > 1:
+                file.refuse(f"PersistentVolume {name} is there more than once")
+    return replace(storage, manifests=manifests)
 
 
 def _unfitness(path: str) -> str:
@@ -184,22 +269,7 @@ def _unfitness(path: str) -> str:
     return ""
 
 
-def _read_manifest(
-    reader: Reader, package: Path, cps: Collection[str], exports: Collection[Export]
-) -> Manifest:
-    if not reader.has("pv_manifest_file_path"):
-        reader.error("pv_manifest_file_path", "missing")
-    what = "a file of PersistentVolumes in YAML"
-    _, volumes = reader.yaml_file("pv_manifest_file_path", package, what)
-    errors = [error for volume in volumes if (error := _error_in(volume, exports))]
-    for error in errors:
-        reader.error("pv_manifest_file_path", error)
-    manifest = Manifest(() if errors else tuple(volumes), reader.one_of("nfs_server_cp", cps, _CP))
-    reader.end()
-    return manifest
-
-
-def _error_in(document: Any, exports: Collection[Export]) -> str:
+def _error_in(document: Any) -> str:
     """What is wrong with a PersistentVolume; empty if nothing is.
 
     The API would say so only when the cluster has been made (Kubernetes API reference).
@@ -217,18 +287,16 @@ def _error_in(document: Any, exports: Collection[Export]) -> str:
         )
     if not isinstance(metadata.get("labels") or {}, dict):
         return f"PersistentVolume {name}: its metadata.labels are not a mapping"
-    error = _error_in_spec(_mapping(document, "spec"), exports)
+    error = _error_in_spec(_mapping(document, "spec"))
     return f"PersistentVolume {name}{error}" if error else _error_in_form(document, name)
 
 
-def _error_in_spec(spec: Mapping[str, Any], exports: Collection[Export]) -> str:
+def _error_in_spec(spec: Mapping[str, Any]) -> str:
     path = _mapping(spec, "nfs").get("path")
     if not isinstance(path, str) or not path:
         return " has no spec.nfs.path"
     if _unfitness(path):
         return f": its spec.nfs.path {_unfitness(path)}"
-    if not any(inside(posixpath.normpath(path), e.folder) for e in exports if e.folder):
-        return f": its spec.nfs.path {path} is not exported"
     if "storage" not in _mapping(spec, "capacity"):
         return " has no spec.capacity.storage"
     modes = spec.get("accessModes")
@@ -247,16 +315,6 @@ def _mapping(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """The mapping below a key; an empty one where there is none."""
     value = values.get(key)
     return value if isinstance(value, dict) else {}
-
-
-def _check_names(readers: list[Reader], storage: Storage) -> None:
-    names = Counter(v["metadata"]["name"] for m in storage.manifests for v in m.volumes)
-    for reader, manifest in zip(readers, storage.manifests, strict=True):
-        for name in {v["metadata"]["name"] for v in manifest.volumes}:
-            if names[name] > 1:
-                reader.error(
-                    "pv_manifest_file_path", f"PersistentVolume {name} is there more than once"
-                )
 
 
 def inside(path: str, folder: str) -> bool:

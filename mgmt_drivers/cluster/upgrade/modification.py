@@ -8,34 +8,66 @@ from typing import Any
 
 from mgmt_drivers import package_yaml
 from mgmt_drivers.cluster.cluster_params import (
+    PACKAGE_REPOSITORY,
+    REPLACED,
     ImageRepository,
+    ImageRepositoryKind,
     KubernetesParams,
     PackageRepository,
-    read_image_repository,
-    read_kubernetes_version,
-    read_package_repository,
+    VersionKind,
 )
 from mgmt_drivers.cluster.series import Version, skew
 from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.params.reader import Reader, ValidationErrors
+from mgmt_drivers.params.declaration import ObjectOf, Unless, param
+from mgmt_drivers.params.kinds import Count, Flag
+from mgmt_drivers.params.reader import Context, Reader, ValidationErrors
 from mgmt_drivers.request import LcmRequest
 
 NAME = "k8s_cluster_modification_param"
 DEFAULT_FILE = "Files/kubernetes/modification.yaml"
 _RENEW = "renew_certificates"
-# Parameters of the instantiate request that a modification replaces.
-REPLACED = ("kubernetes_version", "package_repository", "image_repository")
 
 
 @dataclass(frozen=True)
 class Modification:
     """What is asked for, but for what stays as it is."""
 
-    version: Version
-    package_repository: PackageRepository | None = None
-    image_repository: ImageRepository | None = None
-    workers_at_once: int = 1
-    renews_certificates: bool = False
+    version: Version = param(
+        "kubernetes_version",
+        VersionKind(),
+        meaning="version of the cluster's own series, or of the next one",
+        example="1.37",
+        required=Unless("renew_certificates"),
+    )
+    package_repository: PackageRepository | None = param(
+        "package_repository",
+        PACKAGE_REPOSITORY,
+        meaning="in place of the cluster's; a repository that has one series only has another URL "
+        "for each",
+        left_out="the cluster's stays",
+    )
+    image_repository: ImageRepository | None = param(
+        "image_repository",
+        ImageRepositoryKind(),
+        meaning="in place of the cluster's, and of the same registry",
+        example="images.example.com/kubernetes",
+        left_out="the cluster's stays",
+    )
+    workers_at_once: int = param(
+        "workers_at_once",
+        Count(),
+        meaning="how many workers are drained and upgraded at a time",
+        default=1,
+        example=2,
+    )
+    renews_certificates: bool = param(
+        _RENEW,
+        Flag(),
+        meaning="in place of all others: renews the certificates of the control plane, whenever "
+        "they expire (:doc:`certificates`)",
+        default=False,
+        example=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -57,49 +89,34 @@ def read_modification(wanted: Any, before: KubernetesParams, request: LcmRequest
     :param before: the parameters of the cluster as it is
     :raises ParameterError: with every error, each with its path
     """
-    values = _object(wanted)
     errors = ValidationErrors()
-    reader = Reader(values, NAME, errors)
-    found = read(reader, request)
-    if not errors.found and not found.renews_certificates:
-        _check(found, before, reader)
+    reader = Reader(_object(wanted), NAME, errors, Context(request.package))
+    modification = MODIFICATION.parse(reader)
+    if not errors.found and not modification.renews_certificates:
+        _check(modification, before, reader)
     errors.raise_if_any()
-    params = {key: values[key] for key in REPLACED if reader.has(key)}
-    return Change(params, found.workers_at_once, found.renews_certificates)
+    params = {key: reader.value[key] for key in REPLACED if reader.has(key)}
+    return Change(params, modification.workers_at_once, modification.renews_certificates)
 
 
-def read(reader: Reader, request: LcmRequest) -> Modification:
-    """Read everything; errors are noted in the reader."""
-    renews_certificates = reader.flag(_RENEW)
-    if renews_certificates:
+def _check_renewal(modification: Modification, reader: Reader) -> Modification:
+    if modification.renews_certificates:
         for key in filter(reader.has, (*REPLACED, "workers_at_once")):
-            reader.error(key, f"must not stand beside {_RENEW}: an upgrade renews them anyway")
-    elif reader.usable and not reader.has("kubernetes_version"):
-        reader.error("kubernetes_version", f"missing, or {_RENEW} instead")
-    version = read_kubernetes_version(reader)
-    packages = None
-    if reader.has("package_repository"):
-        packages = read_package_repository(reader, version.series, request.package)
-    found = Modification(
-        version,
-        packages,
-        read_image_repository(reader),
-        reader.count("workers_at_once", 1),
-        renews_certificates,
-    )
-    reader.end()
-    return found
+            reader.at(key).refuse(f"must not stand beside {_RENEW}: an upgrade renews them anyway")
+    return modification
 
 
-def _check(found: Modification, before: KubernetesParams, reader: Reader) -> None:
-    reason = skew(before.version, found.version)
-    if reason:
-        reader.error("kubernetes_version", reason)
-    old, new = before.image_repository, found.image_repository
-    if old and new and (old.server, old.plain_http) != (new.server, new.plain_http):
+MODIFICATION = ObjectOf(Modification, _check_renewal)
+
+
+def _check(new: Modification, before: KubernetesParams, reader: Reader) -> None:
+    if reason := skew(before.version, new.version):
+        reader.at("kubernetes_version").refuse(reason)
+    old, images = before.image_repository, new.image_repository
+    if old and images and (old.server, old.plain_http) != (images.server, images.plain_http):
         # The pod network goes on using the images of its manifest.
-        reader.error(
-            "image_repository", f"must be of {old.server}, which has the pod network's images"
+        reader.at("image_repository").refuse(
+            f"must be of {old.server}, which has the pod network's images"
         )
 
 

@@ -1,0 +1,284 @@
+"""How a parameter is declared: once, as a field of the dataclass that the drivers use.
+
+    @dataclass(frozen=True)
+    class Backup:
+        keep: int = param("keep", Count(), default=12, meaning="how many backups are kept")
+
+The reader, the guide's reference and the JSON schema come from the declaration. What spans several
+parameters is a function beside the dataclass, given to :class:`ObjectOf`. Fields that are no
+parameters are not read.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from mgmt_drivers.params.kinds import Kind, ListOf, is_object
+from mgmt_drivers.params.reader import Context, Reader, ValidationErrors
+
+T = TypeVar("T")
+
+INSTANTIATION, MODIFICATION = "instantiation", "modification"
+APIS = ("v1", "v2")
+FIRST_VERSION = "0.1.0"
+_REFERENCE = re.compile(r" \(:[a-z]+:`[^`]*`\)")  # to a place in the guide
+
+
+class Optional:
+    """A parameter that may be left out."""
+
+    words = ""
+
+    def lack(self, holder: Reader) -> str:
+        """What is wrong when the parameter is left out; empty if nothing is."""
+        return ""
+
+    def schema(self, name: str) -> dict[str, Any]:
+        """A rule in JSON Schema for the object that holds the parameter."""
+        return {}
+
+
+class Always(Optional):
+    words = "required"
+
+    def lack(self, holder: Reader) -> str:
+        return "missing"
+
+    def schema(self, name: str) -> dict[str, Any]:
+        return {"required": [name]}
+
+
+class Unless(Optional):
+    """Required unless another parameter of the object is given, and is not false."""
+
+    def __init__(self, key: str) -> None:
+        self.key, self.words = key, f"required unless ``{key}`` is given"
+
+    def lack(self, holder: Reader) -> str:
+        is_given = holder.at(self.key).value not in (None, False)
+        return "" if is_given else f"missing, or {self.key} instead"
+
+    def schema(self, name: str) -> dict[str, Any]:
+        return {"anyOf": [{"required": [name]}, {"required": [self.key]}]}
+
+
+class Beside(Optional):
+    """Required if another parameter of the object is given."""
+
+    def __init__(self, key: str) -> None:
+        self.key, self.words = key, f"required if ``{key}`` is given"
+
+    def lack(self, holder: Reader) -> str:
+        return f"missing beside {self.key}" if holder.has(self.key) else ""
+
+    def schema(self, name: str) -> dict[str, Any]:
+        return {"dependentRequired": {self.key: [name]}}
+
+
+class When(Optional):
+    """Required under a condition, told in words; a function beside the dataclass checks it."""
+
+    def __init__(self, condition: str) -> None:
+        self.words = f"required {condition}"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """All that is known of one.
+
+    ``default`` is as a request would write it; ``left_out`` tells in words what holds without the
+    parameter, if no value does. ``changed_by`` is the operation that gives a cluster another value:
+    a new instantiation, or a modification.
+    """
+
+    name: str
+    kind: Kind[Any]
+    meaning: str
+    example: Any
+    required: Optional
+    default: Any
+    left_out: str
+    changed_by: str
+    apis: tuple[str, ...]
+    since: str
+
+
+def param(
+    name: str,
+    kind: Kind[Any],
+    *,
+    meaning: str,
+    example: Any = None,
+    required: Optional | None = None,
+    default: Any = None,
+    left_out: str = "",
+    changed_by: str = INSTANTIATION,
+    apis: tuple[str, ...] = APIS,
+    since: str = FIRST_VERSION,
+    value: Any = dataclasses.MISSING,
+) -> Any:
+    """A field that is a parameter.
+
+    :param value: the field's default for whoever makes the dataclass in code, if that is not the
+        parameter's own
+    """
+    declared = Parameter(
+        name, kind, meaning, example, required or Optional(), default, left_out, changed_by, apis,
+        since,
+    )  # fmt: skip
+    if value is dataclasses.MISSING and not isinstance(declared.required, Always):
+        value = kind.absent if default is None else _parsed(kind, default)
+    return field(default=value, metadata={"parameter": declared})
+
+
+def inline(cls: type[Any], is_optional: bool = False, **options: Any) -> Any:
+    """A field that holds a group of parameters which stand beside the other ones.
+
+    :param is_optional: None stands for a group of which nothing is given
+    """
+    if is_optional:
+        options["default"] = None
+    return field(metadata={"inline": cls, "is_optional": is_optional}, **options)
+
+
+def parameters(cls: type[Any]) -> tuple[Parameter, ...]:
+    """The parameters of an object, in the order of their declaration."""
+    return tuple(_parameters(cls))
+
+
+def _parameters(cls: type[Any]) -> Iterator[Parameter]:
+    for declared in dataclasses.fields(cls):
+        if "parameter" in declared.metadata:
+            yield declared.metadata["parameter"]
+        elif "inline" in declared.metadata:
+            yield from _parameters(declared.metadata["inline"])
+
+
+def class_of(kind: Kind[Any]) -> type[Any] | None:
+    """The class of an object, or of the objects of a list; None for anything else."""
+    item = kind.kind if isinstance(kind, ListOf) else kind
+    return item.cls if isinstance(item, ObjectOf) else None
+
+
+def all_parameters(path: str, cls: type[Any]) -> Iterator[tuple[str, Parameter]]:
+    """The parameters of an object and of the objects in it, each after its path."""
+    for parameter in parameters(cls):
+        below = f"{path}.{parameter.name}"
+        yield below, parameter
+        if inner := class_of(parameter.kind):
+            yield from all_parameters(below, inner)
+
+
+class ObjectOf(Kind[T]):
+    """An object, read into a dataclass.
+
+    :param check: notes what is wrong with several parameters together, and returns what is used
+    :param takes_blanks: an empty string stands for what is left out, as forms and templates write
+    """
+
+    words = "object"
+
+    def __init__(
+        self,
+        cls: type[T],
+        check: Callable[[T, Reader], Any] | None = None,
+        takes_blanks: bool = False,
+    ) -> None:
+        self.cls, self._check, self._takes_blanks = cls, check, takes_blanks
+        # An object whose lacks are not noted.
+        self.fallback = read_fields(cls, Reader({}, "", ValidationErrors()))
+
+    def parse(self, reader: Reader) -> T:
+        if not is_object(reader):
+            fallback: T = self.fallback
+            return fallback
+        if self._takes_blanks:
+            values = {key: None if text == "" else text for key, text in reader.value.items()}
+            reader = Reader(values, reader.path, reader.errors, reader.context)
+        parsed = read_fields(self.cls, reader)
+        self._refuse_unknown(reader)
+        checked: T = self._check(parsed, reader) if self._check else parsed
+        return checked
+
+    def _refuse_unknown(self, reader: Reader) -> None:
+        names = {parameter.name for parameter in parameters(self.cls)}
+        for key in reader.value:
+            if key not in names:
+                known = ", ".join(sorted(names))
+                reader.at(str(key)).refuse(f"unknown parameter; known here: {known}")
+
+    def schema(self) -> dict[str, Any]:
+        declared = parameters(self.cls)
+        required = [p.name for p in declared if isinstance(p.required, Always)]
+        rules = [p.required.schema(p.name) for p in declared if not isinstance(p.required, Always)]
+        schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {p.name: self._schema_of(p) for p in declared},
+            "additionalProperties": False,
+        }
+        if required:
+            schema["required"] = required
+        return {**schema, "allOf": rules} if (rules := [r for r in rules if r]) else schema
+
+    def _schema_of(self, parameter: Parameter) -> dict[str, Any]:
+        schema = parameter.kind.schema()
+        if self._takes_blanks:
+            schema = {"anyOf": [schema, {"const": ""}]}
+        schema["description"] = _REFERENCE.sub("", parameter.meaning).replace("``", "`")
+        if parameter.default is not None:
+            schema["default"] = parameter.default
+        if parameter.example is not None:
+            schema["examples"] = [parameter.example]
+        return schema
+
+
+def read_fields(cls: type[T], reader: Reader) -> T:
+    """A dataclass, with what an object has for its parameters; errors are noted in the reader."""
+    values = {}
+    for declared in dataclasses.fields(cls):  # type: ignore[arg-type]
+        if "parameter" in declared.metadata:
+            values[declared.name] = _read_one(declared, reader)
+        elif "inline" in declared.metadata:
+            group = declared.metadata["inline"]
+            is_given = any(reader.has(parameter.name) for parameter in parameters(group))
+            is_left_out = declared.metadata["is_optional"] and not is_given
+            values[declared.name] = None if is_left_out else read_fields(group, reader)
+    return cls(**values)
+
+
+def _read_one(declared: "dataclasses.Field[Any]", reader: Reader) -> Any:
+    parameter: Parameter = declared.metadata["parameter"]
+    if reader.has(parameter.name):
+        return parameter.kind.parse(reader.at(parameter.name))
+    if lack := parameter.required.lack(reader):
+        reader.at(parameter.name).refuse(lack)
+        return parameter.kind.fallback
+    return declared.default
+
+
+def _parsed(kind: Kind[T], default: Any) -> T:
+    """A default that is read as if a request had it.
+
+    :raises ParameterError: when it is none of the kind's
+    """
+    errors = ValidationErrors()
+    value = kind.parse(Reader(default, "default", errors))
+    errors.raise_if_any()
+    return value
+
+
+def read_object(kind: Kind[T], values: Mapping[str, Any], name: str, context: Context) -> T:
+    """Read the object below a name, which must be there.
+
+    :raises ParameterError: with every error
+    """
+    errors = ValidationErrors()
+    reader = Reader(values.get(name), name, errors, context)
+    if reader.value is None:
+        reader.refuse("missing in additionalParams")
+        errors.raise_if_any()
+    value = kind.parse(reader)
+    errors.raise_if_any()
+    return value

@@ -1,0 +1,343 @@
+"""Kinds of parameters: how one value is read, told in the guide, and checked by an editor.
+
+A kind that meets an error notes it and returns what seems to be meant, or its ``fallback``: no
+value may be used before :meth:`ValidationErrors.raise_if_any` was called. No error quotes a value
+that may be secret.
+"""
+
+import ipaddress
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from mgmt_drivers import grammar, package_yaml
+from mgmt_drivers.params.reader import Reader
+from mgmt_drivers.secret import Secret
+
+T = TypeVar("T")
+
+# Stands for one that cannot be read; overlaps with nothing in use (RFC 2544).
+_NEUTRAL_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
+_SHORTEST_PREFIX = 8  # of a network
+_LONGEST_TEXT = 16384  # characters; an RSA key of 16384 bits has some twelve thousand
+_MOST = 100  # of what is counted
+_LARGEST = 2**31  # of numbers that are taken as their digits
+_LAST_PORT = 65535
+
+
+class Kind(Generic[T]):
+    """``words`` name the kind in the guide; ``absent`` stands for a value that is left out."""
+
+    words: str
+    fallback: Any = None
+    absent: Any = None
+
+    def parse(self, reader: Reader) -> T:
+        """Read the value; errors are noted in the reader."""
+        raise NotImplementedError
+
+    def schema(self) -> dict[str, Any]:
+        """The kind in JSON Schema, which takes at least what :meth:`parse` takes."""
+        raise NotImplementedError
+
+
+class TextKind(Kind[T]):
+    """A kind that is written as a string that is not empty, of characters that print.
+
+    ``has_lines``: line feeds may be in it, too. ``takes_digits``: a number will do as well, which
+    is then taken as its digits.
+    """
+
+    words = "string"
+    has_lines = takes_digits = False
+    pattern = ""  # for editors
+
+    def parse(self, reader: Reader) -> T:
+        text = self._text(reader)
+        taken: T = self.take(text, reader) if text else self.fallback
+        return taken
+
+    def take(self, text: str, reader: Reader) -> T:
+        """What the text stands for."""
+        raise NotImplementedError
+
+    def schema(self) -> dict[str, Any]:
+        kinds = ["string", "integer"] if self.takes_digits else "string"
+        schema: dict[str, Any] = {"type": kinds, "minLength": 1}
+        return {**schema, "pattern": self.pattern} if self.pattern else schema
+
+    def _text(self, reader: Reader) -> str:
+        value = reader.value
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if self.takes_digits and is_number and 0 <= value <= _LARGEST:
+            value = str(value)
+        if value is None:
+            reader.refuse("missing")
+        elif not isinstance(value, str) or not value:
+            reader.refuse(f"must be a string that is not empty, not {reader.told_kind()}")
+        elif len(value) > _LONGEST_TEXT:
+            reader.refuse(f"must not be longer than {_LONGEST_TEXT} characters")
+        elif not (value.replace("\n", "") if self.has_lines else value).isprintable():
+            reader.refuse("must not hold line breaks, NUL or other characters that do not print")
+        else:
+            return value
+        return ""
+
+
+class Text(TextKind[str]):
+    """Any text, perhaps with a limit in characters."""
+
+    fallback = ""
+
+    def __init__(self, longest: int = _LONGEST_TEXT) -> None:
+        self._longest = longest
+
+    def take(self, text: str, reader: Reader) -> str:
+        if len(text) > self._longest:
+            reader.refuse(f"must not be longer than {self._longest} characters")
+        return text
+
+    def schema(self) -> dict[str, Any]:
+        return {**super().schema(), "maxLength": self._longest}
+
+
+class SecretText(TextKind[Secret]):
+    fallback = Secret("")
+
+    def take(self, text: str, reader: Reader) -> Secret:
+        return Secret(text)
+
+
+class Reference(TextKind[str]):
+    """The name of something that the VNF package has."""
+
+    fallback = ""
+
+    def __init__(self, thing: str, owner: str = "VNF package") -> None:
+        self._thing, self._owner = thing, owner
+        self.words = f"name of a {thing}"
+
+    def take(self, text: str, reader: Reader) -> str:
+        known = reader.context.names.get(self._thing, ())
+        if text not in known:
+            names = ", ".join(sorted(known)) or "none"
+            reader.refuse(f"the {self._owner} has no {self._thing} {text}; it has: {names}")
+        return text
+
+
+class Choice(TextKind[str]):
+    """One of some words, of which the first stands for one that is refused."""
+
+    def __init__(self, *allowed: str) -> None:
+        self._allowed = allowed
+        self.words, self.fallback = " or ".join(f"``{word}``" for word in allowed), allowed[0]
+
+    def take(self, text: str, reader: Reader) -> str:
+        if text in self._allowed:
+            return text
+        reader.refuse(f"must be one of: {', '.join(self._allowed)}")
+        return self._allowed[0]
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list(self._allowed)}
+
+
+class Flag(Kind[bool]):
+    words = "true or false"
+    fallback = absent = False
+
+    def parse(self, reader: Reader) -> bool:
+        if not isinstance(reader.value, bool):
+            reader.refuse(f"must be true or false, not {reader.told_kind()}")
+        return reader.value is True
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+
+class Network(TextKind[ipaddress.IPv4Network]):
+    """An IPv4 network of machines in CIDR notation; bits beyond its prefix are dropped.
+
+    None is larger than the largest that is anybody's own (RFC 1918, 10.0.0.0/8).
+    """
+
+    words = "IPv4 network"
+    fallback = _NEUTRAL_NETWORK
+    pattern = "^[0-9.]+/[0-9]+$"
+
+    def take(self, text: str, reader: Reader) -> ipaddress.IPv4Network:
+        network = self._parsed(text)
+        special = grammar.special_part(network) if network else None
+        if network is None:
+            reader.refuse(f"must be an IPv4 network such as 192.168.0.0/16{self._also}")
+        elif special:
+            reader.refuse(f"overlaps with {special}, where machines have no addresses")
+        elif network.prefixlen < _SHORTEST_PREFIX:
+            reader.refuse(
+                f"{network} is larger than any network of machines: use a prefix of "
+                f"/{_SHORTEST_PREFIX} or longer"
+            )
+        return network or _NEUTRAL_NETWORK
+
+    _also = ""
+
+    def _parsed(self, text: str) -> ipaddress.IPv4Network | None:
+        return grammar.ipv4_network(text)
+
+
+class NetworkOrAddress(Network):
+    """As a network; an address is a network of its own.
+
+    But not an address that ends in 0, which rather is a network without its prefix.
+    """
+
+    words = "IPv4 network or address"
+    pattern = "^[0-9.]+(/[0-9]+)?$"
+    _also = ", or an address"
+
+    def _parsed(self, text: str) -> ipaddress.IPv4Network | None:
+        network = grammar.ipv4_network(text)
+        if network is None and not text.endswith(".0"):
+            network = grammar.ipv4_network(f"{text}/32")
+        return network
+
+
+class Port(Kind[int]):
+    """A TCP port number, also as a string of digits."""
+
+    words = "TCP port"
+    fallback = 1
+
+    def parse(self, reader: Reader) -> int:
+        value = reader.value
+        if isinstance(value, str):
+            value = grammar.port(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _LAST_PORT:
+            reader.refuse(f"must be a TCP port number from 1 to {_LAST_PORT}")
+            return 1
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": ["integer", "string"],
+            "minimum": 1,
+            "maximum": _LAST_PORT,
+            "pattern": "^[1-9][0-9]{0,4}$",
+        }
+
+
+class Count(Kind[int]):
+    """A number of things, of which there is at least one."""
+
+    words = f"number from 1 to {_MOST}"
+    fallback = 1
+
+    def parse(self, reader: Reader) -> int:
+        value = reader.value
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _MOST:
+            reader.refuse(f"must be a whole number from 1 to {_MOST}")
+            return 1
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "integer", "minimum": 1, "maximum": _MOST}
+
+
+class Url(TextKind[Secret]):
+    """An http or https URL; secret, because it may carry a password."""
+
+    words = "URL"
+    fallback = Secret("")
+    pattern = "^[Hh][Tt][Tt][Pp][Ss]?://"
+
+    def take(self, text: str, reader: Reader) -> Secret:
+        if grammar.url(text):
+            return Secret(text)
+        reader.refuse(
+            "must be a URL such as http://proxy.example.com:3128, with other characters "
+            "than RFC 3986 has percent-encoded"
+        )
+        return Secret("")
+
+
+class PackageFile(TextKind[Path | None]):
+    """A file in the VNF package, given relative to its root."""
+
+    words = "file in the VNF package"
+
+    def take(self, text: str, reader: Reader) -> Path | None:
+        package = reader.context.package
+        try:
+            path = (package / text).resolve()
+            is_file = path.is_file()
+        except (OSError, RuntimeError, ValueError) as error:  # too long, or links in a circle
+            reason = getattr(error, "strerror", None) or error
+            reader.refuse(f"cannot be the name of a file in the VNF package: {reason}")
+            return None
+        if not path.is_relative_to(package.resolve()):
+            reader.refuse(f"{text} lies outside the VNF package")
+        elif not is_file:
+            reader.refuse(f"the VNF package has no file {text}")
+        else:
+            return path
+        return None
+
+
+class TextFile(PackageFile):
+    """A file of text in UTF-8."""
+
+    def take(self, text: str, reader: Reader) -> Path | None:
+        path = super().take(text, reader)
+        try:
+            content = path.read_bytes().decode() if path else ""
+        except UnicodeDecodeError as error:
+            reader.refuse(f"is not text in UTF-8: {error}")
+            return None
+        if path:
+            self.check(path, content, reader)
+        return path
+
+    def check(self, path: Path, content: str, reader: Reader) -> None:
+        """Note what is wrong with the content."""
+
+
+def read_yaml(path: Path, what: str, reader: Reader) -> list[Any]:
+    """The documents of a file; none if it is not ``what``."""
+    try:
+        documents = package_yaml.read_all(path)
+    except package_yaml.BadYaml as error:
+        reader.refuse(f"is not {what}: {error}")
+        return []
+    if not documents:
+        reader.refuse(f"is not {what}: it is empty")
+    return documents
+
+
+class ListOf(Kind[tuple[T, ...]]):
+    """A list, whose items each are of one kind."""
+
+    fallback = absent = ()
+
+    def __init__(self, kind: Kind[T], noun: str = "object", at_least_one: bool = False) -> None:
+        self.kind, self._noun, self._at_least_one = kind, noun, at_least_one
+        self.words = f"list of {noun}s"
+
+    def parse(self, reader: Reader) -> tuple[T, ...]:
+        if not isinstance(reader.value, list):
+            reader.refuse(f"must be a list of {self._noun}s, not {reader.told_kind()}")
+            return ()
+        if self._at_least_one and not reader.value:
+            reader.refuse(f"must be a list with at least one {self._noun}")
+        return tuple(self.kind.parse(reader.at(n)) for n in range(len(reader.value)))
+
+    def schema(self) -> dict[str, Any]:
+        schema: dict[str, Any] = {"type": "array", "items": self.kind.schema()}
+        return {**schema, "minItems": 1} if self._at_least_one else schema
+
+
+def is_object(reader: Reader) -> bool:
+    """Whether a value is an object; else that is noted."""
+    if isinstance(reader.value, Mapping):
+        return True
+    reader.refuse(f"must be an object, not {reader.told_kind()}")
+    return False

@@ -1,0 +1,1 @@
+"""The parameters of the drivers in JSON Schema."""
