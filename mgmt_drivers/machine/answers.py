@@ -9,7 +9,6 @@ from mgmt_drivers.errors import MgmtDriverError
 
 RELEASE = re.compile(r"v[0-9]+(?:\.[0-9]+){2}(?:[-+][A-Za-z0-9.+-]+)?")
 IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}")
-CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 DISK = re.compile(r"/dev/disk/by-id/[A-Za-z0-9._:+-]+")
 NUMBER = re.compile(r"[0-9]{1,10}")
 INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,14}")  # Linux' IFNAMSIZ

@@ -539,10 +539,6 @@ class SimulatedSession(Backups):
             name, _, value = rest[rest.index("--label") + 1].partition("=")
             labels = {"Config": {"Labels": {name: value}}, "State": {"Running": True}}
             machine.container = json.dumps([labels])
-        if verb == "ps":
-            return Result(0, "etcd-container\n")
-        if verb == "exec":
-            return self._etcdctl([word for word in rest[1:] if not word.startswith("--")])
         return _OK
 
     def _ss(self, words: list[str], stdin: bytes) -> Result:
@@ -601,13 +597,11 @@ class SimulatedSession(Backups):
             self.machine.images.add(words[-1])
         if words[0] == "images":
             return Result(0, "\n".join(self.machine.images))
-        if words[0] == "containers":
-            return Result(0, "etcd-container\n")
-        if words[0] == "run":
-            return self._in_image(words[-4:])
-        if words[1] == "list":
-            return Result(0, "etcd-container 7 RUNNING\n")
-        return self._etcdctl([word for word in words[5:] if not word.startswith("--")])
+        return self._in_image(words[-4:])
+
+    def _in_container(self, words: list[str], stdin: bytes) -> Result:
+        assert words[1] == "etcd", words
+        return self._etcdctl([word for word in words[2:] if not word.startswith("--")])
 
     def _etcdctl(self, words: list[str]) -> Result:
         members = self.world.members

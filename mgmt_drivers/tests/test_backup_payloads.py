@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mgmt_drivers.cluster.backup import backup
+from mgmt_drivers.cluster.packages import runtime
 from mgmt_drivers.tests.test_backup import archive
 
-_PAYLOADS = Path(backup.__file__).parent
 _PKI = (
     "ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.crt", "etcd/ca.key",
     "sa.key", "sa.pub",
@@ -58,7 +58,8 @@ class PayloadTest(unittest.TestCase):
         (self.root / "bin" / name).chmod(0o755)
 
     def script(self, name: str) -> str:
-        text = (_PAYLOADS / f"{name}.sh").read_text()
+        folder = runtime if name == "in-container" else backup
+        text = (Path(folder.__file__).parent / f"{name}.sh").read_text()
         for path in ("/etc/kubernetes", "/var/lib/etcd"):
             text = text.replace(path, f"{self.root}{path}")
         return text
@@ -139,6 +140,31 @@ class StoreTest(PayloadTest):
         self.assertEqual([], self.names())
 
 
+class ContainerTest(PayloadTest):
+    """A program runs in the container that runs, whichever the runtime is."""
+
+    def in_container(self, runtime: str, ids: str) -> tuple[int, str]:
+        for name, text in (
+            ("docker", 'case $1 in ps) printf %s "$IDS" ;; *) shift; echo "$@" ;; esac'),
+            ("ctr", 'case "$3 $4" in "tasks list") printf %s "$IDS" | sed "s/$/ 7 RUNNING/" ;;'
+                    ' "containers list") printf "stopped\\n%s" "$IDS" ;;'
+                    ' *) shift 6; echo "$@" ;; esac'),
+        ):
+            self.program(name, f"#!/bin/bash\n{text}\n")
+        ran = self.run_script("in-container", runtime, "etcd", "etcdctl", "a b", IDS=ids)
+        return ran.returncode, (ran.stdout + ran.stderr).decode().strip()
+
+    def test_in_container(self) -> None:
+        nothing = (1, "no container etcd runs on the machine")
+        for runtime in ("docker", "containerd"):
+            for ids, answer in (
+                ("0123abc\n", (0, "0123abc etcdctl a b")), ("", nothing),
+                ("--privileged\n", nothing), ("a;id\n", nothing), ("x" * 5000 + "\n", nothing),
+            ):
+                with self.subTest(runtime=runtime, ids=ids[:20]):
+                    self.assertEqual(answer, self.in_container(runtime, ids))
+
+
 class MasterTest(PayloadTest):
     """A control-plane node saves backups, and makes a cluster of one."""
 
@@ -152,7 +178,7 @@ class MasterTest(PayloadTest):
             "    image: registry.k8s.io/kube-apiserver:v1.37.2\n"
         )
         (self.root / "var/lib/etcd/member/snap/db").write_text("data")
-        for name in ("etcd-backup", "backup-store"):
+        for name in ("etcd-backup", "backup-store", "in-container"):
             (self.root / "state" / f"{name}.sh").write_text(self.script(name))
         self.configure()
 
@@ -180,7 +206,8 @@ class MasterTest(PayloadTest):
     def assert_tidy(self) -> None:
         """Nothing that is secret is left over."""
         left = {path.name for path in (self.root / "state").iterdir()}
-        known = {"etcd-backup.sh", "backup-store.sh", "etcd-backup.conf", "etcd-backup.lock"}
+        known = {"etcd-backup.sh", "backup-store.sh", "in-container.sh", "etcd-backup.conf",
+                 "etcd-backup.lock"}
         self.assertEqual(set(), left - known)
         left = {path.name for path in (self.root / "var/lib/etcd").iterdir()}
         self.assertEqual({"member"}, left)

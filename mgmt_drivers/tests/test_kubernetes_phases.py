@@ -76,9 +76,7 @@ class PhaseTest(unittest.TestCase):
             session.assert_done()
 
     def expect_etcd(self, session: FakeSession, answer: str) -> None:
-        session.expect("sudo", "ctr", "--namespace", "k8s.io", "containers", stdout="etcd1\n")
-        session.expect("sudo", "ctr", "--namespace", "k8s.io", "tasks", stdout="etcd1 7 RUNNING\n")
-        session.expect("sudo", "ctr", "--namespace", "k8s.io", "tasks", "exec", stdout=answer)
+        session.expect("sudo", "in-container", "containerd", "etcd", stdout=answer)
 
     def expect_images(self, session: FakeSession, names: str) -> None:
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")

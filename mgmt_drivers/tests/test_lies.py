@@ -9,7 +9,6 @@ from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import kubectl, node_metadata
-from mgmt_drivers.cluster.packages.runtime import Containerd, Docker
 from mgmt_drivers.cluster.storage import disks
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine import answers, interfaces
@@ -32,8 +31,6 @@ class FactsTest(unittest.TestCase):
         for word in _BAD_WORDS:
             self.refused(kubeadm.version, word, "sudo", "kubeadm", "version")
             self.refused(lambda host: disks.find(host, "id"), word, "sudo", "find-disk")
-        for word in ("--privileged", "a;id", "x" * 5000):
-            self.refused(lambda host: Docker().exec_prefix(host, "etcd"), word, "sudo", "docker")
 
     def test_a_bomb_in_the_place_of_a_word(self) -> None:
         many = f"kubernetesVersion: [{'x,' * 5000}]"
@@ -48,17 +45,13 @@ class FactsTest(unittest.TestCase):
         with self.assertRaisesRegex(MgmtDriverError, "reports a value of type list, which is not"):
             answers.checked(bomb, answers.RELEASE, "a release")
 
-    def test_images_and_containers(self) -> None:
+    def test_images(self) -> None:
         (made, _) = cluster()
         host, session = fake_host()
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
         session.expect("sudo", "kubeadm", "config", stdout="r/pause:3.2\n--all\n")
         with self.assertRaisesRegex(MgmtDriverError, "'--all', which is not the name of an image"):
             kubeadm.images(host, made)
-        session.expect("sudo", "ctr", stdout="--rm\n")
-        session.expect("sudo", "ctr", stdout="--rm 7 RUNNING\n")
-        with self.assertRaisesRegex(MgmtDriverError, "not the id of a container"):
-            Containerd().exec_prefix(host, "etcd")
 
     def test_certificates(self) -> None:
         for shown in (
@@ -89,9 +82,7 @@ class FactsTest(unittest.TestCase):
         for member in (*({"ID": id_} for id_ in ("1;id", -1, 0, True, 1 << 64, 1.5)),
                        *({"ID": 1, "clientURLs": [url]} for url in urls),
                        *({"ID": 1, "peerURLs": [url]} for url in urls)):
-            session.expect("sudo", "ctr", stdout="etcd\n")
-            session.expect("sudo", "ctr", stdout="etcd 7 RUNNING\n")
-            session.expect("sudo", "ctr", stdout=json.dumps({"members": [member]}))
+            session.expect("sudo", "in-container", stdout=json.dumps({"members": [member]}))
             with self.subTest(member), self.assertRaises(etcd.EtcdUnreadable):
                 etcd.members(made.hosts[0], made)
 

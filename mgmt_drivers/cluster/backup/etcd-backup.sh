@@ -36,23 +36,7 @@ store() {
 
 # Run a program of etcd's own image in its container.
 in_etcd() {
-    local label=io.kubernetes.container.name found
-    if [ "$RUNTIME" = docker ]; then
-        found=$(docker ps --quiet --filter "label=$label=etcd" | head -n 1)
-    else
-        found=$(ctr --namespace k8s.io tasks list | awk '$NF == "RUNNING" { print $1 }' |
-            grep -xF "$(ctr --namespace k8s.io containers list --quiet "labels.\"$label\"==etcd")" |
-            head -n 1) || true
-    fi
-    if [ -z "$found" ]; then
-        echo "no container etcd runs on the machine" >&2
-        return 1
-    fi
-    if [ "$RUNTIME" = docker ]; then
-        docker exec "$found" "$@"
-        return
-    fi
-    ctr --namespace k8s.io tasks exec --exec-id "backup-$$-$RANDOM" "$found" "$@"
+    bash "$here/in-container.sh" "$RUNTIME" etcd "$@"
 }
 
 fail() {

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from mgmt_drivers import grammar
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import transient
-from mgmt_drivers.cluster.packages.runtime import ContainerRuntime
+from mgmt_drivers.cluster.packages.runtime import ContainerRuntime, exec_prefix
 from mgmt_drivers.cluster.topology import NODE_NAME
 from mgmt_drivers.errors import MgmtDriverError, told
 from mgmt_drivers.machine.files import STATE_FOLDER
@@ -281,7 +281,7 @@ def _check_snapshot(host: Host, cluster: Cluster, path: str) -> None:
     """:raises MgmtDriverError: with the words of the program that finds fault with it"""
     tails = []
     for program in _CHECKERS:
-        argv = (*cluster.runtime.exec_prefix(host, "etcd"), program)
+        argv = (*exec_prefix(cluster.runtime, "etcd"), program)
         seen = host.ask(*argv, "snapshot", "status", path, timeout=_SNAPSHOT_LIMIT)
         if seen.ok:
             return
@@ -301,13 +301,9 @@ def _run(
 
     :param tolerated: where given, a failure without this text is an error
     """
-    prefix = cluster.runtime.exec_prefix(host, "etcd")
-    if prefix:
-        limit = f"--command-timeout={timeout:g}s"
-        argv = (*prefix, *_ETCDCTL, limit, f"--endpoints={endpoints}", *words)
-        seen = host.ask(*argv, timeout=timeout + _GRACE)
-    else:
-        seen = Result(status=1, stderr="no container etcd runs on the machine")
+    prefix = (*exec_prefix(cluster.runtime, "etcd"), *_ETCDCTL)
+    options = (f"--command-timeout={timeout:g}s", f"--endpoints={endpoints}")
+    seen = host.ask(*prefix, *options, *words, timeout=timeout + _GRACE)
     is_tolerated = tolerated is None or (tolerated and tolerated in seen.stderr)
     if not seen.ok and not is_tolerated:
         raise MgmtDriverError(f"etcdctl: {seen.tail}")

@@ -7,15 +7,16 @@ from typing import Protocol
 
 from mgmt_drivers.cluster.cluster_params import DOCKER, KubernetesParams
 from mgmt_drivers.cluster.registries.registries_params import Registry
-from mgmt_drivers.machine import answers, blocks, docker, files, syntax, units
+from mgmt_drivers.machine import blocks, docker, files, syntax, units
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.proxied import through_proxy
+from mgmt_drivers.machine.script import Script
 
 _PULL_LIMIT = 1800.0  # seconds
 _CTR = ("ctr", "--namespace", "k8s.io")
 _CA_FILE = "tacker-mgmt-drivers.crt"  # its ending is what Docker looks for
-_CONTAINER_LABEL = "io.kubernetes.container.name"  # given by kubelet
+IN_CONTAINER = Script(__package__, "in-container")
 
 
 class ContainerRuntime(Protocol):
@@ -31,12 +32,6 @@ class ContainerRuntime(Protocol):
 
     def trust(self, host: Host, registries: Sequence[Registry]) -> None:
         """Pull from them over plain HTTP, or with their CA; what the image brought stays."""
-
-    def exec_prefix(self, host: Host, container: str) -> tuple[str, ...]:
-        """What begins a command that runs in the container that a pod calls ``container``.
-
-        Empty when no such container runs.
-        """
 
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
         """What begins a command that runs in an image of the machine's, once.
@@ -75,11 +70,6 @@ class Docker:
         if plain:
             docker.reload_plain_http(host, plain)
 
-    def exec_prefix(self, host: Host, container: str) -> tuple[str, ...]:
-        label = f"label={_CONTAINER_LABEL}={container}"
-        found = host.ask("docker", "ps", "--quiet", "--filter", label).stdout.split()
-        return ("docker", "exec", _container(found[0])) if found else ()
-
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
         mount = ("--volume", f"{folder}:{folder}")
         return ("docker", "run", "--rm", "--network", "none", *mount, image)
@@ -111,23 +101,14 @@ class Containerd:
             path = f"{folder}/hosts.toml"
             files.write(host, path, _hosts_toml(files.read(host, path), registry, certificate))
 
-    def exec_prefix(self, host: Host, container: str) -> tuple[str, ...]:
-        wanted = f'labels."{_CONTAINER_LABEL}"=={container}'
-        made = host.ask(*_CTR, "containers", "list", "--quiet", wanted).stdout.split()
-        running = host.ask(*_CTR, "tasks", "list").stdout.splitlines()
-        ids = {line.split()[0] for line in running if line.endswith("RUNNING")}
-        found = [id_ for id_ in made if id_ in ids]
-        if not found:
-            return ()
-        return (*_CTR, "tasks", "exec", "--exec-id", secrets.token_hex(8), _container(found[0]))
-
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
         mount = ("--mount", f"type=bind,src={folder},dst={folder},options=rbind:rw")
         return (*_CTR, "run", "--rm", *mount, image, secrets.token_hex(8))
 
 
-def _container(id_: str) -> str:
-    return answers.checked(id_, answers.CONTAINER, "the id of a container")
+def exec_prefix(runtime: ContainerRuntime, container: str) -> tuple[str, ...]:
+    """What begins a command that runs in the running container that a pod calls ``container``."""
+    return IN_CONTAINER.command(runtime.service, container)
 
 
 def _write_certificate(host: Host, folder: str, registry: Registry) -> str:

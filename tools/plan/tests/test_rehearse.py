@@ -35,9 +35,7 @@ _LOOKS = {"blkid", "cat", "date", "df", "digest-file", "dpkg-query", "find-disk"
           "has-program", "ip", "read-file", "stat", "test"}
 _LOOKING = (
     ("bash", f"{STATE_FOLDER}/etcd-backup.sh", "list"),
-    ("ctr", "--namespace", "k8s.io", "containers", "list"),
     ("ctr", "--namespace", "k8s.io", "images", "ls"),
-    ("ctr", "--namespace", "k8s.io", "tasks", "list"),
     ("docker", "container", "inspect"),
     ("docker", "image", "inspect"),
     ("docker", "version"),
