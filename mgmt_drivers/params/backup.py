@@ -87,7 +87,7 @@ class Backup:
 
 @dataclass(frozen=True)
 class Restore:
-    """What a new cluster is made of: a file of the VNF package, or a backup by its name."""
+    """The source of a new cluster: a file of the VNF package, or a backup by its name."""
 
     name: str
     file: Path | None = None
@@ -121,7 +121,7 @@ def _check_folder(folder: str, storage: Storage | None, reader: Reader) -> None:
 
 
 def read_restore(reader: Reader, package: Path, backup: Backup | None, is_kept: bool) -> Restore:
-    """Read what a heal of the whole VNF is to restore.
+    """Read the backup that a heal of the whole VNF restores.
 
     :param reader: of the object that holds the parameter
     :param is_kept: whether the storage server's volumes outlive the heal

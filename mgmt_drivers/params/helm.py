@@ -72,7 +72,7 @@ HELM = ObjectOf(Helm)
 
 
 def helm_of(helm: Helm | None, script: Path | None, reader: Reader) -> Helm | None:
-    """What both parameters ask for; None if neither asks for Helm.
+    """Helm as both parameters ask for it; None if neither does.
 
     :param reader: of the object that holds both
     """

@@ -261,7 +261,7 @@ class _CniManifestFile(TextKind[CniManifest | None]):
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesParams:
-    """What the cluster is to be.
+    """The parameters of a cluster.
 
     Without ``image_repository``, kubeadm's default is used. ``restore_from`` is the backup that
     the instantiation restores. ``left_alone`` is the VDU that no parameter names, if there is one:
@@ -494,7 +494,7 @@ def _checked(params: KubernetesParams, reader: Reader, request: LcmRequest) -> K
 
 
 def _package_repository(params: KubernetesParams, reader: Reader) -> PackageRepository:
-    """That of the request, or the Kubernetes project's own for the series."""
+    """The request's repository, or the Kubernetes project's own for the series."""
     series, key = params.series, "package_repository"
     if not reader.has(key) and series.dockershim:
         reader.at(key).refuse(

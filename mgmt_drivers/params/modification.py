@@ -30,7 +30,7 @@ _RENEW = "renew_certificates"
 
 @dataclass(frozen=True)
 class Modification:
-    """What is asked for, but for what stays as it is."""
+    """The changes that are asked for; None stands for a value that stays."""
 
     version: Version = param(
         "kubernetes_version",
@@ -82,15 +82,15 @@ class Change:
     renews_certificates: bool = False
 
 
-def read_modification(wanted: Any, before: KubernetesParams, request: LcmRequest) -> Change:
-    """Read and check what a cluster is to become.
+def read_modification(given: Any, before: KubernetesParams, request: LcmRequest) -> Change:
+    """Read and check the modification of a cluster.
 
-    :param wanted: an object, or its text in JSON: Tacker's v1 API keeps nothing but text
+    :param given: an object, or its text in JSON: Tacker's v1 API keeps nothing but text
     :param before: the parameters of the cluster as it is
     :raises ParameterError: with every error, each with its path
     """
     errors = ValidationErrors()
-    reader = Reader(_object(wanted), NAME, errors, Context(request.package))
+    reader = Reader(_object(given), NAME, errors, Context(request.package))
     modification = MODIFICATION.parse(reader)
     if not errors.found and not modification.renews_certificates:
         _check(modification, before, reader)
@@ -121,7 +121,7 @@ def _check(new: Modification, before: KubernetesParams, reader: Reader) -> None:
 
 
 def of_package(package: Path) -> dict[str, Any]:
-    """What a VNF package that replaces another one wants its cluster to become, if anything.
+    """The modification that a VNF package which replaces another one brings; empty if none.
 
     :raises ParameterError: when its file is no object in YAML
     """
@@ -129,18 +129,18 @@ def of_package(package: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found = package_yaml.read(path)
+        values = package_yaml.read(path)
     except package_yaml.BadYaml as error:
         raise ParameterError([f"{DEFAULT_FILE}: {error}"]) from error
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         raise ParameterError([f"{DEFAULT_FILE}: must be an object"])
-    return found
+    return values
 
 
-def _object(wanted: Any) -> Any:
-    if not isinstance(wanted, str):
-        return wanted
+def _object(given: Any) -> Any:
+    if not isinstance(given, str):
+        return given
     try:
-        return json.loads(wanted)
+        return json.loads(given)
     except (ValueError, RecursionError) as error:
         raise ParameterError([f"{NAME}: must be an object, or its text in JSON: {error}"]) from None

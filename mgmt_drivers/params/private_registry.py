@@ -58,7 +58,7 @@ class ImageArchive:
 
     @property
     def tag(self) -> str:
-        """Its name on the machine, which tells its content."""
+        """The image's name on the machine, which tells its content."""
         return f"{_OWN_NAME}:{self.sha256[:12]}"
 
 
@@ -160,7 +160,7 @@ class Tls:
 
 @dataclass(frozen=True)
 class PrivateRegistryParams:
-    """What the private registry is to be. Without ``image`` it is pulled.
+    """The parameters of a private registry. Without ``image`` it is pulled.
 
     ``archive``, ``image_url`` and ``image_sha256`` are used through ``image``.
     """

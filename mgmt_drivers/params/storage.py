@@ -270,7 +270,7 @@ def _unfitness(path: str) -> str:
 
 
 def _error_in(document: Any) -> str:
-    """What is wrong with a PersistentVolume; empty if nothing is.
+    """The error in a PersistentVolume; empty if there is none.
 
     The API would say so only when the cluster has been made (Kubernetes API reference).
     """
