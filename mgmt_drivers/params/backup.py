@@ -60,26 +60,13 @@ class Backup:
     """
 
     interval: int = param(
-        "interval",
-        _Interval(),
+        "interval", _Interval(), default="6h", example="1d",
         meaning="time between two backups, from ``5m`` to ``30d``",
-        default="6h",
-        example="1d",
     )
-    keep: int = param(
-        "keep",
-        Count(),
-        meaning="how many backups are kept",
-        default=12,
-        example=3,
-    )
+    keep: int = param("keep", Count(), default=12, example=3, meaning="how many backups are kept")
     folder: str = param(
-        "folder",
-        _LastingFolder(),
-        meaning="folder on each control-plane node",
-        example="/var/backups/etcd",
-        required=When("without ``storage_server``"),
-        value="",
+        "folder", _LastingFolder(), required=When("without ``storage_server``"), value="",
+        example="/var/backups/etcd", meaning="folder on each control-plane node",
         left_out="``etcd-backup`` on the first volume of the storage server",
     )
     is_on_storage_server: bool = False

@@ -54,10 +54,8 @@ class Helm:
     """Where nodes get Helm from: an archive, a script of the package, or else their packages."""
 
     archive: HelmArchive | None = param(
-        "archive_path",
-        _HelmArchiveFile(),
+        "archive_path", _HelmArchiveFile(), example="Files/helm-v3.19.0-linux-amd64.tar.gz",
         meaning="archive of Helm as its project publishes it",
-        example="Files/helm-v3.19.0-linux-amd64.tar.gz",
         left_out="nodes install the package ``helm`` from their package sources",
     )
     script: Path | None = None

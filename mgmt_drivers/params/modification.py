@@ -33,40 +33,28 @@ class Modification:
     """The changes that are asked for; None stands for a value that stays."""
 
     version: Version = param(
-        "kubernetes_version",
-        VersionKind(),
+        "kubernetes_version", VersionKind(), required=Unless("renew_certificates"), example="1.37",
         meaning="version of the cluster's own series, or of the next one",
-        example="1.37",
-        required=Unless("renew_certificates"),
     )
     package_repository: PackageRepository | None = param(
-        "package_repository",
-        PACKAGE_REPOSITORY,
+        "package_repository", PACKAGE_REPOSITORY,
         meaning="in place of the cluster's; a repository that has one series only has another URL "
         "for each",
         left_out="the cluster's stays",
     )
     image_repository: ImageRepository | None = param(
-        "image_repository",
-        ImageRepositoryKind(),
+        "image_repository", ImageRepositoryKind(), example="images.example.com/kubernetes",
         meaning="in place of the cluster's, and of the same registry",
-        example="images.example.com/kubernetes",
         left_out="the cluster's stays",
     )
     workers_at_once: int = param(
-        "workers_at_once",
-        Count(),
+        "workers_at_once", Count(), default=1, example=2,
         meaning="how many workers are drained and upgraded at a time",
-        default=1,
-        example=2,
     )
     renews_certificates: bool = param(
-        _RENEW,
-        Flag(),
+        _RENEW, Flag(), default=False, example=True,
         meaning="in place of all others: renews the certificates of the control plane, whenever "
         "they expire (:doc:`certificates`)",
-        default=False,
-        example=True,
     )
 
 
