@@ -81,26 +81,18 @@ class NodeGroup:
     """
 
     ssh_cp_name: str = param(
-        "ssh_cp_name",
-        Reference(_CP),
+        "ssh_cp_name", Reference(_CP), required=Always(), example="masterNode_CP1",
         meaning="CP, or floating IP of the BaseHOT, used for SSH",
-        example="masterNode_CP1",
-        required=Always(),
     )
     nic_cp_name: str = param(
-        "nic_cp_name",
-        Reference(_CP),
+        "nic_cp_name", Reference(_CP), required=Always(), example="masterNode_CP1",
         meaning="CP whose address the node has in the cluster; masters and workers have different "
         "CPs",
-        example="masterNode_CP1",
-        required=Always(),
     )
     login: SshLogin = inline(SshLogin)
     aspect_id: str | None = param(
-        "aspect_id",
-        Reference(_ASPECT, "VNFD"),
+        "aspect_id", Reference(_ASPECT, "VNFD"), example="master_instance",
         meaning="scaling aspect of the VNFD",
-        example="master_instance",
     )
 
 
@@ -109,34 +101,23 @@ class ControlPlaneGroup(NodeGroup):
     """The control-plane nodes, and what the request says of the cluster beside them."""
 
     cluster_cp_name: str = param(
-        "cluster_cp_name",
-        Reference(_CP),
+        "cluster_cp_name", Reference(_CP), required=Always(), example="vip_CP",
         meaning="CP of the cluster's address: a separate port for a virtual IP, else the master's "
         "CP",
-        example="vip_CP",
-        required=Always(),
     )
     cluster_fip_name: str | None = param(
-        "cluster_fip_name",
-        Reference(_CP),
-        meaning="floating IP of the cluster's address, by which Tacker reaches the cluster",
+        "cluster_fip_name", Reference(_CP), required=When("if ``ssh_cp_name`` is a floating IP"),
         example="vip_FIP",
-        required=When("if ``ssh_cp_name`` is a floating IP"),
+        meaning="floating IP of the cluster's address, by which Tacker reaches the cluster",
     )
     pod_cidr: ipaddress.IPv4Network = param(
-        "pod_cidr",
-        Network(),
+        "pod_cidr", Network(), default=DEFAULT_POD_CIDR, example="10.244.0.0/16",
         meaning="the pod CIDR, without addresses of machines; each node gets a /24 of the pod "
         "CIDR, or a 32nd of a pod CIDR smaller than /19, but no less than a /28",
-        default=DEFAULT_POD_CIDR,
-        example="10.244.0.0/16",
     )
     service_cidr: ipaddress.IPv4Network = param(
-        "cluster_cidr",
-        Network(),
+        "cluster_cidr", Network(), default=DEFAULT_SERVICE_CIDR, example="10.199.187.0/24",
         meaning="CIDR of the services, with a prefix from /12 to /28",
-        default=DEFAULT_SERVICE_CIDR,
-        example="10.199.187.0/24",
     )
 
 
@@ -162,18 +143,13 @@ class PackageRepository:
     """
 
     url: str = param(
-        "url",
-        _RepositoryUrl(),
-        meaning="the repository's folder",
-        example="https://pkgs.k8s.io/core:/stable:/v1.37/deb/",
-        required=Always(),
+        "url", _RepositoryUrl(), required=Always(),
+        example="https://pkgs.k8s.io/core:/stable:/v1.37/deb/", meaning="the repository's folder",
     )
     key: Path | None = param(
-        "key_path",
-        PackageFile(),
-        meaning="the ASCII-armored key that signs the repository",
+        "key_path", PackageFile(), required=When("if ``url`` has http"),
         example="Files/kubernetes/key.asc",
-        required=When("if ``url`` has http"),
+        meaning="the ASCII-armored key that signs the repository",
         left_out="the key is fetched from a repository with https",
     )
 
@@ -261,7 +237,7 @@ class _CniManifestFile(TextKind[CniManifest | None]):
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesParams:
-    """What the cluster is to be.
+    """The parameters of a cluster.
 
     Without ``image_repository``, kubeadm's default is used. ``restore_from`` is the backup that
     the instantiation restores. ``left_alone`` is the VDU that no parameter names, if there is one:
@@ -270,118 +246,83 @@ class KubernetesParams:
     """
 
     script: Path = param(
-        "script_path",
-        Script(),
+        "script_path", Script(), required=Always(), example="Scripts/install_k8s_cluster.sh",
         meaning="installs runtime and packages on a machine; must declare its contract "
         "(:ref:`script-contract`)",
-        example="Scripts/install_k8s_cluster.sh",
-        required=Always(),
     )
     vim_name: str | None = param(
-        "vim_name",
-        Text(_VIM_NAME_LIMIT),
+        "vim_name", Text(_VIM_NAME_LIMIT), example="kubernetes_vim_complex",
         meaning="name of the VIM",
-        example="kubernetes_vim_complex",
         left_out="``kubernetes_vim_<VNF instance id>``",
     )
     master: ControlPlaneGroup = param(
-        "master_node",
-        ObjectOf(ControlPlaneGroup),
+        "master_node", ObjectOf(ControlPlaneGroup), required=Always(),
         meaning="the control-plane nodes",
-        required=Always(),
     )
     worker: NodeGroup = param(
-        "worker_node",
-        ObjectOf(NodeGroup),
-        meaning="the machines that run pods",
-        required=Always(),
+        "worker_node", ObjectOf(NodeGroup), required=Always(), meaning="the machines that run pods",
     )
     proxy: Proxy | None = param(
-        "proxy",
-        CLUSTER_PROXY,
+        "proxy", CLUSTER_PROXY,
         meaning="proxy for apt and the container runtime; empty strings count as left out, and "
         "without both URLs there is no proxy",
     )
     version: Version = param(
-        "kubernetes_version",
-        VersionKind(),
-        meaning="version of Kubernetes",
-        default=str(DEFAULT_VERSION),
-        example="1.37.2",
-        changed_by=MODIFICATION,
+        "kubernetes_version", VersionKind(), default=str(DEFAULT_VERSION), example="1.37.2",
+        changed_by=MODIFICATION, meaning="version of Kubernetes",
     )
     package_repository: PackageRepository = param(
-        "package_repository",
-        PACKAGE_REPOSITORY,
-        meaning="an apt repository like the Kubernetes project's",
-        required=When("with Kubernetes 1.23 and older"),
+        "package_repository", PACKAGE_REPOSITORY, required=When("with Kubernetes 1.23 and older"),
+        changed_by=MODIFICATION, meaning="an apt repository like the Kubernetes project's",
         left_out="the Kubernetes project's own, which has the series from 1.24 on",
-        changed_by=MODIFICATION,
     )
     image_repository: ImageRepository | None = param(
-        "image_repository",
-        ImageRepositoryKind(),
+        "image_repository", ImageRepositoryKind(), example="images.example.com/kubernetes",
+        changed_by=MODIFICATION,
         meaning="repository of Kubernetes' images, with ``http://`` in front for a registry that "
         "speaks plain HTTP",
-        example="images.example.com/kubernetes",
         left_out="kubeadm's own",
-        changed_by=MODIFICATION,
     )
     container_runtime: str = param(
-        "container_runtime",
-        Choice(CONTAINERD, DOCKER),
+        "container_runtime", Choice(CONTAINERD, DOCKER), default=CONTAINERD, example=CONTAINERD,
         meaning="docker with Kubernetes 1.23 and older only",
-        default=CONTAINERD,
-        example=CONTAINERD,
     )
     cni_manifest: CniManifest = param(
-        "cni_manifest_path",
-        _CniManifestFile(),
-        meaning="file with the objects of a pod network, YAML without aliases",
-        example="Files/kubernetes/calico.yaml",
+        "cni_manifest_path", _CniManifestFile(),
         required=When(f"if the VNF package has no ``{DEFAULT_CNI_MANIFEST}``"),
-        left_out=f"``{DEFAULT_CNI_MANIFEST}``",
+        example="Files/kubernetes/calico.yaml", left_out=f"``{DEFAULT_CNI_MANIFEST}``",
+        meaning="file with the objects of a pod network, YAML without aliases",
     )
     private_registries: tuple[Registry, ...] = param(
-        REGISTRIES_NAME,
-        REGISTRIES,
-        meaning="registries that the nodes pull from",
+        REGISTRIES_NAME, REGISTRIES, meaning="registries that the nodes pull from",
     )
     storage: Storage | None = param(
-        "storage_server",
-        STORAGE,
-        meaning="a machine that exports Cinder volumes over NFS; left out although the package has "
-        "the machine, the machine is not set up",
+        "storage_server", STORAGE,
+        meaning="a machine that exports Cinder volumes over NFS; left out although the package "
+        "has the machine, the machine is not set up",
     )
     manifests: tuple[Manifest, ...] = param(
-        MANIFESTS,
-        PV_REGISTRATION,
+        MANIFESTS, PV_REGISTRATION,
         meaning="PersistentVolumes on the storage server; needs ``storage_server``",
     )
     helm: Helm | None = param(
-        HELM_NAME,
-        HELM,
-        meaning="Helm on the control-plane nodes, for CNFs by charts (:doc:`helm`)",
+        HELM_NAME, HELM,
+        meaning="Helm on the control-plane nodes, for CNFs by charts (:doc:`helm`); ``{}`` installs "
+        "the package ``helm``",
         left_out="there is no Helm",
     )
     helm_script: Path | None = param(
-        SCRIPT,
-        PackageFile(),
+        SCRIPT, PackageFile(), example="Scripts/install_helm.sh",
         meaning="in place of ``helm``: a script that installs Helm on a control-plane node",
-        example="Scripts/install_helm.sh",
     )
     backup: Backup | None = param(
-        ETCD_BACKUP,
-        BACKUPS,
-        meaning="backups of etcd (:doc:`backup`); ``{}`` takes the defaults",
+        ETCD_BACKUP, BACKUPS, meaning="backups of etcd (:doc:`backup`); ``{}`` takes the defaults",
         left_out="there are no backups",
     )
     restore_from: Path | None = param(
-        RESTORE,
-        PackageFile(),
+        RESTORE, PackageFile(), example="Files/backup.tar.gz",
         meaning="backup that the new cluster is made of: its path in the VNF package "
         "(:doc:`backup`)",
-        example="Files/backup.tar.gz",
     )
     left_alone: str | None = None
 
@@ -494,7 +435,7 @@ def _checked(params: KubernetesParams, reader: Reader, request: LcmRequest) -> K
 
 
 def _package_repository(params: KubernetesParams, reader: Reader) -> PackageRepository:
-    """That of the request, or the Kubernetes project's own for the series."""
+    """The request's repository, or the Kubernetes project's own for the series."""
     series, key = params.series, "package_repository"
     if not reader.has(key) and series.dockershim:
         reader.at(key).refuse(

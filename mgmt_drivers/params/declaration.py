@@ -32,7 +32,7 @@ class Optional:
     words = ""
 
     def lack(self, holder: Reader) -> str:
-        """What is wrong when the parameter is left out; empty if nothing is."""
+        """The error of a parameter that is left out; empty if the parameter may be."""
         return ""
 
     def schema(self, name: str) -> dict[str, Any]:

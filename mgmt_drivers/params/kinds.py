@@ -58,7 +58,7 @@ class TextKind(Kind[T]):
         return taken
 
     def take(self, text: str, reader: Reader) -> T:
-        """What the text stands for."""
+        """The value that the text stands for."""
         raise NotImplementedError
 
     def schema(self) -> dict[str, Any]:

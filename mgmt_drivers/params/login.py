@@ -40,11 +40,10 @@ class _HostKey(TextKind[KnownKey | None]):
 def host_keys_param() -> tuple[KnownKey, ...]:
     """The field ``host_key``, which a private registry has beside a login of its own."""
     declared: tuple[KnownKey, ...] = param(
-        "host_key",
-        ListOf(_HostKey(), "string", at_least_one=True),
+        "host_key", ListOf(_HostKey(), "string", at_least_one=True),
+        example=["SHA256:rk5cAyJVKcKmS6LnYSf8jJ4VMEn3pkzuD9EN3TlCNUA"],
         meaning="SSH host keys of the machines (:ref:`host-keys`), each a public key "
         "(``ssh-ed25519 AAAA...``) or a fingerprint (``SHA256:...``)",
-        example=["SHA256:rk5cAyJVKcKmS6LnYSf8jJ4VMEn3pkzuD9EN3TlCNUA"],
         left_out="the key that a machine shows first is trusted",
     )
     return declared
@@ -58,22 +57,15 @@ class SshLogin:
     """
 
     username: str = param(
-        "username",
-        Text(),
+        "username", Text(), required=Always(), example="ubuntu",
         meaning="SSH user, who may use sudo",
-        example="ubuntu",
-        required=Always(),
     )
     password: Secret | None = param(
-        "password",
-        SecretText(),
+        "password", SecretText(), required=Unless("private_key"), example="ubuntu",
         meaning="the user's password; beside ``private_key`` the password is for sudo",
-        example="ubuntu",
-        required=Unless("private_key"),
     )
     private_key: Secret | None = param(
-        "private_key",
-        _PrivateKey(),
+        "private_key", _PrivateKey(),
         meaning="text of the user's private key, without a passphrase",
     )
     host_keys: tuple[KnownKey, ...] = host_keys_param()

@@ -51,22 +51,15 @@ class Proxy:
     """
 
     http: Secret | None = param(
-        "http_proxy",
-        Url(),
-        meaning="for URLs with http",
-        example="http://proxy.example.com:3128",
+        "http_proxy", Url(), example="http://proxy.example.com:3128", meaning="for URLs with http",
     )
     https: Secret | None = param(
-        "https_proxy",
-        Url(),
+        "https_proxy", Url(), example="http://proxy.example.com:3128",
         meaning="for URLs with https",
-        example="http://proxy.example.com:3128",
     )
     no_proxy: tuple[str, ...] = param(
-        "no_proxy",
-        _DirectHosts(),
+        "no_proxy", _DirectHosts(), example="registry.example.com,.lab.test,10.20.0.0/16",
         meaning="what machines reach directly",
-        example="registry.example.com,.lab.test,10.20.0.0/16",
     )
     node_cidr: str | None = None
 
@@ -88,10 +81,8 @@ class ClusterProxy(Proxy):
     """The proxy of a cluster, whose nodes reach each other directly."""
 
     node_cidr: str | None = param(
-        "k8s_node_cidr",
-        _NodeNetwork(),
+        "k8s_node_cidr", _NodeNetwork(), example="10.10.0.0/24",
         meaning="network of the nodes, which are reached directly, too",
-        example="10.10.0.0/24",
     )
 
 

@@ -9,7 +9,7 @@ from mgmt_drivers.errors import ParameterError
 
 
 class ValidationErrors:
-    """What is wrong with a request, gathered while it is read."""
+    """The errors of a request, gathered while it is read."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
@@ -45,7 +45,7 @@ class Reader:
         self.context = context or Context()
 
     def at(self, key: str | int) -> "Reader":
-        """What stands below a key, or a number of a list; None if nothing does."""
+        """The value below a key, or at a number of a list; None if there is none."""
         if isinstance(key, int):
             path = f"{self.path}[{key}]"
             value = self.value[key] if isinstance(self.value, list) else None

@@ -59,7 +59,7 @@ class ImageArchive:
 
     @property
     def tag(self) -> str:
-        """Its name on the machine, which tells its content."""
+        """The image's name on the machine, which tells its content."""
         return f"{_OWN_NAME}:{self.sha256[:12]}"
 
 
@@ -144,88 +144,60 @@ class Tls:
     """Certificate (with its chain) and private key, PEM files of the package."""
 
     certificate: Path = param(
-        "tls_certificate_path",
-        _Certificate(),
-        meaning="PEM certificate; the registry then speaks HTTPS",
-        example="Files/tls.crt",
-        required=Beside("tls_key_path"),
+        "tls_certificate_path", _Certificate(), required=Beside("tls_key_path"),
+        example="Files/tls.crt", meaning="PEM certificate; the registry then speaks HTTPS",
     )
     key: Path = param(
-        "tls_key_path",
-        _PrivateKey(),
-        meaning="the certificate's private key, without a passphrase",
-        example="Files/tls.key",
-        required=Beside("tls_certificate_path"),
+        "tls_key_path", _PrivateKey(), required=Beside("tls_certificate_path"),
+        example="Files/tls.key", meaning="the certificate's private key, without a passphrase",
     )
 
 
 @dataclass(frozen=True)
 class PrivateRegistryParams:
-    """What the private registry is to be. Without ``image`` it is pulled.
+    """The parameters of a private registry. Without ``image`` it is pulled.
 
     ``archive``, ``image_url`` and ``image_sha256`` are used through ``image``.
     """
 
     ssh_cp_name: str = param(
-        "ssh_cp_name",
-        Reference("CP"),
+        "ssh_cp_name", Reference("CP"), required=Always(), example="CP1",
         meaning="CP whose address is used for SSH",
-        example="CP1",
-        required=Always(),
     )
     ssh_username: str = param(
-        "ssh_username",
-        Text(),
+        "ssh_username", Text(), required=Always(), example="ubuntu",
         meaning="SSH user, who may use sudo, with or without the password",
-        example="ubuntu",
-        required=Always(),
     )
     ssh_password: Secret = param(
-        "ssh_password",
-        SecretText(),
+        "ssh_password", SecretText(), required=Always(), example="ubuntu",
         meaning="the user's password",
-        example="ubuntu",
-        required=Always(),
     )
     host_keys: tuple[KnownKey, ...] = host_keys_param()
     port: int = param(
-        "port_no",
-        Port(),
-        meaning="port of the registry",
-        default=DEFAULT_PORT,
-        example=5001,
+        "port_no", Port(), default=DEFAULT_PORT, example=5001, meaning="port of the registry",
     )
     archive: ImageArchive | None = param(
-        "image_path",
-        _ImageArchive(),
+        "image_path", _ImageArchive(), example="Files/images/private_registry.tar",
         meaning="archive of ``docker save``",
-        example="Files/images/private_registry.tar",
         left_out="``image_url``, or else the machine pulls ``registry:2``",
     )
     image_url: str | None = param(
-        "image_url",
-        _ImageUrl(),
+        "image_url", _ImageUrl(), example="https://files.example.com/registry.tar",
         meaning="in place of ``image_path``: URL from which the machine fetches the archive",
-        example="https://files.example.com/registry.tar",
     )
     image_sha256: str | None = param(
-        "image_sha256",
-        _Sha256(),
+        "image_sha256", _Sha256(), example="0a" * 32,
         meaning="digest of the archive at ``image_url``",
-        example="0a" * 32,
     )
     proxy: Proxy | None = param(
-        "proxy",
-        PROXY,
+        "proxy", PROXY,
         meaning="proxy for apt and Docker; empty strings count as left out, and without both URLs "
         "there is no proxy",
     )
     tls: Tls | None = inline(Tls, is_optional=True)
     htpasswd: Path | None = param(
-        "htpasswd_path",
-        _Htpasswd(),
+        "htpasswd_path", _Htpasswd(), example="Files/htpasswd",
         meaning="file of ``htpasswd -B``; pushing and pulling then need a login",
-        example="Files/htpasswd",
     )
     image: ImageArchive | RemoteImage | None = None
 

@@ -58,7 +58,7 @@ except ImportError:  # Tacker requires it, the drivers do not
 CANARY = "Pl4nted"  # in every secret, and nowhere else
 REFUSED, TAKEN, MISPLACED = "refused", "taken", "misplaced"
 
-# Of those that no parameter is declared with, or that have to differ from place to place.
+# Examples that no parameter is declared with, or that differ from place to place.
 _EXAMPLES: Mapping[str, Any] = {
     "worker_node.ssh_cp_name": "workerNode_CP2",
     "worker_node.nic_cp_name": "workerNode_CP2",
@@ -67,7 +67,7 @@ _EXAMPLES: Mapping[str, Any] = {
     "ssh_password": f"{CANARY}-password",
     "http_proxy": f"http://me:{CANARY}%21@proxy.example.com:3128",
 }
-# Of each pair the first excludes the second.
+# The first parameter of each pair excludes the second.
 _EXCLUSIVE = (
     ("helm", "helm_installation_script_path"), ("image_path", "image_url"),
     ("image_path", "image_sha256"), ("kubernetes_version", "renew_certificates"),
@@ -75,7 +75,7 @@ _EXCLUSIVE = (
     ("workers_at_once", "renew_certificates"),
 )  # fmt: skip
 _NEEDING = {"pv_registration_params": "storage_server", "image_sha256": "image_url"}
-# What is special to shells, systemd, apt, TOML, YAML, JSON, HAProxy, regular expressions and paths.
+# Text that is special to shells, systemd, apt, TOML, YAML, JSON, HAProxy, expressions and paths.
 _PIECES = (
     "\n", "\r", "\0", "\t", " ", "\x1b[2J", "\x7f", "\x85", "\u2028", "\ufeff", "\ud800", "\udfff",
     "'", '"', "\\", "`id`", "$(id)", "${IFS}", "%", "%n", "%\nX=y", "%eth0", ";", "; reboot",
@@ -330,7 +330,7 @@ class Properties:
             raise Broken(f"taken, and then: {type(error).__name__}: {error}") from error
 
     def read(self, given: Input) -> Any:
-        """What the drivers read of an input."""
+        """Read an input as the drivers do."""
         request = self._request(given.name, given.params)
         if given.name == cluster_params.NAME:
             return cluster_params.read_params(request)
@@ -367,7 +367,7 @@ class Properties:
                 raise Broken(f"an error tells a secret: {text!r}")
 
     def _check_schema(self, given: Input) -> None:
-        """What the drivers take, editors take."""
+        """An editor takes each request that the drivers take."""
         if jsonschema is None:
             return
         for error in _validator(given.name).iter_errors(_without_nulls(given.params)):

@@ -38,7 +38,7 @@ from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.testing.fake_cluster import VIP_CP, FakeCluster, cluster_of, node
 from mgmt_drivers.testing.fakes import FakeClock, FakeSession, fed, named
 
-# What a shell expands between double quotes is escaped, and nothing else is.
+# All that a shell expands between double quotes is escaped, and nothing else is.
 VARIABLE = re.compile(r'([A-Z_]+)="((?:[^"\\$`\n]|\\["\\$`])*)"\n')
 APT = re.compile(r'([A-Za-z0-9]+(?:::[A-Za-z0-9._-]+)*) "([^"\\\n]*)";\n')
 _EXPORT = re.compile(r"(/[A-Za-z0-9._/-]*) ([0-9./]+)\(([a-z0-9_,=/.A-Z-]+)\)")

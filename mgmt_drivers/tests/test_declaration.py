@@ -1,4 +1,4 @@
-"""What comes from the declarations of parameters: defaults, the JSON schemas, and the guide."""
+"""Products of the declarations of parameters: defaults, the JSON schemas, and the guide."""
 
 import json
 import unittest
@@ -118,7 +118,7 @@ class SchemaTest(unittest.TestCase):
 
 
 def _misfits(name: str, value: Any) -> list[str]:
-    """What an editor would say of an object of parameters."""
+    """The errors that an editor shows in an object of parameters."""
     if jsonschema is None:
         return []
     validator = jsonschema.Draft202012Validator(dict(schemas())[f"{name}.json"])

@@ -1,4 +1,4 @@
-"""What holds for every request; ``python -m tools.fuzz`` tries more of them."""
+"""Properties of every request; ``python -m tools.fuzz`` tries more requests."""
 
 import tempfile
 import unittest

@@ -37,7 +37,7 @@ def _written(value: Any) -> str:
 
 
 def _lines(parameter: Parameter, path: str) -> Iterator[str]:
-    """What the guide says of a parameter; paragraphs with blank lines between them."""
+    """The text of a parameter's entry; paragraphs with blank lines between them."""
     yield from (".. rst-class:: facts", "", _facts(parameter), "")
     meaning = parameter.meaning[0].upper() + parameter.meaning[1:]
     yield from (f"{meaning}.", "")

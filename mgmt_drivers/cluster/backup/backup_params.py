@@ -60,26 +60,13 @@ class Backup:
     """
 
     interval: int = param(
-        "interval",
-        _Interval(),
+        "interval", _Interval(), default="6h", example="1d",
         meaning="time between two backups, from ``5m`` to ``30d``",
-        default="6h",
-        example="1d",
     )
-    keep: int = param(
-        "keep",
-        Count(),
-        meaning="how many backups are kept",
-        default=12,
-        example=3,
-    )
+    keep: int = param("keep", Count(), default=12, example=3, meaning="how many backups are kept")
     folder: str = param(
-        "folder",
-        _LastingFolder(),
-        meaning="folder on each control-plane node",
-        example="/var/backups/etcd",
-        required=When("without ``storage_server``"),
-        value="",
+        "folder", _LastingFolder(), required=When("without ``storage_server``"), value="",
+        example="/var/backups/etcd", meaning="folder on each control-plane node",
         left_out="``etcd-backup`` on the first volume of the storage server",
     )
     is_on_storage_server: bool = False
@@ -87,7 +74,7 @@ class Backup:
 
 @dataclass(frozen=True)
 class Restore:
-    """What a new cluster is made of: a file of the VNF package, or a backup by its name."""
+    """The source of a new cluster: a file of the VNF package, or a backup by its name."""
 
     name: str
     file: Path | None = None
@@ -121,7 +108,7 @@ def _check_folder(folder: str, storage: Storage | None, reader: Reader) -> None:
 
 
 def read_restore(reader: Reader, package: Path, backup: Backup | None, is_kept: bool) -> Restore:
-    """Read what a heal of the whole VNF is to restore.
+    """Read the backup that a heal of the whole VNF restores.
 
     :param reader: of the object that holds the parameter
     :param is_kept: whether the storage server's volumes outlive the heal

@@ -55,10 +55,8 @@ class Helm:
     """Where nodes get Helm from: an archive, a script of the package, or else their packages."""
 
     archive: HelmArchive | None = param(
-        "archive_path",
-        _HelmArchiveFile(),
+        "archive_path", _HelmArchiveFile(), example="Files/helm-v3.19.0-linux-amd64.tar.gz",
         meaning="archive of Helm as its project publishes it",
-        example="Files/helm-v3.19.0-linux-amd64.tar.gz",
         left_out="nodes install the package ``helm`` from their package sources",
     )
     script: Path | None = None
@@ -73,7 +71,7 @@ HELM = ObjectOf(Helm)
 
 
 def helm_of(helm: Helm | None, script: Path | None, reader: Reader) -> Helm | None:
-    """What both parameters ask for; None if neither asks for Helm.
+    """Helm as both parameters ask for it; None if neither does.
 
     :param reader: of the object that holds both
     """

@@ -108,20 +108,12 @@ class Login:
     """A user of a registry; pods need no ``imagePullSecrets`` for its images."""
 
     username: str = param(
-        "username",
-        _UserName(),
+        "username", _UserName(), required=Beside("password"), value="", example="user01",
         meaning="user of the login; pods need no ``imagePullSecrets``",
-        example="user01",
-        required=Beside("password"),
-        value="",
     )
     password: Secret = param(
-        "password",
-        SecretText(),
-        meaning="password of the login",
-        example="secret",
-        required=Beside("username"),
-        value=SecretText.fallback,
+        "password", SecretText(), required=Beside("username"), value=SecretText.fallback,
+        example="secret", meaning="password of the login",
     )
 
     @property
@@ -140,34 +132,23 @@ class Registry:
     """
 
     server: str = param(
-        "server",
-        _Server(),
+        "server", _Server(), required=Always(), example="registry.example.com:5000",
         meaning="the registry, with a port unless the port is the scheme's default",
-        example="registry.example.com:5000",
-        required=Always(),
     )
     plain_http: bool = param(
-        "connection_type",
-        _ConnectionType(),
+        "connection_type", _ConnectionType(), required=Always(), value=False, example="1",
         meaning="0 for HTTP, 1 for HTTPS",
-        example="1",
-        required=Always(),
-        value=False,
     )
     login: Login | None = inline(Login, is_optional=True)
     certificate: Path | None = param(
-        "certificate_path",
-        _Certificates(),
+        "certificate_path", _Certificates(), example="Files/ca.crt",
         meaning="HTTPS only: the CA (PEM, perhaps several) that signs the registry's certificate",
-        example="Files/ca.crt",
         left_out="the CAs that machines trust already",
     )
     host_entry: HostEntry | None = param(
-        "hosts_string",
-        _HostEntry(),
+        "hosts_string", _HostEntry(), example="192.168.0.20 registry.example.com",
         meaning="for a name that DNS does not know; neither is the machine's own, such as "
         "``127.0.0.1`` and ``localhost``",
-        example="192.168.0.20 registry.example.com",
     )
 
     @property

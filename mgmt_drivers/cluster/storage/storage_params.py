@@ -87,18 +87,12 @@ class Volume:
     """A Cinder volume: its resource in the BaseHOT, and the folder where it is mounted."""
 
     resource: str = param(
-        "volume_resource_id",
-        Reference(VOLUME),
+        "volume_resource_id", Reference(VOLUME), required=Always(), example="storage_server_volume",
         meaning="the volume's resource in the BaseHOT",
-        example="storage_server_volume",
-        required=Always(),
     )
     mount_point: str = param(
-        "mount_to",
-        _MountPoint(),
+        "mount_to", _MountPoint(), required=Always(), example="/volume",
         meaning="folder where the volume is mounted, in none of the system's folders",
-        example="/volume",
-        required=Always(),
     )
 
 
@@ -110,27 +104,19 @@ class Export:
     """
 
     folder: str = param(
-        "export_dir",
-        Folder(),
+        "export_dir", Folder(), required=Always(), example="/volume/nfs/pv1",
         meaning="folder on one of the volumes",
-        example="/volume/nfs/pv1",
-        required=Always(),
     )
     network: ipaddress.IPv4Network | None = param(
-        "export_to",
-        NetworkOrAddress(),
+        "export_to", NetworkOrAddress(), example="10.10.0.0/24",
         meaning="network (with a prefix of /8 or longer) whose machines may mount the folder, or "
         "one address, which does not end in ``.0``",
-        example="10.10.0.0/24",
         left_out="the addresses of the nodes, also of nodes that come and go later",
     )
     squashes_root: bool = param(
-        "root_squash",
-        Flag(),
+        "root_squash", Flag(), default=False, example=True,
         meaning="whether root of the clients is ``nobody`` on the storage server, to whom the "
         "folder then belongs",
-        default=False,
-        example=True,
     )
 
 
@@ -139,18 +125,13 @@ class Manifest:
     """PersistentVolumes, as the API takes them; ``server_cp`` has the NFS server's address."""
 
     volumes: tuple[Mapping[str, Any], ...] = param(
-        "pv_manifest_file_path",
-        _PersistentVolumes(),
-        meaning="one or more PersistentVolumes, as YAML without aliases",
+        "pv_manifest_file_path", _PersistentVolumes(), required=Always(),
         example="Files/kubernetes/nfs-pv1.yaml",
-        required=Always(),
+        meaning="one or more PersistentVolumes, as YAML without aliases",
     )
     server_cp: str = param(
-        "nfs_server_cp",
-        Reference(CP),
+        "nfs_server_cp", Reference(CP), required=Always(), example="storage_server_CP",
         meaning="CP whose address replaces ``spec.nfs.server``",
-        example="storage_server_CP",
-        required=Always(),
     )
 
 
@@ -159,24 +140,17 @@ class Storage:
     """The storage server; ``manifests`` are registered in the cluster."""
 
     ssh_cp_name: str = param(
-        "ssh_cp_name",
-        Reference(CP),
+        "ssh_cp_name", Reference(CP), required=Always(), example="storage_server_CP",
         meaning="CP, or floating IP of the BaseHOT, used for SSH",
-        example="storage_server_CP",
-        required=Always(),
     )
     login: SshLogin = inline(SshLogin)
     volumes: tuple[Volume, ...] = param(
-        VOLUMES,
-        ListOf(ObjectOf(Volume), at_least_one=True),
+        VOLUMES, ListOf(ObjectOf(Volume), at_least_one=True), required=Always(),
         meaning="one or more volumes",
-        required=Always(),
     )
     exports: tuple[Export, ...] = param(
-        EXPORTS,
-        ListOf(ObjectOf(Export), at_least_one=True),
+        EXPORTS, ListOf(ObjectOf(Export), at_least_one=True), required=Always(),
         meaning="one or more folders",
-        required=Always(),
     )
     manifests: tuple[Manifest, ...] = ()
 
@@ -270,7 +244,7 @@ def _unfitness(path: str) -> str:
 
 
 def _error_in(document: Any) -> str:
-    """What is wrong with a PersistentVolume; empty if nothing is.
+    """The error in a PersistentVolume; empty if there is none.
 
     The API would say so only when the cluster has been made (Kubernetes API reference).
     """

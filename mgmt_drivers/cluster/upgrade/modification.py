@@ -30,43 +30,31 @@ _RENEW = "renew_certificates"
 
 @dataclass(frozen=True)
 class Modification:
-    """What is asked for, but for what stays as it is."""
+    """The changes that are asked for; None stands for a value that stays."""
 
     version: Version = param(
-        "kubernetes_version",
-        VersionKind(),
+        "kubernetes_version", VersionKind(), required=Unless("renew_certificates"), example="1.37",
         meaning="version of the cluster's own series, or of the next one",
-        example="1.37",
-        required=Unless("renew_certificates"),
     )
     package_repository: PackageRepository | None = param(
-        "package_repository",
-        PACKAGE_REPOSITORY,
+        "package_repository", PACKAGE_REPOSITORY,
         meaning="in place of the cluster's; a repository that has one series only has another URL "
         "for each",
         left_out="the cluster's stays",
     )
     image_repository: ImageRepository | None = param(
-        "image_repository",
-        ImageRepositoryKind(),
+        "image_repository", ImageRepositoryKind(), example="images.example.com/kubernetes",
         meaning="in place of the cluster's, and of the same registry",
-        example="images.example.com/kubernetes",
         left_out="the cluster's stays",
     )
     workers_at_once: int = param(
-        "workers_at_once",
-        Count(),
+        "workers_at_once", Count(), default=1, example=2,
         meaning="how many workers are drained and upgraded at a time",
-        default=1,
-        example=2,
     )
     renews_certificates: bool = param(
-        _RENEW,
-        Flag(),
+        _RENEW, Flag(), default=False, example=True,
         meaning="in place of all others: renews the certificates of the control plane, whenever "
         "they expire (:doc:`certificates`)",
-        default=False,
-        example=True,
     )
 
 
@@ -82,15 +70,15 @@ class Change:
     renews_certificates: bool = False
 
 
-def read_modification(wanted: Any, before: KubernetesParams, request: LcmRequest) -> Change:
-    """Read and check what a cluster is to become.
+def read_modification(given: Any, before: KubernetesParams, request: LcmRequest) -> Change:
+    """Read and check the modification of a cluster.
 
-    :param wanted: an object, or its text in JSON: Tacker's v1 API keeps nothing but text
+    :param given: an object, or its text in JSON: Tacker's v1 API keeps nothing but text
     :param before: the parameters of the cluster as it is
     :raises ParameterError: with every error, each with its path
     """
     errors = ValidationErrors()
-    reader = Reader(_object(wanted), NAME, errors, Context(request.package))
+    reader = Reader(_object(given), NAME, errors, Context(request.package))
     modification = MODIFICATION.parse(reader)
     if not errors.found and not modification.renews_certificates:
         _check(modification, before, reader)
@@ -121,7 +109,7 @@ def _check(new: Modification, before: KubernetesParams, reader: Reader) -> None:
 
 
 def of_package(package: Path) -> dict[str, Any]:
-    """What a VNF package that replaces another one wants its cluster to become, if anything.
+    """The modification that a VNF package which replaces another one brings; empty if none.
 
     :raises ParameterError: when its file is no object in YAML
     """
@@ -129,18 +117,18 @@ def of_package(package: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found = package_yaml.read(path)
+        values = package_yaml.read(path)
     except package_yaml.BadYaml as error:
         raise ParameterError([f"{DEFAULT_FILE}: {error}"]) from error
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         raise ParameterError([f"{DEFAULT_FILE}: must be an object"])
-    return found
+    return values
 
 
-def _object(wanted: Any) -> Any:
-    if not isinstance(wanted, str):
-        return wanted
+def _object(given: Any) -> Any:
+    if not isinstance(given, str):
+        return given
     try:
-        return json.loads(wanted)
+        return json.loads(given)
     except (ValueError, RecursionError) as error:
         raise ParameterError([f"{NAME}: must be an object, or its text in JSON: {error}"]) from None
