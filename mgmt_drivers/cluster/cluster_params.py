@@ -307,8 +307,8 @@ class KubernetesParams:
     )
     helm: Helm | None = param(
         HELM_NAME, HELM,
-        meaning="Helm on the control-plane nodes, for CNFs by charts (:doc:`helm`); ``{}`` installs "
-        "the package ``helm``",
+        meaning="Helm on the control-plane nodes, for CNFs by charts (:doc:`helm`); ``{}`` "
+        "installs the package ``helm``",
         left_out="there is no Helm",
     )
     helm_script: Path | None = param(

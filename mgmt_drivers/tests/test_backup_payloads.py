@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mgmt_drivers.cluster.backup import backup
-from mgmt_drivers.cluster.packages import runtime
 from mgmt_drivers.tests.test_backup import archive
 
+_CAPABILITIES = Path(backup.__file__).parents[1]
 _PKI = (
     "ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.crt", "etcd/ca.key",
     "sa.key", "sa.pub",
@@ -58,8 +58,8 @@ class PayloadTest(unittest.TestCase):
         (self.root / "bin" / name).chmod(0o755)
 
     def script(self, name: str) -> str:
-        folder = runtime if name == "in-container" else backup
-        text = (Path(folder.__file__).parent / f"{name}.sh").read_text()
+        folder = "packages" if name == "in-container" else "backup"
+        text = (_CAPABILITIES / folder / f"{name}.sh").read_text()
         for path in ("/etc/kubernetes", "/var/lib/etcd"):
             text = text.replace(path, f"{self.root}{path}")
         return text
