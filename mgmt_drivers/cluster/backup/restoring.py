@@ -37,8 +37,7 @@ def get(host: Host, cluster: Cluster, restore: Restore) -> str:
     if restore.file:
         files.write(host, _ARCHIVE, restore.file, "0600")
         return restore.name
-    for file in backup.of_node(host, cluster):
-        files.write(host, file.path, file.content, file.mode)
+    files.write_all(host, backup.of_node(host, cluster))
     name = backup.chosen(restore, backup.names(host))
     backup.fetch(host, name, _ARCHIVE)
     return name

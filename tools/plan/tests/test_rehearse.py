@@ -31,8 +31,9 @@ from tools.plan import coming
 from tools.plan.rehearse import Outlook, Vnf
 
 # What commands of a dry run begin with: the programs that only look, whatever their words are.
-_LOOKS = {"blkid", "cat", "date", "df", "digest-file", "dpkg-query", "find-disk", "findmnt",
-          "has-program", "ip", "read-file", "stat", "test"}
+_LOOKS = {"blkid", "cat", "date", "df", "describe-machine", "digest-files", "dpkg-query",
+          "find-disk", "findmnt",
+          "has-program", "ip", "read-file", "show-unit", "stat", "test"}
 _LOOKING = (
     ("bash", f"{STATE_FOLDER}/etcd-backup.sh", "list"),
     ("ctr", "--namespace", "k8s.io", "images", "ls"),
