@@ -74,10 +74,10 @@ def _drain(leader: Host, name: str, node: Mapping[str, Any]) -> None:
         raise
 
 
-def _wait_for_kubelet(leader: Host, name: str, release: str) -> Mapping[str, Any]:
+def _wait_for_kubelet(leader: Host, name: str, release: str) -> dict[str, Any]:
     """Wait until kubelet reports its new release, and is ready; returns the Node object."""
 
-    def upgraded() -> Mapping[str, Any]:
+    def upgraded() -> dict[str, Any]:
         node = kubectl.nodes(leader)[name]
         seen = kubectl.kubelet_release(node)
         if seen != release or not kubectl.is_ready(node):
