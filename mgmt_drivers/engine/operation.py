@@ -18,8 +18,8 @@ from mgmt_drivers.errors import (
     Occupied,
     OperationError,
     WrongHostKey,
+    printable,
     text_of,
-    told,
 )
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.machine.host import Host
@@ -121,7 +121,7 @@ class Operation:
         except Occupied as error:
             return NodeError(node, CONNECT, _clean(error, self._masker))
         except Exception as error:  # noqa: BLE001 - a machine may be broken in any way
-            LOG.info("%s does not tell whose it is: %s", node, told(self._masker(str(error))))
+            LOG.info("%s does not tell whose it is: %s", node, printable(self._masker(str(error))))
         return None
 
     def choose(
@@ -315,7 +315,7 @@ def _clean(error: E, mask: Masker) -> E | MgmtDriverError:
         error.__cause__ = _clean(error.__cause__, mask)
     elif error.__context__:
         error.__context__ = _clean(error.__context__, mask)
-    error.args = tuple(told(mask(a)) if isinstance(a, str) else a for a in error.args)
+    error.args = tuple(printable(mask(a)) if isinstance(a, str) else a for a in error.args)
     text = mask(str(error))
     if text == str(error) and text.isprintable():
         return error

@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.packages.runtime import Containerd, ContainerRuntime, Docker
-from mgmt_drivers.errors import MgmtDriverError, told
+from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.machine.host import Host
 
 
@@ -69,7 +69,7 @@ def _check_ready(host: Host) -> None:
 def _add_nodes(status: Status, nodes: Mapping[str, Mapping[str, Any]]) -> None:
     status.lines.append("nodes:")
     for name, node in sorted(nodes.items()):
-        state = told(kubectl.state_of(node))
+        state = printable(kubectl.state_of(node))
         cordoned = ", cordoned" if node["spec"].get("unschedulable") else ""
         status.lines.append(f"  {name}  {kubectl.kubelet_release(node)}  {state}{cordoned}")
         if not kubectl.is_ready(node):

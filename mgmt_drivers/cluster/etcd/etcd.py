@@ -18,7 +18,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import transient
 from mgmt_drivers.cluster.packages.runtime import ContainerRuntime, exec_prefix
 from mgmt_drivers.cluster.topology import NODE_NAME
-from mgmt_drivers.errors import MgmtDriverError, told
+from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.ssh.session import Result
@@ -77,7 +77,7 @@ class Member:
         return bool(self.name) and not self.is_learner
 
     def __str__(self) -> str:
-        name = told(self.name) or "a member that never started"
+        name = printable(self.name) or "a member that never started"
         return f"{name} ({', '.join(self.peer_urls)})"
 
     def is_at(self, address: str) -> bool:
