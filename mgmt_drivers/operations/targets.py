@@ -40,7 +40,7 @@ def check_targets_of_scaling(
     """
     if all(node in known.workers for node in targets):
         return False
-    if not known.is_balanced or any(node not in known.nodes for node in targets):
+    if not known.is_ha or any(node not in known.nodes for node in targets):
         raise MgmtDriverError(
             "only workers can be scaled, and control-plane nodes behind a virtual IP, which this "
             "VNF does not have. Scale the workers, or instantiate a VNF of another flavour"

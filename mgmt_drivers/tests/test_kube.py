@@ -46,12 +46,12 @@ class TopologyTest(unittest.TestCase):
 
     def test_one_master(self) -> None:
         found = cluster()[0].topology
-        self.assertFalse(found.is_balanced)
+        self.assertFalse(found.is_ha)
         self.assertEqual(("192.0.2.11", 6443), (found.address, found.port))
 
     def test_masters_behind_a_virtual_ip(self) -> None:
         found = cluster(masters=3, workers=2)[0].topology
-        self.assertEqual((VIP, 16443, True), (found.address, found.port, found.is_balanced))
+        self.assertEqual((VIP, 16443, True), (found.address, found.port, found.is_ha))
         self.assertEqual((3, 2), (len(found.control_plane), len(found.workers)))
 
     def test_a_floating_ip_is_what_tacker_uses(self) -> None:

@@ -85,7 +85,7 @@ def _restart(host: Host, cluster: Cluster, found: ControlPlaneState) -> None:
 
 def _check_quorum(host: Host, cluster: Cluster) -> None:
     """:raises MgmtDriverError: when the other members of etcd have no quorum without the node's"""
-    if not cluster.topology.is_balanced:
+    if not cluster.topology.is_ha:
         return
     found = etcd.census(host, cluster)
     own = [member for member in found.members if member.is_at(cluster.address(host))]

@@ -64,7 +64,7 @@ def needed(host: Host, cluster: Cluster) -> Sequence[str]:
         return [nfs.SERVER_PACKAGE]
     # kubelet mounts PersistentVolumes with the machine's own programs.
     names = [nfs.CLIENT_PACKAGE] if cluster.params.storage else []
-    if cluster.topology.is_balanced and cluster.is_control_plane(host):
+    if cluster.topology.is_ha and cluster.is_control_plane(host):
         names += [haproxy.PACKAGE, keepalived.PACKAGE]
     wanted = cluster.params.helm
     if wanted and wanted.is_packaged and cluster.is_control_plane(host):
