@@ -118,7 +118,7 @@ def topology(params: KubernetesParams, inventory: Inventory, is_spread: bool = F
     """
     storage = _storage_server(params, inventory)
     nodes = [n for n in inventory.nodes if storage is None or n != storage.node]
-    nodes = [n for n in nodes if n.vdu != params.left_alone]
+    nodes = [n for n in nodes if n.vdu != params.unmanaged_vdu]
     masters = tuple(n for n in nodes if group_of(n, params) is params.master)
     if not masters:
         raise InventoryError(f"no machine has the CP {params.master.nic_cp_name} of a master")

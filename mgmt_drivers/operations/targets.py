@@ -9,9 +9,9 @@ from mgmt_drivers.inventory import Node
 from mgmt_drivers.request import LcmRequest
 
 
-def without_left_alone(request: LcmRequest, known: Topology) -> LcmRequest:
+def without_unmanaged(request: LcmRequest, known: Topology) -> LcmRequest:
     """The request without the targets that are not the cluster's, but are the VNF's."""
-    others = {vnfc.id for vnfc in request.vnfcs if vnfc.vdu_id == known.params.left_alone}
+    others = {vnfc.id for vnfc in request.vnfcs if vnfc.vdu_id == known.params.unmanaged_vdu}
     return replace(request, targets=request.targets - others)
 
 
