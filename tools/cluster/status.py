@@ -83,7 +83,7 @@ def _runtime_of(nodes: Mapping[str, Mapping[str, Any]]) -> ContainerRuntime:
 
 
 def _add_members(status: Status, host: Host, runtime: ContainerRuntime, wanted: int) -> None:
-    found = etcd.census(host, _Runtime(runtime))
+    found = etcd.read_status(host, _Runtime(runtime))
     status.lines.append("members of etcd:")
     for member in found.members:
         is_healthy = member.is_voter and member.id in found.healthy

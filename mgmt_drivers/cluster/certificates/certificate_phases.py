@@ -87,7 +87,7 @@ def _check_quorum(host: Host, cluster: Cluster) -> None:
     """:raises MgmtDriverError: when the other members of etcd have no quorum without the node's"""
     if not cluster.topology.is_ha:
         return
-    found = etcd.census(host, cluster)
+    found = etcd.read_status(host, cluster)
     own = [member for member in found.members if member.is_at(cluster.address(host))]
     reason = etcd.refusal(found, own)
     if reason:

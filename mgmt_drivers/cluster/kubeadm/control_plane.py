@@ -4,7 +4,7 @@ import logging
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd import etcd
-from mgmt_drivers.cluster.etcd.etcd import Census
+from mgmt_drivers.cluster.etcd.etcd import EtcdStatus
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.topology import API_PORT
 from mgmt_drivers.errors import WaitTimeout
@@ -24,7 +24,7 @@ def wait_until_healthy(host: Host, cluster: Cluster) -> None:
     name, reason = cluster.name(host), ""
     for _ in host.clock.attempts(_LIMIT):
         try:
-            reason = _unhealthiness(name, etcd.census(host, cluster))
+            reason = _unhealthiness(name, etcd.read_status(host, cluster))
         except etcd.EtcdUnreadable as error:
             reason = str(error)
         if not reason:
@@ -34,7 +34,7 @@ def wait_until_healthy(host: Host, cluster: Cluster) -> None:
     )
 
 
-def _unhealthiness(name: str, census: Census) -> str:
+def _unhealthiness(name: str, census: EtcdStatus) -> str:
     """Why a node is no healthy voter; empty if it is one."""
     voters = {m.name: m for m in census.members if m.is_voter}
     if name not in voters:
