@@ -24,7 +24,7 @@ class RefusalTest(unittest.TestCase):
         members = _members(voters)
         healthy = frozenset(m.id for m in members) - unhealthy
         found = EtcdStatus(members, healthy, leader=0)
-        return etcd.refusal(found, [m for m in members if m.id in leaving])
+        return etcd.why_not_removable(found, [m for m in members if m.id in leaving])
 
     def test_a_quorum_of_healthy_voters_must_stand(self) -> None:
         for voters, unhealthy, leaving, good in (
@@ -53,8 +53,8 @@ class RefusalTest(unittest.TestCase):
     def test_members_that_do_not_vote_are_in_the_way(self) -> None:
         members = (*_members(3), Member(9, "", ("https://10.10.0.9:2380",), ()))
         found = EtcdStatus(members, frozenset({1, 2, 3}), leader=1)
-        self.assertIn("not voters: a member that never", etcd.refusal(found, members[:1]))
-        self.assertEqual("", etcd.refusal(found, members[3:]))
+        self.assertIn("not voters: a member that never", etcd.why_not_removable(found, members[:1]))
+        self.assertEqual("", etcd.why_not_removable(found, members[3:]))
 
     def test_those_go_first_that_do_not_vote(self) -> None:
         learner = Member(9, "master9", ("https://10.10.0.9:2380",), (), is_learner=True)
@@ -62,7 +62,7 @@ class RefusalTest(unittest.TestCase):
         found = EtcdStatus((*voters, learner), frozenset({1, 3, 9}), leader=1)
         wanted = [learner, voters[1], voters[0]]
         self.assertEqual(wanted, etcd.in_order(found, [voters[0], voters[1], learner]))
-        self.assertEqual("", etcd.refusal(found, [voters[1], learner]))
+        self.assertEqual("", etcd.why_not_removable(found, [voters[1], learner]))
 
 
     def test_members_are_told_apart_by_their_ids(self) -> None:
@@ -72,9 +72,9 @@ class RefusalTest(unittest.TestCase):
         before = Member(2, "", voters[1].peer_urls, (), is_learner=True)
         self.assertEqual([voters[1]], etcd.in_order(found, [before]))
         self.assertTrue(etcd.in_order(found, [before])[0].is_voter)
-        self.assertEqual("", etcd.refusal(found, [before]))
+        self.assertEqual("", etcd.why_not_removable(found, [before]))
         shrunk = EtcdStatus(voters[:1] + voters[2:], found.healthy, leader=1)
-        self.assertEqual("", etcd.refusal(shrunk, [before, voters[2]]))
+        self.assertEqual("", etcd.why_not_removable(shrunk, [before, voters[2]]))
 
 
 class MembersTest(unittest.TestCase):

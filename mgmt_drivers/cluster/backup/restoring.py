@@ -45,7 +45,7 @@ def get(host: Host, cluster: Cluster, restore: Restore) -> str:
 
 def check(host: Host, cluster: Cluster) -> None:
     """:raises MgmtDriverError: when the cluster cannot be made of the backup"""
-    reason = backup.unfitness(backup.contents(host, _ARCHIVE), cluster.params)
+    reason = backup.why_not_restorable(backup.contents(host, _ARCHIVE), cluster.params)
     if reason:
         raise MgmtDriverError(f"the backup cannot be restored: {reason}")
 

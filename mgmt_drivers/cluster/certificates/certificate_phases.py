@@ -89,6 +89,6 @@ def _check_quorum(host: Host, cluster: Cluster) -> None:
         return
     found = etcd.read_status(host, cluster)
     own = [member for member in found.members if member.is_at(cluster.address(host))]
-    reason = etcd.refusal(found, own)
+    reason = etcd.why_not_removable(found, own)
     if reason:
         raise MgmtDriverError(f"etcd has to read its new certificate, and must not stop: {reason}")

@@ -163,7 +163,7 @@ def orphaned(cluster: Cluster, members: Sequence[Member]) -> list[Member]:
     ]
 
 
-def refusal(status: EtcdStatus, leaving: Collection[Member]) -> str:
+def why_not_removable(status: EtcdStatus, leaving: Collection[Member]) -> str:
     """Why etcd cannot lose these members one after another; empty when it can.
 
     After each removal a quorum of healthy voters must stand (etcd's FAQ,
@@ -178,7 +178,7 @@ def refusal(status: EtcdStatus, leaving: Collection[Member]) -> str:
     left = list(status.members)
     for member in in_order(status, leaving):
         left.remove(member)
-        reason = _shortage(left, member, status)
+        reason = _why_no_quorum(left, member, status)
         if reason:
             return reason
         healthy = [m for m in left if m.id in status.healthy]
@@ -191,7 +191,7 @@ def refusal(status: EtcdStatus, leaving: Collection[Member]) -> str:
     return ""
 
 
-def _shortage(left: Sequence[Member], member: Member, status: EtcdStatus) -> str:
+def _why_no_quorum(left: Sequence[Member], member: Member, status: EtcdStatus) -> str:
     """Why those that are left have no quorum without a voter; empty when they have."""
     healthy = [m for m in left if m.id in status.healthy]
     quorum = len(left) // 2 + 1
@@ -226,7 +226,7 @@ def purge(host: Host, cluster: Cluster, address: str) -> None:
         if member.is_voter:
             status = read_status(host, cluster)
             left = [m for m in status.members if m.id != member.id and not m.is_learner]
-            reason = _shortage(left, member, status)
+            reason = _why_no_quorum(left, member, status)
             if reason:
                 raise MgmtDriverError(
                     f"{member} is left of a join that failed, and must stay: {reason}"

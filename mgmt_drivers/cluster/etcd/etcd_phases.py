@@ -21,7 +21,7 @@ _COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-schedu
 class CheckQuorum(Check[Cluster]):
     """Preflight: refuse to take control-plane nodes away that the cluster needs.
 
-    The arithmetic is that of :func:`mgmt_drivers.cluster.etcd.etcd.refusal`.
+    The arithmetic is that of :func:`mgmt_drivers.cluster.etcd.etcd.why_not_removable`.
 
     :param refused: what is refused, as the error says it
     :param way_out: the error's end: what may be done instead
@@ -41,7 +41,7 @@ class CheckQuorum(Check[Cluster]):
                 f"{error}. Without a quorum etcd may not list its members: bring the other "
                 "control-plane nodes back first"
             ) from error
-        reason = etcd.refusal(status, etcd.leaving(cluster, status.members))
+        reason = etcd.why_not_removable(status, etcd.leaving(cluster, status.members))
         if reason:
             raise self._refusal(reason)
         names = [cluster.topology.name(node) for node in cluster.control_plane]
@@ -109,7 +109,7 @@ class _RemoveMembers(Change[Cluster, Sequence[Member]]):
         left = etcd.in_order(etcd.read_status(host, cluster), leaving)
         while left:
             status = etcd.read_status(host, cluster)
-            reason = etcd.refusal(status, left[:1])
+            reason = etcd.why_not_removable(status, left[:1])
             if reason:
                 raise MgmtDriverError(reason)
             etcd.move_leader(host, cluster, status, left)

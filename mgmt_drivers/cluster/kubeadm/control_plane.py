@@ -24,7 +24,7 @@ def wait_until_healthy(host: Host, cluster: Cluster) -> None:
     name, reason = cluster.name(host), ""
     for _ in host.clock.attempts(_LIMIT):
         try:
-            reason = _unhealthiness(name, etcd.read_status(host, cluster))
+            reason = _why_unhealthy(name, etcd.read_status(host, cluster))
         except etcd.EtcdUnreadable as error:
             reason = str(error)
         if not reason:
@@ -34,7 +34,7 @@ def wait_until_healthy(host: Host, cluster: Cluster) -> None:
     )
 
 
-def _unhealthiness(name: str, census: EtcdStatus) -> str:
+def _why_unhealthy(name: str, census: EtcdStatus) -> str:
     """Why a node is no healthy voter; empty if it is one."""
     voters = {m.name: m for m in census.members if m.is_voter}
     if name not in voters:
