@@ -51,7 +51,7 @@ class WrongHostKey(ConnectionFailed):
     """A machine shows an SSH host key that is not its own."""
 
 
-class Occupied(MgmtDriverError):
+class Locked(MgmtDriverError):
     """Another operation works on a machine."""
 
 

@@ -41,7 +41,7 @@ from mgmt_drivers.operations.opening import (
 )
 from mgmt_drivers.operations.renew import find_due, renew_due
 from mgmt_drivers.operations.targets import targets_of, without_unmanaged
-from mgmt_drivers.operations.terminate import refuse_occupied
+from mgmt_drivers.operations.terminate import check_unlocked
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vims
 
@@ -60,7 +60,7 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
     if not request.targets:
         if request.restore_from is not None:
             restore.prepare(request, services)
-        refuse_occupied(request, services)
+        check_unlocked(request, services)
         vims.unregister()
         return
     restore.refuse(request)

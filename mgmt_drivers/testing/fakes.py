@@ -37,7 +37,7 @@ class FakeSession:
         self.stdin: list[bytes] = []
         self.commands: list[Sequence[str]] = []  # with scripts whole
         self.held: list[tuple[str, ...]] = []
-        self.occupant = ""  # who has the machine already
+        self.holder = ""  # who has the machine already
         self.hidden: list[str] = []
         self.closed = 0
 
@@ -95,7 +95,7 @@ class FakeSession:
     def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
         assert argv[0] in SUDO
         self.held.append(named(argv))
-        return Result(75, stderr=self.occupant) if self.occupant else Result(0, "held\n")
+        return Result(75, stderr=self.holder) if self.holder else Result(0, "held\n")
 
     def _next(self, words: tuple[str, ...]) -> tuple[tuple[str, ...], Result, bool]:
         if self._script and self._script[0][2]:

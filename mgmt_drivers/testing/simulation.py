@@ -89,8 +89,8 @@ class Machine:
     programs: dict[str, dict[str, int]] = field(default_factory=dict)
     ended: list[str] = field(default_factory=list)  # programs, in their order
     failed: set[str] = field(default_factory=set)  # programs that kubelet waits to start again
-    occupant: "SimulatedSession | None" = None  # which has it for its operation
-    occupied_for: str = ""
+    holder: "SimulatedSession | None" = None  # which has it for its operation
+    holder_name: str = ""
     backups: dict[str, Saved] = field(default_factory=dict)  # in a folder of its own
 
     @property
@@ -165,7 +165,7 @@ class World:
     deepest: list[str] | None = None
     # Requests that etcd has left without an answer, each once; None when it answers all.
     unanswered: set[tuple[str, ...]] | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)  # of occupants
+    lock: threading.Lock = field(default_factory=threading.Lock)  # of holders
 
     def add(self, node: Node) -> Machine:
         machine = self.machines[node.server_id] = Machine(node)
@@ -287,10 +287,10 @@ class SimulatedSession(Backups):
         name, _, who, _ = named(argv)
         assert name == "hold-lock", argv
         with self.world.lock:
-            occupant = self.machine.occupant
-            if occupant and not occupant.broken:
-                return Result(75, stderr=self.machine.occupied_for)
-            self.machine.occupant, self.machine.occupied_for = self, who
+            holder = self.machine.holder
+            if holder and not holder.broken:
+                return Result(75, stderr=self.machine.holder_name)
+            self.machine.holder, self.machine.holder_name = self, who
         self.after(self, argv)
         return Result(0, "held\n")
 

@@ -81,7 +81,7 @@ class RehearsalTest(SimulatedClusterTest):
     def state(self) -> Any:
         """All that a command could change."""
         machines = [
-            {f.name: getattr(m, f.name) for f in dataclasses.fields(m) if f.name != "occupant"}
+            {f.name: getattr(m, f.name) for f in dataclasses.fields(m) if f.name != "holder"}
             for m in self.world.machines.values()
         ]
         parts = {
@@ -93,16 +93,16 @@ class RehearsalTest(SimulatedClusterTest):
         vims = list(self.vims.registered)  # their secrets are copied nowhere
         return copy.deepcopy((machines, parts, dict(self.store.kept), vims))
 
-    def occupants(self) -> list[int]:
+    def holders(self) -> list[int]:
         """The connections that have held locks last."""
-        return [id(machine.occupant) for machine in self.world.machines.values()]
+        return [id(machine.holder) for machine in self.world.machines.values()]
 
     def foretold(self, rehearse: Callable[[Vnf], Outlook]) -> Outlook:
         """The outlook of a dry run, which changes nothing."""
-        before, occupants = self.state(), self.occupants()
+        before, holders = self.state(), self.holders()
         outlook = rehearse(Vnf(self.request(), self.services(only_looks)))
         self.assertEqual(before, self.state())
-        self.assertEqual(occupants, self.occupants())
+        self.assertEqual(holders, self.holders())
         return outlook
 
     def done(self, outlook: Outlook, operation: Callable[[], object]) -> None:
