@@ -20,7 +20,7 @@ from mgmt_drivers.cluster.kubeadm import kubeadm_config
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.nodes import kubectl, transient
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
-from mgmt_drivers.errors import MgmtDriverError, text_of
+from mgmt_drivers.errors import MgmtDriverError, NotMade, text_of
 from mgmt_drivers.machine import answers, facts, files
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
@@ -71,7 +71,10 @@ _RUN = Script(__package__, "run-kubeadm")
 
 def is_member(host: Host) -> bool:
     """Ask whether this machine has become part of its cluster."""
-    return _MEMBER_NOTE in facts.gather(host).notes
+    try:
+        return _MEMBER_NOTE in facts.gather(host).notes
+    except NotMade:  # in a dry run
+        return False
 
 
 def check_member(host: Host) -> None:
