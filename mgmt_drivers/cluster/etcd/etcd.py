@@ -209,7 +209,7 @@ def in_order(status: EtcdStatus, leaving: Collection[Member]) -> list[Member]:
     """The order of removal: members without a vote first, then unhealthy ones, then the rest.
 
     The first leave the quorum as it is, and each unhealthy one that goes makes it safer. The
-    members are returned as the census has them; those that have gone since are left out.
+    members are returned as they are in the status; those that have gone since are left out.
     """
     left = [member for member in status.members if member in leaving]
     return sorted(left, key=lambda member: (member.is_voter, member.id in status.healthy))

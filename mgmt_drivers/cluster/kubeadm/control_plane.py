@@ -34,14 +34,14 @@ def wait_until_healthy(host: Host, cluster: Cluster) -> None:
     )
 
 
-def _why_unhealthy(name: str, census: EtcdStatus) -> str:
+def _why_unhealthy(name: str, status: EtcdStatus) -> str:
     """Why a node is no healthy voter; empty if it is one."""
-    voters = {m.name: m for m in census.members if m.is_voter}
+    voters = {m.name: m for m in status.members if m.is_voter}
     if name not in voters:
         return f"voters are: {', '.join(voters) or 'none'}"
-    if voters[name].id not in census.healthy:
+    if voters[name].id not in status.healthy:
         return "etcd does not report it as healthy"
-    unhealthy = [str(m) for m in census.members if m.id not in census.healthy]
+    unhealthy = [str(m) for m in status.members if m.id not in status.healthy]
     if unhealthy:
         LOG.warning("members of etcd that are not healthy: %s", ", ".join(unhealthy))
     return ""
