@@ -38,7 +38,7 @@ NAME = "private_registry_installation_param"
 DEFAULT_PORT = 5000
 _LARGEST_MANIFEST = 1 << 20  # bytes
 _LARGEST_IMAGE = 4 << 30  # bytes; a registry's has some hundred million
-# Of the members of an image archive: each image of a registry has some dozens of them.
+# Members of an image archive: each image of a registry has some dozens of them.
 _MOST_MEMBERS = 10_000
 _OWN_NAME = "private-registry"  # of an image that was given, on the machine
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")

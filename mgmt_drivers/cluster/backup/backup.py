@@ -205,7 +205,7 @@ def chosen(restore: Restore, listed: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a backup says of itself: the apiserver's release, and the cluster's networks."""
+    """The metadata of a backup: the apiserver's release, and the cluster's networks."""
 
     release: str
     pod_cidr: str
@@ -213,7 +213,7 @@ class Contents:
 
 
 def contents(host: Host, path: str) -> Contents:
-    """What the backup in a file of a machine says of itself.
+    """Read the metadata of the backup in a file of a machine.
 
     :raises MgmtDriverError: when it is no whole backup
     """
