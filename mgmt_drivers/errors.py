@@ -5,7 +5,7 @@ from collections.abc import Sequence
 _LONGEST = 4000  # characters
 
 
-def told(text: str, longest: int = _LONGEST) -> str:
+def printable(text: str, longest: int = _LONGEST) -> str:
     """A text as errors and logs tell it, whoever wrote it: in one line, a long one without middle.
 
     What does not print, line feeds included, is escaped: it could forge lines of a log, or
@@ -21,12 +21,12 @@ def told(text: str, longest: int = _LONGEST) -> str:
 
 
 class MgmtDriverError(Exception):
-    """Base of everything the drivers raise on purpose; its text is as :func:`told` leaves it."""
+    """Base of everything the drivers raise on purpose; its text is :func:`printable`."""
 
     longest = _LONGEST  # characters
 
     def __init__(self, text: str = "") -> None:
-        super().__init__(told(text, self.longest))
+        super().__init__(printable(text, self.longest))
 
 
 class ParameterError(MgmtDriverError):
@@ -35,7 +35,7 @@ class ParameterError(MgmtDriverError):
     longest = 16 * _LONGEST
 
     def __init__(self, errors: Sequence[str]) -> None:
-        self.errors = tuple(map(told, errors))
+        self.errors = tuple(map(printable, errors))
         super().__init__("invalid parameters: " + "; ".join(self.errors))
 
 
@@ -51,7 +51,7 @@ class WrongHostKey(ConnectionFailed):
     """A machine shows an SSH host key that is not its own."""
 
 
-class Occupied(MgmtDriverError):
+class Locked(MgmtDriverError):
     """Another operation works on a machine."""
 
 
@@ -86,7 +86,7 @@ def text_of(error: Exception) -> str:
     """What an error says; an unexpected one with its type, without which it may say nothing."""
     if isinstance(error, MgmtDriverError):
         return str(error)
-    return told(": ".join(filter(None, (type(error).__name__, str(error)))))
+    return printable(": ".join(filter(None, (type(error).__name__, str(error)))))
 
 
 class NodeError(MgmtDriverError):

@@ -73,7 +73,7 @@ class KubernetesMgmtDriver(MgmtDriver):
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
         request = _request("terminate", context, vnf_instance, ())
-        terminate.refuse_occupied(request, services(context, vnf_instance))
+        terminate.check_unlocked(request, services(context, vnf_instance))
         RegisteredVims(context, vnf_instance).unregister()
 
     def terminate_end(self, context, vnf_instance, terminate_vnf_request, **kwargs):

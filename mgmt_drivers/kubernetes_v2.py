@@ -29,7 +29,7 @@ def instantiate_end(call: Call) -> None:
 
 
 def terminate_start(call: Call) -> None:
-    terminate.refuse_occupied(call.lcm_request("terminate"), call.services)
+    terminate.check_unlocked(call.lcm_request("terminate"), call.services)
 
 
 def terminate_end(call: Call) -> None:

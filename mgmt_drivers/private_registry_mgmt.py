@@ -28,4 +28,4 @@ class PrivateRegistryMgmtDriver(MgmtDriver):
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
         source = vnf_instance.instantiated_vnf_info
         request = lcm_request("terminate", context, vnf_instance, source)
-        registry.refuse_occupied(request, services(context, vnf_instance))
+        registry.check_unlocked(request, services(context, vnf_instance))

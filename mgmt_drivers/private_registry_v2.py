@@ -14,7 +14,7 @@ def instantiate_end(call: Call) -> None:
 
 
 def terminate_start(call: Call) -> None:
-    registry.refuse_occupied(call.lcm_request("terminate"), call.services)
+    registry.check_unlocked(call.lcm_request("terminate"), call.services)
 
 
 def terminate_end(call: Call) -> None:

@@ -32,7 +32,7 @@ _END = (
     ("restore labels and taints", "cut", "kubectl .* label"),
     # At the machine's own address: the loopback one is asked whenever anybody connects.
     ("verify the control plane", "cut", "https://([^1]|1[^2]|12[^7]).*:6443 .*--raw /readyz"),
-    ("configure the load balancer", "cut", "reload-or-restart haproxy"),
+    ("configure the load balancer", "cut", "apply-unit haproxy"),
     ("verify the virtual IP", "cut", "16443 .* --raw /readyz"),
 )
 # Phases and commands that the heal of a worker does not have.

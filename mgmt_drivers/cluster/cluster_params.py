@@ -240,8 +240,8 @@ class KubernetesParams:
     """The parameters of a cluster.
 
     Without ``image_repository``, kubeadm's default is used. ``restore_from`` is the backup that
-    the instantiation restores. ``left_alone`` is the VDU that no parameter names, if there is one:
-    its machine is not the cluster's. ``manifests`` and ``helm_script`` are used through ``storage``
+    the instantiation restores. ``unmanaged_vdu`` is a VDU that no parameter names: its machine is
+    not the cluster's. ``manifests`` and ``helm_script`` are used through ``storage``
     and ``helm``.
     """
 
@@ -324,7 +324,7 @@ class KubernetesParams:
         meaning="backup that the new cluster is made of: its path in the VNF package "
         "(:doc:`backup`)",
     )
-    left_alone: str | None = None
+    unmanaged_vdu: str | None = None
 
     @property
     def cluster_cp_name(self) -> str:
@@ -431,7 +431,7 @@ def _checked(params: KubernetesParams, reader: Reader, request: LcmRequest) -> K
     if params.master.nic_cp_name and params.master.nic_cp_name == params.worker.nic_cp_name:
         place = reader.at("worker_node").at("nic_cp_name")
         place.refuse("must be another CP than that of master_node")
-    return replace(params, left_alone=_check_machines(params, request, reader))
+    return replace(params, unmanaged_vdu=_check_machines(params, request, reader))
 
 
 def _package_repository(params: KubernetesParams, reader: Reader) -> PackageRepository:

@@ -34,7 +34,7 @@ class StorageServer:
 class Topology:
     """The machines' roles and the address of the cluster.
 
-    ``is_balanced`` tells that ``address`` is a virtual IP with a load balancer behind it;
+    ``is_ha`` tells that ``address`` is a virtual IP with a load balancer behind it;
     ``public`` is the address by which Tacker reaches it. ``is_spread`` tells that workers
     are kept on different compute hosts.
     """
@@ -44,13 +44,13 @@ class Topology:
     workers: tuple[Node, ...]
     address: str
     public: str
-    is_balanced: bool
+    is_ha: bool
     storage: StorageServer | None = None
     is_spread: bool = False
 
     @property
     def port(self) -> int:
-        return BALANCED_PORT if self.is_balanced else API_PORT
+        return BALANCED_PORT if self.is_ha else API_PORT
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -118,12 +118,12 @@ def topology(params: KubernetesParams, inventory: Inventory, is_spread: bool = F
     """
     storage = _storage_server(params, inventory)
     nodes = [n for n in inventory.nodes if storage is None or n != storage.node]
-    nodes = [n for n in nodes if n.vdu != params.left_alone]
+    nodes = [n for n in nodes if n.vdu != params.unmanaged_vdu]
     masters = tuple(n for n in nodes if group_of(n, params) is params.master)
     if not masters:
         raise InventoryError(f"no machine has the CP {params.master.nic_cp_name} of a master")
-    is_balanced = params.cluster_cp_name in inventory.shared
-    _check_number(len(masters), is_balanced, params.cluster_cp_name)
+    is_ha = params.cluster_cp_name in inventory.shared
+    _check_number(len(masters), is_ha, params.cluster_cp_name)
     known = {**masters[0].addresses, **inventory.shared}
 
     def address(cp: str) -> str:
@@ -139,18 +139,18 @@ def topology(params: KubernetesParams, inventory: Inventory, is_spread: bool = F
         workers=tuple(n for n in nodes if n not in masters),
         address=cluster_address,
         public=address(fip) if fip else cluster_address,
-        is_balanced=is_balanced,
+        is_ha=is_ha,
         storage=storage,
         is_spread=is_spread,
     )
 
 
-def _check_number(masters: int, is_balanced: bool, cluster_cp: str) -> None:
-    if is_balanced and masters < _FEWEST_BALANCED:
+def _check_number(masters: int, is_ha: bool, cluster_cp: str) -> None:
+    if is_ha and masters < _FEWEST_BALANCED:
         raise InventoryError(
             f"{masters} masters behind a virtual IP: there must be at least {_FEWEST_BALANCED}"
         )
-    if not is_balanced and masters > 1:
+    if not is_ha and masters > 1:
         raise InventoryError(
             f"{masters} masters need a virtual IP: cluster_cp_name has to name a port that "
             f"belongs to no machine, and {cluster_cp} does"

@@ -3,7 +3,7 @@
 Tacker's own locks end with a conductor that dies, and do not span its two APIs.
 """
 
-from mgmt_drivers.errors import CommandFailed, Occupied
+from mgmt_drivers.errors import CommandFailed, Locked
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
@@ -13,19 +13,19 @@ _HOLD = Script(__package__, "hold-lock")
 _LOCK = f"{STATE_FOLDER}/operation.lock"
 # Seconds for a connection that has just been closed to end on the machine.
 _PATIENCE = 30
-_TAKEN = 75  # its exit status
+_LOCKED = 75  # its exit status
 
 
-def take(host: Host, who: str) -> None:
-    """Take the machine for an operation, until its connection ends.
+def acquire(host: Host, who: str) -> None:
+    """Lock the machine for an operation, until its connection ends.
 
-    :param who: the operation, as others are told
-    :raises Occupied: when another operation has the machine
+    :param who: the operation, as the errors of others name it
+    :raises Locked: when another operation holds the lock
     """
     command = _HOLD.command(_LOCK, who, str(_PATIENCE))
     seen = host.session.hold(command, timeout=_PATIENCE + DEFAULT_TIMEOUT)
-    if seen.status == _TAKEN:
-        raise Occupied(
+    if seen.status == _LOCKED:
+        raise Locked(
             f"another operation works on the machine: {seen.tail}. Wait until that operation has "
             "ended, then retry this one. If the conductor of that operation died, its connection "
             "ends by itself, within 20 minutes where its host died, too"

@@ -13,13 +13,13 @@ from mgmt_drivers.engine.rehearsal import Rehearsal
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, FAILED, Outcome, Record, Trace
 from mgmt_drivers.errors import (
+    Locked,
     MgmtDriverError,
     NodeError,
-    Occupied,
     OperationError,
     WrongHostKey,
+    printable,
     text_of,
-    told,
 )
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.machine.host import Host
@@ -37,9 +37,9 @@ X = TypeVar("X", Host, Node)
 
 CONNECT = "connect"  # the phase under which logging in is traced
 RUNNING_LIMIT = 10.0  # seconds for a machine to answer that has been running all along
-# Seconds for all machines that are to be deleted to tell whose they are; one that is another's
-# waits for half of them.
-_LOOK_LIMIT = 60.0
+# Limit (s) for checking the locks of all machines before they are deleted. A locked machine uses
+# 30 s of it.
+_LOCKS_LIMIT = 60.0
 
 
 class Operation:
@@ -99,29 +99,28 @@ class Operation:
         self._log_in(nodes, RUNNING_LIMIT)
         return [self._hosts[node] for node in nodes if node in self._hosts]
 
-    def refuse_occupied(self, nodes: Sequence[Node], limit: float = _LOOK_LIMIT) -> None:
-        """See that no other operation works on machines which are about to be deleted.
+    def check_unlocked(self, nodes: Sequence[Node], limit: float = _LOCKS_LIMIT) -> None:
+        """Check that no other operation works on machines which are about to be deleted.
 
-        All are looked at at once, and not for long. One that does not answer is nobody's, and no
-        failure: the trace says nothing of it.
+        Checks all machines in parallel, within ``limit`` seconds. A machine that does not answer
+        counts as unlocked and is not traced.
 
-        :param limit: seconds
-        :raises OperationError: naming each machine that another operation has, and which
+        :raises OperationError: naming each machine that another operation has locked, and which
         """
         pool = ThreadPoolExecutor(max_workers=self.services.threads)
-        looks = [pool.submit(self._occupied, node) for node in nodes if node.server_id]
+        looks = [pool.submit(self._lock_error, node) for node in nodes if node.server_id]
         wait(looks, limit)
         pool.shutdown(wait=False)  # machines that hang are not waited for
         self._raise_any([look.result() for look in looks if look.done()])
 
-    def _occupied(self, node: Node) -> NodeError | None:
-        """The error that another operation has the machine, where it has."""
+    def _lock_error(self, node: Node) -> NodeError | None:
+        """The lock error of a machine, or None."""
         try:
             self._open(node, RUNNING_LIMIT).session.close()
-        except Occupied as error:
+        except Locked as error:
             return NodeError(node, CONNECT, _clean(error, self._masker))
         except Exception as error:  # noqa: BLE001 - a machine may be broken in any way
-            LOG.info("%s does not tell whose it is: %s", node, told(self._masker(str(error))))
+            LOG.info("%s does not answer: %s", node, printable(self._masker(str(error))))
         return None
 
     def choose(
@@ -229,7 +228,7 @@ class Operation:
             if failure:
                 self._unreachable[failure.node] = failure
         failures = [self._unreachable[node] for node in nodes if node in self._unreachable]
-        self._raise_any([f for f in failures if isinstance(f.cause, Occupied)])
+        self._raise_any([f for f in failures if isinstance(f.cause, Locked)])
         return failures
 
     def _open(self, node: Node, limit: float) -> Host:
@@ -244,7 +243,7 @@ class Operation:
         who = f"{request.operation} of VNF {request.vnf_instance_id}, since {since}"
         try:
             if not services.rehearsal:
-                lock.take(host, who)
+                lock.acquire(host, who)
         except BaseException:
             session.close()
             raise
@@ -315,7 +314,7 @@ def _clean(error: E, mask: Masker) -> E | MgmtDriverError:
         error.__cause__ = _clean(error.__cause__, mask)
     elif error.__context__:
         error.__context__ = _clean(error.__context__, mask)
-    error.args = tuple(told(mask(a)) if isinstance(a, str) else a for a in error.args)
+    error.args = tuple(printable(mask(a)) if isinstance(a, str) else a for a in error.args)
     text = mask(str(error))
     if text == str(error) and text.isprintable():
         return error

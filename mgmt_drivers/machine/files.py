@@ -3,7 +3,7 @@
 import hashlib
 import io
 import json
-import posixpath
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,9 +33,9 @@ class File:
     mode: str = "0644"
 
 
-_WRITE = Script(__package__, "write-file")
+_WRITE = Script(__package__, "write-files")
 _READ = Script(__package__, "read-file")
-_DIGEST = Script(__package__, "digest-file")
+_DIGEST = Script(__package__, "digest-files")
 _GIVE = Script(__package__, "give-folder")
 
 
@@ -60,22 +60,58 @@ def read_json(host: Host, path: str) -> dict[str, Any]:
 
 
 def has(host: Host, path: str, content: Content, mode: str = "0644") -> bool:
-    """Whether the file has this content and mode."""
+    """Ask whether the file has this content and mode."""
+    return have(host, [File(path, content, mode)])
+
+
+def have(host: Host, wanted: Sequence[File]) -> bool:
+    """Ask whether all files have their contents and modes."""
+    limit = _limit(sum(_size(file.content) for file in wanted))
+    answer = host.ask(*_DIGEST.command(*(file.path for file in wanted)), timeout=limit)
+    return answer.ok and are_digests(answer.stdout, wanted)
+
+
+def are_digests(text: str, wanted: Sequence[File]) -> bool:
+    """Whether a machine has printed the digests and modes of these files."""
+    return text.split() == [word for file in wanted for word in _digest(file)]
+
+
+def _digest(file: File) -> tuple[str, str, str]:
     sha = hashlib.sha256()
-    with closing(source_of(content)) as source:
+    with closing(source_of(file.content)) as source:
         while piece := source.read(_PIECE):
             sha.update(piece)
-    seen = host.ask(*_DIGEST.command(path), timeout=_limit(_size(content)))
-    return seen.ok and seen.stdout.split() == [sha.hexdigest(), "-", f"{int(mode, 8):o}"]
+    return sha.hexdigest(), "-", f"{int(file.mode, 8):o}"
 
 
 def write(host: Host, path: str, content: Content, mode: str = "0644") -> None:
     """Make the file have this content and mode; atomic."""
-    if has(host, path, content, mode):
+    write_all(host, [File(path, content, mode)])
+
+
+def write_all(host: Host, wanted: Sequence[File]) -> None:
+    """Make the files have their contents and modes, one after another and each of them atomic.
+
+    One that is as it is to be stays untouched. A Path is streamed, if it is the only one.
+    """
+    if not wanted:
         return
-    size = _size(content)
-    words = (path, posixpath.dirname(path), mode, str(size))
-    host.sudo(*_WRITE.command(*words), stdin=content, timeout=_limit(size))
+    sizes = [_size(file.content) for file in wanted]
+    words = [
+        word
+        for file, size in zip(wanted, sizes, strict=True)
+        for word in (file.path, file.mode, str(size))
+    ]
+    contents = wanted[0].content if len(wanted) == 1 else _joined(wanted)
+    host.sudo(*_WRITE.command(*words), stdin=contents, timeout=_limit(sum(sizes)))
+
+
+def _joined(wanted: Sequence[File]) -> bytes:
+    parts = []
+    for file in wanted:
+        with closing(source_of(file.content)) as source:
+            parts.append(source.read())
+    return b"".join(parts)
 
 
 def give_folder(host: Host, folder: str, user: str) -> None:

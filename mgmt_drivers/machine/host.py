@@ -1,10 +1,14 @@
 """A machine that an operation works on: the node and the session to it."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from mgmt_drivers.clock import SYSTEM_CLOCK, Clock
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Session, Stdin
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -14,6 +18,22 @@ class Host:
     node: Node
     session: Session
     clock: Clock = SYSTEM_CLOCK
+    _facts: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, fact: str, gather: Callable[[], T]) -> T:
+        """Gather a fact about the machine, and remember it until it is forgotten.
+
+        :param fact: its name; the function that gives the fact its type is its only user
+        """
+        if fact not in self._facts:
+            self._facts[fact] = gather()
+        remembered: T = self._facts[fact]
+        return remembered
+
+    def forget(self, *facts: str) -> None:
+        """Gather facts again when they are asked for next: something has changed them."""
+        for fact in facts:
+            self._facts.pop(fact, None)
 
     def run(self, *argv: str, stdin: Stdin = None, timeout: float = DEFAULT_TIMEOUT) -> str:
         """Run a command as the login user; returns what it printed."""

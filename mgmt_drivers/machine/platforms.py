@@ -4,6 +4,7 @@ import shlex
 from dataclasses import dataclass
 
 from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine import facts
 from mgmt_drivers.machine.host import Host
 
 
@@ -31,7 +32,7 @@ def detect(host: Host) -> Platform:
 
     :raises MgmtDriverError: when it is not supported
     """
-    lines = host.run("cat", "/etc/os-release").splitlines()
+    lines = facts.gather(host).os_release.splitlines()
     pairs = (line.partition("=") for line in lines if "=" in line)
     release = {key: "".join(shlex.split(value)) for key, _, value in pairs}
     key = (release.get("ID", ""), release.get("VERSION_ID", ""))

@@ -40,8 +40,8 @@ from mgmt_drivers.operations.opening import (
     read_upgraded,
 )
 from mgmt_drivers.operations.renew import find_due, renew_due
-from mgmt_drivers.operations.targets import targets_of, without_left_alone
-from mgmt_drivers.operations.terminate import refuse_occupied
+from mgmt_drivers.operations.targets import targets_of, without_unmanaged
+from mgmt_drivers.operations.terminate import check_unlocked
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vims
 
@@ -60,12 +60,12 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
     if not request.targets:
         if request.restore_from is not None:
             restore.prepare(request, services)
-        refuse_occupied(request, services)
+        check_unlocked(request, services)
         vims.unregister()
         return
     restore.refuse(request)
     known = read_topology(request, services)
-    request = without_left_alone(request, known)
+    request = without_unmanaged(request, known)
     if not request.targets:
         return
     targets = targets_of(request, known)
@@ -114,7 +114,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         node_metadata.save(services.store, {})
         node_metadata.forget_replaced(services.store)
         return
-    request = without_left_alone(request, known)
+    request = without_unmanaged(request, known)
     if not request.targets:
         return
     coming = targets_of(request, known)

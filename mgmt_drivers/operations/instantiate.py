@@ -117,7 +117,7 @@ def _initialize(
     """
     leader = [cluster.leader]
     to_initialize = [] if is_initialized else leader
-    masters = cluster.masters(hosts) if cluster.topology.is_balanced else []
+    masters = cluster.masters(hosts) if cluster.topology.is_ha else []
     if backup is None:
         return [
             on(masters, ConfigureLoadBalancer()),

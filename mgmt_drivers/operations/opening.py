@@ -35,11 +35,11 @@ def read_topology(
     """
     kept = changed_params.load(services.store)
     params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
-    if params.left_alone:
+    if params.unmanaged_vdu:
         LOG.info(
             "VNF %s: VDU %s is not set up, for the request has no storage_server",
             request.vnf_instance_id,
-            params.left_alone,
+            params.unmanaged_vdu,
         )
     is_spread = has_server_group(request.package, request.flavour)
     machines = inventory.read(request, services.stacks, placed=is_spread)

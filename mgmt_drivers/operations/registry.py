@@ -7,7 +7,7 @@ from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.operations.terminate import check_unlocked
+from mgmt_drivers.operations.terminate import check_machines
 from mgmt_drivers.registry.provide_image import ProvideImage
 from mgmt_drivers.registry.registry_params import PrivateRegistryParams, read_params
 from mgmt_drivers.registry.run_registry import RunRegistry, WaitForRegistry
@@ -46,12 +46,12 @@ def instantiate(request: LcmRequest, services: Services) -> None:
         )
 
 
-def refuse_occupied(request: LcmRequest, services: Services) -> None:
+def check_unlocked(request: LcmRequest, services: Services) -> None:
     """See that no other operation works on the VNF, all machines of which are to be deleted.
 
     :raises OperationError: naming each machine that another operation has, and which
     """
-    check_unlocked(request, services, lambda: _open(request, services, read_params(request)))
+    check_machines(request, services, lambda: _open(request, services, read_params(request)))
 
 
 def _open(

@@ -91,7 +91,8 @@ def _check_backup(operation: Operation, known: Topology, restore: Restore) -> No
             LOG.warning("the storage server has not mounted its volume: %s", _LATER)
             return ""
         name = backup.chosen(restore, backup.names_on(host, place))
-        return backup.unfitness(backup.contents(host, f"{place.folder}/{name}"), known.params)
+        contents = backup.contents(host, f"{place.folder}/{name}")
+        return backup.why_not_restorable(contents, known.params)
 
     try:
         reason = operation.ask("look for the backup", hosts[0], check)
@@ -104,7 +105,7 @@ def _check_backup(operation: Operation, known: Topology, restore: Restore) -> No
 def _check_file(path: str, file: Path, params: KubernetesParams) -> None:
     """:raises ParameterError: when no cluster of these parameters can be made of a file"""
     try:
-        reason = backup.unfitness(backup.contents_of_file(file), params)
+        reason = backup.why_not_restorable(backup.contents_of_file(file), params)
     except MgmtDriverError as error:
         reason = str(error)
     if reason:

@@ -17,7 +17,7 @@ from mgmt_drivers.cluster.topology import Topology, check_scaling
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import Occupied, text_of
+from mgmt_drivers.errors import Locked, text_of
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations.groups import back_up, join_nodes, leave, prepare, serve
 from mgmt_drivers.operations.opening import (
@@ -98,7 +98,7 @@ def _undone_if_it_fails(undo: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     except Exception as failure:
-        if isinstance(failure.__cause__, Occupied):
+        if isinstance(failure.__cause__, Locked):
             raise  # nothing was changed, and the nodes may be the other operation's
         try:
             undo()

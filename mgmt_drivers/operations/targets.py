@@ -9,9 +9,9 @@ from mgmt_drivers.inventory import Node
 from mgmt_drivers.request import LcmRequest
 
 
-def without_left_alone(request: LcmRequest, known: Topology) -> LcmRequest:
+def without_unmanaged(request: LcmRequest, known: Topology) -> LcmRequest:
     """The request without the targets that are not the cluster's, but are the VNF's."""
-    others = {vnfc.id for vnfc in request.vnfcs if vnfc.vdu_id == known.params.left_alone}
+    others = {vnfc.id for vnfc in request.vnfcs if vnfc.vdu_id == known.params.unmanaged_vdu}
     return replace(request, targets=request.targets - others)
 
 
@@ -40,7 +40,7 @@ def check_targets_of_scaling(
     """
     if all(node in known.workers for node in targets):
         return False
-    if not known.is_balanced or any(node not in known.nodes for node in targets):
+    if not known.is_ha or any(node not in known.nodes for node in targets):
         raise MgmtDriverError(
             "only workers can be scaled, and control-plane nodes behind a virtual IP, which this "
             "VNF does not have. Scale the workers, or instantiate a VNF of another flavour"

@@ -16,7 +16,7 @@ from mgmt_drivers.request import LcmRequest
 LOG = logging.getLogger(__name__)
 
 
-def refuse_occupied(request: LcmRequest, services: Services) -> None:
+def check_unlocked(request: LcmRequest, services: Services) -> None:
     """Check that no other operation works on the machines of a cluster.
 
     :raises OperationError: naming each machine that another operation has, and which
@@ -26,10 +26,10 @@ def refuse_occupied(request: LcmRequest, services: Services) -> None:
         known = read_topology(request, services)
         return open_operation(request, services, known), known.machines
 
-    check_unlocked(request, services, prepare)
+    check_machines(request, services, prepare)
 
 
-def check_unlocked(
+def check_machines(
     request: LcmRequest,
     services: Services,
     prepare: Callable[[], tuple[Operation, Sequence[Node]]],
@@ -52,4 +52,4 @@ def check_unlocked(
         LOG.warning(text, vnf, text_of(error))
         return
     with operation:
-        operation.refuse_occupied(machines)
+        operation.check_unlocked(machines)

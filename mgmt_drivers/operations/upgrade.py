@@ -101,7 +101,7 @@ def modify(request: LcmRequest, services: Services, wanted: Any) -> None:
                 *_upgrade_control_plane(cluster, masters, {**kept, **change.params}),
                 in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
                 *renew_due(cluster, due),
-                on([leader] if known.is_balanced else [], VerifyVirtualIp()),
+                on([leader] if known.is_ha else [], VerifyVirtualIp()),
             )
     except MgmtDriverError as error:
         raise UpgradeFailed(f"{error}. {_state(request, services, known)}") from error
@@ -131,7 +131,7 @@ def _upgrade_control_plane(
     """
     leader = [cluster.leader]
     return [
-        on(masters if cluster.topology.is_balanced else [], ConfigureLoadBalancer()),
+        on(masters if cluster.topology.is_ha else [], ConfigureLoadBalancer()),
         on(leader if cluster.params.image_repository else [], SetImageRepository()),
         on(leader, UpgradeCluster(), KeepVersion(changed)),
         in_turn(masters, UpgradeControlPlane()),

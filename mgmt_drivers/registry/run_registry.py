@@ -36,8 +36,7 @@ class RunRegistry(Change[PrivateRegistryParams, bool]):
         if is_replaced:
             host.sudo("docker", "rm", "--force", settings.CONTAINER)
         _refuse_occupied(host, params.port)
-        for file in settings.config_files(params):
-            files.write(host, file.path, file.content, file.mode)
+        files.write_all(host, settings.config_files(params))
         label = f"{settings.SETTINGS_LABEL}={settings.digest(params)}"
         host.sudo(
             "docker", "run", *settings.run_arguments(params), "--label", label,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from mgmt_drivers import grammar
 from mgmt_drivers.engine.phase import Change
 from mgmt_drivers.machine import files, syntax
+from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.proxied import ENVIRONMENT_FILE
 from mgmt_drivers.params.proxy import Proxy
@@ -34,9 +35,7 @@ class ConfigureProxy(Change[object, Proxy]):
         return None if proxy is None or self._is_configured(host, proxy) else proxy
 
     def act(self, host: Host, context: object, proxy: Proxy) -> None:
-        files.write(host, _PENDING, "")
-        for path, content in self._files(proxy):
-            files.write(host, path, content, _MODE)
+        files.write_all(host, [File(_PENDING, ""), *self._files(proxy)])
         for service in self._services:
             if host.ask("systemctl", "is-active", "--quiet", service).ok:
                 host.sudo("systemctl", "daemon-reload")
@@ -46,14 +45,12 @@ class ConfigureProxy(Change[object, Proxy]):
     def _is_configured(self, host: Host, proxy: Proxy) -> bool:
         if host.ask("test", "-e", _PENDING).ok:
             return False
-        return all(files.has(host, path, text, _MODE) for path, text in self._files(proxy))
+        return files.have(host, self._files(proxy))
 
-    def _files(self, proxy: Proxy) -> list[tuple[str, Secret]]:
-        return [
-            (APT_FILE, _apt(proxy)),
-            (ENVIRONMENT_FILE, _environment(proxy)),
-            *((_DROP_IN.format(service), _UNIT) for service in self._services),
-        ]
+    def _files(self, proxy: Proxy) -> list[File]:
+        contents = {APT_FILE: _apt(proxy), ENVIRONMENT_FILE: _environment(proxy)}
+        contents |= {_DROP_IN.format(service): _UNIT for service in self._services}
+        return [File(path, content, _MODE) for path, content in contents.items()]
 
 
 def _apt(proxy: Proxy) -> Secret:

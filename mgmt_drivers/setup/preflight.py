@@ -1,7 +1,7 @@
 """See that a new machine is ready for the operation."""
 
 from mgmt_drivers.engine.phase import Check
-from mgmt_drivers.machine import packages, platforms
+from mgmt_drivers.machine import facts, platforms
 from mgmt_drivers.machine.host import Host
 
 
@@ -24,7 +24,6 @@ class WaitForCloudInit(Check[object]):
     title = "wait for cloud-init"
 
     def check(self, host: Host, context: object) -> None:
-        present = packages.has_programs(host, "cloud-init")
-        if present and not host.ask("test", "-e", _FINISHED).ok:
+        if facts.gather(host).has_cloud_init and not host.ask("test", "-e", _FINISHED).ok:
             # Its exit status speaks of cloud-init's own warnings, not of the wait.
             host.ask("cloud-init", "status", "--wait", timeout=_LIMIT)

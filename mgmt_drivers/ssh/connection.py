@@ -21,7 +21,7 @@ from mgmt_drivers.errors import (
     OutputTooLong,
     WaitTimeout,
     WrongHostKey,
-    told,
+    printable,
 )
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh import algorithms, conversation, keys, limits
@@ -234,7 +234,7 @@ class Connection:
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> Result:
-        shown = told(self._masker(_shown(["sudo", *argv] if sudo else argv)), _SHOWN)
+        shown = printable(self._masker(_shown(["sudo", *argv] if sudo else argv)), _SHOWN)
         started = time.monotonic()
         with closing(conversation.source_of(stdin)) as source:
             words, prefix = self._as_root(argv) if sudo else (list(argv), b"")
@@ -249,7 +249,7 @@ class Connection:
         return result
 
     def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
-        shown = told(self._masker(_shown(["sudo", *argv])), _SHOWN)
+        shown = printable(self._masker(_shown(["sudo", *argv])), _SHOWN)
         words, prefix = self._as_root(argv)
         with self._errors(shown, timeout):
             status, output = self._begin_line(shlex.join(words), prefix, timeout)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from mgmt_drivers.errors import told
+from mgmt_drivers.errors import printable
 from mgmt_drivers.secret import Secret
 
 # What a command may be given on its standard input; a Path is streamed.
@@ -47,7 +47,7 @@ class Result:
 
     def _end_of(self, output: str) -> str:
         # Masked as a whole: what is cut off may be half of a secret.
-        return told(self.mask(output.strip())[-_TAIL:])
+        return printable(self.mask(output.strip())[-_TAIL:])
 
 
 class Session(Protocol):

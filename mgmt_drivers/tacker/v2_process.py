@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mgmt_drivers.engine.services import Services, Store
-from mgmt_drivers.errors import MgmtDriverError, told
+from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.inventory import Heat, VimAccess
 from mgmt_drivers.ssh.connection import BOOT_LIMIT
 from mgmt_drivers.tacker.v2 import Call
@@ -118,4 +118,4 @@ def _rotated(path: Path) -> logging.FileHandler:
 
 
 def _last_line(error: BaseException) -> str:
-    return told("".join(traceback.format_exception_only(error)).strip().splitlines()[-1])
+    return printable("".join(traceback.format_exception_only(error)).strip().splitlines()[-1])

@@ -37,7 +37,7 @@ class FakeSession:
         self.stdin: list[bytes] = []
         self.commands: list[Sequence[str]] = []  # with scripts whole
         self.held: list[tuple[str, ...]] = []
-        self.occupant = ""  # who has the machine already
+        self.holder = ""  # who has the machine already
         self.hidden: list[str] = []
         self.closed = 0
 
@@ -51,9 +51,23 @@ class FakeSession:
         self._script.append((words, Result(status, stdout, stderr), True))
 
     def expect_new_file(self, path: str) -> None:
-        """files.write is to look for a file, which is not there, and to write it."""
-        self.expect("sudo", "digest-file", path, status=1)
-        self.expect("sudo", "write-file", path)
+        """files.write is to write a file."""
+        self.expect("sudo", "write-files", path)
+
+    def written(self) -> dict[str, bytes]:
+        """The files that were written, with their contents."""
+        written = {}
+        for words, stdin in zip(self.ran, self.stdin, strict=True):
+            if words[1] == "write-files":
+                for path, size in zip(words[2::3], words[4::3], strict=True):
+                    written[path], stdin = stdin[: int(size)], stdin[int(size) :]
+        return written
+
+    def expect_facts(self, system: str, has_cloud_init: bool = False) -> None:
+        """Facts about the machine are to be gathered."""
+        release = "ID={}\nVERSION_ID={}\n".format(*system.split())
+        program = "cloud-init" if has_cloud_init else "none"
+        self.expect("sudo", "describe-machine", stdout=f"{program}\n\n.\n\n{release}")
 
     def run(
         self,
@@ -81,7 +95,7 @@ class FakeSession:
     def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
         assert argv[0] in SUDO
         self.held.append(named(argv))
-        return Result(75, stderr=self.occupant) if self.occupant else Result(0, "held\n")
+        return Result(75, stderr=self.holder) if self.holder else Result(0, "held\n")
 
     def _next(self, words: tuple[str, ...]) -> tuple[tuple[str, ...], Result, bool]:
         if self._script and self._script[0][2]:

@@ -23,7 +23,7 @@ import paramiko
 from mgmt_drivers.cluster import cluster_params
 from mgmt_drivers.cluster.series import SUPPORTED
 from mgmt_drivers.cluster.upgrade import modification
-from mgmt_drivers.errors import InventoryError, ParameterError, told
+from mgmt_drivers.errors import InventoryError, ParameterError, printable
 from mgmt_drivers.params.declaration import (
     Always,
     Parameter,
@@ -358,7 +358,7 @@ class Properties:
         if isinstance(given.params, (dict, list)):
             paths = (path for _, _, path in _places(given.params, given.name))
             # As errors begin with them, which are cut in their middle.
-            own = tuple(told(f"{path}: ", 10**9)[:_COMPARED] for path in paths)
+            own = tuple(printable(f"{path}: ", 10**9)[:_COMPARED] for path in paths)
         for text in error.errors:
             path = _general(text.partition(": ")[0])
             if not text.isprintable() or not (path in known or text.startswith(own)):

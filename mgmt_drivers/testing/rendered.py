@@ -72,14 +72,15 @@ class Disk(FakeSession):
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> Result:
-        name, path = named(argv)[:2]
-        if name == "write-file":
+        name, path, *words = named(argv)
+        if name == "write-files":
+            assert len(words) == 2, "one file at a time"
             self.files[path] = fed(stdin)
         elif name == "read-file":
             return Result(0, self.files.get(path, b"").decode())
-        elif name not in ("digest-file", "test"):
+        elif name not in ("digest-files", "test"):
             raise AssertionError(f"{name} is nothing that writes a file")
-        return Result(0 if name == "write-file" else 1)
+        return Result(0 if name == "write-files" else 1)
 
 
 def check_files(params: Any) -> None:

@@ -92,8 +92,8 @@ class Machine:
     programs: dict[str, dict[str, int]] = field(default_factory=dict)
     ended: list[str] = field(default_factory=list)  # programs, in their order
     failed: set[str] = field(default_factory=set)  # programs that kubelet waits to start again
-    occupant: "SimulatedSession | None" = None  # which has it for its operation
-    occupied_for: str = ""
+    holder: "SimulatedSession | None" = None  # which has it for its operation
+    holder_name: str = ""
     backups: dict[str, Saved] = field(default_factory=dict)  # in a folder of its own
 
     @property
@@ -168,7 +168,7 @@ class World:
     deepest: list[str] | None = None
     # Requests that etcd has left without an answer, each once; None when it answers all.
     unanswered: set[tuple[str, ...]] | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)  # of occupants
+    lock: threading.Lock = field(default_factory=threading.Lock)  # of holders
 
     def add(self, node: Node) -> Machine:
         machine = self.machines[node.server_id] = Machine(node)
@@ -290,10 +290,10 @@ class SimulatedSession(Backups):
         name, _, who, _ = named(argv)
         assert name == "hold-lock", argv
         with self.world.lock:
-            occupant = self.machine.occupant
-            if occupant and not occupant.broken:
-                return Result(75, stderr=self.machine.occupied_for)
-            self.machine.occupant, self.machine.occupied_for = self, who
+            holder = self.machine.holder
+            if holder and not holder.broken:
+                return Result(75, stderr=self.machine.holder_name)
+            self.machine.holder, self.machine.holder_name = self, who
         self.after(self, argv)
         return Result(0, "held\n")
 
@@ -336,10 +336,6 @@ class SimulatedSession(Backups):
 
     # What machines have of themselves.
 
-    def _cat(self, words: list[str], stdin: bytes) -> Result:
-        assert words == ["/etc/os-release"], words
-        return Result(0, "ID=debian\nVERSION_ID=12\n")
-
     def _sh(self, words: list[str], stdin: bytes) -> Result:
         """A script, by its name; or one that the machine has, by its path."""
         if words[0] != "-c":
@@ -352,6 +348,11 @@ class SimulatedSession(Backups):
     def _has_program(self, words: list[str], stdin: bytes) -> Result:
         return _NO
 
+    def _describe_machine(self, words: list[str], stdin: bytes) -> Result:
+        paths = [path for path in self.machine.files if path.startswith(words[0])]
+        notes = [path.rpartition("/")[2] for path in paths]
+        return Result(0, "\n".join(["none", "", *notes, ".", "", "ID=debian", "VERSION_ID=12", ""]))
+
     def _set_conntrack(self, words: list[str], stdin: bytes) -> Result:
         return _OK
 
@@ -361,14 +362,30 @@ class SimulatedSession(Backups):
     def _read_file(self, words: list[str], stdin: bytes) -> Result:
         return Result(0, self.machine.files.get(words[0], (b"", ""))[0].decode())
 
-    def _digest_file(self, words: list[str], stdin: bytes) -> Result:
-        if words[0] not in self.machine.files:
+    def _digest_files(self, words: list[str], stdin: bytes) -> Result:
+        if not self.machine.files.keys() >= {*words}:
             return _NO
-        content, mode = self.machine.files[words[0]]
-        return Result(0, f"{hashlib.sha256(content).hexdigest()}  -\n{mode}\n")
+        found = [self.machine.files[path] for path in words]
+        lines = [f"{hashlib.sha256(content).hexdigest()}  -\n{mode}\n" for content, mode in found]
+        return Result(0, "".join(lines))
 
-    def _write_file(self, words: list[str], stdin: bytes) -> Result:
-        self.machine.files[words[0]] = (stdin, f"{int(words[2], 8):o}")
+    def _write_files(self, words: list[str], stdin: bytes) -> Result:
+        for path, mode, size in zip(words[::3], words[1::3], words[2::3], strict=True):
+            content, stdin = stdin[: int(size)], stdin[int(size) :]
+            self.machine.files[path] = (content, f"{int(mode, 8):o}")
+        assert not stdin, "more came than the lengths say"
+        return _OK
+
+    def _show_unit(self, words: list[str], stdin: bytes) -> Result:
+        unit, pending, *paths = words
+        if unit not in self.machine.services or pending in self.machine.files:
+            return _NO
+        return self._digest_files(paths, b"")
+
+    def _apply_unit(self, words: list[str], stdin: bytes) -> Result:
+        unit, pending = words
+        self.machine.services.add(unit)
+        del self.machine.files[pending]
         return _OK
 
     def _test(self, words: list[str], stdin: bytes) -> Result:
@@ -528,7 +545,7 @@ class SimulatedSession(Backups):
     def _timeout(self, words: list[str], stdin: bytes) -> Result:
         return _OK  # the virtual IP answers
 
-    def _haproxy(self, words: list[str], stdin: bytes) -> Result:
+    def _check_haproxy(self, words: list[str], stdin: bytes) -> Result:
         return _OK
 
     def _iptables(self, words: list[str], stdin: bytes) -> Result:

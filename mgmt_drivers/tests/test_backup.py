@@ -451,7 +451,7 @@ class RestoreFaultsTest(FaultsTestCase, BackedUpClusterTest):
                 self.assertGreater(len(self.world.backups), 1)
                 return struck
 
-            self.assertGreater(self.all_faults(story), 5 if when == "start" else 1000)
+            self.assertGreater(self.all_faults(story), 5 if when == "start" else 800)
 
     def test_heal_of_the_storage_server(self) -> None:
         def story(number: int, fault: str) -> bool:

@@ -4,7 +4,7 @@ import json
 import unittest
 
 from mgmt_drivers.cluster.etcd import etcd
-from mgmt_drivers.cluster.etcd.etcd import Census, Member
+from mgmt_drivers.cluster.etcd.etcd import EtcdStatus, Member
 from mgmt_drivers.cluster.etcd.etcd_phases import RemoveEtcdMembers
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.testing.fake_cluster import cluster
@@ -23,8 +23,8 @@ class RefusalTest(unittest.TestCase):
     def refusal(self, voters: int, unhealthy: set[int], leaving: set[int]) -> str:
         members = _members(voters)
         healthy = frozenset(m.id for m in members) - unhealthy
-        found = Census(members, healthy, leader=0)
-        return etcd.refusal(found, [m for m in members if m.id in leaving])
+        found = EtcdStatus(members, healthy, leader=0)
+        return etcd.why_not_removable(found, [m for m in members if m.id in leaving])
 
     def test_a_quorum_of_healthy_voters_must_stand(self) -> None:
         for voters, unhealthy, leaving, good in (
@@ -52,29 +52,29 @@ class RefusalTest(unittest.TestCase):
 
     def test_members_that_do_not_vote_are_in_the_way(self) -> None:
         members = (*_members(3), Member(9, "", ("https://10.10.0.9:2380",), ()))
-        found = Census(members, frozenset({1, 2, 3}), leader=1)
-        self.assertIn("not voters: a member that never", etcd.refusal(found, members[:1]))
-        self.assertEqual("", etcd.refusal(found, members[3:]))
+        found = EtcdStatus(members, frozenset({1, 2, 3}), leader=1)
+        self.assertIn("not voters: a member that never", etcd.why_not_removable(found, members[:1]))
+        self.assertEqual("", etcd.why_not_removable(found, members[3:]))
 
     def test_those_go_first_that_do_not_vote(self) -> None:
         learner = Member(9, "master9", ("https://10.10.0.9:2380",), (), is_learner=True)
         voters = _members(3)
-        found = Census((*voters, learner), frozenset({1, 3, 9}), leader=1)
+        found = EtcdStatus((*voters, learner), frozenset({1, 3, 9}), leader=1)
         wanted = [learner, voters[1], voters[0]]
         self.assertEqual(wanted, etcd.in_order(found, [voters[0], voters[1], learner]))
-        self.assertEqual("", etcd.refusal(found, [voters[1], learner]))
+        self.assertEqual("", etcd.why_not_removable(found, [voters[1], learner]))
 
 
     def test_members_are_told_apart_by_their_ids(self) -> None:
         """Between two lists a member starts, gets a vote, or goes."""
         voters = _members(5)
-        found = Census(voters, frozenset({1, 2, 3, 4, 5}), leader=1)
+        found = EtcdStatus(voters, frozenset({1, 2, 3, 4, 5}), leader=1)
         before = Member(2, "", voters[1].peer_urls, (), is_learner=True)
         self.assertEqual([voters[1]], etcd.in_order(found, [before]))
         self.assertTrue(etcd.in_order(found, [before])[0].is_voter)
-        self.assertEqual("", etcd.refusal(found, [before]))
-        shrunk = Census(voters[:1] + voters[2:], found.healthy, leader=1)
-        self.assertEqual("", etcd.refusal(shrunk, [before, voters[2]]))
+        self.assertEqual("", etcd.why_not_removable(found, [before]))
+        shrunk = EtcdStatus(voters[:1] + voters[2:], found.healthy, leader=1)
+        self.assertEqual("", etcd.why_not_removable(shrunk, [before, voters[2]]))
 
 
 class MembersTest(unittest.TestCase):
@@ -100,7 +100,7 @@ class MembersTest(unittest.TestCase):
         self.expect(self.session, {"members": listed})
         status = {"header": {"member_id": 10}, "leader": 10}
         self.expect(self.session, [{"Status": status}], status=1)
-        found = etcd.census(self.host, self.cluster)
+        found = etcd.read_status(self.host, self.cluster)
         self.assertEqual((frozenset({10}), 10), (found.healthy, found.leader))
         self.assertEqual([True, False], [m.is_voter for m in found.members])
 
@@ -113,7 +113,7 @@ class MembersTest(unittest.TestCase):
         for others, healthy in (([], {1}), ([{"header": {"member_id": 2}, "leader": 2}], {2})):
             self.expect(self.session, {"members": listed})
             self.expect(self.session, [{"Status": status} for status in (alone, *others)])
-            self.assertEqual(healthy, etcd.census(self.host, self.cluster).healthy)
+            self.assertEqual(healthy, etcd.read_status(self.host, self.cluster).healthy)
 
     def test_no_answer_is_an_error(self) -> None:
         self.session.expect("sudo", "in-container", status=1, stderr="no container etcd runs")
@@ -148,14 +148,14 @@ class MembersTest(unittest.TestCase):
     def test_the_leadership_moves_to_a_voter(self) -> None:
         voters = _members(3)
         learner = Member(9, "master9", ("https://10.10.0.9:2380",), (), is_learner=True)
-        found = Census((voters[0], learner, *voters[1:]), frozenset({1, 2, 9}), leader=1)
+        found = EtcdStatus((voters[0], learner, *voters[1:]), frozenset({1, 2, 9}), leader=1)
         self.expect(self.session, "Leadership transferred")
         etcd.move_leader(self.host, self.cluster, found, voters[:1])
         self.assertEqual(("move-leader", "2"), self.session.ran[-1][-2:])
 
     def test_a_leader_without_a_successor_stays(self) -> None:
         voters = _members(3)
-        found = Census(voters, frozenset({1}), leader=1)
+        found = EtcdStatus(voters, frozenset({1}), leader=1)
         with self.assertRaisesRegex(
             MgmtDriverError, r"leader master1 .* no healthy voter stays .*unhealthy: master11 "
         ):

@@ -340,7 +340,7 @@ class TwoOperationsTest(SimulatedClusterTest):
         self.build()
         new = self.arrive(new_node("worker", 20, "10.10.0.20"), is_member=True)
         session = self.services().connect(self.endpoint(new.node), HostKeys(), Masker(()), 0)
-        lock.take(Host(new.node, session), "scale out of VNF vnf-1, since noon")
+        lock.acquire(Host(new.node, session), "scale out of VNF vnf-1, since noon")
         with self.assertRaisesRegex(MgmtDriverError, "scale out of VNF vnf-1, since noon"):
             scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
         self.assertIn(new.name, self.world.nodes)
@@ -355,7 +355,7 @@ class TwoOperationsTest(SimulatedClusterTest):
                 self.vims.register(Vim("vim", "", Credentials(Secret("t"), "ca")))
                 worker = self.machine(WORKERS[1]).node
                 session = self.services().connect(self.endpoint(worker), HostKeys(), Masker(()), 0)
-                lock.take(Host(worker, session), "scale in of VNF vnf-1, since noon")
+                lock.acquire(Host(worker, session), "scale in of VNF vnf-1, since noon")
                 for address in MASTERS[:2]:
                     self.machine(address).alive = False
                 with self.assertRaisesRegex(OperationError, "scale in of VNF vnf-1, since noon"):
@@ -363,8 +363,8 @@ class TwoOperationsTest(SimulatedClusterTest):
                 self.assertIn("vim", self.vims.registered)
                 session.close()
                 delete()
-                occupants = [m.occupant for m in self.world.machines.values()]
-                self.assertTrue(all(o.broken for o in occupants if o))
+                holders = [m.holder for m in self.world.machines.values()]
+                self.assertTrue(all(o.broken for o in holders if o))
 
     def test_machines_that_are_dead_are_deleted(self) -> None:
         """The trace has no failure of theirs; nor is anything else a reason to keep them."""
@@ -385,7 +385,7 @@ class TwoOperationsTest(SimulatedClusterTest):
 
     def begin_to_terminate(self) -> None:
         services = self.services(trace_folder=self.package / "traces")
-        terminate.refuse_occupied(self.request(), services)
+        terminate.check_unlocked(self.request(), services)
 
     def endpoint(self, node: Node) -> Endpoint:
         return Endpoint(next(iter(node.addresses.values())), "ubuntu", None, node.server_id)

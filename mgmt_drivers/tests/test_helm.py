@@ -228,7 +228,7 @@ class InstallTest(PhaseTest):
     def install_by_script(self, *command: str, **changes: Any) -> None:
         self.make(workers=0, helm=Helm(script=Path(__file__)), **changes)
         session = self.sessions[0]
-        session.expect("sudo", "digest-file", f"{_STATE}/helm", status=1)
+        session.expect("sudo", "digest-files", f"{_STATE}/helm", status=1)
         session.expect_new_file(f"{_STATE}/install_helm.sh")
         session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "dpkg")
         session.expect("sudo", *command, "flock", f"{_STATE}/install.lock")
@@ -245,7 +245,7 @@ class InstallTest(PhaseTest):
     def test_a_script_that_fails(self) -> None:
         self.make(workers=0, helm=Helm(script=Path(__file__)))
         session = self.sessions[0]
-        session.expect("sudo", "digest-file", f"{_STATE}/helm", status=1)
+        session.expect("sudo", "digest-files", f"{_STATE}/helm", status=1)
         session.expect_new_file(f"{_STATE}/install_helm.sh")
         session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "dpkg")
         session.expect("sudo", "flock", status=4, stderr="no route")
@@ -256,7 +256,7 @@ class InstallTest(PhaseTest):
         self.make(workers=0, helm=Helm(script=Path(__file__)))
         digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest() + "\n"
         seen = hashlib.sha256(digest.encode()).hexdigest()
-        self.sessions[0].expect("sudo", "digest-file", f"{_STATE}/helm", stdout=f"{seen} -\n644\n")
+        self.sessions[0].expect("sudo", "digest-files", f"{_STATE}/helm", stdout=f"{seen} -\n644\n")
         self.run_on(0, InstallHelm())
 
     def test_a_machine_that_lies_about_its_user(self) -> None:

@@ -1,13 +1,13 @@
 """The vocabulary of one machine: it looks before it acts."""
 
 import dataclasses
-import hashlib
 import json
 import shutil
 import subprocess
 import tempfile
 import tracemalloc
 import unittest
+from collections.abc import Sequence
 from pathlib import Path
 from unittest import mock
 
@@ -15,6 +15,7 @@ from mgmt_drivers.cluster.backup import restoring
 from mgmt_drivers.cluster.backup.backup_params import Restore
 from mgmt_drivers.errors import InventoryError, MgmtDriverError
 from mgmt_drivers.machine import clocks, docker, files, interfaces, packages, platforms
+from mgmt_drivers.machine.files import File
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.fake_cluster import cluster
@@ -28,38 +29,63 @@ class HostTest(unittest.TestCase):
 
 
 class FilesTest(HostTest):
-    def expect_file(self, content: str, mode: str) -> None:
-        digest = hashlib.sha256(content.encode()).hexdigest()
-        self.session.expect("sudo", "digest-file", stdout=f"{digest}  -\n{mode}\n")
+    def setUp(self) -> None:
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
 
-    def test_same_content_and_mode_is_left(self) -> None:
-        self.expect_file("hello", "600")
-        files.write(self.host, "/etc/x", "hello", "0600")
+    def command(self, *wanted: File) -> Sequence[str]:
+        """The command that writes files, which no secret reaches."""
+        self.session.expect("sudo", "write-files")
+        files.write_all(self.host, wanted)
+        return self.session.commands[-1]
 
-    def test_another_mode_is_written(self) -> None:
-        self.expect_file("hello", "644")
-        self.session.expect("sudo", "write-file")
-        files.write(self.host, "/etc/x", Secret("hello"), "0600")
-        self.assertEqual(b"hello", self.session.stdin[-1])
-        self.assertEqual(("/etc/x", "/etc", "0600", "5"), self.session.ran[-1][2:])
-        self.assertNotIn("hello", str(self.session.ran))
+    def test_files_are_written_by_one_command(self) -> None:
+        paths = [self.folder / "a/one", self.folder / "two"]
+        one, two = map(str, paths)
+        command = self.command(File(one, Secret("first\n"), "0600"), File(two, b""))
+        self.assertEqual(b"first\n", self.session.stdin[-1])
+        self.assertNotIn("first", str(command))
+        subprocess.run(command, input=b"first\n", check=True)
+        self.assertEqual(["first\n", ""], [path.read_text() for path in paths])
+        self.assertEqual([0o600, 0o644], [path.stat().st_mode & 0o777 for path in paths])
+
+    def test_a_file_that_is_as_it_is_to_be_stays_untouched(self) -> None:
+        path = self.folder / "x"
+        for content, mode, is_same in (
+            ("hello", "0644", False), ("hello", "0644", True), ("hello", "0600", False),
+            ("HELLO", "0600", False),
+        ):
+            before = path.stat().st_ino if path.exists() else 0
+            command = self.command(File(str(path), content, mode))
+            subprocess.run(command, input=content, text=True, check=True)
+            self.assertEqual(is_same, before == path.stat().st_ino, (content, mode))
+            self.assertEqual(content, path.read_text())
+            self.assertEqual(int(mode, 8), path.stat().st_mode & 0o777)
 
     def test_a_file_of_which_not_all_came_is_not_written(self) -> None:
         """The connection broke: the machine sees the end of the input."""
-        self.expect_file("", "644")
-        self.session.expect("sudo", "write-file")
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "x"
-            files.write(self.host, str(path), "hello")
-            command = self.session.commands[-1]
-            for came, wanted in (("he", None), ("hello", "hello"), ("", "hello")):
-                subprocess.run(command, input=came, text=True, check=False)
-                self.assertEqual(wanted, path.read_text() if path.exists() else None)
-                self.assertEqual([path] if wanted else [], list(Path(folder).iterdir()))
+        path = self.folder / "x"
+        command = self.command(File(str(path), "hello"))
+        for came, wanted in (("he", None), ("hello", "hello"), ("", "hello")):
+            subprocess.run(command, input=came, text=True, check=False)
+            self.assertEqual(wanted, path.read_text() if path.exists() else None)
+            self.assertEqual([path] if wanted else [], list(self.folder.iterdir()))
 
-    def test_missing_file_is_written(self) -> None:
-        self.session.expect_new_file("/etc/x")
-        files.write(self.host, "/etc/x", "hello")
+    def test_digests_tell_whether_all_files_are_as_they_are_to_be(self) -> None:
+        wanted = [File(str(self.folder / name), name, "0644") for name in ("a", "b")]
+        for path, content in (("a", "a"), ("b", "b"), ("b", "other")):
+            (self.folder / path).write_text(content)
+            (self.folder / path).chmod(0o644)
+            self.session.expect("sudo", "digest-files", status=1)
+            files.have(self.host, wanted)
+            command = self.session.commands[-1]
+            ran = subprocess.run(command, capture_output=True, text=True, check=False)
+            is_there = (self.folder / "b").exists()
+            self.assertEqual(is_there, ran.returncode == 0)
+            is_same = is_there and content != "other"
+            self.assertEqual(is_same, files.are_digests(ran.stdout, wanted))
 
 
 class LargeFilesTest(unittest.TestCase):
@@ -73,17 +99,17 @@ class LargeFilesTest(unittest.TestCase):
             file.truncate(100 << 20)
         self.made, _ = cluster()
         self.session = mock.Mock()
-        self.session.run.side_effect = [Result(1), Result(0)]
+        self.session.run.return_value = Result(0)
         self.host = dataclasses.replace(self.made.leader, session=self.session)
         tracemalloc.start()
         self.addCleanup(tracemalloc.stop)
 
     def assert_streamed(self) -> None:
-        look, write = self.session.run.call_args_list
+        (write,) = self.session.run.call_args_list
         self.assertTrue(write.kwargs["stdin"] is self.path, "not streamed")
         self.assertEqual(str(100 << 20), write.args[0][-1])
         # At 1 MiB/s, beyond the 60 s for any command.
-        self.assertEqual([160, 160], [call.kwargs["timeout"] for call in (look, write)])
+        self.assertEqual(160, write.kwargs["timeout"])
         self.assertLess(tracemalloc.get_traced_memory()[1], 20 << 20)
 
     def test_a_large_file_is_streamed_and_has_time(self) -> None:
@@ -229,11 +255,11 @@ class ClocksTest(HostTest):
 
 class PlatformsTest(HostTest):
     def test_supported(self) -> None:
-        self.session.expect("cat", stdout='ID=ubuntu\nVERSION_ID="22.04"\n')
+        self.session.expect_facts('ubuntu "22.04"')
         self.assertEqual("Ubuntu 22.04", platforms.detect(self.host).name)
 
     def test_unsupported(self) -> None:
-        self.session.expect("cat", stdout='ID="centos"\nVERSION_ID="7"\n')
+        self.session.expect_facts('"centos" "7"')
         with self.assertRaisesRegex(MgmtDriverError, "runs centos 7; supported: Deb"):
             platforms.detect(self.host)
 

@@ -197,9 +197,9 @@ class ParamsTest(unittest.TestCase):
     def test_a_storage_server_may_be_left_out(self) -> None:
         volume = "resources: {volume: {type: OS::Cinder::Volume}}"
         (self.package / "BaseHOT/complex/nested/storage.yaml").write_text(volume)
-        self.assertIsNone(self.read(self.values()).left_alone)
+        self.assertIsNone(self.read(self.values()).unmanaged_vdu)
         self.more_cps = {"CP3": "storage", "CP4": "storage"}
-        self.assertEqual("storage", self.read(self.values()).left_alone)
+        self.assertEqual("storage", self.read(self.values()).unmanaged_vdu)
         # Which of two it is cannot be told; and the workers' may not be left out.
         self.more_cps["CP5"] = "other"
         self.assertEqual(2, len(self.errors(self.values())))

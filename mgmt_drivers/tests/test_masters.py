@@ -8,6 +8,7 @@ from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.operations import scale_in, scale_out
+from mgmt_drivers.testing.fakes import named
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, new_node
 from mgmt_drivers.testing.simulation import KEEPALIVED, MEMBER, SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase, Injector
@@ -182,7 +183,7 @@ class MastersTest(MastersTestCase):
             new = session.machine.address
             if new in MASTERS and KEEPALIVED in argv:
                 time.sleep(0.05)  # they are the slower ones
-            if new in _NEW and "keepalived" in argv and argv[0] == "systemctl":
+            if new in _NEW and named(argv)[:2] == ("apply-unit", "keepalived"):
                 seen.append(new)
                 peers = [self.machine(address).peers for address in MASTERS]
                 self.assertTrue(all(new in known for known in peers), peers)

@@ -111,7 +111,7 @@ class OperationTest(unittest.TestCase):
         self.folder = Path(folder.name)
         self.sessions: list[FakeSession] = []
         self.errors: dict[str, Exception] = {}
-        self.occupants: dict[str, str] = {}
+        self.holders: dict[str, str] = {}
         self.hanging: dict[str, threading.Event] = {}
         self.store: MemoryStore = MemoryStore()
 
@@ -122,7 +122,7 @@ class OperationTest(unittest.TestCase):
             raise self.errors[endpoint.server_id]
         keys.pin(endpoint.server_id, _KEY)
         session = FakeSession()
-        session.occupant = self.occupants.get(endpoint.server_id, "")
+        session.holder = self.holders.get(endpoint.server_id, "")
         self.sessions.append(session)
         return session
 
@@ -155,17 +155,17 @@ class OperationTest(unittest.TestCase):
 
     def test_machines_that_another_operation_has(self) -> None:
         """All of them are told, however many others are cut off or strange."""
-        self.occupants = {"server-1": "heal, since noon", "server-3": "scale, since one"}
+        self.holders = {"server-1": "heal, since noon", "server-3": "scale, since one"}
         self.errors = {"server-2": ValueError("strange")}
         with (
             self.assertRaisesRegex(OperationError, "vnfc-1.*heal, since noon.*vnfc-3.*scale"),
             self.operation() as operation,
         ):
-            operation.refuse_occupied(NODES)
+            operation.check_unlocked(NODES)
         self.assertEqual([1, 1], [session.closed for session in self.sessions])
-        self.occupants = {}
+        self.holders = {}
         with self.operation() as operation:
-            operation.refuse_occupied(NODES)
+            operation.check_unlocked(NODES)
         self.assertFalse((self.folder / "vnf-1.jsonl").exists())
 
     def test_a_machine_that_hangs_is_not_waited_for(self) -> None:
@@ -173,7 +173,7 @@ class OperationTest(unittest.TestCase):
         self.addCleanup(goes_on.set)
         self.hanging = {"server-2": goes_on}
         with self.operation() as operation:
-            operation.refuse_occupied(NODES, limit=5)
+            operation.check_unlocked(NODES, limit=5)
         self.assertFalse(goes_on.is_set())
         self.assertEqual(2, len(self.sessions))
 
@@ -347,7 +347,7 @@ class OperationTest(unittest.TestCase):
         self.assertEqual([], self.sessions)
 
     def test_a_machine_is_one_operations_alone(self) -> None:
-        self.occupants["server-2"] = "scale of VNF vnf-1, since noon"
+        self.holders["server-2"] = "scale of VNF vnf-1, since noon"
         for connect in ("connect", "connect_to_running"):
             with self.operation() as operation, self.assertRaisesRegex(
                 OperationError, "vnfc-2.*another operation works on .*: scale of VNF vnf-1, since"

@@ -53,22 +53,22 @@ class PhaseTest(unittest.TestCase):
 
 class CommonPhasesTest(PhaseTest):
     def test_a_supported_platform_passes(self) -> None:
-        self.session.expect("cat", "/etc/os-release", stdout="ID=debian\nVERSION_ID=12\n")
+        self.session.expect_facts("debian 12")
         self.assertEqual(CHECKED, self.run_phase(CheckPlatform()))
 
     def test_cloud_init_is_waited_for_while_it_works(self) -> None:
-        self.session.expect("sudo", "has-program", "cloud-init")
+        self.session.expect_facts("debian 12", has_cloud_init=True)
         self.session.expect("sudo", "test", "-e", status=1)
         self.session.expect("sudo", "cloud-init", "status", "--wait", status=2)
         self.assertEqual(CHECKED, self.run_phase(WaitForCloudInit()))
 
     def test_no_cloud_init(self) -> None:
-        self.session.expect("sudo", "has-program", "cloud-init", status=1)
+        self.session.expect_facts("debian 12")
         self.assertEqual(CHECKED, self.run_phase(WaitForCloudInit()))
 
     def test_docker_is_installed_where_it_is_missing(self) -> None:
         self.expect_no_docker()
-        self.session.expect("cat", "/etc/os-release", stdout="ID=debian\nVERSION_ID=12\n")
+        self.session.expect_facts("debian 12")
         self.session.expect("sudo", "dpkg-query", stdout="installed docker.io\n")
         self.session.expect("sudo", "systemctl", "enable", "--quiet", "--now", "docker")
         self.session.expect("sudo", "docker", "version", status=1, stderr="not yet")
@@ -95,16 +95,18 @@ class CommonPhasesTest(PhaseTest):
         )
         state = "/var/lib/tacker-mgmt-drivers"
         self.session.expect("sudo", "test", "-e", f"{state}/proxy.pending", status=1)
-        self.session.expect("sudo", "digest-file", status=1)
-        for path in (
+        self.session.expect("sudo", "digest-files", status=1)
+        paths = (
             f"{state}/proxy.pending", "/etc/apt/apt.conf.d/95-mgmt-driver-proxy",
             f"{state}/proxy.env", "/etc/systemd/system/docker.service.d/mgmt-driver-proxy.conf",
-        ):
-            self.session.expect_new_file(path)
+        )
+        self.session.expect_new_file(paths[0])
         self.session.expect("sudo", "systemctl", "is-active", "--quiet", "docker", status=3)
         self.session.expect("sudo", "rm")
         self.assertEqual(CHANGED, self.run_phase(ConfigureProxy(proxy, ("docker",))))
-        apt, variables, unit = (self.session.stdin[number].decode() for number in (5, 7, 9))
+        written = self.session.written()
+        self.assertEqual(paths, tuple(written))
+        apt, variables, unit = (written[path].decode() for path in paths[1:])
         self.assertIn('Acquire::http::Proxy "http://me:s%cret@proxy:3128";', apt)
         self.assertIn('Acquire::http::Proxy::example.com "DIRECT";', apt)
         self.assertNotIn("10.0.0.0/8", apt)
@@ -204,12 +206,13 @@ class RunRegistryTest(PhaseTest):
         }
         self.session.expect(*self.INSPECT, status=1)
         self.session.expect("sudo", "ss")
-        for name in ("tls.crt", "tls.key", "htpasswd"):
-            self.session.expect_new_file(f"/etc/private_registry/{name}")
+        self.session.expect_new_file("/etc/private_registry/tls.crt")
         self.session.expect("sudo", "docker", "run")
         self.run_phase(RunRegistry(), **secured)
+        contents = {"tls.crt": b"CERT", "tls.key": b"KEY", "htpasswd": b"HASH"}
         self.assertEqual(
-            [b"CERT", b"KEY", b"HASH"], [data for data in self.session.stdin if data]
+            {f"/etc/private_registry/{name}": data for name, data in contents.items()},
+            self.session.written(),
         )
         self.assertIn("REGISTRY_AUTH=htpasswd", self.session.ran[-1])
         self.assertNotEqual(settings.digest(params()), settings.digest(params(**secured)))

@@ -29,8 +29,8 @@ from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.tacker.v2 import Call
-from mgmt_drivers.testing.confession import ConfessingConnection, Confession, Shape
 from mgmt_drivers.testing.fakes import FakeClock, FakeStacks, MemoryStore, stack_of
+from mgmt_drivers.testing.leak import Leak, LeakingConnection, Shape
 from mgmt_drivers.testing.made_certificates import key_and_certificate
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
@@ -251,7 +251,7 @@ class Attempt:
         kind = Cluster if story.__qualname__.startswith("Cluster.") else Registry
         with tempfile.TemporaryDirectory() as folder:
             vnf = kind(Path(folder), self.connected)
-            self.vnf, self.confession = vnf, Confession(vnf.secrets, shape, how)
+            self.vnf, self.leak = vnf, Leak(vnf.secrets, shape, how)
             self.error: BaseException | None = None
             handler, root = Records(), logging.getLogger()
             level = root.level
@@ -259,7 +259,7 @@ class Attempt:
             root.setLevel(logging.DEBUG)
             try:
                 story(vnf)
-            except Exception as error:  # noqa: BLE001 - whatever the confession led to
+            except Exception as error:  # noqa: BLE001 - whatever the leak led to
                 self.error = error
             finally:
                 root.removeHandler(handler)
@@ -267,15 +267,15 @@ class Attempt:
             (trace,) = (Path(folder) / "traces").iterdir()
             self.trace, self.trace_mode = trace.read_text(), trace.stat().st_mode & 0o777
             self.logs = handler.texts
-        self.secrets = {_CANARY, *self.confession.secrets}
+        self.secrets = {_CANARY, *self.leak.secrets}
 
     def connected(self, services: Services) -> Services:
         def connect(
             endpoint: Endpoint, keys: HostKeys, masker: Masker, limit: float
-        ) -> ConfessingConnection:
+        ) -> LeakingConnection:
             session = services.connect(endpoint, keys, masker, limit)
             assert isinstance(session, SimulatedSession)
-            return ConfessingConnection(endpoint, masker, session, self.confession)
+            return LeakingConnection(endpoint, masker, session, self.leak)
 
         return dataclasses.replace(services, connect=connect)
 
@@ -325,7 +325,7 @@ class SecretsTestCase(unittest.TestCase):
             self.assertTrue(text.isprintable(), text)
         self.assert_none_in(attempt, attempt.trace)
         self.assertEqual(0o640, attempt.trace_mode)
-        for line in attempt.confession.lines:
+        for line in attempt.leak.lines:
             self.assert_none_in(attempt, line)
         for value in attempt.vnf.store.kept.values():
             self.assert_none_in(attempt, value)
@@ -348,7 +348,7 @@ class SecretsTest(SecretsTestCase):
 
     def test_secrets_that_are_made_are_seen_to_be(self) -> None:
         """Or the others prove nothing: join tokens, a certificate key, and an account's token."""
-        made = Attempt(Cluster.instantiating).confession.secrets[len(_SECRETS) :]
+        made = Attempt(Cluster.instantiating).leak.secrets[len(_SECRETS) :]
         encoded = base64.b64encode(ACCOUNT_TOKEN.encode()).decode()
         self.assertEqual({ACCOUNT_TOKEN, encoded}, set(made[-2:]))
         self.assertEqual([16, 16, 64], sorted(map(len, made[:-2])))
@@ -423,7 +423,7 @@ class ConfessionsTest(SecretsTestCase):
         """How many operations failed of it."""
         failed, known = 0, set[Shape]()
         for story in _STORIES:
-            shapes = set(Attempt(story).confession.shapes)
+            shapes = set(Attempt(story).leak.shapes)
             # An upgrade that has failed asks again, to tell what it has left.
             asked_again = {s for s in shapes if story is Cluster.upgrading and s[1] == "get"}
             for shape in (shapes - known) | asked_again:

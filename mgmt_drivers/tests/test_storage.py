@@ -71,7 +71,7 @@ class DisksTest(unittest.TestCase):
         self.session.expect("sudo", "mkdir", "--parents", "/volume")
         self.session.expect("sudo", "mount", "/volume")
         disks.mount_permanently(self.host, [disks.Mount("u-1", "/volume")], "nfs-server.service")
-        text = self.session.stdin[2].decode()
+        text = self.session.written()["/etc/fstab"].decode()
         self.assertTrue(text.startswith("/dev/vda / ext4 defaults 0 1\n# BEGIN"))
         self.assertIn(
             "\nUUID=u-1 /volume ext4 defaults,nofail,x-systemd.before=nfs-server.service 0 2\n",
@@ -84,15 +84,12 @@ class ExportsTest(unittest.TestCase):
         host, session = fake_host()
         exports = [nfs.Export("/v/a", "10.0.0.0/24", "/v"), nfs.Export("/v/a", "10.1.0.0/24", "/v")]
         session.expect("sudo", "mkdir", "--parents", "/v/a")
-        state = "/var/lib/tacker-mgmt-drivers/nfs-server.service.pending"
-        for path in (state, "/etc/exports.d/mgmt-driver.exports"):
-            session.expect_new_file(path)
-        for words in (("systemctl",), ("systemctl",), ("systemctl",), ("rm",)):
-            session.expect("sudo", *words)
+        session.expect_new_file("/var/lib/tacker-mgmt-drivers/nfs-server.service.pending")
+        session.expect("sudo", "apply-unit", "nfs-server.service")
         session.expect("sudo", "exportfs", "-s", stdout="/v/a  10.0.0.0/24(sync,fsid=1)\n")
         with self.assertRaisesRegex(MgmtDriverError, "does not export /v/a to 10.1.0.0/24$"):
             nfs.serve(host, exports)
-        written = session.stdin[4].decode()
+        written = session.written()["/etc/exports.d/mgmt-driver.exports"].decode()
         options = "rw,sync,no_subtree_check,no_root_squash,mountpoint=/v,fsid="
         self.assertIn(f"/v/a 10.0.0.0/24({options}", written)
         session.assert_done()

@@ -314,7 +314,7 @@ class UpgradeFaultsTest(FaultsTestCase, UpgradableClusterTest):
             self.assertEqual(_NEW, worker.running)
             return struck
 
-        self.assertGreater(self.all_faults(story), 1000)
+        self.assertGreater(self.all_faults(story), 700)
 
     def test_an_election_is_waited_out(self) -> None:
         self.build()

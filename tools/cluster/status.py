@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.packages.runtime import Containerd, ContainerRuntime, Docker
-from mgmt_drivers.errors import MgmtDriverError, told
+from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.machine.host import Host
 
 
@@ -61,7 +61,7 @@ def look_at(status: Status, masters: Sequence[Host], now: float) -> None:
 
 
 def _check_ready(host: Host) -> None:
-    reason = kubectl.unreadiness(host)
+    reason = kubectl.why_not_ready(host)
     if reason:
         raise MgmtDriverError(f"the apiserver is not ready: {reason}")
 
@@ -69,7 +69,7 @@ def _check_ready(host: Host) -> None:
 def _add_nodes(status: Status, nodes: Mapping[str, Mapping[str, Any]]) -> None:
     status.lines.append("nodes:")
     for name, node in sorted(nodes.items()):
-        state = told(kubectl.state_of(node))
+        state = printable(kubectl.state_of(node))
         cordoned = ", cordoned" if node["spec"].get("unschedulable") else ""
         status.lines.append(f"  {name}  {kubectl.kubelet_release(node)}  {state}{cordoned}")
         if not kubectl.is_ready(node):
@@ -83,7 +83,7 @@ def _runtime_of(nodes: Mapping[str, Mapping[str, Any]]) -> ContainerRuntime:
 
 
 def _add_members(status: Status, host: Host, runtime: ContainerRuntime, wanted: int) -> None:
-    found = etcd.census(host, _Runtime(runtime))
+    found = etcd.read_status(host, _Runtime(runtime))
     status.lines.append("members of etcd:")
     for member in found.members:
         is_healthy = member.is_voter and member.id in found.healthy

@@ -16,7 +16,7 @@ from tackerclient.common.exceptions import TackerClientException
 
 from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import MgmtDriverError, ParameterError, told
+from mgmt_drivers.errors import MgmtDriverError, ParameterError, printable
 from mgmt_drivers.tacker import vnfd
 from tools.client.config import cloud, tacker
 from tools.client.errors import ClientError
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"refused: {error}", file=sys.stderr)
         return 1
     except _FAILURES as error:
-        print(f"error: {told(str(error))}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         return 1
     print(json.dumps(plan, indent=2) if arguments.json else "\n".join(report.table(plan)))
     return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.engine.trace import Record
-from mgmt_drivers.errors import told
+from mgmt_drivers.errors import printable
 from mgmt_drivers.inventory import Node
 from tools.client.errors import ClientError
 from tools.plan import coming
@@ -44,7 +44,7 @@ def as_json(outlook: Outlook) -> Plan:
                 {
                     "phase": line.phase,
                     "forecast": line.forecast.outcome,
-                    "reason": told(line.forecast.reason),
+                    "reason": printable(line.forecast.reason),
                 }
                 for line in outlook.lines
                 if line.node.vnfc_id == vnfc

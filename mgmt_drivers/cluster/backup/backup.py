@@ -250,7 +250,7 @@ def _read(text: str) -> Contents:
     return Contents(release, *map(str, networks))
 
 
-def unfitness(found: Contents, params: KubernetesParams) -> str:
+def why_not_restorable(found: Contents, params: KubernetesParams) -> str:
     """Why a cluster of these parameters cannot be made of a backup; empty where it can."""
     version = read_version(found.release)
     if version is None or version.series != params.series:

@@ -23,14 +23,12 @@ class PrepareBackupStore(Change[Cluster, Sequence[File]]):
     def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
         """The files, where others are there."""
         wanted = backup.of_storage_server(cluster)
-        is_same = all(files.has(host, f.path, f.content, f.mode) for f in wanted)
-        return None if is_same else wanted
+        return None if files.have(host, wanted) else wanted
 
     def act(self, host: Host, cluster: Cluster, wanted: Sequence[File]) -> None:
         backup.make_account(host, cluster)
         # The keys come last, by which an attempt that was broken off is known.
-        for file in wanted:
-            files.write(host, file.path, file.content, file.mode)
+        files.write_all(host, wanted)
 
 
 class ConfigureBackups(Change[Cluster, Sequence[File]]):

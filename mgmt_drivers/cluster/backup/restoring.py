@@ -37,8 +37,7 @@ def get(host: Host, cluster: Cluster, restore: Restore) -> str:
     if restore.file:
         files.write(host, _ARCHIVE, restore.file, "0600")
         return restore.name
-    for file in backup.of_node(host, cluster):
-        files.write(host, file.path, file.content, file.mode)
+    files.write_all(host, backup.of_node(host, cluster))
     name = backup.chosen(restore, backup.names(host))
     backup.fetch(host, name, _ARCHIVE)
     return name
@@ -46,7 +45,7 @@ def get(host: Host, cluster: Cluster, restore: Restore) -> str:
 
 def check(host: Host, cluster: Cluster) -> None:
     """:raises MgmtDriverError: when the cluster cannot be made of the backup"""
-    reason = backup.unfitness(backup.contents(host, _ARCHIVE), cluster.params)
+    reason = backup.why_not_restorable(backup.contents(host, _ARCHIVE), cluster.params)
     if reason:
         raise MgmtDriverError(f"the backup cannot be restored: {reason}")
 

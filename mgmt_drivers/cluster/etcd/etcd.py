@@ -18,7 +18,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import transient
 from mgmt_drivers.cluster.packages.runtime import ContainerRuntime, exec_prefix
 from mgmt_drivers.cluster.topology import NODE_NAME
-from mgmt_drivers.errors import MgmtDriverError, told
+from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.ssh.session import Result
@@ -77,7 +77,7 @@ class Member:
         return bool(self.name) and not self.is_learner
 
     def __str__(self) -> str:
-        name = told(self.name) or "a member that never started"
+        name = printable(self.name) or "a member that never started"
         return f"{name} ({', '.join(self.peer_urls)})"
 
     def is_at(self, address: str) -> bool:
@@ -86,7 +86,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Census:
+class EtcdStatus:
     """The members, those of them (by id) that are healthy, and the leader's id, 0 for none."""
 
     members: tuple[Member, ...]
@@ -110,7 +110,7 @@ def members(host: Host, cluster: Running) -> list[Member]:
     return [_member(entry) for entry in json.loads(seen.stdout)["members"]]
 
 
-def census(host: Host, cluster: Running) -> Census:
+def read_status(host: Host, cluster: Running) -> EtcdStatus:
     """Ask each member how it is: what it answers, it answers without a quorum."""
     listed = members(host, cluster)
     urls = ",".join(member.client_urls[0] for member in listed if member.client_urls)
@@ -121,7 +121,7 @@ def census(host: Host, cluster: Running) -> Census:
     leaders = {answer.get("leader", 0) for answer in answers} - {0}
     # Where the others have none either, to be without a leader does not make a member unhealthy.
     forgiven = set() if leaders else {_NO_LEADER}
-    return Census(
+    return EtcdStatus(
         members=tuple(listed),
         healthy=frozenset(
             answer["header"]["member_id"]
@@ -163,25 +163,25 @@ def orphaned(cluster: Cluster, members: Sequence[Member]) -> list[Member]:
     ]
 
 
-def refusal(found: Census, leaving: Collection[Member]) -> str:
+def why_not_removable(status: EtcdStatus, leaving: Collection[Member]) -> str:
     """Why etcd cannot lose these members one after another; empty when it can.
 
     After each removal a quorum of healthy voters must stand (etcd's FAQ,
     "What is failure tolerance?"), and two of them, lest one disk holds all there is.
     """
-    others = [str(m) for m in found.members if not m.is_voter and m not in leaving]
+    others = [str(m) for m in status.members if not m.is_voter and m not in leaving]
     if others:
         return (
             f"etcd has members that are not voters: {', '.join(others)}. Heal the control-plane "
             "node at that address first, which takes it out of etcd"
         )
-    left = list(found.members)
-    for member in in_order(found, leaving):
+    left = list(status.members)
+    for member in in_order(status, leaving):
         left.remove(member)
-        reason = _shortage(left, member, found)
+        reason = _why_no_quorum(left, member, status)
         if reason:
             return reason
-        healthy = [m for m in left if m.id in found.healthy]
+        healthy = [m for m in left if m.id in status.healthy]
         if len(healthy) < _FEWEST_VOTERS:
             return (
                 f"without {member} all that etcd holds would lie on one disk, that of "
@@ -191,9 +191,9 @@ def refusal(found: Census, leaving: Collection[Member]) -> str:
     return ""
 
 
-def _shortage(left: Sequence[Member], member: Member, found: Census) -> str:
+def _why_no_quorum(left: Sequence[Member], member: Member, status: EtcdStatus) -> str:
     """Why those that are left have no quorum without a voter; empty when they have."""
-    healthy = [m for m in left if m.id in found.healthy]
+    healthy = [m for m in left if m.id in status.healthy]
     quorum = len(left) // 2 + 1
     if len(healthy) >= quorum:
         return ""
@@ -205,14 +205,14 @@ def _shortage(left: Sequence[Member], member: Member, found: Census) -> str:
     )
 
 
-def in_order(found: Census, leaving: Collection[Member]) -> list[Member]:
+def in_order(status: EtcdStatus, leaving: Collection[Member]) -> list[Member]:
     """The order of removal: members without a vote first, then unhealthy ones, then the rest.
 
     The first leave the quorum as it is, and each unhealthy one that goes makes it safer. The
-    members are returned as the census has them; those that have gone since are left out.
+    members are returned as they are in the status; those that have gone since are left out.
     """
-    left = [member for member in found.members if member in leaving]
-    return sorted(left, key=lambda member: (member.is_voter, member.id in found.healthy))
+    left = [member for member in status.members if member in leaving]
+    return sorted(left, key=lambda member: (member.is_voter, member.id in status.healthy))
 
 
 def purge(host: Host, cluster: Cluster, address: str) -> None:
@@ -224,9 +224,9 @@ def purge(host: Host, cluster: Cluster, address: str) -> None:
         if not member.is_at(address) and member.name:
             continue
         if member.is_voter:
-            found = census(host, cluster)
-            left = [m for m in found.members if m.id != member.id and not m.is_learner]
-            reason = _shortage(left, member, found)
+            status = read_status(host, cluster)
+            left = [m for m in status.members if m.id != member.id and not m.is_learner]
+            reason = _why_no_quorum(left, member, status)
             if reason:
                 raise MgmtDriverError(
                     f"{member} is left of a join that failed, and must stay: {reason}"
@@ -234,16 +234,18 @@ def purge(host: Host, cluster: Cluster, address: str) -> None:
         remove(host, cluster, member)
 
 
-def move_leader(host: Host, cluster: Cluster, found: Census, leaving: Collection[Member]) -> None:
+def move_leader(
+    host: Host, cluster: Cluster, status: EtcdStatus, leaving: Collection[Member]
+) -> None:
     """Move the leadership from a member that leaves to one that stays.
 
     :raises MgmtDriverError: when no healthy voter stays
     """
-    leader = next((m for m in in_order(found, leaving) if m.id == found.leader), None)
-    if leader is None or leader.id not in found.healthy:
+    leader = next((m for m in in_order(status, leaving) if m.id == status.leader), None)
+    if leader is None or leader.id not in status.healthy:
         return
-    staying = [m for m in found.members if m not in leaving and m.is_voter]
-    successor = next((member for member in staying if member.id in found.healthy), None)
+    staying = [m for m in status.members if m not in leaving and m.is_voter]
+    successor = next((member for member in staying if member.id in status.healthy), None)
     if successor is None:
         unhealthy = ", ".join(map(str, staying)) or "none"
         raise MgmtDriverError(

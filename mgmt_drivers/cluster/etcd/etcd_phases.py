@@ -21,7 +21,7 @@ _COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-schedu
 class CheckQuorum(Check[Cluster]):
     """Preflight: refuse to take control-plane nodes away that the cluster needs.
 
-    The arithmetic is that of :func:`mgmt_drivers.cluster.etcd.etcd.refusal`.
+    The arithmetic is that of :func:`mgmt_drivers.cluster.etcd.etcd.why_not_removable`.
 
     :param refused: what is refused, as the error says it
     :param way_out: the error's end: what may be done instead
@@ -34,14 +34,14 @@ class CheckQuorum(Check[Cluster]):
 
     def check(self, host: Host, cluster: Cluster) -> None:
         try:
-            found = etcd.census(host, cluster)
+            status = etcd.read_status(host, cluster)
         except etcd.EtcdUnreadable as error:
             # From etcd 3.5 on the list itself wants a quorum (its changelog, "linearizable").
             raise self._refusal(
                 f"{error}. Without a quorum etcd may not list its members: bring the other "
                 "control-plane nodes back first"
             ) from error
-        reason = etcd.refusal(found, etcd.leaving(cluster, found.members))
+        reason = etcd.why_not_removable(status, etcd.leaving(cluster, status.members))
         if reason:
             raise self._refusal(reason)
         names = [cluster.topology.name(node) for node in cluster.control_plane]
@@ -84,9 +84,9 @@ class CheckEtcdMembers(Check[Cluster]):
         self._staying = staying
 
     def check(self, host: Host, cluster: Cluster) -> None:
-        found = etcd.census(host, cluster)
+        status = etcd.read_status(host, cluster)
         names = set(map(cluster.topology.name, self._staying))
-        names -= {m.name for m in found.members if m.is_voter and m.id in found.healthy}
+        names -= {m.name for m in status.members if m.is_voter and m.id in status.healthy}
         if names:
             raise MgmtDriverError(
                 "the control plane cannot be scaled now: etcd has no healthy voter on "
@@ -106,13 +106,13 @@ class _RemoveMembers(Change[Cluster, Sequence[Member]]):
     def act(self, host: Host, cluster: Cluster, leaving: Sequence[Member]) -> None:
         path = etcd.snapshot(host, cluster)
         LOG.info("etcd's snapshot lies on %s: %s", host.node, path)
-        left = etcd.in_order(etcd.census(host, cluster), leaving)
+        left = etcd.in_order(etcd.read_status(host, cluster), leaving)
         while left:
-            found = etcd.census(host, cluster)
-            reason = etcd.refusal(found, left[:1])
+            status = etcd.read_status(host, cluster)
+            reason = etcd.why_not_removable(status, left[:1])
             if reason:
                 raise MgmtDriverError(reason)
-            etcd.move_leader(host, cluster, found, left)
+            etcd.move_leader(host, cluster, status, left)
             etcd.remove(host, cluster, left.pop(0))
 
 

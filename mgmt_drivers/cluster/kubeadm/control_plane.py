@@ -4,7 +4,7 @@ import logging
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd import etcd
-from mgmt_drivers.cluster.etcd.etcd import Census
+from mgmt_drivers.cluster.etcd.etcd import EtcdStatus
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.topology import API_PORT
 from mgmt_drivers.errors import WaitTimeout
@@ -25,7 +25,7 @@ def wait_until_healthy(host: Host, cluster: Cluster, limit: float = _LIMIT) -> N
     name, reason = cluster.name(host), ""
     for _ in host.clock.attempts(limit):
         try:
-            reason = _unhealthiness(name, etcd.census(host, cluster))
+            reason = _why_unhealthy(name, etcd.read_status(host, cluster))
         except etcd.EtcdUnreadable as error:
             reason = str(error)
         if not reason:
@@ -35,14 +35,14 @@ def wait_until_healthy(host: Host, cluster: Cluster, limit: float = _LIMIT) -> N
     )
 
 
-def _unhealthiness(name: str, census: Census) -> str:
+def _why_unhealthy(name: str, status: EtcdStatus) -> str:
     """Why a node is no healthy voter; empty if it is one."""
-    voters = {m.name: m for m in census.members if m.is_voter}
+    voters = {m.name: m for m in status.members if m.is_voter}
     if name not in voters:
         return f"voters are: {', '.join(voters) or 'none'}"
-    if voters[name].id not in census.healthy:
+    if voters[name].id not in status.healthy:
         return "etcd does not report it as healthy"
-    unhealthy = [str(m) for m in census.members if m.id not in census.healthy]
+    unhealthy = [str(m) for m in status.members if m.id not in status.healthy]
     if unhealthy:
         LOG.warning("members of etcd that are not healthy: %s", ", ".join(unhealthy))
     return ""

@@ -38,7 +38,7 @@ class InitializeControlPlane(HostPhase[Cluster]):
         return Forecast(CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
-        if cluster.topology.is_balanced:
+        if cluster.topology.is_ha:
             _wait_for_virtual_ip(host, cluster)
         with_dns = images.has_dns(host, cluster)
         if not with_dns:

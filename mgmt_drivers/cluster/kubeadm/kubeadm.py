@@ -20,8 +20,8 @@ from mgmt_drivers.cluster.kubeadm import kubeadm_config
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.nodes import kubectl, transient
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
-from mgmt_drivers.errors import MgmtDriverError, text_of
-from mgmt_drivers.machine import answers, files
+from mgmt_drivers.errors import MgmtDriverError, NotMade, text_of
+from mgmt_drivers.machine import answers, facts, files
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
@@ -41,7 +41,8 @@ _IMAGE_REPOSITORY = "imageRepository"
 _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 # By which kubeadm pins the cluster's CA.
 _CA_HASH = re.compile(r"sha256:[0-9a-f]{64}")
-_MEMBER = f"{STATE_FOLDER}/member"  # written when init or join has ended well
+_MEMBER_NOTE = "member"
+_MEMBER = f"{STATE_FOLDER}/{_MEMBER_NOTE}"  # written when init or join has ended well
 # Errors of kubeadm's preflight that are none. The images were pulled before, and only that of an
 # add-on may be missing.
 _IMAGES_ARE_THERE = "ImagePull"
@@ -69,8 +70,11 @@ _RUN = Script(__package__, "run-kubeadm")
 
 
 def is_member(host: Host) -> bool:
-    """Whether this machine has become part of its cluster."""
-    return host.ask("test", "-e", _MEMBER).ok
+    """Ask whether this machine has become part of its cluster."""
+    try:
+        return _MEMBER_NOTE in facts.gather(host).notes
+    except NotMade:  # in a dry run
+        return False
 
 
 def check_member(host: Host) -> None:
@@ -82,14 +86,16 @@ def check_member(host: Host) -> None:
 def check_ready(host: Host) -> None:
     """:raises MgmtDriverError: when the machine is no member, or its apiserver is not ready"""
     check_member(host)
-    reason = kubectl.unreadiness(host)
+    reason = kubectl.why_not_ready(host)
     if reason:
         raise MgmtDriverError(f"the node's apiserver is not ready: {reason}")
 
 
 def clear_member_marker(host: Host) -> None:
     """Let a machine that the cluster has lost join again."""
-    host.sudo("rm", "--force", _MEMBER)
+    if is_member(host):
+        host.sudo("rm", "--force", _MEMBER)
+        facts.forget(host)
 
 
 def is_partly_joined(host: Host) -> bool:
@@ -100,22 +106,39 @@ def is_partly_joined(host: Host) -> bool:
 def reset(host: Host, cluster: Cluster) -> None:
     """Take back what kubeadm has done on this machine; one that still runs is waited for."""
     words = (_MEMBER, kubeadm_config.socket(cluster), KUBELET_LOGINS, "reset")
+    facts.forget(host)
     host.sudo(*_RUN.command(*words), timeout=_LIMIT)
 
 
+_VERSION, _IMAGES = "version of kubeadm", "images of kubeadm"  # facts
+
+
 def version(host: Host) -> str:
-    """The installed release, such as v1.33.2."""
-    shown = host.sudo("kubeadm", "version", "--output", "short").strip()
-    return answers.checked(shown, answers.RELEASE, "a release of kubeadm")
+    """Ask for the installed release, such as v1.33.2; a fact until packages change."""
+
+    def ask() -> str:
+        shown = host.sudo("kubeadm", "version", "--output", "short").strip()
+        return answers.checked(shown, answers.RELEASE, "a release of kubeadm")
+
+    return host.once(_VERSION, ask)
+
+
+def forget_version(host: Host) -> None:
+    """Ask again for the release and its images: packages have changed."""
+    host.forget(_VERSION, _IMAGES)
 
 
 def images(host: Host, cluster: Cluster) -> list[str]:
-    """References of the images that this release of Kubernetes is made of."""
+    """Ask for the images that this release of Kubernetes is made of; a fact like the release."""
     words = ["kubeadm", "config", "images", "list", "--kubernetes-version", version(host)]
     if cluster.params.image_repository:
         words += ["--image-repository", cluster.params.image_repository.reference]
-    listed = host.sudo(*words).split()
-    return [answers.checked(image, answers.IMAGE, "the name of an image") for image in listed]
+
+    def ask() -> list[str]:
+        listed = host.sudo(*words).split()
+        return [answers.checked(image, answers.IMAGE, "the name of an image") for image in listed]
+
+    return host.once(_IMAGES, ask)
 
 
 def init(
@@ -298,6 +321,7 @@ def _run(
     host: Host, cluster: Cluster, verb: str, words: Sequence[str], config: Secret
 ) -> None:
     arguments = (_MEMBER, kubeadm_config.socket(cluster), KUBELET_LOGINS, verb, *words)
+    facts.forget(host)
     host.sudo(*_RUN.command(*arguments), stdin=config, timeout=_LIMIT)
 
 

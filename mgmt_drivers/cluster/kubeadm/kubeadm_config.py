@@ -149,7 +149,7 @@ def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
         "apiServer": {"certSANs": sorted(names)},
         "controllerManager": {"extraArgs": _extra_arguments(cluster, mask)},
     }
-    if cluster.topology.is_balanced and not cluster.params.series.has_learners:
+    if cluster.topology.is_ha and not cluster.params.series.has_learners:
         timing = _extra_arguments(cluster, _PATIENT_ETCD)
         config["etcd"] = {"local": {"dataDir": "/var/lib/etcd", "extraArgs": timing}}
     if cluster.params.image_repository:

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 
 from mgmt_drivers.cluster.topology import API_PORT, BALANCED_PORT
-from mgmt_drivers.machine import files, syntax, units
+from mgmt_drivers.machine import syntax, units
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
 
 PACKAGE = "haproxy"
 HEALTH_PORT = 16444  # on the loopback address: whether HAProxy itself answers
 _CONFIG = "/etc/haproxy/haproxy.cfg"
+_CHECK = Script(__package__, "check-haproxy")
 
 # Long timeouts: `kubectl logs --follow` may be silent for minutes. A machine that died without a
 # word costs a connection one second, then the next apiserver is tried; after three it is taken
@@ -68,8 +70,5 @@ def configure(host: Host, config: str) -> None:
 
     One that HAProxy does not accept is never put in the place of a good one.
     """
-    candidate = f"{_CONFIG}.candidate"
-    files.write(host, candidate, config)
-    host.sudo("haproxy", "-c", "-q", "-f", candidate)
-    host.sudo("rm", candidate)
+    host.sudo(*_CHECK.command(), stdin=config)
     units.configure(host, PACKAGE, [File(_CONFIG, config)])

@@ -28,8 +28,8 @@ class ConfigureLoadBalancer(Change[Cluster, tuple[str, str]]):
     def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
         """The configuration of both, where one of them has another."""
         balancer, router = _haproxy(cluster), _keepalived(host, cluster)
-        is_balanced = haproxy.is_configured(host, balancer)
-        if is_balanced and keepalived.is_configured(host, router):
+        is_ha = haproxy.is_configured(host, balancer)
+        if is_ha and keepalived.is_configured(host, router):
             return None
         return balancer, router
 

@@ -142,7 +142,7 @@ def patch(host: Host, *words: str, patch: Mapping[str, Any]) -> None:
     _run(host, "patch", *words, "--type", "merge", "--patch", json.dumps(patch))
 
 
-def unreadiness(host: Host, url: str = _OWN) -> str:
+def why_not_ready(host: Host, url: str = _OWN) -> str:
     """Why the API at a URL is not ready (its /readyz); empty when it is."""
     words = ("--server", url, "--request-timeout", "5s", "get", "--raw", "/readyz")
     seen = host.ask(*_AT, *words)
@@ -156,7 +156,7 @@ def wait_for_api(host: Host, address: str, port: int, limit: float) -> None:
     url = f"https://{address}:{port}"
 
     def ready() -> None:
-        reason = unreadiness(host, url)
+        reason = why_not_ready(host, url)
         if reason:
             raise NotYet(reason)
 

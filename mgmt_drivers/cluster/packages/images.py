@@ -22,7 +22,7 @@ def missing(host: Host, cluster: Cluster, with_pod_network: bool = True) -> list
     wanted = of_role(kubeadm.images(host, cluster), cluster.is_control_plane(host))
     if with_pod_network:
         wanted += pod_network.images(cluster.params)
-    return [image for image in wanted if not cluster.runtime.has(host, image)]
+    return cluster.runtime.missing(host, wanted)
 
 
 def of_role(listed: Sequence[str], is_control_plane: bool) -> list[str]:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.helm import helm
+from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
 from mgmt_drivers.cluster.storage import nfs
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine import files, packages
-from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
 
 _LIMIT = 1800.0  # seconds
@@ -36,10 +37,9 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
     :param changes: settings in the place of those for a machine that is to join
     :raises MgmtDriverError: with what it printed last
     """
-    files.write(host, _SCRIPT, cluster.params.script.read_bytes(), "0755")
     key = cluster.params.package_repository.key
-    if key:
-        files.write(host, _KEY, key.read_bytes())
+    keys = [File(_KEY, key.read_bytes())] if key else []
+    files.write_all(host, [File(_SCRIPT, cluster.params.script.read_bytes(), "0755"), *keys])
     # Those that the image brought, at whatever version, stay as they are.
     extra = packages.missing(host, needed(host, cluster))
     words = [f"{k}={v}" for k, v in {**settings(host, cluster, extra), **changes}.items()]
@@ -47,6 +47,7 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
         host.sudo, "flock", _LOCK, "env", *words, _SCRIPT, timeout=_LIMIT
     )
     packages.repair(host)
+    kubeadm.forget_version(host)
     try:
         packages.retry_while_locked(host, run)
     except CommandFailed as error:
@@ -63,7 +64,7 @@ def needed(host: Host, cluster: Cluster) -> Sequence[str]:
         return [nfs.SERVER_PACKAGE]
     # kubelet mounts PersistentVolumes with the machine's own programs.
     names = [nfs.CLIENT_PACKAGE] if cluster.params.storage else []
-    if cluster.topology.is_balanced and cluster.is_control_plane(host):
+    if cluster.topology.is_ha and cluster.is_control_plane(host):
         names += [haproxy.PACKAGE, keepalived.PACKAGE]
     wanted = cluster.params.helm
     if wanted and wanted.is_packaged and cluster.is_control_plane(host):

@@ -25,7 +25,8 @@ class ContainerRuntime(Protocol):
     service: str  # its systemd unit
     socket: str  # of its CRI, as a path
 
-    def has(self, host: Host, image: str) -> bool: ...
+    def missing(self, host: Host, images: Sequence[str]) -> list[str]:
+        """Find the images that the machine does not have."""
 
     def pull(self, host: Host, image: str) -> None:
         """:raises CommandFailed: with the runtime's words"""
@@ -49,8 +50,8 @@ class Docker:
     _REGISTRIES = "insecure-registries"
     _CERTIFICATES = "/etc/docker/certs.d"
 
-    def has(self, host: Host, image: str) -> bool:
-        return docker.image_id(host, image) is not None
+    def missing(self, host: Host, images: Sequence[str]) -> list[str]:
+        return [image for image in images if docker.image_id(host, image) is None]
 
     def pull(self, host: Host, image: str) -> None:
         docker.pull(host, image)
@@ -85,8 +86,9 @@ class Containerd:
     def __init__(self, behind_proxy: bool = False) -> None:
         self._behind_proxy = behind_proxy
 
-    def has(self, host: Host, image: str) -> bool:
-        return image in host.sudo(*_CTR, "images", "ls", "--quiet", f"name=={image}").split()
+    def missing(self, host: Host, images: Sequence[str]) -> list[str]:
+        present = {*host.sudo(*_CTR, "images", "ls", "--quiet").split()}
+        return [image for image in images if image not in present]
 
     def pull(self, host: Host, image: str) -> None:
         # It is ctr that fetches them, not the service.

@@ -14,7 +14,7 @@ from mgmt_drivers.machine.host import Host
 _LABEL = ("app.kubernetes.io/managed-by", "tacker-mgmt-drivers")
 _LIMIT = 120.0  # seconds for a volume to be available
 # Phases of a PersistentVolume (Kubernetes API reference) in which it belongs to a claim.
-_TAKEN = ("Bound", "Released", "Failed")
+_LOCKED = ("Bound", "Released", "Failed")
 _GOOD = ("Available", "Bound")
 
 Volume = Mapping[str, Any]  # a PersistentVolume as the API takes it
@@ -152,7 +152,7 @@ def _uses(volume: Volume, claims: list[Volume], pods: list[Volume]) -> list[str]
     held_for = {(str(reference.get("namespace")), str(reference["name"]))} if reference else set()
     existing = {(c["metadata"]["namespace"], _name(c)): c["spec"].get("volumeName") for c in claims}
     holders = {claim for claim, of in existing.items() if of == name or claim in held_for}
-    if _phase(volume) in _TAKEN:
+    if _phase(volume) in _LOCKED:
         holders |= held_for
     elif not holders:  # one that is held for a claim nobody has made is free
         return []

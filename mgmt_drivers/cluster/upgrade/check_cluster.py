@@ -47,11 +47,11 @@ def _of_versions(host: Host, cluster: Cluster) -> Iterator[str]:
 
 
 def _of_etcd(host: Host, cluster: Cluster) -> Iterator[str]:
-    found = etcd.census(host, cluster)
-    for member in found.members:
-        if not member.is_voter or member.id not in found.healthy:
+    status = etcd.read_status(host, cluster)
+    for member in status.members:
+        if not member.is_voter or member.id not in status.healthy:
             yield f"etcd's member {member} is no healthy voter. Heal its machine first"
-    lacking = len(cluster.control_plane) - len(found.members)
+    lacking = len(cluster.control_plane) - len(status.members)
     if lacking > 0:
         yield f"etcd lacks {lacking} of {len(cluster.control_plane)} members"
 

@@ -40,11 +40,11 @@ class _UpgradeNodes(HostPhase[Cluster]):
         node_packages.run_script(host, cluster, KUBERNETES_VERSION=release.removeprefix("v"))
         host.sudo("systemctl", "daemon-reload")
         host.sudo("systemctl", "restart", "kubelet")
-        _wait_for_kubelet(leader, name, release)
+        node = _wait_for_kubelet(leader, name, release)
         if cluster.is_control_plane(host):
             # A kubelet of another series starts the static pods anew.
             control_plane.wait_until_healthy(host, cluster)
-        if kubectl.is_cordoned_by_us(kubectl.nodes(leader)[name]):
+        if kubectl.is_cordoned_by_us(node):
             kubectl.uncordon(leader, name)
         return CHANGED
 
@@ -74,11 +74,14 @@ def _drain(leader: Host, name: str, node: Mapping[str, Any]) -> None:
         raise
 
 
-def _wait_for_kubelet(leader: Host, name: str, release: str) -> None:
-    def upgraded() -> None:
+def _wait_for_kubelet(leader: Host, name: str, release: str) -> dict[str, Any]:
+    """Wait until kubelet reports its new release, and is ready; returns the Node object."""
+
+    def upgraded() -> dict[str, Any]:
         node = kubectl.nodes(leader)[name]
         seen = kubectl.kubelet_release(node)
         if seen != release or not kubectl.is_ready(node):
             raise NotYet(f"kubelet {seen}: {kubectl.state_of(node)}")
+        return node
 
-    leader.clock.until(upgraded, _LIMIT, f"kubelet {release} of node {name}")
+    return leader.clock.until(upgraded, _LIMIT, f"kubelet {release} of node {name}")

@@ -30,8 +30,9 @@ from tools.plan import coming
 from tools.plan.rehearse import Outlook, Vnf
 
 # What commands of a dry run begin with: the programs that only look, whatever their words are.
-_LOOKS = {"blkid", "cat", "date", "df", "digest-file", "dpkg-query", "find-disk", "findmnt",
-          "has-program", "ip", "read-file", "show-certificates", "stat", "test"}
+_LOOKS = {"blkid", "cat", "date", "df", "describe-machine", "digest-files", "dpkg-query",
+          "find-disk", "findmnt", "has-program", "ip", "read-file", "show-certificates",
+          "show-unit", "stat", "test"}
 _LOOKING = (
     ("bash", f"{STATE_FOLDER}/etcd-backup.sh", "list"),
     ("ctr", "--namespace", "k8s.io", "images", "ls"),
@@ -76,7 +77,7 @@ class RehearsalTest(SimulatedClusterTest):
     def state(self) -> Any:
         """All that a command could change."""
         machines = [
-            {f.name: getattr(m, f.name) for f in dataclasses.fields(m) if f.name != "occupant"}
+            {f.name: getattr(m, f.name) for f in dataclasses.fields(m) if f.name != "holder"}
             for m in self.world.machines.values()
         ]
         parts = {
@@ -88,16 +89,16 @@ class RehearsalTest(SimulatedClusterTest):
         vims = list(self.vims.registered)  # their secrets are copied nowhere
         return copy.deepcopy((machines, parts, dict(self.store.kept), vims))
 
-    def occupants(self) -> list[int]:
+    def holders(self) -> list[int]:
         """The connections that have held locks last."""
-        return [id(machine.occupant) for machine in self.world.machines.values()]
+        return [id(machine.holder) for machine in self.world.machines.values()]
 
     def foretold(self, rehearse: Callable[[Vnf], Outlook]) -> Outlook:
         """The outlook of a dry run, which changes nothing."""
-        before, occupants = self.state(), self.occupants()
+        before, holders = self.state(), self.holders()
         outlook = rehearse(Vnf(self.request(), self.services(only_looks)))
         self.assertEqual(before, self.state())
-        self.assertEqual(occupants, self.occupants())
+        self.assertEqual(holders, self.holders())
         return outlook
 
     def done(self, outlook: Outlook, operation: Callable[[], object]) -> None:

@@ -26,7 +26,7 @@ _TOKEN = re.compile('"token": "([^"]+)"')
 Shape = tuple[str, ...]
 
 
-class Confession:
+class Leak:
     """Which commands are struck, how, and what was seen of all.
 
     :param secrets: what the machines know of the parameters
@@ -91,15 +91,15 @@ class _Said:
         return self._texts
 
 
-class ConfessingConnection(Connection):
+class LeakingConnection(Connection):
     """All of a connection but its transport, whose place a simulated session takes."""
 
     def __init__(
-        self, endpoint: Endpoint, masker: Masker, session: SimulatedSession, confession: Confession
+        self, endpoint: Endpoint, masker: Masker, session: SimulatedSession, leak: Leak
     ) -> None:
         nothing = cast(paramiko.Transport, None), cast(Watchdog, None)
         super().__init__(endpoint, *nothing, masker)
-        self._session_, self._confession = session, confession
+        self._session_, self._leak = session, leak
 
     def _run_line(
         self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float
@@ -111,17 +111,17 @@ class ConfessingConnection(Connection):
         argv = words[len(_SUDO) :] if sudo else words
         stdin = source.read() if source else b""
         shape = named(argv)[:2] if argv[0] != "kubectl" else ("kubectl", argv[7], argv[8])
-        self._confession.note(line, shape, prefix + stdin)
+        self._leak.note(line, shape, prefix + stdin)
         seen = self._session_.run(argv, stdin=stdin, sudo=sudo, check=False)
         answer = (seen.status, seen.stdout, seen.stderr)
-        if shape == self._confession.struck:
-            answer = self._confession.answer(*answer)
-        self._confession.learn(*_accounts(seen.stdout))
+        if shape == self._leak.struck:
+            answer = self._leak.answer(*answer)
+        self._leak.learn(*_accounts(seen.stdout))
         return answer[0], _Said(*answer[1:])
 
     def _begin_line(self, line: str, prefix: bytes, timeout: float) -> tuple[int, Any]:
         argv = shlex.split(line)[len(_SUDO) :]
-        self._confession.note(line, named(argv)[:2], prefix)
+        self._leak.note(line, named(argv)[:2], prefix)
         seen = self._session_.hold(argv)
         return seen.status, _Said(seen.stdout, seen.stderr)
 

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Print SHA-256 and mode of each file; fail at the first that is not there.
+set -e
+for file; do
+    sha256sum <"$file"
+    stat -c %a "$file"
+done
