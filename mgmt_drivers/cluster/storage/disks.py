@@ -74,10 +74,11 @@ def _check_blank(host: Host, device: str) -> None:
     seen = host.ask("dd", *words)
     if not seen.ok or not host.ask("test", "-b", device).ok:
         raise MgmtDriverError(f"{device} cannot be read, it may hold data: {seen.tail}")
-    left = host.sudo("wipefs", "--noheadings", "--output", "TYPE", device).split()
+    # Whole, as the machine writes it: a part of a secret in an error would be known to nobody.
+    left = host.sudo("wipefs", "--noheadings", "--output", "TYPE", device).strip()
     if left:
         raise MgmtDriverError(
-            f"{device} holds a damaged {left[0]}: only a blank volume is formatted. Repair it "
+            f"{device} holds a damaged {left}: only a blank volume is formatted. Repair it "
             "(fsck), attach another, or empty it (wipefs)"
         )
 
