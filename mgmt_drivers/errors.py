@@ -83,14 +83,14 @@ class WaitTimeout(MgmtDriverError):
 
 
 def text_of(error: Exception) -> str:
-    """What an error says; an unexpected one with its type, without which it may say nothing."""
+    """The text of an error; of an unexpected one with its type, for its text may be empty."""
     if isinstance(error, MgmtDriverError):
         return str(error)
     return printable(": ".join(filter(None, (type(error).__name__, str(error)))))
 
 
 class NodeError(MgmtDriverError):
-    """What went wrong on one node in one phase."""
+    """The failure of one phase on one node."""
 
     longest = 2 * _LONGEST
 

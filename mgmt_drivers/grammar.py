@@ -12,16 +12,18 @@ from urllib.parse import SplitResult, urlsplit
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# What is special to a shell between double quotes, and no more: systemd leaves a backslash
+# Characters special to a shell between double quotes, and no more: systemd leaves a backslash
 # before any other character where it is (systemd.exec, "EnvironmentFile").
 IN_QUOTES = str.maketrans({character: f"\\{character}" for character in '"\\`$'})
-# Of a network that is reached directly: those of private use are the largest (RFC 1918, 4193).
+# Shortest prefixes of a network that is reached directly: the largest are private (RFC 1918, 4193).
 _SHORTEST_PREFIX = {4: 8, 6: 7}
-# This network, loopback, link-local (where clouds have their metadata), multicast and reserved.
+# The blocks of this network, loopback, link-local (where clouds have their metadata), multicast,
+# and reserved addresses.
 _SPECIAL = tuple(map(ipaddress.IPv4Network, (
     "0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4",
 )))
-# Of them, those of which nobody's address is: but the cloud's metadata service has one.
+# Special blocks that no machine uses. Link-local is not among them: the metadata service has
+# such an address.
 _NOBODYS = tuple(block for block in _SPECIAL if not block.is_link_local)
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
@@ -37,7 +39,7 @@ _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _LAST_PORT = 65535
 # All that RFC 3986 knows but the apostrophe; the rest is percent-encoded.
 _URL = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&()*+,;=-]|%[0-9A-Fa-f]{2})+")
-# What stands behind the last @ of a URL's authority, and the port behind it.
+# Text behind the last @ of a URL's authority, and the port behind it.
 _AUTHORITY = re.compile(r"(?:\[(?P<v6>[^\[\]]*)\]|(?P<host>[^:\[\]]*))(?::(?P<port>[0-9]*))?")
 # Windows' names, which stand in lists of hosts to be reached directly, have underscores.
 _WORD = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"

@@ -89,7 +89,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a stack has.
+    """The contents of a stack.
 
     Addresses; its servers' ids, empty where Heat could not make one; its Cinder volumes'
     ids by resource name; its servers' placements by server id, where they were asked for
@@ -104,7 +104,7 @@ class Contents:
 
 
 class Stacks(Protocol):
-    """What is asked of Heat: the resources of one stack, without nested ones."""
+    """Heat, as the inventory asks it: for the resources of one stack, without nested ones."""
 
     def contents(self, stack_id: str, placed: bool) -> Contents: ...
 

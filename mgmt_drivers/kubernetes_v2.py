@@ -131,7 +131,7 @@ def _coming(call: Call) -> Mapping[str, int]:
 
 
 def of_new_package(call: Call) -> Any:
-    """What the request wants of the cluster, or else the new package, which Tacker hands over.
+    """Read the modification from the request, or else from the new package, which Tacker gives.
 
     :raises ParameterError: when the request is not to be carried out
     """

@@ -1,5 +1,8 @@
-"""What stands in a VNF package besides the files that parameters name."""
+"""The VNF package: its BaseHOTs, and the archives in it."""
 
+import lzma
+import tarfile
+import zlib
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,12 @@ _FLOATING_IP = "OS::Neutron::FloatingIP"
 _ADDRESSES = ("OS::Neutron::Port", _FLOATING_IP)
 _VOLUMES = ("OS::Cinder::Volume",)
 _SERVER_GROUPS = ("OS::Nova::ServerGroup",)
+
+# What tarfile and the decompressors raise for a broken archive.
+BROKEN_ARCHIVE = (
+    tarfile.TarError, EOFError, KeyError, OSError, RecursionError, TypeError, ValueError,
+    lzma.LZMAError, zlib.error,
+)  # fmt: skip
 
 
 def address_names(package: Path, flavour: str) -> frozenset[str]:

@@ -13,7 +13,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class BadYaml(MgmtDriverError):
-    """What is wrong with a text that should be YAML."""
+    """The reason why a text is not YAML that the drivers accept."""
 
 
 def load_all(text: str | bytes) -> list[Any]:
@@ -34,7 +34,7 @@ def load_all(text: str | bytes) -> list[Any]:
         raise BadYaml(f"line {line}: no YAML: {error.problem}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise BadYaml(f"no YAML: {error}") from error
-    # What constructors raise of scalars that look like numbers, dates or binaries and are not.
+    # Raised by constructors for scalars that look like numbers, dates or binaries and are not.
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
         raise BadYaml(f"a value cannot be read: {error}") from error
     return [document for document in documents if document is not None]

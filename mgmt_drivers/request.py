@@ -24,7 +24,7 @@ class Vnfc:
 
 @dataclass(frozen=True)
 class LcmRequest:
-    """What a driver is asked to do, with all that it may need to know.
+    """The request for an operation, with everything that the drivers may need to know.
 
     ``additional_params`` are those of the *instantiate* request in every
     operation. ``cps`` maps the VduCps of the VNFD's flavour to their VDUs,

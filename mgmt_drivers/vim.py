@@ -26,7 +26,7 @@ class Vim:
 
 
 def description_of(vnf_instance_id: str) -> str:
-    """What tells a VIM as a VNF's own, whatever an operation that failed has lost."""
+    """The mark of a VIM as a VNF's own, which outlives an operation that failed."""
     return f"Kubernetes cluster of VNF instance {vnf_instance_id}"
 
 

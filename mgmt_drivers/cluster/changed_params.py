@@ -25,13 +25,13 @@ Changed = Mapping[str, Any]  # as they stand in a request
 
 
 def load(store: Store) -> Changed:
-    """What the VNF instance has."""
+    """Load the changed parameters that the VNF instance has."""
     found: Changed = store.load(_KEY, {})
     return found
 
 
 def of_cluster(host: Host) -> Changed | None:
-    """What the cluster has; None where it was never upgraded."""
+    """Ask the cluster for its changed parameters; None if it was never upgraded."""
     words = ("configmap", _CONFIG_MAP, "--namespace", _NAMESPACE, "--ignore-not-found")
     found = kubectl.get(host, *words)
     if not found:

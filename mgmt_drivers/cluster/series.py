@@ -1,4 +1,4 @@
-"""What is known of each series of Kubernetes, a table of facts; and versions in it."""
+"""The table of facts about each series of Kubernetes, and versions in a series."""
 
 import re
 from dataclasses import dataclass
@@ -115,7 +115,7 @@ def skew(current: Version, wanted: Version) -> str:
     kubeadm upgrades by one minor version (its documentation, "Upgrading kubeadm clusters").
     """
     step = wanted.series.minor - current.series.minor
-    # Of a series the newest release is wanted, whatever that is.
+    # A series asks for its newest release, whatever that is.
     newest = current.patch or 0
     patch = newest if wanted.patch is None else wanted.patch
     if step < 0 or (step == 0 and patch < newest):

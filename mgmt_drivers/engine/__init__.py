@@ -1,1 +1,1 @@
-"""Carries out the plan of an operation: connections, phases, trace."""
+"""Runs the phases of an operation: connections, locks, lanes, trace, dry run."""

@@ -20,7 +20,7 @@ DEPENDS: Final = "depends"
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a step would do on a host; ``depends``: that shows only when the step is taken.
+    """The effect that a step would have on a host; ``depends``: known only when it is taken.
 
     ``reason`` says what would change, or on what it depends.
     """
@@ -59,7 +59,7 @@ class Phase(ABC, Generic[C_contra]):
         return ()
 
     def foresee(self, host: Host, context: C_contra) -> Forecast:
-        """What the step would do on the host. Changes nothing.
+        """Tell the effect of the step on the host. Changes nothing.
 
         :raises NotMade: where that is for the host to tell, and the host is yet to be made
         """
@@ -101,14 +101,14 @@ class Change(HostPhase[C_contra], Generic[C_contra, F]):
 
     @abstractmethod
     def look(self, host: Host, context: C_contra) -> F | None:
-        """What is to be done on the host; None where it is as it should be. Changes nothing."""
+        """Find the work on the host; None if there is none. Changes nothing."""
 
     @abstractmethod
     def act(self, host: Host, context: C_contra, found: F) -> None:
         """Do what :meth:`look` found."""
 
     def tell(self, found: F) -> str:
-        """What :meth:`look` found, in words without secrets; none where the title says it all."""
+        """The work, in words without secrets; empty if the title says it all."""
         return ""
 
     def foresee(self, host: Host, context: C_contra) -> Forecast:

@@ -16,7 +16,7 @@ _AFTERWARDS = Forecast(CHECKED, "afterwards")
 
 @dataclass(frozen=True)
 class Line:
-    """What one phase would do on one machine."""
+    """The forecast of one phase for one machine."""
 
     phase: str
     node: Node
@@ -24,10 +24,10 @@ class Line:
 
 
 class Rehearsal:
-    """What operations would do that are given it: they only look, and lock no machine.
+    """Collects what a dry run would do.
 
-    What else they are given must keep nothing: the store, and the VIMs. ``lines`` are in the order
-    of the phases.
+    Operations that receive it lock no machine and change nothing; the store and the VIMs beside it
+    must discard writes. ``lines`` are in the order of the phases.
     """
 
     def __init__(self) -> None:

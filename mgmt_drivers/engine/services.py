@@ -1,4 +1,4 @@
-"""What an operation is given by the process around it."""
+"""The services that the process around an operation gives it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ KEY_PREFIX = "mgmt_driver_"  # begins the keys of a Store in the metadata of a V
 
 
 class Store(Protocol):
-    """What is kept with the VNF instance from hook to hook; values are what JSON can hold."""
+    """Values kept with the VNF instance from hook to hook, such as JSON can hold."""
 
     def load(self, key: str, default: Any) -> Any:
         """The value that was saved last, or ``default``."""

@@ -27,7 +27,7 @@ _OLD = ".1"  # ends the name of the file before
 
 @dataclass(frozen=True)
 class Record:
-    """What one phase did on one node."""
+    """The outcome of one phase on one node."""
 
     operation: str
     vnf: str

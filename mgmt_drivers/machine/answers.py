@@ -1,4 +1,4 @@
-"""What machines report, checked before it stands in a command or a file.
+"""Answers of machines, checked before they stand in a command or a file.
 
 Whoever has taken a machine over has it say anything, an option for another program among it.
 """

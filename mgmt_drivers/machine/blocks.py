@@ -8,7 +8,7 @@ _BLOCK = re.compile(rf"^{_BEGIN}$.*?^{_END}$\n?", re.DOTALL | re.MULTILINE)
 
 
 def without(text: str) -> str:
-    """What is in a file besides our block."""
+    """The text of a file without our block."""
     return _BLOCK.sub("", text)
 
 

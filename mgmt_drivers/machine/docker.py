@@ -91,7 +91,7 @@ def pull(host: Host, reference: str) -> None:
 
 
 def container(host: Host, name: str) -> dict[str, Any] | None:
-    """What ``docker container inspect`` tells of a container, or None."""
+    """Ask for the ``docker container inspect`` of a container; None if there is none."""
     seen = host.ask("docker", "container", "inspect", name)
     found: list[dict[str, Any]] = json.loads(seen.stdout) if seen.ok else []
     return found[0] if found else None

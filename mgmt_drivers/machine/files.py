@@ -40,7 +40,7 @@ _GIVE = Script(__package__, "give-folder")
 
 
 def read(host: Host, path: str) -> str:
-    """What a text file holds; nothing where there is none."""
+    """Read a text file; empty if there is none."""
     return host.sudo(*_READ.command(path))
 
 

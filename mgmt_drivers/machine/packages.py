@@ -26,7 +26,7 @@ def has_programs(host: Host, *names: str) -> bool:
 
 
 def missing(host: Host, names: Sequence[str]) -> list[str]:
-    """Those of ``names`` that are not installed."""
+    """Ask which of the packages are not installed."""
     if not names:  # dpkg would list all packages
         return []
     query = ("dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\\n", *names)

@@ -23,7 +23,7 @@ _LATER = "the backup is looked for when it is needed"
 
 
 def of_instantiation(params: KubernetesParams) -> Restore | None:
-    """What an instantiation restores, if anything: a file of the VNF package.
+    """Find the backup that an instantiation restores, if any: a file of the VNF package.
 
     :raises ParameterError: when no such cluster can be made of it
     """
@@ -35,7 +35,7 @@ def of_instantiation(params: KubernetesParams) -> Restore | None:
 
 
 def of_heal(request: LcmRequest, params: KubernetesParams) -> Restore | None:
-    """What a heal of the whole VNF restores, if anything.
+    """Find the backup that a heal of the whole VNF restores, if any.
 
     :raises ParameterError: when it cannot be there, or no such cluster can be made of it
     """

@@ -140,7 +140,7 @@ def _upgrade_control_plane(
 
 
 def _state(request: LcmRequest, services: Services, known: Topology) -> str:
-    """What the nodes have, in words; asked anew, for the connection may be what failed."""
+    """Tell the versions of the nodes; on a new connection, for the old one may have failed."""
     try:
         with open_operation(request, services, known) as operation:
             leader = choose_leader(operation, known)

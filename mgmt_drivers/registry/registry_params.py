@@ -15,7 +15,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
 from mgmt_drivers import grammar
-from mgmt_drivers.package_archive import BROKEN
+from mgmt_drivers.package import BROKEN_ARCHIVE
 from mgmt_drivers.params.declaration import Always, Beside, ObjectOf, inline, param, read_object
 from mgmt_drivers.params.kinds import (
     PackageFile,
@@ -38,7 +38,7 @@ NAME = "private_registry_installation_param"
 DEFAULT_PORT = 5000
 _LARGEST_MANIFEST = 1 << 20  # bytes
 _LARGEST_IMAGE = 4 << 30  # bytes; a registry's has some hundred million
-# Of the members of an image archive: each image of a registry has some dozens of them.
+# Members of an image archive: each image of a registry has some dozens of them.
 _MOST_MEMBERS = 10_000
 _OWN_NAME = "private-registry"  # of an image that was given, on the machine
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
@@ -86,7 +86,7 @@ class _ImageArchive(TextKind[ImageArchive | None]):
         try:
             images: list[dict[str, Any]] = json.loads(_manifest(path))
             references = [tag for image in images for tag in _tags(image)]
-        except BROKEN:
+        except BROKEN_ARCHIVE:
             reader.refuse("is not a file made by `docker save`")
             return None
         if len(images) != 1 or not references:

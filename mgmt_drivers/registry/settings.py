@@ -1,4 +1,4 @@
-"""What the registry's container is to be like, derived from the parameters."""
+"""The settings of the registry's container, derived from the parameters."""
 
 import hashlib
 import json

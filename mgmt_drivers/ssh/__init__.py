@@ -1,1 +1,1 @@
-"""Reaching machines: connections, commands, parallel work and waiting."""
+"""Connections to machines over SSH, and the commands that are run on them."""

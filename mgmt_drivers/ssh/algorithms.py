@@ -1,4 +1,4 @@
-"""What a connection may be secured with: the algorithms that OpenSSH 9 offers by default.
+"""Algorithms that may secure a connection: the ones that OpenSSH 9 offers by default.
 
 paramiko, in its older versions all the more, would also take others, down to CBC ciphers and MD5.
 """

@@ -44,7 +44,7 @@ _HANDSHAKE_LIMIT = 60.0  # seconds to log in, once the port answers
 _GRACE = 2.0
 _CONSENT_LIMIT = 10.0  # seconds for the machine to begin a command
 _KEEPALIVE = 15
-# Of paramiko's threads one may send the end of a command's input behind the channel's own
+# One of paramiko's threads may send the end of a command's input behind the channel's own
 # end, at which sshd ends the whole connection. A command without input gets none to end.
 _NO_INPUT = " </dev/null"
 # Commands at a time. sshd allows ten sessions (MaxSessions) unless it is configured otherwise, and
@@ -177,7 +177,7 @@ def _shake_hands(
     if types:
         options = transport.get_security_options()
         wanted = (proof for name in types for proof in _signature_algorithms(name))
-        # Those that this paramiko has: old ones lack SHA-2.
+        # The algorithms that this paramiko has: old ones lack SHA-2.
         proofs = tuple(dict.fromkeys(p for p in wanted if p in options.key_types))
         # First, so that a server with several keys shows one we know.
         options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))

@@ -1,4 +1,4 @@
-"""What a command on a machine is fed, and what it answers, over a channel of paramiko."""
+"""Input and output of a command on a machine, over a channel of paramiko."""
 
 import io
 import threading
@@ -17,7 +17,7 @@ _CHUNK = 32768
 
 
 def source_of(stdin: Stdin) -> BinaryIO:
-    """What a command is fed, to be read piece by piece."""
+    """Open the standard input of a command, to be read piece by piece."""
     if isinstance(stdin, Path):
         return stdin.open("rb")
     if isinstance(stdin, Secret):
@@ -52,7 +52,7 @@ class Overflow(Exception):
 
 
 class Output:
-    """What a command writes on both of its streams, as far as it is read."""
+    """The output of a command on both of its streams, as far as it is read."""
 
     def __init__(self, channel: paramiko.Channel) -> None:
         self._channel = channel

@@ -1,4 +1,4 @@
-"""What phases need of a connection to one machine, whatever it is made of."""
+"""The connection to one machine, as phases use it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Protocol
 from mgmt_drivers.errors import printable
 from mgmt_drivers.secret import Secret
 
-# What a command may be given on its standard input; a Path is streamed.
+# The standard input of a command; a Path is streamed.
 Stdin = bytes | str | Secret | Path | None
 
 DEFAULT_TIMEOUT = 60.0  # seconds

@@ -1,4 +1,4 @@
-"""What the classes that Tacker's v1 API loads have in common.
+"""The common part of the classes that Tacker's v1 API loads.
 
 They only translate: Tacker's objects into a request, and what was learned back
 into the VNF instance.

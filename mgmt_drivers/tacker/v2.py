@@ -1,4 +1,4 @@
-"""What Tacker's v2 API gives a script for a hook, and what it gets back.
+"""The call of a script by Tacker's v2 API: the hook's input, and the answer.
 
 Nothing of Tacker is imported: all comes and goes as dictionaries.
 """

@@ -99,7 +99,7 @@ class RegisteredVims:
 
 
 def _extra(access: HelmAccess) -> dict[str, Any]:
-    """What Tacker wants of a VIM that takes charts.
+    """The extra data of a VIM that takes charts, as Tacker's v1 API has them.
 
     ``helm_info`` is for CNFs of the v1 API (tacker.vnfm.infra_drivers.kubernetes), ``use_helm``
     makes the VIM one of type ETSINFV.HELM.V_3 for those of the v2 API

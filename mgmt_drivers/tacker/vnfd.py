@@ -1,4 +1,4 @@
-"""What the drivers need of a VNFD (ETSI SOL001), which Tacker gives as dictionaries."""
+"""The parts of a VNFD (ETSI SOL001) that the drivers use; Tacker gives it as dictionaries."""
 
 from collections.abc import Mapping
 from pathlib import Path

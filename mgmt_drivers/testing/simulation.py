@@ -19,8 +19,13 @@ from typing import Any
 
 import yaml
 
-from mgmt_drivers.cluster.certificates import control_plane_program
-from mgmt_drivers.cluster.certificates.certificates import AUTHORITIES, KUBELET, PROGRAMS, RENEWED
+from mgmt_drivers.cluster.certificates.certificates import (
+    AUTHORITIES,
+    CERTIFICATES,
+    KUBELET,
+    PROGRAMS,
+    RENEWED,
+)
 from mgmt_drivers.errors import CommandFailed, ConnectionFailed
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.files import STATE_FOLDER
@@ -42,10 +47,8 @@ RELEASE = "v1.20.2"
 # The newest release that the package repository has of a series.
 NEWEST = {"1.20": "1.20.2", "1.36": "1.36.4", "1.37": "1.37.2"}
 ACCOUNT_TOKEN = "eyJhbGciOiJSUzI1NiJ9.c2ltdWxhdGVk.c2lnbmF0dXJl"
-_CONTROL_PLANE = Path(control_plane_program.__file__).read_text()
 # What programs use of the certificates. etcd reads its own anew by itself.
 _USED = {
-    "etcd": (),
     "kube-apiserver": ("apiserver", "apiserver-etcd-client", "front-proxy-client"),
     "kube-controller-manager": ("controller-manager.conf",),
     "kube-scheduler": ("scheduler.conf",),
@@ -489,10 +492,8 @@ class SimulatedSession(Backups):
     def _python3(self, words: list[str], stdin: bytes) -> Result:
         """The registries are asked: those that the machine was told of are fine.
 
-        Or an image is fetched. Or the certificates of a control-plane node are looked at.
+        Or an image is fetched.
         """
-        if words[1] == _CONTROL_PLANE:
-            return self._control_plane(words[2:])
         if isinstance(json.loads(stdin), dict):
             return Result(0, "Loaded image: registry:2\n")
         told = [path for path in self.machine.files if path.startswith("/etc/containerd/certs.d")]
@@ -500,21 +501,29 @@ class SimulatedSession(Backups):
                    for q in json.loads(stdin)]
         return Result(0, json.dumps(answers))
 
-    def _control_plane(self, words: list[str]) -> Result:
-        machine = self.machine
-        if words:
-            machine.programs.pop(words[0], None)
-            machine.ended += words
-            return _OK
-        found = {name: lasting(*made) for name, made in machine.certificates.items()}
-        running = {
-            program: {"outdated": machine.outdated(program), "answers": True}
-            for program in machine.programs
-        }
-        known = PROGRAMS if machine.certificates else ()  # of a machine that has joined
-        for program in set(known) - running.keys() - machine.failed:
-            machine.start(program)  # kubelet needs a moment
-        return Result(0, json.dumps({"certificates": found, "programs": running}))
+    def _show_certificates(self, words: list[str], stdin: bytes) -> Result:
+        made, text = self.machine.certificates, ""
+        for path in words:
+            if path in self.machine.files or CERTIFICATES.get(path) in made:
+                text += f"{path}\n"
+            if CERTIFICATES.get(path) in made:
+                text += lasting(*made[CERTIFICATES[path]])
+        return Result(0, text)
+
+    def _programs(self, words: list[str], stdin: bytes) -> Result:
+        machine, (verb, _, *names) = self.machine, words
+        assert (*names,) == PROGRAMS, names
+        running = [name for name in names if name in machine.programs]
+        shown = "".join(f"{name} {machine.ended.count(name)}\n" for name in running)
+        if verb == "end":
+            machine.ended += running
+            machine.programs.clear()
+            machine.failed |= {*running}  # kubelet waits
+        elif machine.certificates:  # of a machine that has joined
+            for program in names:
+                if program not in {*running, *machine.failed}:
+                    machine.start(program)  # a moment later
+        return Result(0, shown)
 
     def _dpkg_query(self, words: list[str], stdin: bytes) -> Result:
         return Result(0, "".join(f"installed {name}\n" for name in self.machine.packages))
@@ -736,8 +745,8 @@ class SimulatedSession(Backups):
         return _OK
 
     def _kubectl(self, words: list[str], stdin: bytes) -> Result:
-        own = "https://127.0.0.1:6443" in words
-        if own and self.machine.name in self.world.unhealthy:
+        own = {f"https://{address}:6443" for address in ("127.0.0.1", self.machine.address)}
+        if own & {*words} and self.machine.name in self.world.unhealthy:
             return Result(1, stderr="etcd failed")
         if "/readyz" in words:
             return Result(0, "ok")

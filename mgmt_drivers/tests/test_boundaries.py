@@ -24,7 +24,7 @@ ADAPTERS = {
 
 # The packages and modules in their order: each imports only what stands before it, or itself.
 ORDER = (
-    "errors", "grammar", "secret", "request", "clock", "package_yaml", "package_archive", "package",
+    "errors", "grammar", "secret", "request", "clock", "package_yaml", "package",
     "ssh", "params", "inventory", "machine", "engine", "setup", "registry", "cluster", "vim",
     "schemas", "operations", "tacker", "kubernetes_mgmt", "kubernetes_v2", "private_registry_mgmt",
     "private_registry_v2",

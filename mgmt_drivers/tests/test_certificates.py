@@ -1,16 +1,29 @@
 """The certificates of a simulated cluster: renewed by the way, and on request."""
 
+import base64
 import json
+import os
+import subprocess
+import tempfile
 import unittest
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from mgmt_drivers.cluster.certificates import certificates
-from mgmt_drivers.cluster.certificates.certificates import AUTHORITIES, KUBELET, PROGRAMS, RENEWED
+from mgmt_drivers.cluster.certificates.certificates import (
+    AUTHORITIES,
+    CERTIFICATES,
+    KUBELET,
+    PENDING,
+    PROGRAMS,
+    RENEWED,
+    ControlPlaneState,
+)
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
 from mgmt_drivers.operations import scale_in, scale_out, upgrade
-from mgmt_drivers.testing.fakes import fake_host
-from mgmt_drivers.testing.made_certificates import lasting
+from mgmt_drivers.testing.fakes import FakeClock, fake_host, named
+from mgmt_drivers.testing.made_certificates import lasting, signed
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     STORAGE,
@@ -22,7 +35,6 @@ from mgmt_drivers.testing.simulation import KUBECONFIG, Machine, SimulatedSessio
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 
 RENEW = {"renew_certificates": True}
-_RESTARTED = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"]
 
 
 class AgingClusterTest(SimulatedClusterTest):
@@ -49,6 +61,7 @@ class AgingClusterTest(SimulatedClusterTest):
             self.assertEqual(dict.fromkeys(RENEWED, 365.0), left, machine.name)
             found = {program: machine.outdated(program) for program in machine.programs}
             self.assertEqual(dict.fromkeys(PROGRAMS, []), found, machine.name)
+            self.assertNotIn(PENDING, machine.files)
 
 
 class RenewalTest(AgingClusterTest):
@@ -64,8 +77,8 @@ class RenewalTest(AgingClusterTest):
             name = session.machine.address
             if "renew" in argv:
                 order.append(f"renew {name}")
-            if argv[0] == "python3" and argv[3:]:
-                order.append(f"restart {argv[3]} {name}")
+            if named(argv)[:2] == ("programs", "end"):
+                order.append(f"restart {name}")
             if "/readyz" in argv:
                 order.append(f"ready {name}")
 
@@ -76,10 +89,7 @@ class RenewalTest(AgingClusterTest):
         self.scale_out(self.services(note))
         self.assert_renewed()
         self.assert_whole(3, 3)
-        each = [
-            [*(f"restart {program} {name}" for program in _RESTARTED), f"ready {name}"]
-            for name in MASTERS
-        ]
+        each = [[f"restart {name}", f"ready {name}"] for name in MASTERS]
         wanted = [*(f"renew {name}" for name in MASTERS), *sum(each, [])]
         self.assertEqual([f"ready {MASTERS[0]}", *wanted], order)
 
@@ -121,11 +131,12 @@ class RenewalTest(AgingClusterTest):
         def count(session: SimulatedSession, argv: Sequence[str]) -> None:
             note(session, argv)
             if session.machine.role == "master" and session.machine.address != MASTERS[0]:
-                asked.append(argv[0])
+                asked.append(named(argv)[0])
 
         self.scale_out(self.services(count))
         self.assertEqual([f"ready {MASTERS[0]}"], order)
-        self.assertEqual(["bash", "bash", "python3", "python3"], sorted(asked))  # the lock; a look
+        # The lock; a look.
+        self.assertEqual(["hold-lock"] * 2 + ["show-certificates"] * 2, sorted(asked))
 
     def test_one_node_has_less_than_the_others(self) -> None:
         self.world.age(200.0)
@@ -171,7 +182,7 @@ class RenewalTest(AgingClusterTest):
         self.renew(self.services(note))
         self.assertEqual([f"ready {name}" for name in (MASTERS[0], *MASTERS)], order)
 
-    def test_a_node_that_was_not_verified_is_verified_again(self) -> None:
+    def test_a_node_that_was_not_verified_is_restarted_and_verified_again(self) -> None:
         def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
             if "/readyz" in argv and session.machine.address == MASTERS[2]:
                 raise MgmtDriverError("the API does not come up")
@@ -179,17 +190,32 @@ class RenewalTest(AgingClusterTest):
         for _ in range(2):
             with self.assertRaisesRegex(MgmtDriverError, f"{MASTERS[2]}.*: the API does not come"):
                 self.renew(self.services(fail))
-        self.assertEqual(_RESTARTED, self.machine(MASTERS[2]).ended)
+        self.assertEqual([*PROGRAMS] * 2, self.machine(MASTERS[2]).ended)
 
     def test_a_renewal_that_was_broken_off_is_found(self) -> None:
-        """The files are new, and programs still use the old ones: whoever has renewed them."""
-        one = self.machine(MASTERS[1])
-        self.world.age(300.0)
-        one.certify(365.0, *RENEWED)
+        """The files are new, and programs still use the old ones: the marker tells."""
+
+        def break_off(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if named(argv)[0] == "programs":
+                raise MgmtDriverError("broken off")
+
+        with self.assertRaisesRegex(MgmtDriverError, "broken off"):
+            self.renew(self.services(break_off))
         order, note = self.noted()
         self.scale_out(self.services(note))
-        self.assert_renewed(one)
+        self.assert_renewed()
         self.assertNotIn("renew", str(order))
+
+    def test_a_renewal_that_was_broken_off_before_a_file_was_written(self) -> None:
+        def break_off(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "renew" in argv:
+                raise MgmtDriverError("broken off")
+
+        with self.assertRaisesRegex(MgmtDriverError, "broken off"):
+            self.renew(self.services(break_off))
+        self.renew()
+        self.assert_renewed()
+        self.assertEqual([], [m.address for m in self.masters() if PENDING in m.files])
 
     def test_certificates_that_have_expired(self) -> None:
         """No apiserver is ready, kubectl gets in nowhere, and kubelet has given an apiserver up."""
@@ -227,24 +253,32 @@ class RenewalTest(AgingClusterTest):
         def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
             session.machine.programs.pop("kube-scheduler", None)
 
-        words = "restart the control plane.*kube-scheduler with the certificates.*does not run.*not"
+        words = "restart the control plane.*with the certificates.*kube-scheduler does not run.*not"
         with self.assertRaisesRegex(MgmtDriverError, f"{words} tried after that: .*{MASTERS[1]}"):
             self.renew(self.services(fail))
 
-    def test_an_etcd_that_does_not_read_its_certificate_anew(self) -> None:
-        """It is restarted as long as the others have a quorum."""
-        self.renew()
-        one = self.machine(MASTERS[0])
-        one.programs["etcd"] = {"etcd-server": 0}
-        with self.subTest("the others have a quorum"):
-            self.renew()
-            self.assertEqual("etcd", one.ended[-1])
-            self.assert_renewed()
-        one.programs["etcd"] = {"etcd-server": 0}
-        self.world.members.pop()
-        with self.assertRaisesRegex(MgmtDriverError, "etcd has to read its .* must not stop: .*"):
-            self.renew()
-        self.assertEqual(1, one.ended.count("etcd"))
+    def test_a_program_that_does_not_end(self) -> None:
+        def keep(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if named(argv)[:2] == ("programs", "end"):
+                session.machine.start("kube-scheduler")
+                session.machine.ended.remove("kube-scheduler")
+
+        words = "with the certificates on the disk.*kube-scheduler has not ended yet"
+        with self.assertRaisesRegex(MgmtDriverError, words):
+            self.renew(self.services(after=keep))
+
+    def test_an_apiserver_that_fails_for_minutes(self) -> None:
+        """kubelet tries again after five minutes at the latest."""
+        clock = FakeClock()
+
+        def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if named(argv)[:2] == ("programs", "end"):
+                self.world.unhealthy = {session.machine.name} if clock.now < 300.0 else set()
+            if clock.now > 400.0:
+                self.world.unhealthy = set()
+
+        self.renew(self.services(fail, clock=clock))
+        self.assert_renewed()
 
     def test_the_vim_stays(self) -> None:
         self.vims.registered = {"kept": None}  # type: ignore[dict-item]
@@ -295,29 +329,111 @@ class RenewalFaultsTest(FaultsTestCase, AgingClusterTest):
 
 
 class StateTest(unittest.TestCase):
-    def state(self, **days: float) -> certificates.ControlPlaneState:
+    def state(self, text: str = "", **days: float) -> ControlPlaneState:
+        """What a node shows of its certificates, each with so many days left."""
         host, session = fake_host()
-        found = {name.replace("_", "-"): lasting(left, 1) for name, left in days.items()}
-        programs = {"etcd": {"outdated": [], "answers": False}}
-        shown = json.dumps({"certificates": found, "programs": programs})
-        session.expect("sudo", "python3", stdout=shown)
+        paths = {name: path for path, name in CERTIFICATES.items()}
+        for name, left in days.items():
+            text += f"{paths[name.replace('_', '-')]}\n{lasting(left, 1)}"
+        session.expect("sudo", "show-certificates", PENDING, *CERTIFICATES, stdout=text)
         return certificates.read(host)
 
     def test_what_is_due(self) -> None:
-        found = self.state(apiserver=90.5, front_proxy_client=89.5, ca=1.0, kubelet=1.0)
-        self.assertEqual(["front-proxy-client"], [c.name for c in found.due(0.0, 90.0)])
-        self.assertEqual([90, 89], [c.days_left(0.0) for c in found.certificates.values()][:2])
-        self.assertEqual(-1, found.certificates["ca"].days_left(86400.0 * 1.5))
+        state = self.state(apiserver=90.5, front_proxy_client=89.5, ca=1.0, kubelet=1.0)
+        self.assertEqual(["front-proxy-client"], [c.name for c in state.due(0.0, 90.0)])
+        self.assertEqual([90, 89], [c.days_left(0.0) for c in state.certificates.values()][:2])
+        self.assertEqual(-1, state.certificates["ca"].days_left(86400.0 * 1.5))
 
     def test_what_nobody_renews(self) -> None:
-        found = self.state(apiserver=9.0, ca=364.0, etcd_ca=366.0, kubelet=29.0)
+        state = self.state(apiserver=9.0, ca=364.0, etcd_ca=366.0, kubelet=29.0)
         words = ["kubelet expires in 29 days", "ca expires in 364 days"]
-        self.assertEqual(words, found.worries(0.0))
+        self.assertEqual(words, state.worries(0.0))
 
-    def test_what_runs_and_does_not_answer_is_waited_for(self) -> None:
-        found = self.state(apiserver=365.0)
-        self.assertEqual(list(PROGRAMS), found.unsettled)
-        self.assertFalse(found.needs_renewal(0.0, 90.0))
+    def test_a_renewal_that_was_broken_off(self) -> None:
+        self.assertFalse(self.state(apiserver=365.0).needs_renewal(0.0, 90.0))
+        self.assertTrue(self.state(f"{PENDING}\n", apiserver=365.0).needs_renewal(0.0, 90.0))
 
     def test_every_name_is_of_a_kind(self) -> None:
-        self.assertEqual(15, len({*RENEWED, *AUTHORITIES, KUBELET}))
+        names = [*RENEWED, KUBELET, *AUTHORITIES]
+        self.assertEqual([*CERTIFICATES.values()], names)
+
+
+class ScriptTest(unittest.TestCase):
+    """Scripts of the drivers, run for real."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+
+    def run_script(self, name: str, *words: str) -> str:
+        text = Path(certificates.__file__).with_name(f"{name}.sh").read_text()
+        done = subprocess.run(
+            ["bash", "-c", text, name, *words], check=True, capture_output=True, timeout=60,
+            env={"PATH": f"{self.root}:{os.environ['PATH']}"},
+        )
+        self.assertEqual(b"", done.stderr)
+        return done.stdout.decode()
+
+
+class ShowCertificatesTest(ScriptTest):
+    def show(self, *names: str) -> str:
+        shown = self.run_script("show-certificates", *(f"{self.root}/{name}" for name in names))
+        return shown.replace(f"{self.root}/", "")
+
+    def test_certificates_without_their_keys(self) -> None:
+        made = signed("apiserver")
+        pem = made.certificate.decode()
+        lines = [
+            f"    client-{kind}-data: {base64.b64encode(text).decode()}\n"
+            for kind, text in (("certificate", made.certificate), ("key", made.key))
+        ]
+        (self.root / "admin.conf").write_text(f"users:\n- user:\n{''.join(lines)}")
+        (self.root / "kubelet.pem").write_bytes(made.key + made.certificate)
+        shown = self.show("admin.conf", "kubelet.pem", "missing.crt")
+        self.assertEqual(f"admin.conf\n{pem}kubelet.pem\n{pem}", shown)
+
+    def test_files_without_a_certificate(self) -> None:
+        (self.root / "super-admin.conf").write_text("users: [{user: {token: planted}}]")
+        (self.root / "ca.crt").touch()
+        shown = self.show("super-admin.conf", "ca.crt")
+        self.assertEqual("super-admin.conf\nca.crt\n", shown)
+
+
+class ProgramsTest(ScriptTest):
+    """With runtimes that have containers of the scheduler, and none of the apiserver."""
+
+    def programs(self, verb: str, runtime: str) -> tuple[str, str]:
+        """What is shown, and what was told to end."""
+        ended = self.root / "ended"
+        ended.unlink(missing_ok=True)
+        for name, text in (
+            ("docker", f'''case "$*" in
+                "kill --signal TERM "*) echo "$4" >>{ended} ;;
+                *=kube-scheduler*namespace=kube-system) echo s2 ;;
+                esac'''),
+            ("ctr", f'''case "$3 $4" in
+                "tasks kill") echo "$7" >>{ended}; exit 1 ;;
+                "tasks list") printf "TASK PID STATUS\ns1 7 STOPPED\ns2 8 RUNNING\no 9 RUNNING\n" ;;
+                *) case $6 in *==kube-scheduler,*==kube-system) printf "s1\ns2\n" ;; esac ;;
+                esac'''),
+        ):
+            (self.root / name).write_text(f"#!/bin/sh\n{text}\n")
+            (self.root / name).chmod(0o755)
+        shown = self.run_script("programs", verb, runtime, "kube-apiserver", "kube-scheduler")
+        return shown, ended.read_text() if ended.exists() else ""
+
+    def test_what_runs(self) -> None:
+        for runtime in ("docker", "containerd"):
+            with self.subTest(runtime):
+                self.assertEqual(("kube-scheduler s2\n", ""), self.programs("show", runtime))
+                self.assertEqual(("kube-scheduler s2\n", "s2\n"), self.programs("end", runtime))
+
+    def test_a_runtime_that_does_not_answer(self) -> None:
+        """No program is taken for one that does not run."""
+        for name in ("docker", "ctr"):
+            (self.root / name).write_text("#!/bin/sh\nexit 1\n")
+            (self.root / name).chmod(0o755)
+        for runtime in ("docker", "containerd"):
+            with self.subTest(runtime), self.assertRaises(subprocess.CalledProcessError):
+                self.run_script("programs", "end", runtime, *PROGRAMS)

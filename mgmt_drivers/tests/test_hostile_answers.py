@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mgmt_drivers.cluster.certificates import certificates
+from mgmt_drivers.cluster.certificates.certificates import ControlPlaneState
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import kubectl, node_metadata
@@ -54,20 +55,13 @@ class FactsTest(unittest.TestCase):
             kubeadm.images(host, made)
 
     def test_certificates(self) -> None:
-        for shown in (
-            "", "[]", "null", "{}", '{"certificates": {}}', '{"certificates": 1, "programs": {}}',
-            '{"certificates": {"ca": "x"}, "programs": {}}',
-            '{"certificates": {"ca": 7}, "programs": {}}',
-            '{"certificates": {}, "programs": {"etcd": []}}',
-        ):
-            self.refused(certificates.read, shown, "sudo", "python3")
+        for shown in ("x", "", "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----"):
+            text = f"/etc/kubernetes/pki/ca.crt\n{shown}\n"
+            self.refused(certificates.read, text, "sudo", "show-certificates")
         host, session = fake_host()
-        odd = {"--x": {"outdated": [], "answers": True}}
-        etcd = {"outdated": ["--x", "ca"], "answers": True}
-        shown = json.dumps({"certificates": {"--x": ""}, "programs": {**odd, "etcd": etcd}})
-        session.expect("sudo", "python3", stdout=shown)
-        found = certificates.read(host)
-        self.assertEqual(({}, {}, {"etcd"}), (found.certificates, found.outdated, found.settled))
+        text = "lines before\n/etc/kubernetes/admin.conf\n"
+        session.expect("sudo", "show-certificates", stdout=text)
+        self.assertEqual(ControlPlaneState({}, False), certificates.read(host))
 
     def test_interfaces(self) -> None:
         for name in ("eth0\n}", "-x", "x" * 16, 7):

@@ -109,10 +109,9 @@ def _add_certificates(status: Status, host: Host, now: float) -> None:
             f"{_address(host)}: {first.name} {first.ending(now)}{others}. Renew the certificates"
         )
     status.faults += [f"{_address(host)}: {worry}" for worry in state.worries(now)]
-    for program, older in state.outdated.items():
-        listed = ", ".join(older)
+    if state.is_pending:
         status.faults.append(
-            f"{_address(host)}: {program} uses older editions of {listed}. Renew the certificates"
+            f"{_address(host)}: a renewal of certificates was broken off. Renew the certificates"
         )
 
 

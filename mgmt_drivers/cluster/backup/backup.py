@@ -29,7 +29,7 @@ from mgmt_drivers.machine import answers, syntax
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
-from mgmt_drivers.package_archive import BROKEN
+from mgmt_drivers.package import BROKEN_ARCHIVE
 from mgmt_drivers.ssh.hostkeys import STORE_KEY
 
 TIMER = "tacker-etcd-backup.timer"
@@ -205,7 +205,7 @@ def chosen(restore: Restore, listed: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a backup says of itself: the apiserver's release, and the cluster's networks."""
+    """The metadata of a backup: the apiserver's release, and the cluster's networks."""
 
     release: str
     pod_cidr: str
@@ -213,7 +213,7 @@ class Contents:
 
 
 def contents(host: Host, path: str) -> Contents:
-    """What the backup in a file of a machine says of itself.
+    """Read the metadata of the backup in a file of a machine.
 
     :raises MgmtDriverError: when it is no whole backup
     """
@@ -232,7 +232,7 @@ def contents_of_file(path: Path) -> Contents:
         with tarfile.open(path, "r:gz") as archive:
             member = archive.extractfile("metadata.json")
             text = member.read(_LARGEST_METADATA).decode() if member else ""
-    except BROKEN as error:
+    except BROKEN_ARCHIVE as error:
         raise MgmtDriverError(f"{path.name} is no whole backup: {type(error).__name__}") from error
     return _read(text)
 

@@ -22,7 +22,7 @@ _WORK = f"{STATE_FOLDER}/restoring"
 _RESTORE = Script(__package__, "restore-etcd")
 # Programs of etcd's image that restore a snapshot: etcdctl lost it in 3.6 to etcdutl, new in 3.5.
 _PROGRAMS = ("etcdutl", "etcdctl")
-# Whoever watches the API must not take the old revisions for news (Kubernetes' documentation,
+# Watchers of the API must not take the old revisions for news (Kubernetes' documentation,
 # "Operating etcd clusters"): they go on far beyond whatever the cluster had reached.
 _REVISIONS = ("--bump-revision", "1000000000", "--mark-compacted")
 
@@ -65,7 +65,7 @@ def command(host: Host, cluster: Cluster) -> Sequence[str]:
 
 
 def _program(host: Host, cluster: Cluster, image: str) -> Sequence[str]:
-    """What restores a snapshot, in etcd's own image, with the options that it knows.
+    """Find the program in etcd's image that restores a snapshot, with the options that it knows.
 
     :raises MgmtDriverError: when no program of the image does
     """

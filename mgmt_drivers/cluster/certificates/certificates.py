@@ -2,27 +2,25 @@
 
 kubeadm issues them for a year, its CAs for ten (its documentation, "Certificate Management with
 kubeadm"). kubeadm renews those that its CAs have signed, and no CA. kubelet renews its own.
+
+The programs of the control plane read certificates when they start. A marker file, written before
+a renewal, tells that they may still use the old ones. etcd reads its certificates anew at each
+handshake (its pkg/transport, TLSInfo), and is never restarted.
 """
 
-import json
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timezone
-from pathlib import Path
-from typing import Any
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.cluster.certificates import control_plane_program
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine import files
 from mgmt_drivers.machine.host import Host
-
-LOG = logging.getLogger(__name__)
+from mgmt_drivers.machine.script import Script
 
 _DAY = 86400.0  # seconds
 # An operation renews what expires within a quarter of kubeadm's year: a cluster that is scaled,
@@ -38,28 +36,43 @@ KUBELET_SOON = 30.0  # days
 
 KUBELET = "kubelet"
 AUTHORITIES = ("ca", "front-proxy-ca", "etcd-ca")
-RENEWED = (
-    "apiserver", "apiserver-kubelet-client", "apiserver-etcd-client", "front-proxy-client",
-    "etcd-server", "etcd-peer", "etcd-healthcheck-client",
-    "admin.conf", "super-admin.conf", "controller-manager.conf", "scheduler.conf",
-)  # fmt: skip
-_KNOWN = (*RENEWED, KUBELET, *AUTHORITIES)
-ETCD = "etcd"
-# In the order in which they are restarted: each needs those before it.
-PROGRAMS = (ETCD, "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+_FOLDER = "/etc/kubernetes"
+_PKI = f"{_FOLDER}/pki"
+# By path, under the names that kubeadm gives them.
+CERTIFICATES = {
+    f"{_PKI}/apiserver.crt": "apiserver",
+    f"{_PKI}/apiserver-kubelet-client.crt": "apiserver-kubelet-client",
+    f"{_PKI}/apiserver-etcd-client.crt": "apiserver-etcd-client",
+    f"{_PKI}/front-proxy-client.crt": "front-proxy-client",
+    f"{_PKI}/etcd/server.crt": "etcd-server",
+    f"{_PKI}/etcd/peer.crt": "etcd-peer",
+    f"{_PKI}/etcd/healthcheck-client.crt": "etcd-healthcheck-client",
+    f"{_FOLDER}/admin.conf": "admin.conf",
+    f"{_FOLDER}/super-admin.conf": "super-admin.conf",
+    f"{_FOLDER}/controller-manager.conf": "controller-manager.conf",
+    f"{_FOLDER}/scheduler.conf": "scheduler.conf",
+    "/var/lib/kubelet/pki/kubelet-client-current.pem": KUBELET,
+    f"{_PKI}/ca.crt": "ca",
+    f"{_PKI}/front-proxy-ca.crt": "front-proxy-ca",
+    f"{_PKI}/etcd/ca.crt": "etcd-ca",
+}
+RENEWED = tuple(n for n in CERTIFICATES.values() if n not in (KUBELET, *AUTHORITIES))
+# Restarted after a renewal.
+PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
-_PROGRAM = Path(control_plane_program.__file__).read_text()
+PENDING = f"{files.STATE_FOLDER}/certificates.pending"
+_SHOW = Script(__package__, "show-certificates")
+_PROGRAMS = Script(__package__, "programs")
 # Seconds for kubelet to start a program anew. An apiserver takes up to one minute to end its
 # requests, and one that fails is started after five minutes at the latest.
-_RESTART_LIMIT = 420.0
+RESTART_LIMIT = 420.0
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate, known by its fingerprint; ``end`` is in seconds since the epoch."""
+    """A certificate and its ``end``, in seconds since the epoch."""
 
     name: str
-    fingerprint: bytes
     end: float
 
     def days_left(self, now: float) -> int:
@@ -74,51 +87,55 @@ class Certificate:
 
 @dataclass(frozen=True)
 class ControlPlaneState:
-    """What a control-plane node has, and which programs use what is no longer there.
+    """The certificates of a control-plane node, by name.
 
-    ``certificates`` and ``outdated`` (certificates that a program has in an older edition) are by
-    name. ``settled`` are the programs that run and show a certificate wherever they have to.
+    ``is_pending`` tells that a renewal began, and that not all programs have been restarted and
+    verified since.
     """
 
     certificates: Mapping[str, Certificate]
-    outdated: Mapping[str, Sequence[str]]
-    settled: frozenset[str]
+    is_pending: bool
 
     def due(self, now: float, within: float) -> list[Certificate]:
         """What kubeadm can renew, and what expires within so many days."""
-        found = [self.certificates[name] for name in RENEWED if name in self.certificates]
-        return [certificate for certificate in found if certificate.end - now < within * _DAY]
+        renewed = [self.certificates[name] for name in RENEWED if name in self.certificates]
+        return [certificate for certificate in renewed if certificate.end - now < within * _DAY]
 
     def needs_renewal(self, now: float, within: float) -> bool:
         """Whether something is due, or a renewal was broken off."""
-        return bool(self.due(now, within) or self.outdated)
+        return bool(self.due(now, within)) or self.is_pending
 
     def worries(self, now: float) -> list[str]:
         """What ends soon and is renewed by nobody: CAs, and what kubelet has failed to renew."""
         limits = {KUBELET: KUBELET_SOON, **dict.fromkeys(AUTHORITIES, AUTHORITY_SOON)}
-        found = [self.certificates[name] for name in limits if name in self.certificates]
+        others = [self.certificates[name] for name in limits if name in self.certificates]
         return [
             f"{certificate.name} {certificate.ending(now)}"
-            for certificate in found
+            for certificate in others
             if certificate.end - now < limits[certificate.name] * _DAY
         ]
-
-    @property
-    def unsettled(self) -> list[str]:
-        """The programs that have to be restarted, or waited for, in their order."""
-        return [p for p in PROGRAMS if p in self.outdated or p not in self.settled]
 
 
 def read(host: Host) -> ControlPlaneState:
     """Look at a control-plane node.
 
-    :raises MgmtDriverError: when a file holds no certificate, or the answer is none
+    :raises MgmtDriverError: when a file holds no certificate
     """
-    shown = host.sudo("python3", "-c", _PROGRAM)
-    try:
-        return _state(**json.loads(shown))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise MgmtDriverError("the machine does not tell of its certificates") from error
+    texts: dict[str, str] = {}
+    path = ""
+    for line in host.sudo(*_SHOW.command(PENDING, *CERTIFICATES)).splitlines():
+        if line == PENDING or line in CERTIFICATES:
+            path = line
+            texts[path] = ""
+        elif path:
+            texts[path] += f"{line}\n"
+    is_pending = texts.pop(PENDING, None) is not None
+    shown = {
+        CERTIFICATES[path]: _parse(CERTIFICATES[path], text)
+        for path, text in texts.items()
+        if text or not path.endswith(".conf")  # which may hold a token in its place
+    }
+    return ControlPlaneState(shown, is_pending)
 
 
 def renew(host: Host, before: Sequence[Certificate]) -> None:
@@ -126,6 +143,7 @@ def renew(host: Host, before: Sequence[Certificate]) -> None:
 
     :param before: of which each must have been renewed
     """
+    files.write(host, PENDING, "")
     kubeadm.renew_certificates(host)
     after = read(host).certificates
     left = [old.name for old in before if after.get(old.name) in (None, old)]
@@ -136,49 +154,47 @@ def renew(host: Host, before: Sequence[Certificate]) -> None:
         )
 
 
-def restart(host: Host, program: str) -> None:
-    """Let kubelet start a program anew: in its container's place comes another one.
+def restart_programs(host: Host, runtime: str) -> None:
+    """Let kubelet start the programs anew, and wait until each runs in another container.
 
-    Its manifest stays where it is, so that nothing is missing whenever the connection breaks.
+    Their manifests stay where they are, so that nothing is missing whenever the connection breaks.
+
+    :param runtime: the name of the container runtime
     """
-    host.sudo("python3", "-c", _PROGRAM, program)
+    before = _containers(host, "end", runtime)
+    # kubelet waits up to five minutes before it starts what has ended before; a kubelet that has
+    # just started does not.
+    host.sudo("systemctl", "restart", "kubelet")
+
+    def restarted() -> None:
+        after = _containers(host, "show", runtime)
+        for program in PROGRAMS:
+            if after[program] & before[program]:
+                raise NotYet(f"{program} has not ended yet")
+            if not after[program]:
+                raise NotYet(f"{program} does not run")
+
+    host.clock.until(restarted, RESTART_LIMIT, "programs with the certificates on the disk")
 
 
-def wait_until_settled(host: Host, program: str) -> None:
-    """Wait until a program runs, and uses what is on the disk."""
-
-    def settled() -> None:
-        state = read(host)
-        if program not in state.settled:
-            raise NotYet("it does not run, or shows no certificate")
-        if program in state.outdated:
-            raise NotYet(f"it has older editions of: {', '.join(state.outdated[program])}")
-
-    host.clock.until(settled, _RESTART_LIMIT, f"{program} with the certificates on the disk")
+def clear_pending(host: Host) -> None:
+    """Note that the programs use what is on the disk."""
+    host.sudo("rm", PENDING)
 
 
-def _state(certificates: Mapping[str, str], programs: Mapping[str, Any]) -> ControlPlaneState:
-    found = {name: certificates[name] for name in _KNOWN if name in certificates}
-    running = {name: programs[name] for name in PROGRAMS if name in programs}
-    outdated = {
-        name: [word for word in RENEWED if word in program["outdated"]]
-        for name, program in running.items()
-    }
-    return ControlPlaneState(
-        certificates={name: _certificate(name, pem) for name, pem in found.items()},
-        outdated={name: names for name, names in outdated.items() if names},
-        settled=frozenset(name for name, program in running.items() if program["answers"]),
-    )
+def _containers(host: Host, verb: str, runtime: str) -> dict[str, set[str]]:
+    """The ids of the containers in which each program runs, or ran until it was told to end."""
+    lines = host.sudo(*_PROGRAMS.command(verb, runtime, *PROGRAMS)).splitlines()
+    return {name: {line for line in lines if line.startswith(f"{name} ")} for name in PROGRAMS}
 
 
-def _certificate(name: str, pem: str) -> Certificate:
+def _parse(name: str, pem: str) -> Certificate:
     try:
-        found = x509.load_pem_x509_certificate(pem.encode())
-        fingerprint = found.fingerprint(hashes.SHA256())
-        end = getattr(found, "not_valid_after_utc", None)  # from 42 on
-        end = end or found.not_valid_after.replace(tzinfo=timezone.utc)
+        certificate = x509.load_pem_x509_certificate(pem.encode())
+        end = getattr(certificate, "not_valid_after_utc", None)  # from 42 on
+        end = end or certificate.not_valid_after.replace(tzinfo=timezone.utc)
     except ValueError as error:
         raise MgmtDriverError(
             f"{name} on the machine is no certificate ({error}): heal the VNFC"
         ) from error
-    return Certificate(name, fingerprint, end.timestamp())
+    return Certificate(name, end.timestamp())

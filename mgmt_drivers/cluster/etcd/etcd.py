@@ -49,7 +49,7 @@ _GRACE = 60.0  # seconds for etcdctl to time out by itself
 
 
 class Running(Protocol):
-    """What is needed to ask etcd: the container runtime of its machine."""
+    """The part of a cluster that etcd is asked through: the container runtime of its machine."""
 
     @property
     def runtime(self) -> ContainerRuntime: ...
@@ -95,7 +95,7 @@ class EtcdStatus:
 
 
 def members(host: Host, cluster: Running) -> list[Member]:
-    """What etcd on this machine knows of its members.
+    """Ask etcd on this machine for its members.
 
     Without a quorum, what it knows by itself, if its etcdctl can ask for that (3.6 or later).
 

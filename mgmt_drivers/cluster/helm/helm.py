@@ -20,7 +20,7 @@ PACKAGE = "helm"
 # Where Tacker puts the charts of a CNF's package, a folder for each VNF instance of a CNF
 # (tacker.vnfm.infra_drivers.kubernetes.kubernetes_driver, HELM_CHART_DIR_BASE).
 _CHARTS = "/var/tacker/helm"
-# What `helm repo add` leaves in the home of its user, in which a session begins: the list of
+# Left by `helm repo add` in the home of its user, in which a session begins: the list of
 # repositories, and their indexes, without which no chart of theirs is found.
 _REPOSITORIES = (".config/helm", ".cache/helm/repository")
 # Charts of repositories that Helm keeps beside the indexes, as many as it has ever fetched: it
@@ -117,7 +117,7 @@ def check_works(host: Host) -> None:
 
 
 def packed(host: Host) -> Mapping[str, str]:
-    """What Tacker has brought for CNFs by folder: charts, and the repositories of others."""
+    """Read what Tacker has brought for CNFs, by folder: charts, and repositories."""
     commands = {_CHARTS: _PACK_FOLDER.command(_CHARTS)}
     commands |= {name: _PACK_FOLDER.command(name, _CACHED_CHARTS) for name in _REPOSITORIES}
     found = {name: host.run(*argv, timeout=_INSTALL_LIMIT) for name, argv in commands.items()}

@@ -7,7 +7,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgmt_drivers.package_archive import BROKEN
+from mgmt_drivers.package import BROKEN_ARCHIVE
 from mgmt_drivers.params.declaration import ObjectOf, param
 from mgmt_drivers.params.kinds import PackageFile, TextKind
 from mgmt_drivers.params.reader import Reader
@@ -39,7 +39,7 @@ class _HelmArchiveFile(TextKind[HelmArchive | None]):
             return None
         try:
             member = _program_in(path)
-        except BROKEN:
+        except BROKEN_ARCHIVE:
             member = None
         if member is None:
             reader.refuse(

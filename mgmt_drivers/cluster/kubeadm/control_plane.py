@@ -15,14 +15,15 @@ LOG = logging.getLogger(__name__)
 _LIMIT = 180.0  # seconds for a node that joined to do its part
 
 
-def wait_until_healthy(host: Host, cluster: Cluster) -> None:
+def wait_until_healthy(host: Host, cluster: Cluster, limit: float = _LIMIT) -> None:
     """Wait until a control-plane node is a healthy voter of etcd, and its apiserver ready.
 
+    :param limit: seconds for the apiserver, and as many again for etcd
     :raises WaitTimeout: saying why it is not
     """
-    kubectl.wait_for_api(host, cluster.address(host), API_PORT, _LIMIT)
+    kubectl.wait_for_api(host, cluster.address(host), API_PORT, limit)
     name, reason = cluster.name(host), ""
-    for _ in host.clock.attempts(_LIMIT):
+    for _ in host.clock.attempts(limit):
         try:
             reason = _why_unhealthy(name, etcd.read_status(host, cluster))
         except etcd.EtcdUnreadable as error:
@@ -30,7 +31,7 @@ def wait_until_healthy(host: Host, cluster: Cluster) -> None:
         if not reason:
             return
     raise WaitTimeout(
-        f"{name} did not become a healthy voter of etcd within {_LIMIT:g} s: {reason}"
+        f"{name} did not become a healthy voter of etcd within {limit:g} s: {reason}"
     )
 
 

@@ -33,7 +33,7 @@ _LIMIT = 600.0  # seconds for one init or join
 # kubeadm itself gives each of four components five minutes to come up again.
 _UPGRADE_LIMIT = 1500.0  # seconds
 _RENEWAL_LIMIT = 300.0  # seconds
-# That of run-kubeadm: a kubeadm whose connection broke may still run.
+# The lock of run-kubeadm: a kubeadm whose connection broke may still run.
 _LOCK = f"{STATE_FOLDER}/kubeadm.lock"
 _CONFIG_MAP = ("configmap", "kubeadm-config", "--namespace", "kube-system")
 _CLUSTER = "ClusterConfiguration"  # key of the ConfigMap's data

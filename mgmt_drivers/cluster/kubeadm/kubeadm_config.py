@@ -29,7 +29,7 @@ _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 
 @dataclass(frozen=True)
 class JoinCredentials:
-    """What a machine needs to join: a short-lived token, and hashes of the CA to trust.
+    """Credentials for a join: a short-lived token, and hashes of the CA to trust.
 
     ``certificate_key`` lets control-plane nodes fetch the control plane's certificates; without
     one only workers can join.

@@ -18,7 +18,10 @@ class DnsPod(NamedTuple):
 
 
 def pods(host: Host) -> list[DnsPod]:
-    """Those that have a node and are not about to end; none where a cluster has no DNS."""
+    """Ask for the pods of cluster DNS that have a node and are not about to end.
+
+    A cluster without DNS has none.
+    """
     found = kubectl.get(host, "pods", *_IN_ITS_NAMESPACE, *_SELECTOR)
     return [
         DnsPod(

@@ -55,7 +55,7 @@ class DrainNodes(Change[Cluster, Nodes]):
         return ", ".join(ready)
 
     def act(self, host: Host, cluster: Cluster, ready: Nodes) -> None:
-        # What an attempt before this one cordoned is ours to uncordon, too.
+        # Nodes that an earlier attempt cordoned are ours to uncordon, too.
         own = [name for name, node in ready.items() if _is_open(node)]
         try:
             # All before any is drained: no pod is to be moved twice.

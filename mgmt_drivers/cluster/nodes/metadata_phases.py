@@ -94,7 +94,7 @@ class RestoreNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
         self._successors = successors
 
     def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
-        """What each node lacks, by node name."""
+        """Find the labels and taints that each node lacks, by node name."""
         nodes = kubectl.nodes(host)
         saved = node_metadata.load(cluster.store)
         names = {new.node.vnfc_id: cluster.name(new) for new in self._successors}

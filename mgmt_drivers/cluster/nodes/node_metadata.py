@@ -44,7 +44,7 @@ class NodeMetadata:
         return NodeMetadata(successor.node, labels, [*successor.taints, *more])
 
     def lacking_on(self, node: Mapping[str, Any]) -> "NodeMetadata":
-        """What of this a Node object does not have; a label that it has keeps its value."""
+        """The part of it that a Node object lacks; a label that the object has keeps its value."""
         labels = node["metadata"].get("labels", {})
         taints = {(t["key"], t["effect"]) for t in node["spec"].get("taints", ())}
         return NodeMetadata(
@@ -100,7 +100,7 @@ def _value(text: object) -> str:
 
 
 def load(store: Store) -> dict[str, NodeMetadata]:
-    """What was saved of nodes that were lost, by VNFC."""
+    """Load the metadata of nodes that were lost, by VNFC."""
     saved = store.load(_KEY, {})
     return {vnfc: NodeMetadata(**metadata) for vnfc, metadata in saved.items()}
 
@@ -127,6 +127,6 @@ def forget_replaced(store: Store) -> None:
 
 
 def replaced(store: Store) -> Mapping[str, str]:
-    """What :func:`save_replaced` has kept: VNFCs by the names of their nodes."""
+    """Load the VNFCs that :func:`save_replaced` has saved, by the names of their nodes."""
     found: Mapping[str, str] = store.load(_REPLACED, {})
     return found

@@ -26,7 +26,7 @@ def missing(host: Host, cluster: Cluster, with_pod_network: bool = True) -> list
 
 
 def of_role(listed: Sequence[str], is_control_plane: bool) -> list[str]:
-    """Those of Kubernetes' images that a node runs."""
+    """The images of Kubernetes that a node runs."""
     return [i for i in listed if is_control_plane or _short(i) in _ON_EVERY_NODE]
 
 

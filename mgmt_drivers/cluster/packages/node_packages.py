@@ -40,7 +40,7 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
     key = cluster.params.package_repository.key
     keys = [File(_KEY, key.read_bytes())] if key else []
     files.write_all(host, [File(_SCRIPT, cluster.params.script.read_bytes(), "0755"), *keys])
-    # Those that the image brought, at whatever version, stay as they are.
+    # Packages that the image brought, at whatever version, stay as they are.
     extra = packages.missing(host, needed(host, cluster))
     words = [f"{k}={v}" for k, v in {**settings(host, cluster, extra), **changes}.items()]
     run = functools.partial(
@@ -59,7 +59,7 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
 
 
 def needed(host: Host, cluster: Cluster) -> Sequence[str]:
-    """What the driver itself needs on a machine, besides the runtime and Kubernetes."""
+    """The packages that the driver needs on a machine, besides the runtime and Kubernetes."""
     if host.node not in cluster.topology.nodes:  # the storage server
         return [nfs.SERVER_PACKAGE]
     # kubelet mounts PersistentVolumes with the machine's own programs.

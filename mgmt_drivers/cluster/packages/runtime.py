@@ -20,7 +20,7 @@ IN_CONTAINER = Script(__package__, "in-container")
 
 
 class ContainerRuntime(Protocol):
-    """What kubelet runs pods with."""
+    """The container runtime of a node."""
 
     service: str  # its systemd unit
     socket: str  # of its CRI, as a path
@@ -35,7 +35,7 @@ class ContainerRuntime(Protocol):
         """Pull from them over plain HTTP, or with their CA; what the image brought stays."""
 
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
-        """What begins a command that runs in an image of the machine's, once.
+        """The beginning of a command that runs once in an image of the machine's.
 
         The folder is the machine's own there.
         """
@@ -91,7 +91,7 @@ class Containerd:
         return [image for image in images if image not in present]
 
     def pull(self, host: Host, image: str) -> None:
-        # It is ctr that fetches them, not the service.
+        # ctr fetches them, not the service.
         words = (*_CTR, "images", "pull", "--hosts-dir", self._HOSTS, image)
         host.sudo(*(through_proxy(words) if self._behind_proxy else words), timeout=_PULL_LIMIT)
 
@@ -109,7 +109,7 @@ class Containerd:
 
 
 def exec_prefix(runtime: ContainerRuntime, container: str) -> tuple[str, ...]:
-    """What begins a command that runs in the running container that a pod calls ``container``."""
+    """The beginning of a command that runs in the container that a pod calls ``container``."""
     return IN_CONTAINER.command(runtime.service, container)
 
 

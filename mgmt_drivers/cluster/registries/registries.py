@@ -15,7 +15,7 @@ from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.secret import Secret
 
 _HOSTS = "/etc/hosts"
-# Of which cloud-init makes the file anew at each boot, where it manages it.
+# The template from which cloud-init makes the file anew at each boot, if it manages the file.
 _HOSTS_TEMPLATE = "/etc/cloud/templates/hosts.debian.tmpl"
 # With it pods need no imagePullSecrets (Kubernetes' documentation, "Images").
 KUBELET_LOGINS = "/var/lib/kubelet/config.json"

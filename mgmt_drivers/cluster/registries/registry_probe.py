@@ -40,7 +40,7 @@ _STRICT, _PARTIAL_CHAIN = 0x20, 0x80000  # of OpenSSL; Python 3.8 has no names f
 
 
 class Unusable(Exception):
-    """What is wrong with a registry."""
+    """The fault of a registry."""
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def error_of(registry: dict[str, str]) -> str | None:
-    """What is wrong with a registry, or None."""
+    """Ask a registry; returns its fault, or None."""
     try:
         _check(registry)
     except Unusable as error:
@@ -80,7 +80,7 @@ def _check(registry: dict[str, str]) -> None:
 
 
 def _authorization(opener: Opener, registry: dict[str, str], challenge: str) -> str:
-    """What answers the registry's challenge (RFC 7235, and Docker's token authentication)."""
+    """The answer to the registry's challenge (RFC 7235, and Docker's token authentication)."""
     scheme, _, rest = challenge[:_CHALLENGE].partition(" ")
     basic = _basic(registry)
     if scheme.lower() != "bearer":

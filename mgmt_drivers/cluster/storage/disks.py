@@ -12,7 +12,7 @@ _FSTAB = "/etc/fstab"
 _ATTACH_LIMIT = 120.0  # seconds for a volume to be seen
 _FORMAT_LIMIT = 900.0  # seconds
 _BLANK = 2  # blkid's exit status where it finds nothing
-# What hypervisors show of a volume's id: virtio's serial numbers have 20 characters.
+# Hypervisors show the beginning of a volume's id: virtio's serial numbers have 20 characters.
 _SHOWN = 20
 _FIND = Script(__package__, "find-disk")
 

@@ -74,7 +74,7 @@ def _file(exports: Sequence[Export]) -> File:
 
 
 def _lacking(host: Host, exports: Sequence[Export]) -> list[str]:
-    """What the kernel does not export."""
+    """Ask for the exports that the kernel lacks."""
     lines = host.sudo("exportfs", "-s").splitlines()
     pairs = (line.split(None, 1) for line in lines if " " in line)
     seen = {(folder, client.strip().partition("(")[0]) for folder, client in pairs}

@@ -25,12 +25,12 @@ class InUse(MgmtDriverError):
 
 
 def names(server: StorageServer) -> list[str]:
-    """Of those that the parameters list."""
+    """Names of the PersistentVolumes in the parameters."""
     return [_name(volume) for volume, _ in _listed(server)]
 
 
 def wanted(server: StorageServer) -> list[Volume]:
-    """Those that the parameters list, at the address of the storage server."""
+    """The PersistentVolumes in the parameters, at the address of the storage server."""
     return [at(volume, server.node.address(server_cp)) for volume, server_cp in _listed(server)]
 
 
@@ -50,7 +50,7 @@ def at(volume: Volume, server: str) -> Volume:
 
 
 def missing(host: Host, expected: Iterable[Volume]) -> list[Volume]:
-    """Those that the cluster has not, or at another address.
+    """Ask which PersistentVolumes the cluster lacks, or has at another address.
 
     :raises MgmtDriverError: when somebody else's has the name of one
     """
@@ -136,7 +136,7 @@ def _check_free(host: Host, asked: Sequence[Volume]) -> None:
 
 
 def removable(host: Host, unwanted: Iterable[str]) -> list[str]:
-    """Those of the volumes that this driver has registered.
+    """Ask which of the PersistentVolumes this driver has registered.
 
     :raises InUse: when one of them is in use
     """

@@ -1,4 +1,4 @@
-"""What an upgrade does before the cluster changes: kubeadm everywhere, and a snapshot of etcd."""
+"""The part of an upgrade before the cluster changes: kubeadm everywhere, a snapshot of etcd."""
 
 import functools
 import logging

@@ -1,4 +1,4 @@
-"""What a dry run of an upgrade tells of releases, before any machine has the new kubeadm."""
+"""Releases in the dry run of an upgrade, before any machine has the new kubeadm."""
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.engine.phase import DEPENDS, Forecast
@@ -6,7 +6,7 @@ from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
 
 
 def forecast(release: str, cluster: Cluster) -> Forecast:
-    """What becomes of something that has a release."""
+    """The forecast for something that has a release."""
     wanted = cluster.params.version
     is_wanted = wanted.is_release(release)
     if is_wanted is None:

@@ -1,5 +1,6 @@
 """The status of a simulated cluster."""
 
+from mgmt_drivers.cluster.certificates.certificates import PENDING
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, no_fault
 from mgmt_drivers.testing.simulation import SimulatedSession
@@ -45,8 +46,8 @@ class StatusTest(SimulatedClusterTest):
         self.assertEqual([f"{address}: kubelet has expired" for address in MASTERS], worries)
 
     def test_a_renewal_that_was_broken_off(self) -> None:
-        self.machine(MASTERS[1]).certify(365.0, "scheduler.conf")
-        words = "kube-scheduler uses older editions of scheduler.conf. Renew the certificates"
+        self.machine(MASTERS[1]).files[PENDING] = (b"", "644")
+        words = "a renewal of certificates was broken off. Renew the certificates"
         self.assertEqual([f"{MASTERS[1]}: {words}"], self.look().faults)
 
     def test_nodes_and_members_that_are_not_well(self) -> None:

@@ -10,7 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.cluster.certificates import control_plane_program
 from mgmt_drivers.engine.rehearsal import Line
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.files import STATE_FOLDER
@@ -32,8 +31,8 @@ from tools.plan.rehearse import Outlook, Vnf
 
 # What commands of a dry run begin with: the programs that only look, whatever their words are.
 _LOOKS = {"blkid", "cat", "date", "df", "describe-machine", "digest-files", "dpkg-query",
-          "find-disk", "findmnt",
-          "has-program", "ip", "read-file", "show-unit", "stat", "test"}
+          "find-disk", "findmnt", "has-program", "ip", "read-file", "show-certificates",
+          "show-unit", "stat", "test"}
 _LOOKING = (
     ("bash", f"{STATE_FOLDER}/etcd-backup.sh", "list"),
     ("ctr", "--namespace", "k8s.io", "images", "ls"),
@@ -56,9 +55,6 @@ def only_looks(session: SimulatedSession, argv: Sequence[str]) -> None:
         assert "get" in words, words
     elif "etcdctl" in words:
         assert {("member", "list"), ("endpoint", "status")} & {*pairwise(words)}, words
-    elif words[0] == "python3":
-        # With another word it ends a program.
-        assert words == ("python3", "-c", Path(control_plane_program.__file__).read_text()), words
     else:
         known = words[0] in _LOOKS or any(words[: len(begin)] == begin for begin in _LOOKING)
         assert known, f"a dry run must not run {words}"
