@@ -2,32 +2,20 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.ssh.session import Result
+from mgmt_drivers.testing.simulated_world import Machine, Programs, Saved
 
-if TYPE_CHECKING:
-    from mgmt_drivers.testing.simulation import Machine, World
-
-_OK = Result(0)
+OK = Result(0)
 _KEYS = f"{STATE_FOLDER}/etcd-backup-account/.ssh/authorized_keys"
-
-
-@dataclass(frozen=True)
-class Saved:
-    """A backup: what it says of itself, and what etcd held."""
-
-    told: Mapping[str, Any]
-    held: Any = field(repr=False)
 
 
 def host_key(server_id: str) -> str:
     return f"ssh-ed25519 AAAA{server_id.encode().hex()}"
 
 
-def _has_volume(machine: "Machine") -> bool:
+def _has_volume(machine: Machine) -> bool:
     return any(path.startswith("mounted ") for path in machine.files)
 
 
@@ -44,11 +32,8 @@ class HostKey:
         return self._words[1]
 
 
-class Backups:
+class Backups(Programs):
     """The part of a simulated session that knows of backups."""
-
-    world: "World"
-    machine: "Machine"
 
     def _etcd_backup(self, words: list[str], stdin: bytes) -> Result:
         text = self.machine.files[f"{STATE_FOLDER}/etcd-backup.conf"][0].decode()
@@ -65,7 +50,7 @@ class Backups:
         kept[name] = self.world.saved()
         for old in sorted(kept)[: -int(settings["KEEP"])]:
             del kept[old]
-        return _OK
+        return OK
 
     def _reached(self, settings: Mapping[str, str]) -> tuple[dict[str, Saved], str]:
         """Where this machine's backups are, and why it does not get there, if it does not."""
@@ -88,7 +73,7 @@ class Backups:
         if name not in kept:
             return Result(1, stderr="no such file")
         self.machine.files[path] = (name.encode(), "600")
-        return _OK
+        return OK
 
     def _backup_store(self, words: list[str], stdin: bytes) -> Result:
         """As root on the storage server itself."""
@@ -98,7 +83,7 @@ class Backups:
     def _backup_account(self, words: list[str], stdin: bytes) -> Result:
         assert _has_volume(self.machine), "the folder would be on the root disk"
         self.machine.files["account"] = (b"", "")
-        return _OK
+        return OK
 
     def _show_backup(self, words: list[str], stdin: bytes) -> Result:
         found = self._saved_at(words[0])

@@ -30,17 +30,16 @@ from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.testing.fake_cluster import FLANNEL, MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
 from mgmt_drivers.testing.fakes import NODE, FakeClock, FakeStacks, MemoryStore, stack_of
 from mgmt_drivers.testing.simulated_backup import HostKey
-from mgmt_drivers.testing.simulation import (
+from mgmt_drivers.testing.simulated_world import (
     CHARTS,
     HELM_CONFIG,
     KEEPALIVED,
     KUBECONFIG,
     MEMBER,
-    Fault,
     Machine,
-    SimulatedSession,
     World,
 )
+from mgmt_drivers.testing.simulation import Fault, SimulatedSession
 from mgmt_drivers.vim import HelmAccess, Vim
 
 # One is a prefix of another, and they look alike inside of URLs.

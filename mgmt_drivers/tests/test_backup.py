@@ -21,7 +21,7 @@ from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.testing.fakes import named
-from mgmt_drivers.testing.simulated_backup import Saved, host_key
+from mgmt_drivers.testing.simulated_backup import host_key
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     PARAMS,
@@ -30,7 +30,8 @@ from mgmt_drivers.testing.simulated_cloud import (
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.testing.simulation import MEMBER, SimulatedSession
+from mgmt_drivers.testing.simulated_world import MEMBER, Saved
+from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_canary import all_logs
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 

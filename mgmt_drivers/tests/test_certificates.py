@@ -31,7 +31,8 @@ from mgmt_drivers.testing.simulated_cloud import (
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.testing.simulation import KUBECONFIG, Machine, SimulatedSession
+from mgmt_drivers.testing.simulated_world import KUBECONFIG, Machine
+from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 
 RENEW = {"renew_certificates": True}

@@ -29,7 +29,8 @@ from mgmt_drivers.testing.simulated_cloud import (
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.testing.simulation import CHARTS, HELM, HELM_CONFIG, SimulatedSession
+from mgmt_drivers.testing.simulated_world import CHARTS, HELM, HELM_CONFIG
+from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.vim import Vim
 
 FAULTS = ("fails", "is cut off", "kills the machine")

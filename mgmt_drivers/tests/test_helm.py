@@ -38,7 +38,13 @@ from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.tacker.vims_v2 import InstanceVims
 from mgmt_drivers.testing.fakes import NODE, named
 from mgmt_drivers.testing.simulated_cloud import MASTERS, PARAMS, SimulatedClusterTest, helm_archive
-from mgmt_drivers.testing.simulation import ACCOUNT_TOKEN, CHARTS, HELM, HELM_CONFIG, KUBECONFIG
+from mgmt_drivers.testing.simulated_world import (
+    ACCOUNT_TOKEN,
+    CHARTS,
+    HELM,
+    HELM_CONFIG,
+    KUBECONFIG,
+)
 from mgmt_drivers.tests.test_kubernetes_phases import PhaseTest
 from mgmt_drivers.tests.test_kubernetes_phases import _secret_of_account as account
 from mgmt_drivers.vim import HelmAccess, Vim

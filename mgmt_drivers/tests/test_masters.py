@@ -10,7 +10,8 @@ from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.operations import scale_in, scale_out
 from mgmt_drivers.testing.fakes import named
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, new_node
-from mgmt_drivers.testing.simulation import KEEPALIVED, MEMBER, SimulatedSession
+from mgmt_drivers.testing.simulated_world import KEEPALIVED, MEMBER
+from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase, Injector
 
 # Addresses of which the others are parts.

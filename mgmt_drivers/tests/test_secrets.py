@@ -41,7 +41,8 @@ from mgmt_drivers.testing.simulated_cloud import (
     new_node,
     no_fault,
 )
-from mgmt_drivers.testing.simulation import ACCOUNT_TOKEN, SimulatedSession, World
+from mgmt_drivers.testing.simulated_world import ACCOUNT_TOKEN, World
+from mgmt_drivers.testing.simulation import SimulatedSession
 
 # A password with what URLs, shells and JSON write in another way.
 _PROXY = "http://me:Pl4nted-proxy%21%2F@proxy.example.com:3128"

@@ -1,0 +1,142 @@
+"""kubectl on a simulated machine, and the objects of the cluster."""
+
+import base64
+import json
+from typing import Any
+
+import yaml
+
+from mgmt_drivers.ssh.session import Result
+from mgmt_drivers.testing.simulated_world import (
+    ACCOUNT_TOKEN,
+    OK,
+    Programs,
+)
+
+
+class KubectlPrograms(Programs):
+    """kubectl on a simulated machine, and the objects of the cluster."""
+
+    def _kubectl(self, words: list[str], stdin: bytes) -> Result:
+        own = {f"https://{address}:6443" for address in ("127.0.0.1", self.machine.address)}
+        if own & {*words} and self.machine.name in self.world.unhealthy:
+            return Result(1, stderr="etcd failed")
+        if "/readyz" in words:
+            return Result(0, "ok")
+        verb, *rest = words[6:]
+        if verb == "apply":
+            self._applied(stdin)
+            return Result(0, "object configured\n")
+        done: Result = getattr(self, f"_kubectl_{verb}")(rest)
+        return done
+
+    def _applied(self, stdin: bytes) -> None:
+        for document in yaml.safe_load_all(stdin):
+            if document.get("metadata", {}).get("name") == "tacker-mgmt-drivers":
+                self.world.kept = document
+            if document["kind"] == "Secret":
+                self.world.accounts.add(document["metadata"]["name"])
+            for item in document.get("items", ()):
+                known = self.world.volumes.setdefault(item["metadata"]["name"], item)
+                assert known == item, "its server is immutable"
+
+    def _kubectl_get(self, words: list[str]) -> Result:
+        world = self.world
+        if words[0] == "nodes":
+            return Result(0, json.dumps({"items": [world.shown(name) for name in world.nodes]}))
+        if words[:2] == ["configmap", "kubeadm-config"]:
+            config = {"kubernetesVersion": world.release, "imageRepository": world.repository}
+            return Result(0, json.dumps({"data": {"ClusterConfiguration": yaml.safe_dump(config)}}))
+        if words[0] == "configmap":
+            return Result(0, json.dumps(world.kept)) if world.kept else OK
+        if words[:2] == ["secret", "kubeadm-certs"] and world.certificates:
+            owners = [{"kind": "Secret", "name": world.certificates}]
+            return Result(0, json.dumps({"metadata": {"ownerReferences": owners}}))
+        if words[0] == "secret" and words[1] not in world.accounts:
+            return OK
+        if words[0] == "secret":
+            token = base64.b64encode(ACCOUNT_TOKEN.encode()).decode()
+            return Result(0, json.dumps({"data": {"token": token, "ca.crt": "Yw=="}}))
+        if words[0] == "persistentvolumes":
+            return Result(0, json.dumps({"items": self._volumes()}))
+        if words[0] == "persistentvolumeclaims":
+            return Result(0, json.dumps({"items": world.claims}))
+        return Result(0, json.dumps({"items": self._pods(words)}))
+
+    def _pods(self, words: list[str]) -> list[dict[str, Any]]:
+        if "--all-namespaces" in words:
+            return []
+        if "k8s-app=kube-dns" in words:
+            return self._dns_pods()
+        name = words[-3].partition("=")[2]
+        components = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+        ready = "True" if self.world.machine_of(name) else "False"
+        return [
+            {
+                "metadata": {"labels": {"component": component}},
+                "status": {"conditions": [{"type": "Ready", "status": ready}]},
+            }
+            for component in components
+        ]
+
+    def _dns_pods(self) -> list[dict[str, Any]]:
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        return [
+            {"metadata": {"name": name}, "spec": {"nodeName": node}, "status": ready}
+            for name, node in self.world.dns_pods().items()
+        ]
+
+    def _volumes(self) -> list[dict[str, Any]]:
+        phase = {"phase": "Bound" if self.world.claimed else "Available"}
+        return [{**volume, "status": phase} for volume in self.world.volumes.values()]
+
+    def _kubectl_patch(self, words: list[str]) -> Result:
+        patch = json.loads(words[-1])
+        if words[0] == "persistentvolume":
+            known = self.world.volumes
+            return OK if words[1] in known else Result(1, stderr="Error from server (NotFound)")
+        if words[0] == "configmap":
+            config = yaml.safe_load(patch["data"]["ClusterConfiguration"])
+            self.world.repository = config["imageRepository"]
+            return OK
+        node = self.world.nodes[words[1]]
+        for place, changes in (
+            (node["metadata"].setdefault("annotations", {}), patch["metadata"]["annotations"]),
+            (node["spec"], patch["spec"]),
+        ):
+            for key, value in changes.items():
+                place.pop(key, None)
+                place |= {} if value is None else {key: value}
+        return OK
+
+    def _kubectl_drain(self, words: list[str]) -> Result:
+        if self.world.budget:
+            return Result(1, stderr=self.world.budget)
+        self.world.drained.append(words[0])
+        return OK
+
+    def _kubectl_delete(self, words: list[str]) -> Result:
+        kinds = {"node": self.world.nodes, "persistentvolume": self.world.volumes}
+        for name in words[1:]:
+            kinds.get(words[0], {}).pop(name, None)
+        if words[0] == "pod":
+            self.world.move_dns(words[1])
+        if words[0] == "secret":
+            self.world.tokens -= {name.rpartition("-")[2] for name in words[1:]}
+            if {"kubeadm-certs", self.world.certificates} <= set(words):
+                self.world.certificates = ""
+        return OK
+
+    def _kubectl_label(self, words: list[str]) -> Result:
+        node = self.world.nodes[words[1]]
+        node["metadata"]["labels"] |= dict(word.split("=", 1) for word in words[3:])
+        return OK
+
+    def _kubectl_taint(self, words: list[str]) -> Result:
+        key, _, rest = words[3].partition("=")
+        value, _, effect = rest.rpartition(":")
+        taints = self.world.nodes[words[1]]["spec"]["taints"]
+        taint = {"key": key, "value": value, "effect": effect}
+        if taint not in taints:
+            taints.append(taint)
+        return OK

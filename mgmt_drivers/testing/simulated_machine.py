@@ -1,0 +1,178 @@
+"""Files and services of a simulated machine: what scripts and programs do to them."""
+
+import hashlib
+import json
+
+from mgmt_drivers.ssh.session import Result
+from mgmt_drivers.testing.simulated_world import KUBECONFIG, NEWEST, NO, OK, Programs, minor
+
+
+class MachinePrograms(Programs):
+    """Files and services of a simulated machine."""
+
+    def _sh(self, words: list[str], stdin: bytes) -> Result:
+        """A script, by its name; or one that the machine has, by its path."""
+        if words[0] != "-c":
+            if words[0] not in self.machine.files:
+                return Result(127, stderr=f"{words[0]}: No such file or directory")
+            name = words[0].rpartition("/")[2].removesuffix(".sh")
+            return self._answer([name, *words[1:]], stdin)
+        return self._answer(words[2:], stdin)
+
+    def _has_program(self, words: list[str], stdin: bytes) -> Result:
+        return NO
+
+    def _describe_machine(self, words: list[str], stdin: bytes) -> Result:
+        paths = [path for path in self.machine.files if path.startswith(words[0])]
+        notes = [path.rpartition("/")[2] for path in paths]
+        return Result(0, "\n".join(["none", "", *notes, ".", "", "ID=debian", "VERSION_ID=12", ""]))
+
+    def _set_conntrack(self, words: list[str], stdin: bytes) -> Result:
+        return OK
+
+    def _read_file(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, self.machine.files.get(words[0], (b"", ""))[0].decode())
+
+    def _digest_files(self, words: list[str], stdin: bytes) -> Result:
+        if not self.machine.files.keys() >= {*words}:
+            return NO
+        found = [self.machine.files[path] for path in words]
+        lines = [f"{hashlib.sha256(content).hexdigest()}  -\n{mode}\n" for content, mode in found]
+        return Result(0, "".join(lines))
+
+    def _write_files(self, words: list[str], stdin: bytes) -> Result:
+        for path, mode, size in zip(words[::3], words[1::3], words[2::3], strict=True):
+            content, stdin = stdin[: int(size)], stdin[int(size) :]
+            self.machine.files[path] = (content, f"{int(mode, 8):o}")
+        assert not stdin, "more came than the lengths say"
+        return OK
+
+    def _show_unit(self, words: list[str], stdin: bytes) -> Result:
+        unit, pending, *paths = words
+        if unit not in self.machine.services or pending in self.machine.files:
+            return NO
+        return self._digest_files(paths, b"")
+
+    def _apply_unit(self, words: list[str], stdin: bytes) -> Result:
+        unit, pending = words
+        self.machine.services.add(unit)
+        del self.machine.files[pending]
+        return OK
+
+    def _test(self, words: list[str], stdin: bytes) -> Result:
+        return OK if words[0] == "-b" or words[1] in self.machine.files else NO
+
+    def _rm(self, words: list[str], stdin: bytes) -> Result:
+        for path in words:
+            self.machine.files.pop(path, None)
+        return OK
+
+    def _chmod(self, words: list[str], stdin: bytes) -> Result:
+        return OK
+
+    def _mv(self, words: list[str], stdin: bytes) -> Result:
+        self.machine.files[words[1]] = self.machine.files.pop(words[0])
+        return OK
+
+    def _ip(self, words: list[str], stdin: bytes) -> Result:
+        own = {"local": self.machine.address, "prefixlen": 24}
+        return Result(0, json.dumps([{}, {"ifname": "eth0", "mtu": 1442, "addr_info": [own]}]))
+
+    def _stat(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, "cgroup2fs\n")
+
+    def _df(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, f"Avail\n {self.machine.free}\n {self.machine.free}\n")
+
+    def _through_proxy(self, words: list[str], stdin: bytes) -> Result:
+        assert words[0] in self.machine.files, f"{self.machine.name} has no {words[0]}"
+        return self._answer(words[1:], stdin)
+
+    def _flock(self, words: list[str], stdin: bytes) -> Result:
+        return self._answer(words[1:], stdin)
+
+    def _sudo(self, words: list[str], stdin: bytes) -> Result:
+        if self.machine.sudo_asks:
+            return Result(1, stderr="sudo: a password is required")
+        return self._answer(words[2:], stdin)
+
+    def _true(self, words: list[str], stdin: bytes) -> Result:
+        return OK
+
+    def _id(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, "1000\n")
+
+    def _date(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, f"{1_000_000 + self.machine.clock}\n")
+
+    def _env(self, words: list[str], stdin: bytes) -> Result:
+        if "dpkg" in words:
+            self.machine.interrupted = False
+            return OK
+        if self.machine.interrupted:
+            return Result(100, stderr="E: dpkg was interrupted")
+        if words[-1].endswith("install_k8s_cluster.sh"):
+            settings = dict(word.split("=", 1) for word in words[:-1])
+            extra = settings["EXTRA_PACKAGES"].split()
+            self.machine.packages |= {"kubeadm", "containerd", *extra}
+            wanted = settings["KUBERNETES_VERSION"]
+            release = f"v{NEWEST.get(wanted, wanted)}"
+            self.machine.kubeadm = release
+            if "KUBERNETES_PACKAGES" not in settings:
+                self.machine.kubelet = release
+        else:
+            self.machine.packages |= set(words)
+        return OK
+
+    def _python3(self, words: list[str], stdin: bytes) -> Result:
+        """The registries are asked: those that the machine was told of are fine.
+
+        Or an image is fetched.
+        """
+        if isinstance(json.loads(stdin), dict):
+            return Result(0, "Loaded image: registry:2\n")
+        told = [path for path in self.machine.files if path.startswith("/etc/containerd/certs.d")]
+        answers = [None if any(q["url"].partition("//")[2] in path for path in told) else "unknown"
+                   for q in json.loads(stdin)]
+        return Result(0, json.dumps(answers))
+
+    def _dpkg_query(self, words: list[str], stdin: bytes) -> Result:
+        return Result(0, "".join(f"installed {name}\n" for name in self.machine.packages))
+
+    def _systemctl(self, words: list[str], stdin: bytes) -> Result:
+        action, unit = words[0], words[-1]
+        if action == "is-active":
+            return OK if unit in self.machine.services else NO
+        if action == "stop":
+            self.machine.services.discard(unit)
+        elif action in ("restart", "reload-or-restart"):
+            self.machine.services.add(unit)
+        if unit == "kubelet" and action == "restart":
+            assert minor(self.machine.kubelet) <= minor(self.world.release), "kubelet leads"
+            self.machine.running = self.machine.kubelet
+            self.machine.failed.clear()
+        return OK
+
+    def _timeout(self, words: list[str], stdin: bytes) -> Result:
+        return OK  # the virtual IP answers
+
+    def _check_haproxy(self, words: list[str], stdin: bytes) -> Result:
+        return OK
+
+    def _iptables(self, words: list[str], stdin: bytes) -> Result:
+        return OK
+
+    def _mkdir(self, words: list[str], stdin: bytes) -> Result:
+        return OK
+
+    def _give_folder(self, words: list[str], stdin: bytes) -> Result:
+        return OK
+
+    def _give_kubeconfig(self, words: list[str], stdin: bytes) -> Result:
+        assert self.machine.role == "master", self.machine.name
+        assert self.machine.name in self.world.nodes, f"{self.machine.name} has no admin.conf"
+        known = self.machine.files.get(KUBECONFIG)
+        self.machine.files[KUBECONFIG] = (b"", "600")
+        return Result(0, "unchanged\n" if known else "changed\n")
+
+    _bash = _sh

@@ -1,0 +1,246 @@
+"""Simulated machines and their cluster: what they keep, whatever happens to connections."""
+
+import copy
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from mgmt_drivers.cluster.certificates.certificates import (
+    AUTHORITIES,
+    KUBELET,
+    PROGRAMS,
+    RENEWED,
+)
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.ssh.session import Result
+from mgmt_drivers.testing.fake_cluster import MASTER_CP, STORAGE_CP, WORKER_CP
+
+MEMBER = f"{STATE_FOLDER}/member"
+HELM, HELM_CONFIG = "/usr/local/bin/helm", ".kube/config"
+CHARTS = "/var/tacker/helm"
+KEEPALIVED = "/etc/keepalived/keepalived.conf"
+KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
+KUBECONFIG = "~/.kube/config"  # of the login user
+IMAGE_NAMES = ("kube-apiserver", "kube-proxy")  # of images that come with each release
+RELEASE = "v1.20.2"
+# The newest release that the package repository has of a series.
+NEWEST = {"1.20": "1.20.2", "1.36": "1.36.4", "1.37": "1.37.2"}
+ACCOUNT_TOKEN = "eyJhbGciOiJSUzI1NiJ9.c2ltdWxhdGVk.c2lnbmF0dXJl"
+# What programs use of the certificates. etcd reads its own anew by itself.
+USED = {
+    "kube-apiserver": ("apiserver", "apiserver-etcd-client", "front-proxy-client"),
+    "kube-controller-manager": ("controller-manager.conf",),
+    "kube-scheduler": ("scheduler.conf",),
+}
+CA_HASH = f"sha256:{'0a' * 32}"
+OK = Result(0)
+NO = Result(1)
+
+
+def minor(release: str) -> int:
+    return int(release.split(".")[1])
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A backup: what it says of itself, and what etcd held."""
+
+    told: Mapping[str, Any]
+    held: Any = field(repr=False)
+
+
+class Holder(Protocol):
+    """The connection that holds a machine's lock."""
+
+    broken: bool
+
+
+@dataclass
+class Machine:
+    """What a machine keeps on its disk; ``alive`` tells whether it runs."""
+
+    node: Node
+    files: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    images: set[str] = field(default_factory=set)
+    packages: set[str] = field(default_factory=set)
+    services: set[str] = field(default_factory=set)
+    kubeadm: str = RELEASE  # what is installed
+    kubelet: str = RELEASE
+    running: str = RELEASE  # the kubelet that runs
+    apiserver: str = RELEASE  # of the static pods
+    free: int = 9000  # MiB of its disk
+    sudo_asks: bool = False  # for a password, where nothing can be asked
+    container: str = ""  # as docker shows the registry's
+    alive: bool = True
+    came: bool = False  # since the cluster was built
+    interrupted: bool = False  # a transaction of dpkg was broken off
+    clock: float = 0.0  # seconds that it is ahead
+    # Of a control-plane node: days left and serial number by name, and what programs have in use.
+    certificates: dict[str, tuple[float, int]] = field(default_factory=dict)
+    programs: dict[str, dict[str, int]] = field(default_factory=dict)
+    ended: list[str] = field(default_factory=list)  # programs, in their order
+    failed: set[str] = field(default_factory=set)  # programs that kubelet waits to start again
+    holder: "Holder | None" = None  # of the machine's lock
+    holder_name: str = ""
+    backups: dict[str, Saved] = field(default_factory=dict)  # in a folder of its own
+
+    @property
+    def role(self) -> str:
+        roles = {MASTER_CP: "master", WORKER_CP: "worker", STORAGE_CP: "storage"}
+        return next(role for cp, role in roles.items() if cp in self.node.addresses)
+
+    @property
+    def name(self) -> str:
+        return f"{self.role}-{self.node.server_id.replace('-', '')[:12]}"
+
+    @property
+    def address(self) -> str:
+        return next(iter(self.node.addresses.values()))
+
+    def certify(self, days: float, *names: str) -> None:
+        """Get new certificates; programs go on with what they have."""
+        for name in names:
+            _, serial = self.certificates.get(name, (0.0, 0))
+            self.certificates[name] = (days, serial + 1)
+
+    def start(self, program: str) -> None:
+        self.programs[program] = {name: self.certificates[name][1] for name in USED[program]}
+
+    def outdated(self, program: str) -> list[str]:
+        used = self.programs[program]
+        return [name for name, serial in used.items() if serial != self.certificates[name][1]]
+
+    @property
+    def backends(self) -> list[str]:
+        """The servers in its HAProxy's configuration."""
+        text = self.files.get("/etc/haproxy/haproxy.cfg", (b"", ""))[0].decode()
+        lines = [line.split() for line in text.splitlines()]
+        return [words[1] for words in lines if words[:1] == ["server"]]
+
+    @property
+    def peers(self) -> list[str]:
+        """The other control-plane nodes in its keepalived's configuration."""
+        text = self.files.get(KEEPALIVED, (b"", ""))[0].decode()
+        return text.partition("unicast_peer {")[2].partition("}")[0].split()
+
+
+@dataclass
+class World:
+    """The machines, the cluster's nodes, the members of its etcd, and a volume with its data."""
+
+    machines: dict[str, Machine] = field(default_factory=dict)  # by server id
+    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    members: list[dict[str, Any]] = field(default_factory=list)
+    leader: str = ""  # of etcd; an election makes it the first that is alive
+    beheaded: int = 0  # how often etcd's leader was removed while it led
+    reset: list[str] = field(default_factory=list)  # machines on which kubeadm was
+    drained: list[str] = field(default_factory=list)
+    dns: list[str] = field(default_factory=list)  # the nodes of CoreDNS's two pods
+    budget: str = ""  # why no pod may be evicted
+    unhealthy: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
+    formatted: int = 0  # how often the Cinder volume was
+    volumes: dict[str, dict[str, Any]] = field(default_factory=dict)  # PersistentVolumes
+    claimed: bool = False
+    claims: list[dict[str, Any]] = field(default_factory=list)  # PersistentVolumeClaims
+    tokens: set[str] = field(default_factory=set)
+    certificates: str = ""  # the Secret with which those end that are uploaded, if any are
+    accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
+    release: str = RELEASE  # of the cluster, as kubeadm keeps it
+    repository: str = "registry.k8s.io"  # of its images, as kubeadm keeps it
+    kept: dict[str, Any] = field(default_factory=dict)  # the driver's ConfigMap
+    checked: list[str] = field(default_factory=list)  # machines whose snapshot was
+    backups: dict[str, Saved] = field(default_factory=dict)  # on the volume
+    package: dict[str, Saved] = field(default_factory=dict)  # by the bytes of the file
+    restored: int = 0  # how often etcd was made of a backup
+    # The functions above the command that has the most of them; None while nobody counts.
+    deepest: list[str] | None = None
+    # Requests that etcd has left without an answer, each once; None when it answers all.
+    unanswered: set[tuple[str, ...]] | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)  # of holders
+
+    def add(self, node: Node) -> Machine:
+        machine = self.machines[node.server_id] = Machine(node)
+        return machine
+
+    def join(self, machine: Machine) -> None:
+        """As kubeadm does, when nothing comes in between."""
+        cidr = f"192.168.{len(self.nodes)}.0/24"
+        self.nodes[machine.name] = {
+            "metadata": {"name": machine.name, "labels": {"kubernetes.io/os": "linux"}},
+            "spec": {"podCIDR": cidr, "taints": []},
+        }
+        machine.files[KUBELET_CONF] = (b"", "600")
+        machine.running, machine.apiserver = machine.kubelet, self.release
+        if machine.role == "master":
+            urls = {"peerURLs": [f"https://{machine.address}:2380"],
+                    "clientURLs": [f"https://{machine.address}:2379"]}
+            machine.certify(3650.0, *AUTHORITIES)
+            machine.certify(365.0, *RENEWED, KUBELET)
+            for program in PROGRAMS:
+                machine.start(program)
+            number = max((m["ID"] for m in self.members), default=0) + 1
+            self.members.append({"ID": number, "name": machine.name, **urls})
+
+    def dns_pods(self) -> dict[str, str]:
+        """Their nodes: at first the first one, which also gets those of nodes that are gone."""
+        if self.nodes:
+            first = next(iter(self.nodes))
+            self.dns = [n if n in self.nodes else first for n in self.dns] or [first, first]
+        return {f"coredns-{number}": node for number, node in enumerate(self.dns)}
+
+    def move_dns(self, pod: str) -> None:
+        """The scheduler prefers a node that has none."""
+        pods = self.dns_pods()
+        if pod in pods:
+            others = [node for node in self.nodes if node not in self.dns]
+            self.dns[[*pods].index(pod)] = (others or self.dns)[0]
+
+    def have(self, release: str) -> None:
+        """Let the cluster and all machines have a release of Kubernetes."""
+        self.release = release
+        for machine in self.machines.values():
+            machine.kubeadm = machine.kubelet = machine.running = machine.apiserver = release
+
+    def age(self, days: float) -> None:
+        """Leave so many days to the certificates of all control-plane nodes; programs use them."""
+        for machine in self.machines.values():
+            if machine.certificates:
+                machine.certify(days, *RENEWED)
+                for program in PROGRAMS:
+                    machine.start(program)
+
+    def saved(self) -> Saved:
+        """What etcd holds, as far as it is simulated, and what it is of."""
+        told = {
+            "release": self.release, "pod_cidr": "192.168.0.0/16", "cluster_cidr": "10.96.0.0/12",
+        }
+        held = (self.nodes, self.volumes, self.claimed, self.claims, self.accounts, self.kept)
+        return Saved(told, copy.deepcopy(held))
+
+    def restore(self, saved: Saved) -> None:
+        held = copy.deepcopy(saved.held)
+        (self.nodes, self.volumes, self.claimed, self.claims, self.accounts, self.kept) = held
+        self.members, self.restored = [], self.restored + 1
+
+    def machine_of(self, name: str) -> Machine | None:
+        return next((m for m in self.machines.values() if m.name == name and m.alive), None)
+
+    def shown(self, name: str) -> dict[str, Any]:
+        ready = "True" if self.machine_of(name) else "Unknown"
+        conditions = [{"type": "Ready", "status": ready, "message": "kubelet is silent"}]
+        machine = next((m for m in self.machines.values() if m.name == name), None)
+        info = {"kubeletVersion": machine.running if machine else self.release}
+        return {**self.nodes[name], "status": {"conditions": conditions, "nodeInfo": info}}
+
+
+class Programs:
+    """A part of the programs of a simulated machine: a method for each, by its name."""
+
+    world: World
+    machine: Machine
+
+    def _answer(self, argv: list[str], stdin: bytes) -> Result:
+        """Run a program; an unknown one fails the test."""
+        raise NotImplementedError
