@@ -2,9 +2,11 @@
 
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 from mgmt_drivers.errors import CommandFailed, InventoryError, MgmtDriverError
 from mgmt_drivers.operations import scale_in, scale_out
+from mgmt_drivers.testing.fakes import MemoryStore
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     STORAGE,
@@ -15,10 +17,23 @@ from mgmt_drivers.testing.simulated_cloud import (
 from mgmt_drivers.testing.simulation import SimulatedSession
 
 
+class _FullStore(MemoryStore):
+    def save(self, key: str, value: Any) -> None:
+        raise OSError("the database is full")
+
+
 class NodesTest(SimulatedClusterTest):
     def setUp(self) -> None:
         super().setUp()
         self.build()
+
+    def test_a_scale_out_is_undone_after_any_error(self) -> None:
+        """Tacker's database fails when all machines have joined: no error of the drivers."""
+        new = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        self.store = _FullStore()
+        with self.assertRaisesRegex(OSError, "the database is full"):
+            scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+        self.assertNotIn(new.name, self.world.nodes)
 
     def start_heal(self, *addresses: str) -> None:
         self.heal_start(self.request(*self.ids(*addresses)), self.services())
