@@ -15,7 +15,7 @@ _ADDRESSES = ("OS::Neutron::Port", _FLOATING_IP)
 _VOLUMES = ("OS::Cinder::Volume",)
 _SERVER_GROUPS = ("OS::Nova::ServerGroup",)
 
-# What tarfile and the decompressors raise for a broken archive.
+# Raised by tarfile and the decompressors for a broken archive.
 BROKEN_ARCHIVE = (
     tarfile.TarError, EOFError, KeyError, OSError, RecursionError, TypeError, ValueError,
     lzma.LZMAError, zlib.error,

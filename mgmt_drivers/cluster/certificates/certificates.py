@@ -26,7 +26,7 @@ _DAY = 86400.0  # seconds
 # An operation renews what expires within a quarter of kubeadm's year: a cluster that is scaled,
 # healed or upgraded once in three months never comes near the end.
 SOON = 90.0  # days
-# What a request renews: all but what is less than a day old, which an attempt before has renewed.
+# A request renews all that is more than a day old: an earlier attempt has renewed the rest.
 ALL = 364.0  # days
 # With less than that left of a CA, what it signs for a year ends with it.
 AUTHORITY_SOON = 365.0  # days
@@ -97,7 +97,7 @@ class ControlPlaneState:
     is_pending: bool
 
     def due(self, now: float, within: float) -> list[Certificate]:
-        """What kubeadm can renew, and what expires within so many days."""
+        """The certificates that kubeadm can renew, and that expire within so many days."""
         renewed = [self.certificates[name] for name in RENEWED if name in self.certificates]
         return [certificate for certificate in renewed if certificate.end - now < within * _DAY]
 
@@ -106,7 +106,7 @@ class ControlPlaneState:
         return bool(self.due(now, within)) or self.is_pending
 
     def worries(self, now: float) -> list[str]:
-        """What ends soon and is renewed by nobody: CAs, and what kubelet has failed to renew."""
+        """Certificates that end soon and nobody renews: CAs, and kubelet's if kubelet failed."""
         limits = {KUBELET: KUBELET_SOON, **dict.fromkeys(AUTHORITIES, AUTHORITY_SOON)}
         others = [self.certificates[name] for name in limits if name in self.certificates]
         return [
