@@ -16,7 +16,7 @@ from tools.client.log import log
 _OUTPUTS = CHECKOUT / "doc" / "source" / "outputs"
 _RECORDED_WITH = "1.37"
 _COLUMNS = 86
-# What differs from run to run, and what stands for it in the comparison.
+# Values that differ from run to run, each with its placeholder in the comparison.
 _PLACEHOLDERS = {
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}": "ID",
     r"\b(master|worker)-[0-9a-f]{12}\b": r"\1-ID",

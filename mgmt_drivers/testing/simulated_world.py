@@ -28,7 +28,7 @@ RELEASE = "v1.20.2"
 # The newest release that the package repository has of a series.
 NEWEST = {"1.20": "1.20.2", "1.36": "1.36.4", "1.37": "1.37.2"}
 ACCOUNT_TOKEN = "eyJhbGciOiJSUzI1NiJ9.c2ltdWxhdGVk.c2lnbmF0dXJl"
-# What programs use of the certificates. etcd reads its own anew by itself.
+# Certificates that each program reads when it starts; etcd reads its own again by itself.
 USED = {
     "kube-apiserver": ("apiserver", "apiserver-etcd-client", "front-proxy-client"),
     "kube-controller-manager": ("controller-manager.conf",),
@@ -59,7 +59,7 @@ class Holder(Protocol):
 
 @dataclass
 class Machine:
-    """What a machine keeps on its disk; ``alive`` tells whether it runs."""
+    """A simulated machine: the state on its disk, and whether it runs (``alive``)."""
 
     node: Node
     files: dict[str, tuple[bytes, str]] = field(default_factory=dict)
@@ -77,7 +77,8 @@ class Machine:
     came: bool = False  # since the cluster was built
     interrupted: bool = False  # a transaction of dpkg was broken off
     clock: float = 0.0  # seconds that it is ahead
-    # Of a control-plane node: days left and serial number by name, and what programs have in use.
+    # On a control-plane node: each certificate's days left and serial number, by name, and the
+    # serial numbers that each program uses.
     certificates: dict[str, tuple[float, int]] = field(default_factory=dict)
     programs: dict[str, dict[str, int]] = field(default_factory=dict)
     ended: list[str] = field(default_factory=list)  # programs, in their order
@@ -212,7 +213,7 @@ class World:
                     machine.start(program)
 
     def saved(self) -> Saved:
-        """What etcd holds, as far as it is simulated, and what it is of."""
+        """A snapshot: the content of the simulated etcd, and the cluster that it belongs to."""
         told = {
             "release": self.release, "pod_cidr": "192.168.0.0/16", "cluster_cidr": "10.96.0.0/12",
         }

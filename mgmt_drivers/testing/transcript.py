@@ -17,13 +17,13 @@ from typing import Any
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Session, Stdin
 from mgmt_drivers.testing.fakes import MemoryStore, fed, named
 
-# What differs from run to run: bootstrap tokens and the names of their Secrets, the keys of
-# uploaded certificates, and the names of processes and containers that run once.
+# Values that differ from run to run: bootstrap tokens and the names of their Secrets, the keys
+# of uploaded certificates, and the names of processes and containers that run once.
 _RANDOM = re.compile(
     r"\b[a-z0-9]{6}\.[a-z0-9]{16}\b|(?<=bootstrap-token-)[a-z0-9]{6}\b"
     r"|\b[0-9a-f]{64}\b|\b[0-9a-f]{16}\b"
 )
-# What says nothing to a reader, as so many commands have it.
+# Words that stand in so many commands that a transcript shortens them.
 _SHORT = {
     "kubectl --kubeconfig /etc/kubernetes/admin.conf --tls-server-name kubernetes "
     "--server https://127.0.0.1:6443": "kubectl",

@@ -331,7 +331,7 @@ class RenewalFaultsTest(FaultsTestCase, AgingClusterTest):
 
 class StateTest(unittest.TestCase):
     def state(self, text: str = "", **days: float) -> ControlPlaneState:
-        """What a node shows of its certificates, each with so many days left."""
+        """The state of a node whose certificates have so many days left, each by its name."""
         host, session = fake_host()
         paths = {name: path for path, name in CERTIFICATES.items()}
         for name, left in days.items():
@@ -405,7 +405,7 @@ class ProgramsTest(ScriptTest):
     """With runtimes that have containers of the scheduler, and none of the apiserver."""
 
     def programs(self, verb: str, runtime: str) -> tuple[str, str]:
-        """What is shown, and what was told to end."""
+        """Runs the script: its output, and the containers that it ended."""
         ended = self.root / "ended"
         ended.unlink(missing_ok=True)
         for name, text in (

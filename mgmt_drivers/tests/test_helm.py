@@ -340,7 +340,7 @@ class PayloadsTest(unittest.TestCase):
         self.assertNotEqual(0, ran.returncode)
 
     def test_cached_charts_of_repositories_stay_behind(self) -> None:
-        """They may have any size, and Helm fetches them again; not so the repositories' indexes."""
+        """Charts may have any size, and Helm fetches them again; indexes are not fetched again."""
         cache = self.folder / ".cache/helm"
         for name in ("repository/web-index.yaml", "repository/web-1.0.tgz", "content/ab/cd.chart"):
             (cache / name).parent.mkdir(parents=True, exist_ok=True)

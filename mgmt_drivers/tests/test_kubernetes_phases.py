@@ -198,7 +198,7 @@ class _LaterRegistry(Registry):
 
 class RegistriesTest(PhaseTest):
     def test_each_option_counts_for_what_is_configured(self) -> None:
-        """What nodes have noted is a digest: with another value each would be configured again."""
+        """Nodes note a digest of the options: with another digest each is configured again."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         certificate = Path(folder.name, "ca.crt")
