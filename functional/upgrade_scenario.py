@@ -8,7 +8,7 @@ from typing import Any
 from fixtures import EnvironmentVariable
 
 from functional import shared
-from functional.foretold import ForetoldVnf
+from functional.dry_run import DryRunVnf
 from functional.nodes_scenario import NodesScenario
 from functional.poll import poll_api
 from functional.requests import REQUESTS
@@ -29,9 +29,9 @@ def newest_series() -> EnvironmentVariable:
 
 
 class UpgradeScenario(NodesScenario):
-    """A dry run foretells each operation; the API is polled during an upgrade."""
+    """A dry run predicts each operation; the API is polled during an upgrade."""
 
-    kind = ForetoldVnf
+    kind = DryRunVnf
     kubernetes_version = BEFORE
 
     def onboard_package(

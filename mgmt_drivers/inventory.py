@@ -122,6 +122,22 @@ class VimAccess:
     region: str | None = None
     verify: bool = True
 
+    @classmethod
+    def from_auth(
+        cls, auth: Mapping[str, Any], region: str | None = None, verify: bool = True
+    ) -> "VimAccess":
+        """:param auth: a password login, by the names of Keystone's v3 plugin"""
+        return cls(
+            auth_url=auth["auth_url"],
+            username=auth["username"],
+            password=Secret(auth["password"]),
+            project_name=auth["project_name"],
+            user_domain_name=auth.get("user_domain_name") or "Default",
+            project_domain_name=auth.get("project_domain_name") or "Default",
+            region=region,
+            verify=verify,
+        )
+
 
 class Heat:
     """Heat's API, reached with the access information of the VIM, which is asked for once."""

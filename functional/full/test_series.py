@@ -53,7 +53,7 @@ class LifeOfAnOlderCluster(UpgradeScenario, MastersScenario):
         self.check_terminate(vnf, self.check_cnf(vnf))
 
     def lose(self, machine: Remote) -> None:
-        """Until the cluster misses the node, too: what is foretold of the node stays true then."""
+        """Until the cluster misses the node, too: what is predicted of the node stays true then."""
         name = self.node_name(machine)
         super().lose(machine)
         with step(f"wait until the cluster misses {name}"):

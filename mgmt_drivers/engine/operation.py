@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from typing import TypeVar
 
 from mgmt_drivers.engine import lock
-from mgmt_drivers.engine.phase import Forecast, Phase, Work
-from mgmt_drivers.engine.rehearsal import Rehearsal
+from mgmt_drivers.engine.dry_run import DryRun
+from mgmt_drivers.engine.phase import Phase, Prediction, Work
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, FAILED, Outcome, Record, Trace
 from mgmt_drivers.errors import (
@@ -183,33 +183,33 @@ class Operation:
     def run(self, context: C, *works: Work[C]) -> None:
         """Run phases, each on its hosts; each begins when the one before has ended well.
 
-        In a dry run, tell the rehearsal what they would do.
+        In a dry run, collect what they would do.
 
         :raises OperationError: naming each host that failed, and why
         """
-        rehearsal = self.services.rehearsal
+        dry_run = self.services.dry_run
         for phase, lanes in ((phase, work.lanes) for work in works for phase in work.phases):
             if not lanes:
                 LOG.debug("phase '%s' is left out: no machine for it", phase.title)
-            elif rehearsal:
-                self._rehearse(rehearsal, phase, [host for lane in lanes for host in lane], context)
+            elif dry_run:
+                self._dry_run(dry_run, phase, [host for lane in lanes for host in lane], context)
             else:
                 ask = functools.partial(self.ask, phase.title)
                 with phase.around(context, ask) as step:
                     lane = functools.partial(self._run_lane, phase.title, step, context)
                     self._raise_any(list(self._pool.map(lane, lanes)))
 
-    def _rehearse(
-        self, rehearsal: Rehearsal, phase: Phase[C], hosts: Sequence[Host], context: C
+    def _dry_run(
+        self, dry_run: DryRun, phase: Phase[C], hosts: Sequence[Host], context: C
     ) -> None:
-        def foresee(host: Host) -> Forecast:
-            return rehearsal.foresee(phase, host, context)
+        def predict(host: Host) -> Prediction:
+            return dry_run.predict(phase, host, context)
 
-        forecasts = self.ask_each(phase.title, hosts, foresee)
+        predictions = self.ask_each(phase.title, hosts, predict)
         for host in phase.prepares(context):
-            rehearsal.note(phase.title, host.node, Forecast(CHANGED, "for the other machines"))
-        for host, forecast in zip(hosts, forecasts, strict=True):
-            rehearsal.note(phase.title, host.node, forecast)
+            dry_run.note(phase.title, host.node, Prediction(CHANGED, "for the other machines"))
+        for host, prediction in zip(hosts, predictions, strict=True):
+            dry_run.note(phase.title, host.node, prediction)
 
     def _log_in(self, nodes: Sequence[Node], limit: float) -> list[NodeError]:
         """Open what is not open yet; a machine that does not answer is waited for once.
@@ -242,7 +242,7 @@ class Operation:
         since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(services.clock.time()))
         who = f"{request.operation} of VNF {request.vnf_instance_id}, since {since}"
         try:
-            if not services.rehearsal:
+            if not services.dry_run:
                 lock.acquire(host, who)
         except BaseException:
             session.close()

@@ -19,7 +19,7 @@ DEPENDS: Final = "depends"
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Prediction:
     """The effect that a step would have on a host; ``depends``: known only when it is taken.
 
     ``reason`` says what would change, or on what it depends.
@@ -40,12 +40,14 @@ class Ask(Protocol):
 class Phase(ABC, Generic[C_contra]):
     """One step of an operation, safe to run again.
 
-    ``title`` names the phase in logs, traces and errors. ``on_new_machine`` is what it does on a
-    machine that is yet to be made.
+    ``title`` names the phase in logs, traces and errors. For dry runs, ``prediction`` is the effect
+    of a phase that cannot be told from a look, and ``on_new_machine`` that on a machine which is
+    not there yet.
     """
 
     title: str
-    on_new_machine: ClassVar[Forecast] = Forecast(CHANGED, "the machine is new")
+    prediction: ClassVar[Prediction | None] = None
+    on_new_machine: ClassVar[Prediction] = Prediction(CHANGED, "the machine is new")
 
     @abstractmethod
     def around(self, context: C_contra, ask: Ask) -> AbstractContextManager[Step[C_contra]]:
@@ -58,12 +60,12 @@ class Phase(ABC, Generic[C_contra]):
         """The hosts that :meth:`around` changes, besides those on which the step is run."""
         return ()
 
-    def foresee(self, host: Host, context: C_contra) -> Forecast:
-        """Tell the effect of the step on the host. Changes nothing.
+    def predict(self, host: Host, context: C_contra) -> Prediction:
+        """Predict the effect of the step on the host from a look. Changes nothing.
 
-        :raises NotMade: where that is for the host to tell, and the host is yet to be made
+        :raises NotMade: if the machine has to be asked, and is not there yet
         """
-        return Forecast(DEPENDS, "on what the phase finds when its turn comes")
+        raise NotImplementedError("a phase without a look has a prediction")
 
 
 class HostPhase(Phase[C_contra]):
@@ -81,7 +83,7 @@ class HostPhase(Phase[C_contra]):
 class Check(HostPhase[C_contra]):
     """A phase that only looks, or waits: it passes or raises, and changes nothing."""
 
-    on_new_machine = Forecast(CHECKED)
+    on_new_machine = Prediction(CHECKED)
 
     @abstractmethod
     def check(self, host: Host, context: C_contra) -> None:
@@ -91,9 +93,9 @@ class Check(HostPhase[C_contra]):
         self.check(host, context)
         return CHECKED
 
-    def foresee(self, host: Host, context: C_contra) -> Forecast:
+    def predict(self, host: Host, context: C_contra) -> Prediction:
         self.check(host, context)
-        return Forecast(CHECKED)
+        return Prediction(CHECKED)
 
 
 class Change(HostPhase[C_contra], Generic[C_contra, F]):
@@ -107,13 +109,13 @@ class Change(HostPhase[C_contra], Generic[C_contra, F]):
     def act(self, host: Host, context: C_contra, found: F) -> None:
         """Do what :meth:`look` found."""
 
-    def tell(self, found: F) -> str:
+    def describe(self, found: F) -> str:
         """The work, in words without secrets; empty if the title says it all."""
         return ""
 
-    def foresee(self, host: Host, context: C_contra) -> Forecast:
+    def predict(self, host: Host, context: C_contra) -> Prediction:
         found = self.look(host, context)
-        return Forecast(UNCHANGED) if found is None else Forecast(CHANGED, self.tell(found))
+        return Prediction(UNCHANGED) if found is None else Prediction(CHANGED, self.describe(found))
 
     def step(self, host: Host, context: C_contra) -> Outcome:
         found = self.look(host, context)

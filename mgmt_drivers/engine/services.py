@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mgmt_drivers.clock import SYSTEM_CLOCK, Clock
-from mgmt_drivers.engine.rehearsal import Rehearsal
+from mgmt_drivers.engine.dry_run import DryRun
 from mgmt_drivers.inventory import Stacks
 from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import BOOT_LIMIT, Endpoint, connect
@@ -32,7 +32,8 @@ class Services:
 
     ``stacks`` is the Heat that holds the VNF. ``trace_folder`` is where traces go, if
     anywhere. ``ssh_timeout`` is how many seconds a new machine has to answer on its SSH port.
-    ``rehearsal`` makes it a dry run. ``threads`` is on how many machines it works in parallel.
+    ``dry_run`` collects what the operation would do; nothing is changed then. ``threads`` is
+    on how many machines the operation works in parallel.
     """
 
     stacks: Stacks
@@ -41,5 +42,5 @@ class Services:
     ssh_timeout: float = BOOT_LIMIT
     connect: Callable[[Endpoint, HostKeys, Masker, float], Session] = connect
     clock: Clock = SYSTEM_CLOCK
-    rehearsal: Rehearsal | None = None
+    dry_run: DryRun | None = None
     threads: int = 256  # the machines of the largest VNFs

@@ -101,7 +101,7 @@ def make_cluster(
             *join_nodes(cluster, hosts, members),
             *_finish(cluster, hosts, backup),
         )
-        if services.rehearsal:
+        if services.dry_run:
             return  # there is no cluster to register
         read_account = functools.partial(service_account.read, account=VIM_ACCOUNT)
         credentials = operation.ask("read the VIM credentials", leader, read_account)

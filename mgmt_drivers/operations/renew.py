@@ -48,7 +48,7 @@ def renew_due(
     :param within: days; certificates that expire within them are renewed
     """
     return [
-        in_turn(due, RenewCertificates(within), RestartPrograms(within)),
+        in_turn(due, RenewCertificates(within), RestartPrograms()),
         on([] if cluster.params.helm else due, RenewKubeconfig()),
     ]
 

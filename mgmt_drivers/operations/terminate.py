@@ -42,7 +42,7 @@ def check_machines(
     :param prepare: makes the operation, and finds the VNF's machines
     :raises OperationError: naming each machine that another operation has, and which
     """
-    if services.rehearsal:
+    if services.dry_run:
         return
     try:
         operation, machines = prepare()

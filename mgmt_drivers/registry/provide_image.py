@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
+from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine import docker
 from mgmt_drivers.machine.host import Host
@@ -21,14 +21,14 @@ class ProvideImage(Change[PrivateRegistryParams, str]):
     """Bring the registry's image: from the package, from a server, or by pulling it."""
 
     title = "provide the registry image"
-    on_new_machine = Forecast(DEPENDS, "on whether the image of the new machine brings it")
+    on_new_machine = Prediction(DEPENDS, "on whether the image of the new machine brings it")
 
     def look(self, host: Host, params: PrivateRegistryParams) -> str | None:
         """The tag of the image that the machine lacks."""
         tag = image_tag(params.image)
         return tag if docker.image_id(host, tag) is None else None
 
-    def tell(self, tag: str) -> str:
+    def describe(self, tag: str) -> str:
         return tag
 
     def act(self, host: Host, params: PrivateRegistryParams, tag: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
+from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.machine import docker, packages, platforms
 from mgmt_drivers.machine.host import Host
 
@@ -11,7 +11,7 @@ class InstallDocker(Change[object, Sequence[str]]):
     """Install Docker from the system's packages, unless the image brought an engine."""
 
     title = "install Docker"
-    on_new_machine = Forecast(DEPENDS, "on whether the image of the new machine brings Docker")
+    on_new_machine = Prediction(DEPENDS, "on whether the image of the new machine brings Docker")
 
     def look(self, host: Host, context: object) -> Sequence[str] | None:
         """The packages to install; none where the engine only does not run."""

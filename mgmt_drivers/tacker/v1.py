@@ -19,7 +19,6 @@ from mgmt_drivers.engine import trace
 from mgmt_drivers.engine.services import KEY_PREFIX, Services
 from mgmt_drivers.inventory import Heat, VimAccess
 from mgmt_drivers.request import LcmRequest, Vnfc
-from mgmt_drivers.secret import Secret
 from mgmt_drivers.tacker import options, vnfd
 
 _CONFIG = options.register(cfg.CONF)
@@ -118,16 +117,8 @@ def _vim_access(context: Any, vnf_instance: Any) -> VimAccess:
     region = (connections[0].access_info or {}).get("region") if connections else None
     # Its password is decrypted.
     auth = vim_client.VimClient().get_vim(context, vim_id, region_name=region)["vim_auth"]
-    return VimAccess(
-        auth_url=auth["auth_url"],
-        username=auth["username"],
-        password=Secret(auth["password"]),
-        project_name=auth["project_name"],
-        user_domain_name=auth.get("user_domain_name") or "Default",
-        project_domain_name=auth.get("project_domain_name") or "Default",
-        region=auth.get("region"),
-        verify=str(auth.get("cert_verify", "True")).lower() == "true",
-    )
+    verify = str(auth.get("cert_verify", "True")).lower() == "true"
+    return VimAccess.from_auth(auth, auth.get("region"), verify)
 
 
 def lcm_request(

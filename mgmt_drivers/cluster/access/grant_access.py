@@ -5,7 +5,7 @@ import logging
 from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.engine.phase import DEPENDS, Forecast, HostPhase
+from mgmt_drivers.engine.phase import DEPENDS, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
@@ -21,9 +21,7 @@ class GrantVimAccess(HostPhase[Cluster]):
     """Create the account with which Tacker uses the cluster as a VIM."""
 
     title = "grant Tacker access"
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(CHANGED, f"service account {VIM_ACCOUNT.name}")
+    prediction = Prediction(CHANGED, f"service account {VIM_ACCOUNT.name}")
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         return CHANGED if service_account.apply(host, VIM_ACCOUNT) else UNCHANGED
@@ -36,9 +34,7 @@ class GiveKubeconfig(HostPhase[Cluster]):
     """
 
     title = "give the login user a kubeconfig"
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(DEPENDS, "on whether the user has a kubeconfig of their own")
+    prediction = Prediction(DEPENDS, "on whether the user has a kubeconfig of their own")
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         said = host.sudo(*_GIVE.command(_COPIES)).strip()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from mgmt_drivers.cluster.backup import backup
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.engine.phase import DEPENDS, Change, Check, Forecast, HostPhase
+from mgmt_drivers.engine.phase import DEPENDS, Change, Check, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine import files, units
@@ -42,10 +42,10 @@ class ConfigureBackups(Change[Cluster, Sequence[File]]):
     def __init__(self, is_server_new: bool) -> None:
         self._is_server_new = is_server_new
 
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+    def predict(self, host: Host, cluster: Cluster) -> Prediction:
         if self._is_server_new and cluster.topology.backup_server:
-            return Forecast(CHANGED, "the storage server is new")
-        return super().foresee(host, cluster)
+            return Prediction(CHANGED, "the storage server is new")
+        return super().predict(host, cluster)
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
         wanted = backup.of_node(host, cluster)
@@ -62,9 +62,7 @@ class SaveFirstBackup(HostPhase[Cluster]):
     """
 
     title = "save the first backup of etcd"
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(DEPENDS, "on whether the newest backup is of this cluster")
+    prediction = Prediction(DEPENDS, "on whether the newest backup is of this cluster")
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         listed = backup.names(host)

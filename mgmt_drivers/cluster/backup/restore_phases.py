@@ -7,7 +7,7 @@ from mgmt_drivers.cluster.backup import restoring
 from mgmt_drivers.cluster.backup.backup_params import Restore
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.engine.phase import Change, Forecast, HostPhase
+from mgmt_drivers.engine.phase import DEPENDS, Change, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, Outcome
 from mgmt_drivers.machine.host import Host
 
@@ -16,12 +16,10 @@ class GetBackup(HostPhase[Cluster]):
     """Bring the backup to the leader, and check that the cluster can be made of it."""
 
     title = "get the backup of etcd"
+    prediction = Prediction(DEPENDS, "on whether an earlier attempt has got the backup")
 
     def __init__(self, restore: Restore) -> None:
         self._restore = restore
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(CHECKED if restoring.is_there(host) else CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         outcome: Outcome = CHECKED

@@ -10,7 +10,7 @@ from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.certificates.certificates import Certificate
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import control_plane
-from mgmt_drivers.engine.phase import Change, Forecast, HostPhase
+from mgmt_drivers.engine.phase import DEPENDS, Change, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.machine.host import Host
 
@@ -30,7 +30,7 @@ class RenewCertificates(Change[Cluster, Sequence[Certificate]]):
         """The certificates that are due."""
         return certificates.read(host).due(host.clock.time(), self._within) or None
 
-    def tell(self, due: Sequence[Certificate]) -> str:
+    def describe(self, due: Sequence[Certificate]) -> str:
         return ", ".join(certificate.name for certificate in due)
 
     def act(self, host: Host, cluster: Cluster, due: Sequence[Certificate]) -> None:
@@ -42,19 +42,10 @@ class RestartPrograms(HostPhase[Cluster]):
 
     Each control-plane node is verified before the next one. A node that was not is restarted again
     by the next attempt: its marker is removed last.
-
-    :param within: days, as for :class:`RenewCertificates`
     """
 
     title = "restart the control plane"
-
-    def __init__(self, within: float) -> None:
-        self._within = within
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        state = certificates.read(host)
-        will_restart = state.needs_renewal(host.clock.time(), self._within)
-        return Forecast(CHANGED if will_restart else UNCHANGED)
+    prediction = Prediction(DEPENDS, "on whether a certificate is renewed")
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         is_pending = certificates.read(host).is_pending

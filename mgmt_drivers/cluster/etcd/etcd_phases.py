@@ -100,7 +100,7 @@ class _RemoveMembers(Change[Cluster, Sequence[Member]]):
     A snapshot is saved on the leader before, and the leadership moves to a member that stays.
     """
 
-    def tell(self, leaving: Sequence[Member]) -> str:
+    def describe(self, leaving: Sequence[Member]) -> str:
         return ", ".join(map(str, leaving))
 
     def act(self, host: Host, cluster: Cluster, leaving: Sequence[Member]) -> None:

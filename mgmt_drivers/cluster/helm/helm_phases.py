@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.helm import helm
-from mgmt_drivers.engine.phase import DEPENDS, Ask, Change, Forecast, Phase, Step
+from mgmt_drivers.engine.phase import DEPENDS, Ask, Change, Phase, Prediction, Step
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.machine import files
 from mgmt_drivers.machine.files import STATE_FOLDER
@@ -47,9 +47,7 @@ class ConfigureHelm(Phase[Cluster]):
     """Let Helm use the cluster with the rights of the VIM, and see that it works."""
 
     title = "give Helm access"
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(DEPENDS, "on whether Helm has the credentials of the VIM")
+    prediction = Prediction(DEPENDS, "on whether Helm has the credentials of the VIM")
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
@@ -71,9 +69,7 @@ class CopyCharts(Phase[Cluster]):
     """
 
     title = "copy Helm's charts"
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(DEPENDS, "on whether there are charts")
+    prediction = Prediction(DEPENDS, "on whether there are charts")
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:

@@ -8,7 +8,7 @@ from mgmt_drivers.cluster.backup import restoring
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm
 from mgmt_drivers.cluster.packages import images
-from mgmt_drivers.engine.phase import Check, Forecast, HostPhase
+from mgmt_drivers.engine.phase import Check, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
@@ -30,12 +30,10 @@ class InitializeControlPlane(HostPhase[Cluster]):
     """
 
     title = "initialize the control plane"
+    prediction = Prediction(CHANGED)
 
     def __init__(self, is_restored: bool = False) -> None:
         self._is_restored = is_restored
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         if cluster.topology.is_ha:

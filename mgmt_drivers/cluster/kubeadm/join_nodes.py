@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.nodes import kubectl
-from mgmt_drivers.engine.phase import Ask, Forecast, Phase, Step, Work
+from mgmt_drivers.engine.phase import Ask, Phase, Prediction, Step, Work
 from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.machine.host import Host
 
@@ -21,6 +21,7 @@ class JoinNodes(Phase[Cluster]):
     """
 
     title = "join nodes"
+    prediction = Prediction(CHANGED)
 
     def __init__(self, for_control_plane: bool) -> None:
         self._for_control_plane = for_control_plane
@@ -41,9 +42,6 @@ class JoinNodes(Phase[Cluster]):
 
     def prepares(self, cluster: Cluster) -> Sequence[Host]:
         return [cluster.leader]
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(CHANGED)
 
 
 def join(masters: Sequence[Host], workers: Sequence[Host]) -> Work[Cluster]:

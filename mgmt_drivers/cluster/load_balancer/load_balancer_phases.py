@@ -6,7 +6,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.topology import BALANCED_PORT
-from mgmt_drivers.engine.phase import Change, Check, Forecast, HostPhase
+from mgmt_drivers.engine.phase import Change, Check, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine import interfaces
@@ -64,9 +64,7 @@ class ReleaseVirtualIp(HostPhase[Cluster]):
     """
 
     title = "release the virtual IP"
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(CHANGED)
+    prediction = Prediction(CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         try:

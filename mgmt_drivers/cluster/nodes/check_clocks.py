@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.engine.phase import Ask, Forecast, Phase, Step
+from mgmt_drivers.engine.phase import Ask, Phase, Prediction, Step
 from mgmt_drivers.engine.trace import CHECKED, Outcome
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.machine import clocks
@@ -21,14 +21,12 @@ class CheckClocks(Phase[Cluster]):
     """Compare the clocks of new machines with the leader's: etcd and certificates need one time."""
 
     title = "compare clocks"
+    prediction = Prediction(CHECKED)
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
         """Ask the leader once for all, as far as no clock differs."""
         yield functools.partial(_compare, first=ask(cluster.leader, clocks.offset))
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(CHECKED)
 
 
 def _compare(host: Host, cluster: Cluster, first: Offset) -> Outcome:

@@ -27,7 +27,7 @@ class UncordonNodes(Change[Cluster, Sequence[str]]):
         ours = [name for name, node in nodes.items() if kubectl.is_cordoned_to_leave(node)]
         return [name for name in ours if name not in leaving] or None
 
-    def tell(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         return ", ".join(names)
 
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
@@ -51,7 +51,7 @@ class DrainNodes(Change[Cluster, Nodes]):
         ready = {name: nodes[name] for name in leaving if kubectl.is_ready(nodes.get(name))}
         return ready or None
 
-    def tell(self, ready: Nodes) -> str:
+    def describe(self, ready: Nodes) -> str:
         return ", ".join(ready)
 
     def act(self, host: Host, cluster: Cluster, ready: Nodes) -> None:

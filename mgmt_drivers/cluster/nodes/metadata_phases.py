@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import kubectl, node_metadata
 from mgmt_drivers.cluster.nodes.node_metadata import NodeMetadata
-from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
+from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
@@ -15,6 +15,7 @@ class LabelNodes(Change[Cluster, Mapping[str, Mapping[str, str]]]):
     """Label new workers by compute host and zone, in flavours that spread them."""
 
     title = "label nodes by compute host and zone"
+    prediction = Prediction(CHANGED, "the new workers")
 
     def __init__(self, workers: Sequence[Host]) -> None:
         self._workers = workers
@@ -40,10 +41,6 @@ class LabelNodes(Change[Cluster, Mapping[str, Mapping[str, str]]]):
         }
         return lacking or None
 
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        """None of the workers is a node yet, and none has come to a compute host."""
-        return Forecast(CHANGED, "the new workers")
-
     def act(self, host: Host, cluster: Cluster, lacking: Mapping[str, Mapping[str, str]]) -> None:
         for name, labels in lacking.items():
             kubectl.label(host, name, labels)
@@ -67,16 +64,16 @@ class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
                 wanted[machine.vnfc_id] = saved.get(machine.vnfc_id, found).merged_into(found)
         return wanted if wanted != saved else None
 
-    def tell(self, found: Mapping[str, NodeMetadata]) -> str:
+    def describe(self, found: Mapping[str, NodeMetadata]) -> str:
         return ", ".join(metadata.node for metadata in found.values())
 
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        """The store of a dry run keeps nothing; there the successors' forecast finds it."""
+    def predict(self, host: Host, cluster: Cluster) -> Prediction:
+        """Save in the dry run's store, too, where the rest of the operation looks."""
         found = self.look(host, cluster)
         if found is None:
-            return Forecast(UNCHANGED)
+            return Prediction(UNCHANGED)
         node_metadata.save(cluster.store, found)
-        return Forecast(CHANGED, self.tell(found))
+        return Prediction(CHANGED, self.describe(found))
 
     def act(self, host: Host, cluster: Cluster, found: Mapping[str, NodeMetadata]) -> None:
         node_metadata.save(cluster.store, found)
@@ -89,6 +86,7 @@ class RestoreNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
     """
 
     title = "restore labels and taints"
+    prediction = Prediction(DEPENDS, "on the labels and taints that the new nodes have")
 
     def __init__(self, successors: Sequence[Host]) -> None:
         self._successors = successors
@@ -105,15 +103,6 @@ class RestoreNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
         }
         lacking = {name: found for name, found in lacking.items() if found.labels or found.taints}
         return lacking or None
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        """The successors are no nodes yet; some labels they will have of themselves."""
-        saved = node_metadata.load(cluster.store)
-        found = [saved[new.node.vnfc_id] for new in self._successors if new.node.vnfc_id in saved]
-        names = ", ".join(metadata.node for metadata in found)
-        if any(map(node_metadata.is_given, found)):
-            return Forecast(CHANGED, f"those of {names}")
-        return Forecast(DEPENDS, f"on which labels of {names} the new nodes have of themselves")
 
     def act(self, host: Host, cluster: Cluster, lacking: Mapping[str, NodeMetadata]) -> None:
         for name, found in lacking.items():

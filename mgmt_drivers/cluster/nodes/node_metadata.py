@@ -13,8 +13,6 @@ _HOST = "CIS-node"
 _ZONES = ("kubernetes.io/zone", "topology.kubernetes.io/zone")
 # Taints of Kubernetes' own, which come and go with a node's state.
 _OWN_TAINTS = "node.kubernetes.io/"
-# Domains of the labels and taints that Kubernetes itself gives, each to some nodes.
-_OWN_DOMAINS = ("kubernetes.io", "k8s.io")
 _KEY = "node_metadata"
 _REPLACED = "replaced_nodes"
 
@@ -52,12 +50,6 @@ class NodeMetadata:
             {key: value for key, value in self.labels.items() if key not in labels},
             [t for t in self.taints if (t["key"], t["effect"]) not in taints],
         )
-
-
-def is_given(found: NodeMetadata) -> bool:
-    """Whether somebody gave a node labels or taints, which its successor has not of itself."""
-    keys = [*found.labels, *(taint["key"] for taint in found.taints)]
-    return any(not key.partition("/")[0].endswith(_OWN_DOMAINS) for key in keys)
 
 
 def placement_labels(placement: Placement) -> dict[str, str]:

@@ -7,7 +7,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.topology import NODE_NAME
-from mgmt_drivers.engine.phase import Change, Forecast, HostPhase
+from mgmt_drivers.engine.phase import DEPENDS, Change, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
@@ -22,9 +22,7 @@ class ResetControlPlane(HostPhase[Cluster]):
     """
 
     title = "reset control-plane nodes"
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(CHANGED if kubeadm.is_partly_joined(host) else UNCHANGED)
+    prediction = Prediction(DEPENDS, "on whether the machine has joined")
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         try:
@@ -48,7 +46,7 @@ class RemoveNodes(Change[Cluster, Sequence[str]]):
         nodes = kubectl.nodes(host)
         return [n for n in map(cluster.topology.name, cluster.leaving) if n in nodes] or None
 
-    def tell(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         return ", ".join(names)
 
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
@@ -74,7 +72,7 @@ class RemoveOrphanedNodes(Change[Cluster, Sequence[str]]):
         ours = [n for n in nodes if n.startswith("worker-") or self._with_masters]
         return [name for name in ours if name not in own] or None
 
-    def tell(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         return ", ".join(names)
 
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
@@ -104,9 +102,7 @@ class RestartKubeProxy(HostPhase[Cluster]):
     """
 
     title = "restart kube-proxy"
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(CHANGED)
+    prediction = Prediction(CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         kubectl.delete_pods(host, "kube-system", "k8s-app=kube-proxy", cluster.name(host))

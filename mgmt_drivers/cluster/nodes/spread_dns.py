@@ -6,7 +6,7 @@ from typing import Any
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import cluster_dns, kubectl
-from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
+from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.machine.host import Host
 
 _LIMIT = 300.0  # seconds
@@ -22,6 +22,7 @@ class SpreadDns(Change[Cluster, Sequence[str]]):
     """
 
     title = "spread cluster DNS"
+    prediction = Prediction(DEPENDS, "on which nodes its pods are then")
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         """The pods that are to go elsewhere."""
@@ -31,9 +32,6 @@ class SpreadDns(Change[Cluster, Sequence[str]]):
         if len(pods) < 2 or len(places) > 1 or not {*able} - places:
             return None
         return [pod.name for pod in pods[1:]]
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(DEPENDS, "on which nodes its pods are then")
 
     def act(self, host: Host, cluster: Cluster, found: Sequence[str]) -> None:
         wanted = len(found) + 1

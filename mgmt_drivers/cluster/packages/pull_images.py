@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.packages import images
-from mgmt_drivers.engine.phase import DEPENDS, Change, Forecast
+from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine.host import Host
 
@@ -17,7 +17,7 @@ class PullImages(Change[Cluster, Sequence[str]]):
     """
 
     title = "pull images"
-    on_new_machine = Forecast(DEPENDS, "on which images the image of the new machine brings")
+    on_new_machine = Prediction(DEPENDS, "on which images the image of the new machine brings")
 
     def __init__(self, is_upgrade: bool = False) -> None:
         self._is_upgrade = is_upgrade
@@ -26,14 +26,14 @@ class PullImages(Change[Cluster, Sequence[str]]):
         """The images that the machine lacks."""
         return images.missing(host, cluster, with_pod_network=not self._is_upgrade) or None
 
-    def tell(self, lacking: Sequence[str]) -> str:
+    def describe(self, lacking: Sequence[str]) -> str:
         return ", ".join(lacking)
 
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+    def predict(self, host: Host, cluster: Cluster) -> Prediction:
         wanted = cluster.params.version
         if self._is_upgrade and not wanted.is_release(kubeadm.version(host)):
-            return Forecast(DEPENDS, f"on the images of the {wanted} that kubeadm will have")
-        return super().foresee(host, cluster)
+            return Prediction(DEPENDS, f"on the images of the {wanted} that kubeadm will have")
+        return super().predict(host, cluster)
 
     def act(self, host: Host, cluster: Cluster, lacking: Sequence[str]) -> None:
         for image in lacking:

@@ -3,7 +3,7 @@
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.pod_network import pod_network
-from mgmt_drivers.engine.phase import Forecast, HostPhase
+from mgmt_drivers.engine.phase import HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.machine.host import Host
 
@@ -15,9 +15,7 @@ class ApplyCniManifest(HostPhase[Cluster]):
     """
 
     title = "apply the CNI manifest"
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return Forecast(CHANGED)
+    prediction = Prediction(CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         manifest = pod_network.manifest(cluster.params)

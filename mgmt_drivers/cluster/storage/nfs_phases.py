@@ -72,7 +72,7 @@ class ExportVolumes(Change[Cluster, Sequence[nfs.Export]]):
         ]
         return None if nfs.is_serving(host, exports) else exports
 
-    def tell(self, exports: Sequence[nfs.Export]) -> str:
+    def describe(self, exports: Sequence[nfs.Export]) -> str:
         return ", ".join(dict.fromkeys(export.folder for export in exports))
 
     def act(self, host: Host, cluster: Cluster, exports: Sequence[nfs.Export]) -> None:

@@ -6,8 +6,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.storage import volumes
 from mgmt_drivers.cluster.storage.volumes import Volume
-from mgmt_drivers.engine.phase import Change, Check, Forecast
-from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
+from mgmt_drivers.engine.phase import DEPENDS, Change, Check, Prediction
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
 
@@ -37,6 +36,7 @@ class RegisterVolumes(Change[Cluster, Sequence[Volume]]):
     """
 
     title = "register PersistentVolumes"
+    prediction = Prediction(DEPENDS, "on the PersistentVolumes that the cluster then has")
 
     def __init__(self, are_restored: bool = False) -> None:
         self._are_restored = are_restored
@@ -44,11 +44,6 @@ class RegisterVolumes(Change[Cluster, Sequence[Volume]]):
     def look(self, host: Host, cluster: Cluster) -> Sequence[Volume] | None:
         """The volumes that the cluster lacks."""
         return volumes.missing(host, volumes.wanted(cluster.topology.storage_server)) or None
-
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        """All: a heal has removed them before, and a new cluster has none."""
-        names = volumes.names(cluster.topology.storage_server)
-        return Forecast(CHANGED, ", ".join(names)) if names else Forecast(UNCHANGED)
 
     def act(self, host: Host, cluster: Cluster, lacking: Sequence[Volume]) -> None:
         volumes.register(host, lacking, are_restored=self._are_restored)
@@ -63,7 +58,7 @@ class RemoveVolumes(Change[Cluster, Sequence[str]]):
         """The names of the volumes that this driver has registered."""
         return volumes.removable(host, volumes.names(cluster.topology.storage_server)) or None
 
-    def tell(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         return ", ".join(names)
 
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:

@@ -9,8 +9,8 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.packages import node_packages
-from mgmt_drivers.cluster.upgrade.releases import forecast
-from mgmt_drivers.engine.phase import Ask, Change, Forecast, Phase, Step
+from mgmt_drivers.cluster.upgrade.releases import predict_release
+from mgmt_drivers.engine.phase import Ask, Change, Phase, Prediction, Step
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.machine.host import Host
 
@@ -35,10 +35,10 @@ class InstallKubeadm(Phase[Cluster]):
         release = ask(cluster.leader, kubeadm.version)
         yield functools.partial(_install_if_other, release=release)
 
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+    def predict(self, host: Host, cluster: Cluster) -> Prediction:
         if host is cluster.leader:
-            return Forecast(CHANGED, "the script of the VNF package runs")
-        return forecast(kubeadm.version(host), cluster)
+            return Prediction(CHANGED, "the script of the VNF package runs")
+        return predict_release(kubeadm.version(host), cluster)
 
 
 def _install(host: Host, cluster: Cluster, wanted: str) -> None:
@@ -63,8 +63,8 @@ class SaveSnapshot(Change[Cluster, str]):
         release = kubeadm.version(host)
         return None if kubeadm.cluster_release(host) == release else release
 
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return forecast(kubeadm.cluster_release(host), cluster)
+    def predict(self, host: Host, cluster: Cluster) -> Prediction:
+        return predict_release(kubeadm.cluster_release(host), cluster)
 
     def act(self, host: Host, cluster: Cluster, release: str) -> None:
         path = etcd.snapshot(host, cluster, _SNAPSHOT)

@@ -4,8 +4,8 @@ from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm
-from mgmt_drivers.cluster.upgrade.releases import forecast
-from mgmt_drivers.engine.phase import Change, Forecast
+from mgmt_drivers.cluster.upgrade.releases import predict_release
+from mgmt_drivers.engine.phase import Change, Prediction
 from mgmt_drivers.machine.host import Host
 
 
@@ -21,7 +21,7 @@ class SetImageRepository(Change[Cluster, str]):
             return None
         return images.reference
 
-    def tell(self, reference: str) -> str:
+    def describe(self, reference: str) -> str:
         return reference
 
     def act(self, host: Host, cluster: Cluster, reference: str) -> None:
@@ -41,8 +41,8 @@ class UpgradeCluster(Change[Cluster, str]):
         release = kubeadm.version(host)
         return None if kubeadm.cluster_release(host) == release else release
 
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
-        return forecast(kubeadm.cluster_release(host), cluster)
+    def predict(self, host: Host, cluster: Cluster) -> Prediction:
+        return predict_release(kubeadm.cluster_release(host), cluster)
 
     def act(self, host: Host, cluster: Cluster, release: str) -> None:
         kubeadm.upgrade_cluster(host, cluster, release)
@@ -67,7 +67,7 @@ class KeepVersion(Change[Cluster, Changed]):
         is_kept = changed_params.are_kept(host, cluster.store, self._changed)
         return None if is_kept else self._changed
 
-    def tell(self, changed: Changed) -> str:
+    def describe(self, changed: Changed) -> str:
         return str(changed.get("kubernetes_version", ""))
 
     def act(self, host: Host, cluster: Cluster, changed: Changed) -> None:

@@ -8,8 +8,8 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm
 from mgmt_drivers.cluster.nodes import draining, kubectl
 from mgmt_drivers.cluster.packages import node_packages
-from mgmt_drivers.cluster.upgrade.releases import forecast
-from mgmt_drivers.engine.phase import Forecast, HostPhase
+from mgmt_drivers.cluster.upgrade.releases import predict_release
+from mgmt_drivers.engine.phase import HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
@@ -23,11 +23,11 @@ class _UpgradeNodes(HostPhase[Cluster]):
     A node that fails on the way stays cordoned, by which the next attempt knows it.
     """
 
-    def foresee(self, host: Host, cluster: Cluster) -> Forecast:
+    def predict(self, host: Host, cluster: Cluster) -> Prediction:
         node = kubectl.nodes(cluster.leader)[cluster.name(host)]
         if kubectl.is_cordoned_by_us(node):
-            return Forecast(CHANGED, "left cordoned by an upgrade that failed")
-        return forecast(kubectl.kubelet_release(node), cluster)
+            return Prediction(CHANGED, "left cordoned by an upgrade that failed")
+        return predict_release(kubectl.kubelet_release(node), cluster)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         leader, name = cluster.leader, cluster.name(host)

@@ -12,7 +12,7 @@ from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.tacker import vnfd
 from mgmt_drivers.tacker.v2 import Call, resource_ids
-from tools.plan.rehearse import ForgetfulStore
+from tools.dry_run.operations import ForgetfulStore
 
 NEW = "new"  # in the place of the id of an instance that is yet to be made
 

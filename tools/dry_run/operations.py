@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mgmt_drivers import inventory
+from mgmt_drivers.engine.dry_run import DryRun, Line
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
-from mgmt_drivers.engine.rehearsal import Line, Rehearsal
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.inventory import Contents, Node
 from mgmt_drivers.operations import heal, instantiate, registry, scale_in, scale_out, upgrade
@@ -15,11 +15,11 @@ from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.session import Session
 from mgmt_drivers.vim import HelmAccess, Vim
-from tools.plan import coming
+from tools.dry_run import new_machines
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Result:
     """What an operation would do.
 
     ``lines`` are those of the phases, in their order; ``runs`` tells how often the operation logs
@@ -84,14 +84,14 @@ class Vnf:
     def __init__(
         self, request: LcmRequest, given: Services, is_taken: Callable[[str], bool] = _nobody
     ) -> None:
-        self.request, self.rehearsal = request, Rehearsal()
+        self.request, self.dry_run = request, DryRun()
         self._vims = _Vims(is_taken)
         self._given = replace(
             given,
             store=ForgetfulStore(given.store),
             trace_folder=None,
             ssh_timeout=RUNNING_LIMIT,  # those that may still be booting are yet to be made
-            rehearsal=self.rehearsal,
+            dry_run=self.dry_run,
         )
 
     @property
@@ -109,46 +109,47 @@ class Vnf:
         else:
             instantiate.validate(request, self._vims)
 
-    def instantiate(self, numbers: Mapping[str, int]) -> Outlook:
+    def instantiate(self, numbers: Mapping[str, int]) -> Result:
         """:param numbers: of machines, by VDU"""
-        request = replace(self.request, operation="instantiate", stack_id=coming.STACK)
-        new = coming.vnfcs(numbers)
-        made = {**coming.stacks_of(request, new, ()), coming.STACK: coming.own_stack(request)}
+        request = replace(self.request, operation="instantiate", stack_id=new_machines.STACK)
+        new = new_machines.vnfcs(numbers)
+        made = new_machines.stacks_of(request, new, ())
+        made[new_machines.STACK] = new_machines.own_stack(request)
         services = self._services(made)
         request = replace(request, vnfcs=tuple(new))
         self._set_up(request, services)
-        return self._outlook(request, services, before=())
+        return self._result(request, services, before=())
 
-    def scale_out(self, numbers: Mapping[str, int]) -> Outlook:
+    def scale_out(self, numbers: Mapping[str, int]) -> Result:
         """:param numbers: of machines that come, by VDU"""
         before = self._machines()
-        new = coming.vnfcs(numbers)
+        new = new_machines.vnfcs(numbers)
         request = replace(
             self.request,
             operation="scale out",
             vnfcs=(*self.request.vnfcs, *new),
             targets=frozenset(vnfc.id for vnfc in new),
         )
-        services = self._services(coming.stacks_of(request, new, before))
+        services = self._services(new_machines.stacks_of(request, new, before))
         scale_out.scale_out(request, services, self._vims)
-        return self._outlook(request, services, before)
+        return self._result(request, services, before)
 
-    def scale_in(self, targets: Collection[str]) -> Outlook:
+    def scale_in(self, targets: Collection[str]) -> Result:
         """:param targets: ids of the VNFCs that go"""
         request = replace(self.request, operation="scale in", targets=frozenset(targets))
         scale_in.scale_in(request, self._services(), self._vims)
         before = self._machines()
         after = [node for node in before if node.vnfc_id not in targets]
-        return replace(self._outlook(request, self._services(), before), after=after)
+        return replace(self._result(request, self._services(), before), after=after)
 
-    def heal(self, targets: Collection[str]) -> Outlook:
+    def heal(self, targets: Collection[str]) -> Result:
         """:param targets: ids of the VNFCs whose machines are replaced; none: of all"""
         before = self._machines()
         request = replace(self.request, operation="heal", targets=frozenset(targets))
         if not self._is_registry:
             heal.heal_start(request, self._services(), self._vims)
         replaced = [v for v in self._as_heat_has_them(before) if not targets or v.id in targets]
-        new = coming.renewed(replaced)
+        new = new_machines.renewed(replaced)
         vnfcs = tuple(new.get(v.server_id, v) for v in self._as_heat_has_them(before))
         request = replace(request, vnfcs=vnfcs)
         services = self._services({}, {old: vnfc.server_id for old, vnfc in new.items()})
@@ -157,20 +158,20 @@ class Vnf:
         else:
             heal.heal_end(request, services, self._vims)
         runs = 2 if targets and not self._is_registry else 1
-        return replace(self._outlook(request, services, before), runs=runs)
+        return replace(self._result(request, services, before), runs=runs)
 
-    def modify(self, wanted: Any) -> Outlook:
+    def modify(self, wanted: Any) -> Result:
         """:param wanted: the parameter ``k8s_cluster_modification_param``; nothing: no driver's"""
         request = replace(self.request, operation="upgrade")
         services = self._services()
         if wanted:
             upgrade.modify(request, services, wanted)
-        return self._outlook(request, services, self._machines())
+        return self._result(request, services, self._machines())
 
-    def terminate(self) -> Outlook:
+    def terminate(self) -> Result:
         """Heat takes all machines away, which the drivers leave alone."""
         request = replace(self.request, operation="terminate")
-        return replace(self._outlook(request, self._services(), self._machines()), after=())
+        return replace(self._result(request, self._services(), self._machines()), after=())
 
     def _set_up(self, request: LcmRequest, services: Services) -> None:
         if self._is_registry:
@@ -192,21 +193,21 @@ class Vnf:
         renewed: Mapping[str, str] | None = None,
     ) -> Services:
         def connect(endpoint: Endpoint, *rest: Any) -> Session:
-            if coming.is_new(endpoint.server_id):
-                return coming.NotMadeSession()
+            if new_machines.is_new(endpoint.server_id):
+                return new_machines.NotMadeSession()
             return self._given.connect(endpoint, *rest)
 
-        stacks = coming.ComingStacks(self._given.stacks, made or {}, renewed)
+        stacks = new_machines.ComingStacks(self._given.stacks, made or {}, renewed)
         return replace(self._given, stacks=stacks, connect=connect)
 
-    def _outlook(
+    def _result(
         self, request: LcmRequest, services: Services, before: Sequence[Node]
-    ) -> Outlook:
+    ) -> Result:
         after = inventory.read(request, services.stacks).nodes
-        return Outlook(
+        return Result(
             request.operation,
             request.vnf_instance_id,
-            self.rehearsal.lines,
+            self.dry_run.lines,
             before=before,
             after=after,
         )

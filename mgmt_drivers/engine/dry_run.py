@@ -1,9 +1,9 @@
-"""The dry run of an operation: what its phases would do, of their looks alone."""
+"""The dry run of an operation: what its phases would do, from their looks alone."""
 
 from dataclasses import dataclass
 from typing import TypeVar
 
-from mgmt_drivers.engine.phase import Check, Forecast, Phase
+from mgmt_drivers.engine.phase import Check, Phase, Prediction
 from mgmt_drivers.engine.trace import CHECKED, UNCHANGED
 from mgmt_drivers.errors import NotMade
 from mgmt_drivers.inventory import Node
@@ -11,19 +11,19 @@ from mgmt_drivers.machine.host import Host
 
 C = TypeVar("C")
 
-_AFTERWARDS = Forecast(CHECKED, "afterwards")
+_AFTERWARDS = Prediction(CHECKED, "afterwards")
 
 
 @dataclass(frozen=True)
 class Line:
-    """The forecast of one phase for one machine."""
+    """The prediction of one phase for one machine."""
 
     phase: str
     node: Node
-    forecast: Forecast
+    prediction: Prediction
 
 
-class Rehearsal:
+class DryRun:
     """Collects what a dry run would do.
 
     Operations that receive it lock no machine and change nothing; the store and the VIMs beside it
@@ -36,16 +36,16 @@ class Rehearsal:
     @property
     def changes(self) -> bool:
         """Whether anything would change, so far."""
-        return any(line.forecast.outcome not in (CHECKED, UNCHANGED) for line in self.lines)
+        return any(line.prediction.outcome not in (CHECKED, UNCHANGED) for line in self.lines)
 
-    def foresee(self, phase: Phase[C], host: Host, context: C) -> Forecast:
+    def predict(self, phase: Phase[C], host: Host, context: C) -> Prediction:
         """:raises MgmtDriverError: where the operation would be refused"""
         if isinstance(phase, Check) and self.changes:
             return _AFTERWARDS  # it is about what is not there yet
         try:
-            return phase.foresee(host, context)
+            return phase.prediction or phase.predict(host, context)
         except NotMade:
             return phase.on_new_machine
 
-    def note(self, title: str, node: Node, forecast: Forecast) -> None:
-        self.lines.append(Line(title, node, forecast))
+    def note(self, title: str, node: Node, prediction: Prediction) -> None:
+        self.lines.append(Line(title, node, prediction))

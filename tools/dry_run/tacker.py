@@ -12,12 +12,11 @@ from tackerclient.v1_0.client import Client
 
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.inventory import Heat, VimAccess
-from mgmt_drivers.secret import Secret
 from mgmt_drivers.vim import description_of
 from tools.client import stacks
 from tools.client.errors import ClientError
 from tools.client.lcm import Vnf
-from tools.plan.instances import Instance, InstanceV1, InstanceV2
+from tools.dry_run.instances import Instance, InstanceV1, InstanceV2
 
 _SERVER = "OS::Nova::Server"
 _PACKAGES = "/vnfpkgm/v1/vnf_packages"
@@ -101,16 +100,8 @@ class Cloud:
         auth: Mapping[str, str] = config.get_auth_args()
         if not auth.get("password"):
             raise ClientError("Heat is asked with a password: OS_PASSWORD, or that of OS_CLOUD")
-        return VimAccess(
-            auth_url=auth["auth_url"],
-            username=auth["username"],
-            password=Secret(auth["password"]),
-            project_name=auth["project_name"],
-            user_domain_name=auth.get("user_domain_name") or "Default",
-            project_domain_name=auth.get("project_domain_name") or "Default",
-            region=config.get_region_name() or None,
-            verify=bool(config.get_requests_verify_args()[0]),
-        )
+        verify = bool(config.get_requests_verify_args()[0])
+        return VimAccess.from_auth(auth, config.get_region_name() or None, verify)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Operations that are foretold, and what contradicts that."""
+"""Operations that are predicted, and what contradicts that."""
 
 import json
 import os
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from functional import foretold
-from functional.foretold import ForetoldVnf
+from functional import dry_run
+from functional.dry_run import DryRunVnf
 from tools.client.api import V2
 from tools.client.lcm import Vnf
 
 
-class ForetoldTest(unittest.TestCase):
+class DryRunVnfTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -26,7 +26,7 @@ class ForetoldTest(unittest.TestCase):
         self.metadata = {"a": "b"}
         for patch in (
             mock.patch.dict(os.environ, variables),
-            mock.patch.object(foretold, "_run_tool", self.run_tool),
+            mock.patch.object(dry_run, "_run_tool", self.run_tool),
             mock.patch.object(Vnf, "show", lambda vnf: {"metadata": dict(self.metadata)}),
         ):
             patch.start()
@@ -36,18 +36,18 @@ class ForetoldTest(unittest.TestCase):
     def run_tool(self, *words: str) -> "subprocess.CompletedProcess[str]":
         self.ran.append(words[:5])
         if words[0] == "compare":
-            self.assertEqual("a plan", Path(words[1]).read_text())
+            self.assertEqual("a report", Path(words[1]).read_text())
             self.traces.append(Path(words[2]).read_text())
         else:
             self.requests.append(json.loads(Path(words[-1]).read_text()))
-        return subprocess.CompletedProcess(words, self.status[words[0]], "a plan", "why")
+        return subprocess.CompletedProcess(words, self.status[words[0]], "a report", "why")
 
     def heal(self, state: str) -> dict[str, Any]:
-        vnf = ForetoldVnf(mock.Mock(), "vnf-1", "scenario", V2())
+        vnf = DryRunVnf(mock.Mock(), "vnf-1", "scenario", V2())
         with mock.patch.object(Vnf, "heal", lambda *_: {"operationState": state}):
             return vnf.heal({"vnfcInstanceId": ["x"]})
 
-    def test_what_is_as_foretold(self) -> None:
+    def test_what_is_as_predicted(self) -> None:
         self.assertEqual({"operationState": "COMPLETED"}, self.heal("COMPLETED"))
         self.assertEqual(("heal", "--vnf", "vnf-1", "--api-version", "2"), self.ran[0])
         (request,) = self.requests
@@ -55,11 +55,11 @@ class ForetoldTest(unittest.TestCase):
         self.assertIn("lcm-operation-user-data", request["additionalParams"])
         self.assertEqual(["trace of vnf-1\n"], self.traces)
 
-    def test_an_instantiation_is_foretold_of_its_package(self) -> None:
+    def test_an_instantiation_takes_its_package(self) -> None:
         client = mock.Mock()
         client.create_vnf_instance.return_value = {"id": "vnf-1"}
         package = mock.Mock(csar=Path("cluster.zip"))
-        vnf = ForetoldVnf.create(client, package, "scenario")
+        vnf = DryRunVnf.create(client, package, "scenario")
         with mock.patch.object(Vnf, "instantiate", lambda *_: {"operationState": "COMPLETED"}):
             vnf.instantiate({"flavourId": "simple"})
         self.assertEqual(("instantiate", "--package", "cluster.zip", "--api-version", "1"),
@@ -68,13 +68,13 @@ class ForetoldTest(unittest.TestCase):
 
     def test_what_is_not(self) -> None:
         self.status["compare"] = 1
-        with self.assertRaisesRegex(AssertionError, "is not what was foretold: why"):
+        with self.assertRaisesRegex(AssertionError, "is not what was predicted: why"):
             self.heal("COMPLETED")
 
     def test_what_is_refused(self) -> None:
         self.status["heal"] = 1
         self.heal("FAILED_TEMP")
-        with self.assertRaisesRegex(AssertionError, "was foretold to be refused"):
+        with self.assertRaisesRegex(AssertionError, "was predicted to be refused"):
             self.heal("COMPLETED")
         self.assertEqual([], self.traces)
 

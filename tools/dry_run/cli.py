@@ -20,11 +20,11 @@ from mgmt_drivers.errors import MgmtDriverError, ParameterError, printable
 from mgmt_drivers.tacker import vnfd
 from tools.client.config import cloud, tacker
 from tools.client.errors import ClientError
-from tools.plan import numbers, report
-from tools.plan.coming import NoStacks
-from tools.plan.instances import Instance, NewInstance
-from tools.plan.rehearse import Outlook, Vnf
-from tools.plan.tacker import Cloud, unpacked
+from tools.dry_run import numbers, report
+from tools.dry_run.instances import Instance, NewInstance
+from tools.dry_run.new_machines import NoStacks
+from tools.dry_run.operations import Result, Vnf
+from tools.dry_run.tacker import Cloud, unpacked
 from tools.timeline.runs import NoTrace
 
 _FAILURES = (
@@ -33,13 +33,13 @@ _FAILURES = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0: the operation would do that; 1: it would be refused, or is not what was foretold."""
+    """0: the operation would do that; 1: it would be refused, or is not what was predicted."""
     arguments = _parser().parse_args(argv)
     logging.basicConfig(level=logging.CRITICAL)
     try:
         if arguments.operation == "compare":
             return _compare(arguments)
-        plan = report.as_json(_rehearse(arguments))
+        reported = report.as_json(_dry_run(arguments))
     except ParameterError as error:
         for text in error.errors:
             print(f"refused: {text}", file=sys.stderr)
@@ -50,19 +50,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except _FAILURES as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 1
-    print(json.dumps(plan, indent=2) if arguments.json else "\n".join(report.table(plan)))
+    print(json.dumps(reported, indent=2) if arguments.json else "\n".join(report.table(reported)))
     return 0
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    found = report.compare(report.load(arguments.plan), arguments.trace)
-    print("\n".join(["foretold       done       phase and machine", *found.lines]))
+    found = report.compare(report.load(arguments.report), arguments.trace)
+    print("\n".join(["predicted       done       phase and machine", *found.lines]))
     for line in found.wrong:
         print(f"wrong: {line}", file=sys.stderr)
     return int(bool(found.wrong))
 
 
-def _rehearse(arguments: argparse.Namespace) -> Outlook:
+def _dry_run(arguments: argparse.Namespace) -> Result:
     body = _body(arguments.request)
     if arguments.operation == "instantiate":
         return _instantiate(arguments, body)
@@ -77,7 +77,7 @@ def _rehearse(arguments: argparse.Namespace) -> Outlook:
             asked.services(instance.store),
             lambda name: asked.is_taken(name, shown["id"]),
         )
-        return outlook(arguments.operation, vnf, instance, body)
+        return run_operation(arguments.operation, vnf, instance, body)
 
 
 def _cloud(version: str) -> Cloud:
@@ -85,7 +85,7 @@ def _cloud(version: str) -> Cloud:
     return Cloud(connection, tacker(connection, version), version)
 
 
-def _instantiate(arguments: argparse.Namespace, body: dict[str, Any]) -> Outlook:
+def _instantiate(arguments: argparse.Namespace, body: dict[str, Any]) -> Result:
     """Without a cloud in the environment, Tacker is not asked whether it has the VIM already."""
     if not arguments.package:
         raise ClientError("--package: name the VNF package, a CSAR or the folder of its files")
@@ -109,7 +109,7 @@ def _package(arguments: argparse.Namespace, asked: Cloud, vnfd_id: str) -> Itera
         yield package
 
 
-def outlook(operation: str, vnf: Vnf, instance: Instance, body: dict[str, Any]) -> Outlook:
+def run_operation(operation: str, vnf: Vnf, instance: Instance, body: dict[str, Any]) -> Result:
     """What an operation on a VNF would do.
 
     :param body: the request
@@ -126,7 +126,7 @@ def outlook(operation: str, vnf: Vnf, instance: Instance, body: dict[str, Any]) 
     return vnf.terminate()
 
 
-def _scale(vnf: Vnf, instance: Instance, body: dict[str, Any]) -> Outlook:
+def _scale(vnf: Vnf, instance: Instance, body: dict[str, Any]) -> Result:
     kind, steps = body.get("type"), body.get("numberOfSteps", 1)
     errors = []
     if kind not in ("SCALE_OUT", "SCALE_IN"):
@@ -161,7 +161,7 @@ def _body(path: Path | None) -> dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tools.plan",
+        prog="python -m tools.dry_run",
         description="Tell what an operation would change on which machine, and change nothing.",
     )
     commands = parser.add_subparsers(dest="operation", required=True, metavar="OPERATION")
@@ -190,8 +190,8 @@ def _parser() -> argparse.ArgumentParser:
     operation("modify", "Modify a VNF.", "")
     operation("change-package", "Change the VNF package (v2 API).", "")
     operation("terminate", "Terminate a VNF.", None)
-    text = "Compare what was foretold with the last operation in a trace."
+    text = "Compare what was predicted with the last operation in a trace."
     comparing = commands.add_parser("compare", help=text, description=text)
-    comparing.add_argument("plan", type=Path, metavar="PLAN", help="what --json printed")
+    comparing.add_argument("report", type=Path, metavar="REPORT", help="what --json printed")
     comparing.add_argument("trace", type=Path, metavar="TRACE", help="JSON lines of the drivers")
     return parser

@@ -1,4 +1,4 @@
-"""A VNF whose operations are foretold by a dry run, and then compared with what was done."""
+"""A VNF whose operations are predicted by a dry run, and then compared with what was done."""
 
 import json
 import shlex
@@ -17,15 +17,15 @@ from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
 
 
-class ForetoldVnf(Vnf):
-    """Each operation is foretold, but for its end."""
+class DryRunVnf(Vnf):
+    """Each operation is predicted, but for its end."""
 
     csar: Path
 
     @classmethod
     def create(
         cls, client: Client, package: Package, name: str, api: Api | None = None
-    ) -> "ForetoldVnf":
+    ) -> "DryRunVnf":
         made = super().create(client, package, name, api)
         assert isinstance(made, cls)
         made.csar = package.csar
@@ -34,41 +34,41 @@ class ForetoldVnf(Vnf):
     def instantiate(self, body: dict[str, Any]) -> dict[str, Any]:
         words = ["--package", str(self.csar)]
         request = self._api.instantiation(body)
-        return self._foretold(
-            "instantiate", words, request, lambda: super(ForetoldVnf, self).instantiate(body)
+        return self._predicted(
+            "instantiate", words, request, lambda: super(DryRunVnf, self).instantiate(body)
         )
 
     def scale(self, kind: str, aspect: str, steps: int) -> dict[str, Any]:
         body = {"type": kind, "aspectId": aspect, "numberOfSteps": steps}
-        return self._foretold_of_vnf(
+        return self._predicted_of_vnf(
             "scale",
             self._api.operation(body),
-            lambda: super(ForetoldVnf, self).scale(kind, aspect, steps),
+            lambda: super(DryRunVnf, self).scale(kind, aspect, steps),
         )
 
     def heal(self, body: dict[str, Any]) -> dict[str, Any]:
-        return self._foretold_of_vnf(
-            "heal", self._api.operation(body), lambda: super(ForetoldVnf, self).heal(body)
+        return self._predicted_of_vnf(
+            "heal", self._api.operation(body), lambda: super(DryRunVnf, self).heal(body)
         )
 
     def modify(self, body: dict[str, Any]) -> dict[str, Any]:
-        return self._foretold_of_vnf(
-            "modify", body, lambda: super(ForetoldVnf, self).modify(body)
+        return self._predicted_of_vnf(
+            "modify", body, lambda: super(DryRunVnf, self).modify(body)
         )
 
     def change_package(self, body: dict[str, Any]) -> dict[str, Any]:
-        return self._foretold_of_vnf(
+        return self._predicted_of_vnf(
             "change-package",
             self._api.operation(body),
-            lambda: super(ForetoldVnf, self).change_package(body),
+            lambda: super(DryRunVnf, self).change_package(body),
         )
 
-    def _foretold_of_vnf(
+    def _predicted_of_vnf(
         self, operation: str, request: dict[str, Any], carry_out: Callable[[], dict[str, Any]]
     ) -> dict[str, Any]:
-        return self._foretold(operation, ["--vnf", self.id], request, carry_out)
+        return self._predicted(operation, ["--vnf", self.id], request, carry_out)
 
-    def _foretold(
+    def _predicted(
         self,
         operation: str,
         words: Sequence[str],
@@ -78,24 +78,24 @@ class ForetoldVnf(Vnf):
         """Carry an operation out; what was refused before must not be completed.
 
         :param words: what names the VNF, or its package
-        :raises AssertionError: when the operation did something else than was foretold
+        :raises AssertionError: when the operation did something else than was predicted
         """
         with TemporaryDirectory() as folder:
-            path, plan = Path(folder, "request.json"), Path(folder, "plan.json")
+            path, report = Path(folder, "request.json"), Path(folder, "report.json")
             path.write_text(json.dumps(request))
             command = [operation, *words, "--api-version", self._api.version]
             before = self._known()
             with step(f"dry run of {operation} of {self.name}"):
-                foretold = _run_tool(*command, "--json", str(path))
+                predicted = _run_tool(*command, "--json", str(path))
             assert self._known() == before, "the dry run has changed the VNF instance"
-            plan.write_text(foretold.stdout)
+            report.write_text(predicted.stdout)
             occurrence = carry_out()
             is_completed = occurrence["operationState"] == "COMPLETED"
-            if foretold.returncode:
-                log(f"the dry run: {foretold.stderr}")
-                assert not is_completed, f"{operation} was foretold to be refused"
+            if predicted.returncode:
+                log(f"the dry run: {predicted.stderr}")
+                assert not is_completed, f"{operation} was predicted to be refused"
             elif is_completed:
-                self._compare(plan, Path(folder, "trace.jsonl"))
+                self._compare(report, Path(folder, "trace.jsonl"))
         return occurrence
 
     def _known(self) -> Any:
@@ -103,18 +103,18 @@ class ForetoldVnf(Vnf):
         shown = self.show()
         return shown.get("metadata"), shown.get("instantiatedVnfInfo")
 
-    def _compare(self, plan: Path, trace: Path) -> None:
+    def _compare(self, report: Path, trace: Path) -> None:
         if not CONFIG.show_trace:
             log("FUNCTIONAL_SHOW_TRACE is not set: the dry run is not compared")
             return
         command = f"{CONFIG.show_trace} {shlex.quote(self.id)}"
         shown = subprocess.run(command, shell=True, check=True, capture_output=True)  # ours
         trace.write_bytes(shown.stdout)
-        seen = _run_tool("compare", str(plan), str(trace))
+        seen = _run_tool("compare", str(report), str(trace))
         log(f"the dry run beside what was done:\n{seen.stdout}{seen.stderr}")
-        assert not seen.returncode, f"what was done is not what was foretold: {seen.stderr}"
+        assert not seen.returncode, f"what was done is not what was predicted: {seen.stderr}"
 
 
 def _run_tool(*words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "tools.plan", *words]
+    command = [sys.executable, "-m", "tools.dry_run", *words]
     return subprocess.run(command, check=False, capture_output=True, text=True, cwd=CHECKOUT)

@@ -1,4 +1,4 @@
-"""What is printed of an outlook: for a person, for a program, and beside a trace."""
+"""How the result of a dry run is printed: as a table, as JSON, and beside a trace."""
 
 import json
 import re
@@ -12,9 +12,9 @@ from mgmt_drivers.engine.trace import Record
 from mgmt_drivers.errors import printable
 from mgmt_drivers.inventory import Node
 from tools.client.errors import ClientError
-from tools.plan import coming
-from tools.plan.instances import NEW
-from tools.plan.rehearse import Outlook
+from tools.dry_run import new_machines
+from tools.dry_run.instances import NEW
+from tools.dry_run.operations import Result
 from tools.timeline.runs import Run, read
 
 _WORDS = {
@@ -28,12 +28,12 @@ _NODE = re.compile(r"(?P<vdu>.*) \(VNFC (?P<vnfc>[^,]*), .*\)")
 
 Machine = tuple[str, str]  # VDU, and VNFC where that is known
 Key = tuple[str, str, str]  # a phase's title, and a machine: VDU, and VNFC where that is known
-Plan = Mapping[str, Any]  # what as_json makes
+Report = Mapping[str, Any]  # what as_json makes
 
 
-def as_json(outlook: Outlook) -> Plan:
-    """The outlook as objects of JSON: the machines, and a line for each phase on each of them."""
-    before, after = _by_vnfc(outlook.before), _by_vnfc(outlook.after)
+def as_json(result: Result) -> Report:
+    """The result as objects of JSON: the machines, and a line for each phase on each of them."""
+    before, after = _by_vnfc(result.before), _by_vnfc(result.after)
     machines = [
         {
             "vdu": (before.get(vnfc) or after[vnfc]).vdu,
@@ -43,19 +43,19 @@ def as_json(outlook: Outlook) -> Plan:
             "lines": [
                 {
                     "phase": line.phase,
-                    "forecast": line.forecast.outcome,
-                    "reason": printable(line.forecast.reason),
+                    "prediction": line.prediction.outcome,
+                    "reason": printable(line.prediction.reason),
                 }
-                for line in outlook.lines
+                for line in result.lines
                 if line.node.vnfc_id == vnfc
             ],
         }
         for vnfc in {**before, **after}
     ]
     return {
-        "operation": outlook.operation,
-        "vnf": outlook.vnf,
-        "runs": outlook.runs,
+        "operation": result.operation,
+        "vnf": result.vnf,
+        "runs": result.runs,
         "machines": machines,
     }
 
@@ -69,21 +69,21 @@ def _fate(vnfc: str, before: Mapping[str, Node], after: Mapping[str, Node]) -> s
         return "comes"
     if vnfc not in after:
         return "goes"
-    return "is replaced" if coming.is_new(after[vnfc].server_id) else "stays"
+    return "is replaced" if new_machines.is_new(after[vnfc].server_id) else "stays"
 
 
-def table(plan: Plan) -> Iterator[str]:
+def table(report: Report) -> Iterator[str]:
     """Lines for a person, by machine."""
-    yield f"{plan['operation']} of VNF {plan['vnf']}: a dry run, nothing was changed"
+    yield f"{report['operation']} of VNF {report['vnf']}: a dry run, nothing was changed"
     width = max(
-        (len(line["phase"]) for machine in plan["machines"] for line in machine["lines"]),
+        (len(line["phase"]) for machine in report["machines"] for line in machine["lines"]),
         default=0,
     )
-    for machine in plan["machines"]:
+    for machine in report["machines"]:
         yield ""
         yield f"{_name(machine)} {machine['becomes']}"
         for line in machine["lines"]:
-            words, reason = _WORDS[line["forecast"]], line["reason"]
+            words, reason = _WORDS[line["prediction"]], line["reason"]
             text = f"  {line['phase']:{width}}  {words:13}  {reason}"
             yield text.rstrip()
 
@@ -96,7 +96,7 @@ def _name(machine: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was foretold beside what was done.
+    """What was predicted beside what was done.
 
     ``lines`` show each; ``wrong`` are those that contradict each other.
     """
@@ -105,57 +105,57 @@ class Comparison:
     wrong: Sequence[str]
 
 
-def compare(plan: Plan, trace: Path) -> Comparison:
-    """Compare a plan with the last operation of its kind in a trace.
+def compare(report: Report, trace: Path) -> Comparison:
+    """Compare a report with the last operation of its kind in a trace.
 
-    What is foretold to depend may be done or not.
+    What is predicted to depend may be done or not.
 
     :raises ClientError: when the trace has no such operation
     """
-    runs = [run for run in read(trace) if run.operation == plan["operation"]]
-    if plan["vnf"] != NEW:
-        runs = [run for run in runs if run.vnf == plan["vnf"]]
+    runs = [run for run in read(trace) if run.operation == report["operation"]]
+    if report["vnf"] != NEW:
+        runs = [run for run in runs if run.vnf == report["vnf"]]
     if not runs:
-        raise ClientError(f"{trace} has no {plan['operation']} of VNF {plan['vnf']}")
-    runs = runs[-plan["runs"] :]
-    known = _known(plan, runs)
-    done, foretold = _done(runs, known), _foretold(plan, known)
+        raise ClientError(f"{trace} has no {report['operation']} of VNF {report['vnf']}")
+    runs = runs[-report["runs"] :]
+    known = _known(report, runs)
+    done, predicted = _done(runs, known), _predicted(report, known)
     left = {key: list(outcomes) for key, outcomes in done.items()}
     lines = []
-    for key, outcomes in foretold.items():
+    for key, outcomes in predicted.items():
         for outcome in outcomes:
             actual = _take(left.get(key, []), outcome)
             lines.append(_beside(key, outcome, actual))
-    unforeseen = [
+    unpredicted = [
         _beside(key, "", outcome)
         for key, outcomes in left.items()
         for outcome in outcomes
         if outcome == "changed"
     ]
-    wrong = [f"{_place(key)}: {text}" for key, text in _contradictions(foretold, done)]
-    return Comparison([*lines, *unforeseen], wrong)
+    wrong = [f"{_place(key)}: {text}" for key, text in _contradictions(predicted, done)]
+    return Comparison([*lines, *unpredicted], wrong)
 
 
-def _known(plan: Plan, runs: Sequence[Run]) -> set[Machine]:
-    """The machines of a plan by their VNFCs, but for those whose successors have other ones.
+def _known(report: Report, runs: Sequence[Run]) -> set[Machine]:
+    """The machines of a report by their VNFCs, but for those whose successors have other ones.
 
     Through the v1 API the heal of the whole VNF makes a new stack, and new VNFCs.
     """
     seen = {_machine(record) for run in runs for record in run.bars}
     return {
         (machine["vdu"], machine["vnfc"])
-        for machine in plan["machines"]
+        for machine in report["machines"]
         if machine["becomes"] != "is replaced" or (machine["vdu"], machine["vnfc"]) in seen
     }
 
 
-def _foretold(plan: Plan, known: set[Machine]) -> dict[Key, list[str]]:
+def _predicted(report: Report, known: set[Machine]) -> dict[Key, list[str]]:
     found: dict[Key, list[str]] = {}
-    for machine in plan["machines"]:
+    for machine in report["machines"]:
         vdu, vnfc = machine["vdu"], machine["vnfc"]
         for line in machine["lines"]:
             key = (line["phase"], vdu, vnfc if (vdu, vnfc) in known else "")
-            found.setdefault(key, []).append(line["forecast"])
+            found.setdefault(key, []).append(line["prediction"])
     return found
 
 
@@ -177,25 +177,25 @@ def _machine(record: Record) -> Machine:
 
 
 def _take(outcomes: list[str], wanted: str) -> str:
-    """One of the outcomes, that which was foretold if it is among them."""
+    """One of the outcomes, that which was predicted if it is among them."""
     if not outcomes:
         return ""
     return outcomes.pop(outcomes.index(wanted) if wanted in outcomes else 0)
 
 
 def _contradictions(
-    foretold: Mapping[Key, Sequence[str]], done: Mapping[Key, Sequence[str]]
+    predicted: Mapping[Key, Sequence[str]], done: Mapping[Key, Sequence[str]]
 ) -> Iterator[tuple[Key, str]]:
-    for key in {**foretold, **done}:
-        said, seen = Counter(foretold.get(key, ())), Counter(done.get(key, ()))
+    for key in {**predicted, **done}:
+        said, seen = Counter(predicted.get(key, ())), Counter(done.get(key, ()))
         if said["changed"] > seen["changed"]:
-            yield key, "foretold to change, and did not"
+            yield key, "predicted to change, and did not"
         if seen["changed"] > said["changed"] + said["depends"]:
-            yield key, "changed, and was not foretold to"
+            yield key, "changed, and was not predicted to"
 
 
-def _beside(key: Key, foretold: str, done: str) -> str:
-    said = _WORDS.get(foretold, "-")
+def _beside(key: Key, predicted: str, done: str) -> str:
+    said = _WORDS.get(predicted, "-")
     return f"{said:13}  {done or '-':9}  {_place(key)}"
 
 
@@ -204,15 +204,15 @@ def _place(key: Key) -> str:
     return f"{phase}, {vdu} ({vnfc or 'new'})"
 
 
-def load(path: Path) -> Plan:
-    """A plan that was printed as JSON.
+def load(path: Path) -> Report:
+    """A report that was printed as JSON.
 
     :raises ClientError: when the file holds none
     """
     try:
         found = json.loads(path.read_text())
     except ValueError as error:
-        raise ClientError(f"{path} is no plan: {error}") from error
+        raise ClientError(f"{path} is no report: {error}") from error
     if not isinstance(found, dict) or not {"operation", "vnf", "runs", "machines"} <= set(found):
-        raise ClientError(f"{path} is no plan: make one with --json")
+        raise ClientError(f"{path} is no report: make one with --json")
     return found

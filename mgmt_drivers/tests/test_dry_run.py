@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.cluster.nodes import node_metadata
-from mgmt_drivers.cluster.nodes.node_metadata import NodeMetadata
 from mgmt_drivers.cluster.series import read_version
+from mgmt_drivers.engine.dry_run import DryRun
 from mgmt_drivers.engine.operation import Operation
-from mgmt_drivers.engine.phase import Change, Check, HostPhase, Phase, on
-from mgmt_drivers.engine.rehearsal import Rehearsal
+from mgmt_drivers.engine.phase import DEPENDS, Change, Check, HostPhase, Phase, Prediction, on
 from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError, NotMade, OperationError
 from mgmt_drivers.inventory import Node
@@ -39,7 +37,7 @@ class Touch(Change[Context, str]):
             raise NotMade("who?")
         return "work" if host.node is NODES[0] else None
 
-    def tell(self, found: str) -> str:
+    def describe(self, found: str) -> str:
         return f"do {found}"
 
     def act(self, host: Host, context: Context, found: str) -> None:
@@ -61,6 +59,7 @@ class Agree(Check[Context]):
 
 class Guess(HostPhase[Context]):
     title = "guess"
+    prediction = Prediction(DEPENDS, "on the weather")
 
     def prepares(self, context: Context) -> Sequence[Host]:
         return context.hosts[:1]
@@ -69,9 +68,9 @@ class Guess(HostPhase[Context]):
         return CHANGED
 
 
-class RehearsalTest(unittest.TestCase):
-    def rehearse(self, *plan: Phase[Context]) -> list[tuple[str, str, str, str]]:
-        rehearsal, sessions = Rehearsal(), [FakeSession() for _ in NODES]
+class DryRunTest(unittest.TestCase):
+    def dry_run(self, *plan: Phase[Context]) -> list[tuple[str, str, str, str]]:
+        dry_run, sessions = DryRun(), [FakeSession() for _ in NODES]
 
         def connect(endpoint: Endpoint, *rest: Any) -> FakeSession:
             return sessions[int(endpoint.server_id[-1]) - 1]
@@ -79,7 +78,7 @@ class RehearsalTest(unittest.TestCase):
         def endpoint(node: Node) -> Endpoint:
             return Endpoint(node.address("CP1"), "ubuntu", None, node.server_id)
 
-        given = services(connect=connect, rehearsal=rehearsal)
+        given = services(connect=connect, dry_run=dry_run)
         request = LcmRequest("scale", "vnf-1", Path(), {}, {})
         with Operation(request, given, NODES, endpoint, ()) as operation:
             hosts = operation.connect(NODES)
@@ -87,8 +86,8 @@ class RehearsalTest(unittest.TestCase):
         self.assertEqual([[], [], []], [session.held for session in sessions])
         self.assertEqual([1, 1, 1], [session.closed for session in sessions])
         return [
-            (line.phase, line.node.vnfc_id, line.forecast.outcome, line.forecast.reason)
-            for line in rehearsal.lines
+            (line.phase, line.node.vnfc_id, line.prediction.outcome, line.prediction.reason)
+            for line in dry_run.lines
         ]
 
     def test_looks_tell_and_nothing_acts(self) -> None:
@@ -101,32 +100,31 @@ class RehearsalTest(unittest.TestCase):
                 ("touch", "vnfc-3", "changed", "the machine is new"),
                 *(("agree", f"vnfc-{n}", "checked", "afterwards") for n in (1, 2, 3)),
             ],
-            self.rehearse(first, Touch(), second),
+            self.dry_run(first, Touch(), second),
         )
         self.assertEqual(NODES, sorted(first.asked, key=str))
         self.assertEqual([], second.asked)
 
     def test_what_only_the_step_can_tell(self) -> None:
-        told = self.rehearse(Guess())
+        told = self.dry_run(Guess())
         self.assertEqual(("guess", "vnfc-1", "changed", "for the other machines"), told[0])
         self.assertEqual(["depends"] * 3, [outcome for _, _, outcome, _ in told[1:]])
 
     def test_checks_on_machines_that_are_yet_to_be_made(self) -> None:
-        told = self.rehearse(Agree(NotMade("who?")))
+        told = self.dry_run(Agree(NotMade("who?")))
         self.assertEqual(["checked"] * 3, [outcome for _, _, outcome, _ in told])
 
     def test_what_would_be_refused(self) -> None:
         with self.assertRaisesRegex(OperationError, "vnfc-1.*no quorum.*vnfc-3.*no quorum"):
-            self.rehearse(Agree(MgmtDriverError("no quorum")))
+            self.dry_run(Agree(MgmtDriverError("no quorum")))
 
 
-class ForecastTest(unittest.TestCase):
-    def test_every_phase_foresees(self) -> None:
-        """None leaves its users with the default, which depends on everything."""
+class PredictionTest(unittest.TestCase):
+    def test_every_phase_is_predicted(self) -> None:
         phases = {*all_phases()}
         self.assertGreater(len(phases), 40)
         for phase in phases:
-            self.assertIsNot(Phase.foresee, phase.foresee, phase)
+            self.assertTrue(phase.prediction or phase.predict is not Phase.predict, phase)
 
     def test_releases_of_a_version(self) -> None:
         for version, release, wanted in (
@@ -141,16 +139,3 @@ class ForecastTest(unittest.TestCase):
             assert found
             with self.subTest(version=version, release=release):
                 self.assertIs(wanted, found.is_release(release))
-
-    def test_labels_that_a_node_has_of_itself(self) -> None:
-        for labels, taints, given in (
-            ({"kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64"}, [], False),
-            ({"node-role.kubernetes.io/control-plane": ""}, [], False),
-            ({}, [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}], False),
-            ({"rack": "r7"}, [], True),
-            ({"example.org/rack": "r7"}, [], True),
-            ({}, [{"key": "lab", "effect": "NoSchedule"}], True),
-        ):
-            with self.subTest(labels=labels):
-                found = NodeMetadata("worker", labels, taints)
-                self.assertIs(given, node_metadata.is_given(found))

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.engine.rehearsal import Line
+from mgmt_drivers.engine.dry_run import Line
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.operations import registry, scale_in, scale_out, upgrade
@@ -26,8 +26,8 @@ from mgmt_drivers.testing.simulated_cloud import (
     new_node,
 )
 from mgmt_drivers.testing.simulation import SimulatedSession
-from tools.plan import coming
-from tools.plan.rehearse import Outlook, Vnf
+from tools.dry_run import new_machines
+from tools.dry_run.operations import Result, Vnf
 
 # What commands of a dry run begin with: the programs that only look, whatever their words are.
 _LOOKS = {"blkid", "cat", "date", "df", "describe-machine", "digest-files", "dpkg-query",
@@ -65,8 +65,8 @@ def machine(vdu: str, vnfc: str, known: Sequence[str]) -> str:
     return f"{vdu} {vnfc if vnfc in known else 'new'}"
 
 
-class RehearsalTest(SimulatedClusterTest):
-    """Foretells operations, carries them out, and compares."""
+class DryRunTest(SimulatedClusterTest):
+    """Predicts operations, carries them out, and compares."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -93,16 +93,16 @@ class RehearsalTest(SimulatedClusterTest):
         """The connections that have held locks last."""
         return [id(machine.holder) for machine in self.world.machines.values()]
 
-    def foretold(self, rehearse: Callable[[Vnf], Outlook]) -> Outlook:
-        """The outlook of a dry run, which changes nothing."""
+    def predicted(self, dry_run: Callable[[Vnf], Result]) -> Result:
+        """The result of a dry run, which changes nothing."""
         before, holders = self.state(), self.holders()
-        outlook = rehearse(Vnf(self.request(), self.services(only_looks)))
+        result = dry_run(Vnf(self.request(), self.services(only_looks)))
         self.assertEqual(before, self.state())
         self.assertEqual(holders, self.holders())
-        return outlook
+        return result
 
-    def done(self, outlook: Outlook, operation: Callable[[], object]) -> None:
-        """The operation changes what was foretold."""
+    def done(self, result: Result, operation: Callable[[], object]) -> None:
+        """The operation changes what was predicted."""
         known = [vnfc.id for vnfc in self.request().vnfcs]
         operation()
         lines = (self.traces / "vnf-1.jsonl").read_text().splitlines()
@@ -111,34 +111,34 @@ class RehearsalTest(SimulatedClusterTest):
             vdu, _, rest = record["node"].partition(" (VNFC ")
             if record["outcome"] == "changed":
                 changed[record["phase"], machine(vdu, rest.partition(",")[0], known)] += 1
-        self.assert_foretold(changed, outlook.lines, known)
+        self.assert_predicted(changed, result.lines, known)
 
-    def assert_foretold(
+    def assert_predicted(
         self, changed: Counter[Key], lines: Sequence[Line], known: Sequence[str]
     ) -> None:
         sure: Counter[Key] = Counter()
         open_: Counter[Key] = Counter()
         for line in lines:
             key = (line.phase, machine(line.node.vdu, line.node.vnfc_id, known))
-            sure[key] += line.forecast.outcome == "changed"
-            open_[key] += line.forecast.outcome == "depends"
-            if line.forecast.outcome == "depends":
-                self.assertTrue(line.forecast.reason.startswith("on "), line)
-        self.assertEqual({}, dict(sure - changed), "foretold, and not done")
-        self.assertEqual({}, dict(changed - sure - open_), "done, and not foretold")
+            sure[key] += line.prediction.outcome == "changed"
+            open_[key] += line.prediction.outcome == "depends"
+            if line.prediction.outcome == "depends":
+                self.assertTrue(line.prediction.reason.startswith("on "), line)
+        self.assertEqual({}, dict(sure - changed), "predicted, and not done")
+        self.assertEqual({}, dict(changed - sure - open_), "done, and not predicted")
         self.assertLessEqual(changed.total() - sure.total(), open_.total())
 
     def traced(self) -> Any:
         return self.services(trace_folder=self.traces)
 
-    def outcomes(self, outlook: Outlook, phase: str) -> list[str]:
-        return [line.forecast.outcome for line in outlook.lines if line.phase == phase]
+    def outcomes(self, result: Result, phase: str) -> list[str]:
+        return [line.prediction.outcome for line in result.lines if line.phase == phase]
 
-    def heal(self, *addresses: str) -> Outlook:
+    def heal(self, *addresses: str) -> Result:
         """The dry run of a heal is right."""
         targets = self.ids(*addresses)
         nodes = [self.machine(address).node for address in addresses]
-        outlook = self.foretold(lambda vnf: vnf.heal(targets))
+        result = self.predicted(lambda vnf: vnf.heal(targets))
 
         def operation() -> None:
             self.heal_start(self.request(*targets), self.traced())
@@ -146,12 +146,12 @@ class RehearsalTest(SimulatedClusterTest):
                 self.replaced(node)
             self.heal_end(self.request(*targets), self.traced())
 
-        self.done(outlook, operation)
-        self.assertEqual(2, outlook.runs)
-        return outlook
+        self.done(result, operation)
+        self.assertEqual(2, result.runs)
+        return result
 
 
-class ClusterRehearsalTest(RehearsalTest):
+class ClusterDryRunTest(DryRunTest):
     def setUp(self) -> None:
         super().setUp()
         self.build()
@@ -159,13 +159,13 @@ class ClusterRehearsalTest(RehearsalTest):
     def test_instantiate(self) -> None:
         numbers = {"masterNode": 3, "workerNode": 2, "storageNode": 1}
         self.world.machines.clear()
-        outlook = self.foretold(lambda vnf: vnf.instantiate(numbers))
+        result = self.predicted(lambda vnf: vnf.instantiate(numbers))
         self.assertEqual(0, self.connections.total())
         self.build(is_clustered=False)
-        self.assertEqual(6, len(outlook.after))
-        self.done_anew(outlook, lambda: self.instantiate(self.traced()))
+        self.assertEqual(6, len(result.after))
+        self.done_anew(result, lambda: self.instantiate(self.traced()))
 
-    def done_anew(self, outlook: Outlook, operation: Callable[[], object]) -> None:
+    def done_anew(self, result: Result, operation: Callable[[], object]) -> None:
         """All machines come."""
         known: list[str] = []
         operation()
@@ -176,88 +176,84 @@ class ClusterRehearsalTest(RehearsalTest):
             for r in records
             if r["outcome"] == "changed"
         )
-        self.assert_foretold(changed, outlook.lines, known)
+        self.assert_predicted(changed, result.lines, known)
 
     def test_scale_out(self) -> None:
-        outlook = self.foretold(lambda vnf: vnf.scale_out({"workerNode": 2}))
-        self.assertEqual(["new-1", "new-2"], [n.vnfc_id for n in outlook.after[-2:]])
+        result = self.predicted(lambda vnf: vnf.scale_out({"workerNode": 2}))
+        self.assertEqual(["new-1", "new-2"], [n.vnfc_id for n in result.after[-2:]])
 
         def operation() -> None:
             new = [self.arrive(new_node("worker", n, f"10.10.0.{n}")).node for n in (20, 200)]
             request = self.request(*(node.vnfc_id for node in new))
             scale_out.scale_out(request, self.traced(), self.vims)
 
-        self.done(outlook, operation)
+        self.done(result, operation)
 
     def test_scale_out_where_exports_follow_the_nodes(self) -> None:
         server = copy.deepcopy(PARAMS["storage_server"])
         del server["nfs_server_setup_params"][0]["export_to"]
         self.params = {**PARAMS, "storage_server": server}
         self.test_scale_out()
-        outlook = self.foretold(lambda vnf: vnf.scale_out({"workerNode": 1}))
-        self.assertEqual(["changed"], self.outcomes(outlook, "export volumes over NFS"))
+        result = self.predicted(lambda vnf: vnf.scale_out({"workerNode": 1}))
+        self.assertEqual(["changed"], self.outcomes(result, "export volumes over NFS"))
 
     def test_scale_in(self) -> None:
         targets = self.ids(WORKERS[1])
-        outlook = self.foretold(lambda vnf: vnf.scale_in(targets))
-        self.assertEqual(5, len(outlook.after))
+        result = self.predicted(lambda vnf: vnf.scale_in(targets))
+        self.assertEqual(5, len(result.after))
         request = self.request(*targets)
-        self.done(outlook, lambda: scale_in.scale_in(request, self.traced(), self.vims))
-        (line,) = (line for line in outlook.lines if line.phase == "drain nodes")
-        self.assertEqual(self.machine(WORKERS[1]).name, line.forecast.reason)
+        self.done(result, lambda: scale_in.scale_in(request, self.traced(), self.vims))
+        (line,) = (line for line in result.lines if line.phase == "drain nodes")
+        self.assertEqual(self.machine(WORKERS[1]).name, line.prediction.reason)
 
     def test_scale_out_of_masters(self) -> None:
-        outlook = self.foretold(lambda vnf: vnf.scale_out({"masterNode": 2}))
-        self.assertEqual(["masterNode"] * 5, [n.vdu for n in outlook.after if n.vdu[0] == "m"])
+        result = self.predicted(lambda vnf: vnf.scale_out({"masterNode": 2}))
+        self.assertEqual(["masterNode"] * 5, [n.vdu for n in result.after if n.vdu[0] == "m"])
 
         def operation() -> None:
             new = [self.arrive(new_node("master", n, f"10.10.0.{n}")).node for n in (20, 200)]
             request = self.request(*(node.vnfc_id for node in new))
             scale_out.scale_out(request, self.traced(), self.vims)
 
-        self.done(outlook, operation)
+        self.done(result, operation)
         targets = self.ids(*MASTERS[:2])
-        outlook = self.foretold(lambda vnf: vnf.scale_in(targets))
+        result = self.predicted(lambda vnf: vnf.scale_in(targets))
         request = self.request(*targets)
         (self.traces / "vnf-1.jsonl").unlink()
-        self.done(outlook, lambda: scale_in.scale_in(request, self.traced(), self.vims))
+        self.done(result, lambda: scale_in.scale_in(request, self.traced(), self.vims))
 
     def test_heal_of_a_worker(self) -> None:
         name = self.machine(WORKERS[0]).name
         self.world.nodes[name]["metadata"]["labels"]["rack"] = "r7"
-        outlook = self.heal(WORKERS[0])
-        self.assertEqual(["changed"], self.outcomes(outlook, "restore labels and taints"))
-
-    def test_heal_of_a_worker_without_labels_of_its_own(self) -> None:
-        outlook = self.heal(WORKERS[0])
-        self.assertEqual(["depends"], self.outcomes(outlook, "restore labels and taints"))
+        result = self.heal(WORKERS[0])
+        self.assertEqual(["depends"], self.outcomes(result, "restore labels and taints"))
 
     def test_heal_of_a_worker_that_is_dead(self) -> None:
         self.machine(WORKERS[0]).alive = False
-        outlook = self.heal(WORKERS[0])
-        self.assertEqual(["unchanged"], self.outcomes(outlook, "drain nodes"))
+        result = self.heal(WORKERS[0])
+        self.assertEqual(["unchanged"], self.outcomes(result, "drain nodes"))
 
     def test_heal_of_masters(self) -> None:
-        outlook = self.heal(MASTERS[0])
-        self.assertEqual(["changed"] * 5, self.outcomes(outlook, "configure the load balancer"))
+        result = self.heal(MASTERS[0])
+        self.assertEqual(["changed"] * 5, self.outcomes(result, "configure the load balancer"))
 
     def test_heal_of_a_master_that_is_dead(self) -> None:
         self.machine(MASTERS[2]).alive = False
-        outlook = self.heal(MASTERS[2])
-        self.assertEqual([], self.outcomes(outlook, "release the virtual IP"))
+        result = self.heal(MASTERS[2])
+        self.assertEqual([], self.outcomes(result, "release the virtual IP"))
 
     def test_heal_of_the_storage_server(self) -> None:
-        outlook = self.heal(STORAGE)
-        self.assertEqual(["changed"], self.outcomes(outlook, "register PersistentVolumes"))
+        result = self.heal(STORAGE)
+        self.assertEqual(["depends"], self.outcomes(result, "register PersistentVolumes"))
 
     def test_heal_of_the_whole_vnf(self) -> None:
-        outlook = self.foretold(lambda vnf: vnf.heal(()))
+        result = self.predicted(lambda vnf: vnf.heal(()))
         self.assertEqual(0, self.connections.total())
-        self.assertTrue(all(coming.is_new(node.server_id) for node in outlook.after))
+        self.assertTrue(all(new_machines.is_new(node.server_id) for node in result.after))
         kept = self.store
         self.build(is_clustered=False)
         self.store = kept
-        self.done(outlook, lambda: self.heal_end(self.request(), self.traced()))
+        self.done(result, lambda: self.heal_end(self.request(), self.traced()))
 
     def test_what_is_refused_is_refused_before(self) -> None:
         self.world.claimed = True
@@ -271,11 +267,11 @@ class ClusterRehearsalTest(RehearsalTest):
             Vnf(self.request(), self.services(only_looks)).heal(["nobody"])
 
     def test_terminate(self) -> None:
-        outlook = self.foretold(lambda vnf: vnf.terminate())
-        self.assertEqual((6, 0), (len(outlook.before), len(outlook.after)))
+        result = self.predicted(lambda vnf: vnf.terminate())
+        self.assertEqual((6, 0), (len(result.before), len(result.after)))
 
 
-class BackupRehearsalTest(RehearsalTest):
+class BackupDryRunTest(DryRunTest):
     """Of a cluster that saves backups on its storage server."""
 
     def setUp(self) -> None:
@@ -285,62 +281,62 @@ class BackupRehearsalTest(RehearsalTest):
         self.instantiate(self.services())
 
     def test_heal_of_a_master(self) -> None:
-        outlook = self.heal(MASTERS[0])
-        self.assertEqual(["changed"], self.outcomes(outlook, "prepare the place of backups"))
-        configured = self.outcomes(outlook, "configure backups of etcd")
+        result = self.heal(MASTERS[0])
+        self.assertEqual(["changed"], self.outcomes(result, "prepare the place of backups"))
+        configured = self.outcomes(result, "configure backups of etcd")
         self.assertEqual(["changed", "unchanged", "unchanged"], sorted(configured))
 
     def test_heal_of_the_storage_server(self) -> None:
         self.world.claimed = False
-        outlook = self.heal(STORAGE)
-        self.assertEqual(["changed"] * 3, self.outcomes(outlook, "configure backups of etcd"))
+        result = self.heal(STORAGE)
+        self.assertEqual(["changed"] * 3, self.outcomes(result, "configure backups of etcd"))
 
 
-class UpgradeRehearsalTest(RehearsalTest):
+class UpgradeDryRunTest(DryRunTest):
     def setUp(self) -> None:
         super().setUp()
         self.params = {**PARAMS, "kubernetes_version": "1.36.4"}
         self.build()
         self.world.have("v1.36.4")
 
-    def upgrade(self, **wanted: Any) -> Outlook:
+    def upgrade(self, **wanted: Any) -> Result:
         """The dry run of an upgrade is right."""
-        outlook = self.foretold(lambda vnf: vnf.modify(wanted))
+        result = self.predicted(lambda vnf: vnf.modify(wanted))
         (self.traces / "vnf-1.jsonl").unlink(missing_ok=True)
-        self.done(outlook, lambda: upgrade.modify(self.request(), self.traced(), wanted))
-        return outlook
+        self.done(result, lambda: upgrade.modify(self.request(), self.traced(), wanted))
+        return result
 
     def test_to_a_release(self) -> None:
-        outlook = self.upgrade(kubernetes_version="1.37.2")
-        self.assertEqual(["changed"] * 5, self.outcomes(outlook, "install kubeadm"))
-        self.assertEqual(["changed"] * 2, self.outcomes(outlook, "upgrade workers"))
-        open_ = {line.phase for line in outlook.lines if line.forecast.outcome == "depends"}
+        result = self.upgrade(kubernetes_version="1.37.2")
+        self.assertEqual(["changed"] * 5, self.outcomes(result, "install kubeadm"))
+        self.assertEqual(["changed"] * 2, self.outcomes(result, "upgrade workers"))
+        open_ = {line.phase for line in result.lines if line.prediction.outcome == "depends"}
         self.assertEqual({"pull images"}, open_)
 
     def test_to_a_series(self) -> None:
-        outlook = self.upgrade(kubernetes_version="1.37")
-        self.assertEqual(["changed"] * 3, self.outcomes(outlook, "upgrade control-plane nodes"))
-        open_ = {line.phase for line in outlook.lines if line.forecast.outcome == "depends"}
+        result = self.upgrade(kubernetes_version="1.37")
+        self.assertEqual(["changed"] * 3, self.outcomes(result, "upgrade control-plane nodes"))
+        open_ = {line.phase for line in result.lines if line.prediction.outcome == "depends"}
         self.assertEqual({"pull images"}, open_)
 
     def test_again(self) -> None:
         self.upgrade(kubernetes_version="1.37.2")
-        outlook = self.upgrade(kubernetes_version="1.37.2")
-        changed = [line.phase for line in outlook.lines if line.forecast.outcome == "changed"]
+        result = self.upgrade(kubernetes_version="1.37.2")
+        changed = [line.phase for line in result.lines if line.prediction.outcome == "changed"]
         self.assertEqual(["install kubeadm"], changed)  # its leader asks the packages
-        outlook = self.upgrade(kubernetes_version="1.37")
-        self.assertEqual(["depends"] * 2, self.outcomes(outlook, "upgrade workers"))
+        result = self.upgrade(kubernetes_version="1.37")
+        self.assertEqual(["depends"] * 2, self.outcomes(result, "upgrade workers"))
 
     def test_of_a_cluster_that_is_not_whole(self) -> None:
         self.world.members.pop()
         with self.assertRaisesRegex(MgmtDriverError, "etcd lacks 1 of 3 members"):
-            self.foretold(lambda vnf: vnf.modify({"kubernetes_version": "1.37"}))
+            self.predicted(lambda vnf: vnf.modify({"kubernetes_version": "1.37"}))
 
     def test_a_modification_that_is_not_the_drivers(self) -> None:
-        self.assertEqual([], self.foretold(lambda vnf: vnf.modify(None)).lines)
+        self.assertEqual([], self.predicted(lambda vnf: vnf.modify(None)).lines)
 
 
-class RegistryRehearsalTest(RehearsalTest):
+class RegistryDryRunTest(DryRunTest):
     """One machine, whose VDU is called worker here."""
 
     def setUp(self) -> None:
@@ -356,28 +352,28 @@ class RegistryRehearsalTest(RehearsalTest):
         return dataclasses.replace(found, additional_params=self.registry)
 
     def test_instantiate_and_heal(self) -> None:
-        outlook = self.foretold(lambda vnf: vnf.instantiate({"workerNode": 1}))
+        result = self.predicted(lambda vnf: vnf.instantiate({"workerNode": 1}))
         node = self.arrive(new_node("worker", 1, "10.10.0.5")).node
         self.world.machines[node.server_id].services.add("docker")
         known = self.request().vnfcs
         self.assertEqual(1, len(known))
-        self.set_up(outlook, [])
+        self.set_up(result, [])
         (self.traces / "vnf-1.jsonl").unlink()
-        again = self.foretold(lambda vnf: vnf.heal([node.vnfc_id]))
+        again = self.predicted(lambda vnf: vnf.heal([node.vnfc_id]))
         self.replaced(node)
         self.set_up(again, [vnfc.id for vnfc in known])
 
-    def set_up(self, outlook: Outlook, known: Sequence[str]) -> None:
+    def set_up(self, result: Result, known: Sequence[str]) -> None:
         registry.instantiate(self.request(), self.traced())
         lines = (self.traces / "vnf-1.jsonl").read_text().splitlines()
         records = [r for r in map(json.loads, lines) if r["outcome"] == "changed"]
         where = machine("workerNode", known[0] if known else "", known)
         changed = Counter((r["phase"], where) for r in records)
         self.assertIn(("run the registry", where), changed)
-        self.assert_foretold(changed, outlook.lines, known)
+        self.assert_predicted(changed, result.lines, known)
 
 
-class ComingTest(RehearsalTest):
+class ComingTest(DryRunTest):
     def test_machines_behind_floating_ips(self) -> None:
         top = {"resources": {
             "fip": {"type": "OS::Neutron::FloatingIP",
@@ -388,8 +384,8 @@ class ComingTest(RehearsalTest):
         (self.package / "BaseHOT/complex/top.yaml").write_text(json.dumps(top))
         self.build()
         vnfc = Vnfc("new-1", "workerNode", "new-1", "new-1")
-        stacks = coming.stacks_of(self.request(), [vnfc], ())
+        stacks = new_machines.stacks_of(self.request(), [vnfc], ())
         names = {address.name for address in stacks["new-1"].addresses}
         self.assertEqual({"fip", "workerNode_CP2"}, names)
-        own = {address.name for address in coming.own_stack(self.request()).addresses}
+        own = {address.name for address in new_machines.own_stack(self.request()).addresses}
         self.assertEqual({"vip_CP"}, own)

@@ -23,11 +23,11 @@ from tools.client import stacks
 from tools.client.errors import ClientError
 from tools.client.tests.fakes import Orchestration, resource
 from tools.csar import build
-from tools.plan import numbers, report
-from tools.plan.cli import main, outlook
-from tools.plan.instances import Instance, InstanceV1, InstanceV2
-from tools.plan.rehearse import Outlook, Vnf
-from tools.plan.tacker import Cloud, unpacked
+from tools.dry_run import numbers, report
+from tools.dry_run.cli import main, run_operation
+from tools.dry_run.instances import Instance, InstanceV1, InstanceV2
+from tools.dry_run.operations import Result, Vnf
+from tools.dry_run.tacker import Cloud, unpacked
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 PACKAGES, REQUESTS = CHECKOUT / "vnf_packages", CHECKOUT / "functional" / "requests"
@@ -111,15 +111,15 @@ class ShownClusterTest(SimulatedClusterTest):
         shown = {"id": "vnf-1", "instantiatedVnfInfo": info, "metadata": metadata}
         return InstanceV2(shown, self.package, body)
 
-    def outlook(self, operation: str, instance: Instance, body: dict[str, Any]) -> Outlook:
+    def run_operation(self, operation: str, instance: Instance, body: dict[str, Any]) -> Result:
         vnf = Vnf(instance.request(), self.services())
-        return outlook(operation, vnf, instance, body)
+        return run_operation(operation, vnf, instance, body)
 
-    def changing(self, found: Outlook, phase: str) -> list[str]:
+    def changing(self, found: Result, phase: str) -> list[str]:
         return [
-            line.forecast.reason
+            line.prediction.reason
             for line in found.lines
-            if line.phase == phase and line.forecast.outcome == "changed"
+            if line.phase == phase and line.prediction.outcome == "changed"
         ]
 
 
@@ -142,41 +142,41 @@ class InstancesTest(ShownClusterTest):
         found = self.v1().request().additional_params["k8s_cluster_installation_param"]
         self.assertIsNone(found["proxy"])
         self.assertIsNone(found["worker_node"]["private_key"])
-        self.assertEqual([], self.outlook("terminate", self.v1(), {}).lines)
+        self.assertEqual([], self.run_operation("terminate", self.v1(), {}).lines)
 
     def test_scale_in_takes_those_that_tacker_takes(self) -> None:
         body = {"type": "SCALE_IN", "aspectId": "worker_instance", "numberOfSteps": 1}
         names = [self.machine(address).name for address in WORKERS]
         oldest = self.v1(oldest=(WORKERS[1], WORKERS[0]))
-        seen = self.outlook("scale", oldest, body)
+        seen = self.run_operation("scale", oldest, body)
         self.assertEqual([names[1]], self.changing(seen, "drain nodes"))
         body["additionalParams"] = USER_DATA
-        seen = self.outlook("scale", self.v2(body), body)
+        seen = self.run_operation("scale", self.v2(body), body)
         self.assertEqual([names[1]], self.changing(seen, "drain nodes"))
         body["numberOfSteps"] = 2
-        seen = self.outlook("scale", self.v2(body), body)
+        seen = self.run_operation("scale", self.v2(body), body)
         self.assertEqual([", ".join(reversed(names))], self.changing(seen, "drain nodes"))
 
     def test_scale_out(self) -> None:
         body = {"type": "SCALE_OUT", "aspectId": "worker_instance", "numberOfSteps": 2}
-        seen = self.outlook("scale", self.v1(), body)
+        seen = self.run_operation("scale", self.v1(), body)
         self.assertEqual(8, len(seen.after))
         self.assertEqual(3, len(self.changing(seen, "join nodes")))
 
     def test_what_is_wrong_with_a_request(self) -> None:
         body: dict[str, Any] = {"numberOfSteps": 0}
         with self.assertRaises(ParameterError) as caught:
-            self.outlook("scale", self.v1(), body)
+            self.run_operation("scale", self.v1(), body)
         self.assertEqual(["type", "numberOfSteps"],
                          [text.partition(":")[0] for text in caught.exception.errors])
         body = {"type": "SCALE_IN", "aspectId": "worker_instance"}
         with self.assertRaisesRegex(ParameterError, "lcm-operation-user-data: missing"):
-            self.outlook("scale", self.v2(body), body)
+            self.run_operation("scale", self.v2(body), body)
         with self.assertRaisesRegex(ParameterError, "v1 API does not change packages"):
-            self.outlook("change-package", self.v1(), {})
+            self.run_operation("change-package", self.v1(), {})
         wanted = {"metadata": {MODIFICATION: '{"kubernetes_version": "1.19"}'}}
         with self.assertRaisesRegex(ParameterError, "param.kubernetes_version: "):
-            self.outlook("modify", self.v1(), wanted)
+            self.run_operation("modify", self.v1(), wanted)
 
     def test_heal(self) -> None:
         server = self.machine(WORKERS[0]).node.server_id
@@ -184,11 +184,11 @@ class InstancesTest(ShownClusterTest):
             (self.v1(), self.ids(WORKERS[0])[0]),
             (self.v2({}), f"info-{server}"),
         ):
-            seen = self.outlook("heal", instance, {"vnfcInstanceId": [vnfc]})
+            seen = self.run_operation("heal", instance, {"vnfcInstanceId": [vnfc]})
             name = self.machine(WORKERS[0]).name
             self.assertEqual([name], self.changing(seen, "drain nodes"))
             with self.assertRaisesRegex(MgmtDriverError, "does not have the VNFCs .*nobody"):
-                self.outlook("heal", instance, {"vnfcInstanceId": ["nobody"]})
+                self.run_operation("heal", instance, {"vnfcInstanceId": ["nobody"]})
 
     def test_modify_and_change_of_the_package(self) -> None:
         self.params = {**self.params, "kubernetes_version": "1.36.4"}
@@ -201,11 +201,11 @@ class InstancesTest(ShownClusterTest):
             ("modify", self.v2(body), body),
             ("change-package", self.v2(change), change),
         ):
-            seen = self.outlook(operation, instance, given)
+            seen = self.run_operation(operation, instance, given)
             self.assertEqual(["v1.36.4 to 1.37.2"] * 2, self.changing(seen, "upgrade workers"))
         change["additionalParams"]["vdu_params"] = [{}]
         with self.assertRaisesRegex(ParameterError, "vdu_params: must be an empty list"):
-            self.outlook("change-package", self.v2(change), change)
+            self.run_operation("change-package", self.v2(change), change)
 
 
 class ReportTest(ShownClusterTest):
@@ -219,9 +219,9 @@ class ReportTest(ShownClusterTest):
     def traced(self) -> Any:
         return self.services(trace_folder=self.traces)
 
-    def rehearsed(self, operation: str, body: dict[str, Any]) -> report.Plan:
-        found = report.as_json(self.outlook(operation, self.v1(), body))
-        again: report.Plan = json.loads(json.dumps(found))
+    def printed_by(self, operation: str, body: dict[str, Any]) -> report.Report:
+        found = report.as_json(self.run_operation(operation, self.v1(), body))
+        again: report.Report = json.loads(json.dumps(found))
         return again
 
     def real(self, *targets: str, operation: str) -> Any:
@@ -229,7 +229,7 @@ class ReportTest(ShownClusterTest):
 
     def test_a_table_by_machine(self) -> None:
         targets = self.ids(WORKERS[0])
-        lines = [*report.table(self.rehearsed("heal", {"vnfcInstanceId": targets}))]
+        lines = [*report.table(self.printed_by("heal", {"vnfcInstanceId": targets}))]
         self.assertEqual("heal of VNF vnf-1: a dry run, nothing was changed", lines[0])
         name = self.machine(WORKERS[0]).name
         heads = [line for line in lines[1:] if line and not line.startswith(" ")]
@@ -242,17 +242,17 @@ class ReportTest(ShownClusterTest):
     def test_the_guide_shows_it(self) -> None:
         """The output in the guide, which a change of the table makes old."""
         targets = self.ids(WORKERS[0])
-        lines = report.table(self.rehearsed("heal", {"vnfcInstanceId": targets}))
+        lines = report.table(self.printed_by("heal", {"vnfcInstanceId": targets}))
         shown = (CHECKOUT / "doc/source/outputs/dry-run.txt").read_text()
         self.assertEqual(shown.splitlines()[1:], [*lines])
 
     def test_the_same_lines(self) -> None:
         body = {"type": "SCALE_OUT", "aspectId": "worker_instance", "numberOfSteps": 1}
-        plan = self.rehearsed("scale", body)
+        printed = self.printed_by("scale", body)
         new = self.arrive(new_node("worker", 20, "10.10.0.20")).node
         request = self.real(new.vnfc_id, operation="scale out")
         scale_out.scale_out(request, self.traced(), self.vims)
-        seen = report.compare(plan, self.trace)
+        seen = report.compare(printed, self.trace)
         self.assertEqual([], seen.wrong)
         self.assertIn("would change   changed    join nodes, workerNode (new)", seen.lines)
         self.assertFalse([line for line in seen.lines if line.startswith("- ")])
@@ -260,18 +260,18 @@ class ReportTest(ShownClusterTest):
     def test_the_last_heal_of_several(self) -> None:
         for address in (WORKERS[0], MASTERS[0]):
             targets = self.ids(address)
-            plan = self.rehearsed("heal", {"vnfcInstanceId": targets})
+            printed = self.printed_by("heal", {"vnfcInstanceId": targets})
             node = self.machine(address).node
             request = self.real(*targets, operation="heal")
             heal.heal_start(request, self.traced(), self.vims)
             self.replaced(node)
             request = self.real(*targets, operation="heal")
             heal.heal_end(request, self.traced(), self.vims)
-            self.assertEqual([], report.compare(plan, self.trace).wrong)
+            self.assertEqual([], report.compare(printed, self.trace).wrong)
 
     def test_a_heal_of_the_whole_that_gives_machines_other_vnfcs(self) -> None:
         """As Tacker's v1 API does, which makes a new stack."""
-        plan = self.rehearsed("heal", {})
+        printed = self.printed_by("heal", {})
         heal.heal_start(self.real(operation="heal"), self.traced(), self.vims)
         for machine in list(self.world.machines.values()):
             new = self.replaced(machine.node)
@@ -279,7 +279,7 @@ class ReportTest(ShownClusterTest):
             successor.node = dataclasses.replace(new, vnfc_id=f"other-{new.vnfc_id}")
         self.world.nodes, self.world.members, self.world.volumes = {}, [], {}
         heal.heal_end(self.real(operation="heal"), self.traced(), self.vims)
-        seen = report.compare(plan, self.trace)
+        seen = report.compare(printed, self.trace)
         self.assertEqual([], seen.wrong)
         self.assertIn("would change   changed    join nodes, workerNode (new)", seen.lines)
 
@@ -287,32 +287,32 @@ class ReportTest(ShownClusterTest):
         self.params = {**self.params, "kubernetes_version": "1.36.4"}
         self.world.have("v1.36.4")
         body = {"metadata": {MODIFICATION: '{"kubernetes_version": "1.37.2"}'}}
-        plan = self.rehearsed("modify", body)
+        printed = self.printed_by("modify", body)
         request = self.real(operation="upgrade")
         wanted = {"kubernetes_version": "1.37.2"}
         upgrade.modify(request, self.traced(), wanted)
-        self.assertEqual([], report.compare(plan, self.trace).wrong)
-        again = self.rehearsed("modify", body)
+        self.assertEqual([], report.compare(printed, self.trace).wrong)
+        again = self.printed_by("modify", body)
         self.assertTrue(any(
-            "upgrade the cluster, masterNode (master-10.10.0.1): changed, and was not foretold"
+            "upgrade the cluster, masterNode (master-10.10.0.1): changed, and was not predicted"
             in line for line in report.compare(again, self.trace).wrong
         ))
         upgrade.modify(request, self.traced(), wanted)
         self.assertTrue(any(
-            "foretold to change, and did not" in line
-            for line in report.compare(plan, self.trace).wrong
+            "predicted to change, and did not" in line
+            for line in report.compare(printed, self.trace).wrong
         ))
         self.assertEqual([], report.compare(again, self.trace).wrong)
 
     def test_command(self) -> None:
-        plan = self.traces / "plan.json"
-        plan.write_text(json.dumps(self.rehearsed("terminate", {})))
+        printed = self.traces / "report.json"
+        printed.write_text(json.dumps(self.printed_by("terminate", {})))
         self.trace.write_text("")
-        status, _, errors = run("compare", str(plan), str(self.trace))
+        status, _, errors = run("compare", str(printed), str(self.trace))
         self.assertEqual(1, status)
         self.assertIn("error: ", errors)
-        plan.write_text("[]")
-        self.assertIn("is no plan", run("compare", str(plan), str(self.trace))[2])
+        printed.write_text("[]")
+        self.assertIn("is no report", run("compare", str(printed), str(self.trace))[2])
 
 
 def run(*words: str) -> tuple[int, str, str]:
@@ -354,8 +354,8 @@ class InstantiateTest(unittest.TestCase):
                 path = str(REQUESTS / f"{request}.json")
                 status, said, errors = run("instantiate", "--package", csar, path, "--json")
                 self.assertEqual((0, ""), (status, errors))
-                plan = json.loads(said)
-                self.assertEqual(["comes"] * machines, [m["becomes"] for m in plan["machines"]])
+                printed = json.loads(said)
+                self.assertEqual(["comes"] * machines, [m["becomes"] for m in printed["machines"]])
                 status, said, _ = run("instantiate", "--package", csar, path)
                 self.assertIn("initialize the control plane", said)
                 self.assertNotIn("ubuntu", said)

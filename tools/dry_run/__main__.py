@@ -1,0 +1,5 @@
+import sys
+
+from tools.dry_run.cli import main
+
+sys.exit(main())

@@ -1,5 +1,0 @@
-import sys
-
-from tools.plan.cli import main
-
-sys.exit(main())
