@@ -1,5 +1,6 @@
 """Each phase of a heal fails once; retries complete the operation."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from functional import faults
@@ -11,8 +12,8 @@ from tools.client.log import log
 from tools.client.machines import Remote
 
 # The heal of a master starts although another master seems unhealthy: this fault would not stop it.
-_START_OF_WORKER = ("choose a control-plane node", "fails", "test -e .*/member")
-_START = (
+START_OF_WORKER = ("choose a control-plane node", "fails", "describe-machine /var")
+START = (
     ("check the etcd quorum", "cut", "endpoint status"),
     ("save labels and taints", "fails", "kubectl .* get nodes"),
     ("drain nodes", "cut", "kubectl .* drain"),
@@ -22,8 +23,8 @@ _START = (
     ("configure the load balancer", "fails", "haproxy -c"),
 )
 # The first fault after Heat has replaced the machine; it strikes on another master.
-_REPLACED = ("join nodes", "fails", "kubeadm token create")
-_END = (
+REPLACED = ("join nodes", "fails", "kubeadm token create")
+END = (
     ("install packages", "cut", "install_k8s_cluster"),
     ("configure registries", "fails", "python3 -c .*Asks registries"),
     ("pull images", "cut", "images pull"),
@@ -69,12 +70,12 @@ class FaultsOnNodes(BalancedClusterScenario):
         for master in masters:
             faults.prepare(master)
         occurrence: dict[str, Any] = {}
-        table = [*_faults_of(_START, vdu), _REPLACED, *_faults_of(_END, vdu)]
+        table = [*faults_of(START, vdu), REPLACED, *faults_of(END, vdu)]
         if vdu == WORKER:
-            table.insert(0, _START_OF_WORKER)
+            table.insert(0, START_OF_WORKER)
         for fault in table:
             occurrence = self.run_until_fault(vnf, target, occurrence, masters, fault)
-            if fault is _REPLACED:
+            if fault is REPLACED:
                 new = dict(self.vnfcs(vnf, vdu))[target]
                 new.run(_AS_IF_NEW)
                 faults.prepare(new)
@@ -93,5 +94,5 @@ class FaultsOnNodes(BalancedClusterScenario):
         return occurrence
 
 
-def _faults_of(table: tuple[Fault, ...], vdu: str) -> list[Fault]:
+def faults_of(table: Sequence[Fault], vdu: str) -> list[Fault]:
     return [f for f in table if vdu == MASTER or not _MASTERS_ONLY.intersection(f)]

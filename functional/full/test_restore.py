@@ -21,7 +21,9 @@ from tools.client.machines import Remote
 
 _BACKUP = f"sudo bash {STATE_FOLDER}/etcd-backup.sh"
 _FOLDER = "/var/backups/etcd"
-_FILE = "Files/backup.tar.gz"
+_FILE = "Files/backup.tar"
+_KEYS = "mgmtDriverEtcdBackupKeys"  # as the v1 API shows mgmt_driver_etcd_backup_keys
+_MEMBERS = ["manifest.json", "manifest.json.sig", "password.enc", "data.enc"]
 _NAME = "notes"  # of the workload and all that belongs to it
 
 
@@ -104,7 +106,7 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
         self.create_notes(with_volume=True)
         self.in_pod(vnf, self.notes()[0], "echo written >/data/file")
         self.check_backups(vnf)
-        self.check_what_is_not_there(vnf)
+        self.check_what_is_refused(vnf)
         self.lose_all_machines(vnf)
         self.check_cnf(vnf)
         self.check_terminate(vnf)
@@ -158,20 +160,40 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
             log(master.run("systemctl list-timers --no-pager tacker-etcd-backup.timer"))
             master.run("systemctl is-active tacker-etcd-backup.timer")
             self.save_backup(master)
-        find = "sudo find /volume/etcd-backup -type f -name 'etcd-*' -printf '%f %m\\n'"
+        find = "sudo find /backups/etcd-backup -type f -name 'etcd-*' -printf '%f %m\\n'"
         listed = server.run(find)
         log(f"backups on the storage server: {listed}")
-        self.assertEqual(3, len(listed.splitlines()))  # of four, with that of the instantiation
+        self.assertEqual(4, len(listed.splitlines()))  # with that of the instantiation
         self.assertEqual({"600"}, {line.split()[1] for line in listed.splitlines()})
-        self.assertEqual("700\n", server.run("sudo stat -c %a /volume/etcd-backup"))
-        self.assertNotIn("etcd-backup", server.run("sudo exportfs -s"))
+        self.assertEqual("700\n", server.run("sudo stat -c %a /backups/etcd-backup"))
+        self.assertNotIn("/backups", server.run("sudo exportfs -s"))
+        newest = f"/backups/etcd-backup/{listed.split()[0]}"
+        self.assertEqual(_MEMBERS, server.run(f"sudo tar --list --file {newest}").split())
+        search = f"sudo grep --text --count -e {_NAME} -e etcd-backup.db {newest}; true"
+        self.assertEqual("0\n", server.run(search))
 
-    def check_what_is_not_there(self, vnf: Vnf) -> None:
-        wanted = "etcd-20200101T000000Z-v1.37.0-master-000000000000.tar.gz"
-        failed = vnf.heal({"additionalParams": {"restore_from": wanted}})
-        words = "additionalParams.restore_from: ", f"there is no backup {wanted}"
-        self.assert_failed(failed, *words)
-        self.tacker.fail_vnf_instance(failed["id"])
+    def check_what_is_refused(self, vnf: Vnf) -> None:
+        """A backup that is not there, and one that somebody has changed; the future is ignored."""
+        _, server = self.storage_server(vnf)
+        folder = "/backups/etcd-backup"
+        newest = server.run(f"sudo ls {folder}").split()[-1]
+        year = newest[5:9]
+        forged = newest.replace(f"etcd-{year}", f"etcd-{int(year) + 1}", 1)
+        changed = f"{newest[:14]}235959{newest[20:]}"  # its time
+        server.run(f"sudo cp --preserve {folder}/{newest} {folder}/{forged}")
+        server.run(f"sudo cp --preserve {folder}/{newest} {folder}/{changed}")
+        server.run(
+            f"echo other | sudo dd of={folder}/{changed} bs=1 seek=9000 conv=notrunc status=none"
+        )
+        missing = "etcd-20200101T000000Z-v1.37.0-master-000000000000.tar.gz"
+        for name, words in (
+            (missing, f"there is no backup {missing}"),
+            (changed, "was changed after node"),
+        ):
+            failed = vnf.heal({"additionalParams": {"restore_from": name}})
+            self.assert_failed(failed, "additionalParams.restore_from: ", words)
+            self.tacker.fail_vnf_instance(failed["id"])
+        server.run(f"sudo rm {folder}/{changed}")
         self.assertEqual(5, len(self.cluster.ready_nodes()))
 
     def label_a_worker(self, vnf: Vnf) -> None:
@@ -220,11 +242,12 @@ class RestoreInAnotherVnf(BackupScenario):
         failed = vnf.heal({"additionalParams": {"restore_from": "latest"}})
         self.assert_failed(failed, "restore_from: the backups lie in /var/backups/etcd on the mast")
         self.tacker.fail_vnf_instance(failed["id"])
-        old = self.cluster.node_names()
+        old, keys = self.cluster.node_names(), vnf.show()["metadata"][_KEYS]
         self.assert_completed(vnf.terminate())
 
         other = self.create_vnf(self.onboard_package({_FILE: copy}))
-        request = self.request("simple", self.registry, **place, restore_from=_FILE)
+        source = {"restore_from": _FILE, "restore_keys": keys}
+        request = self.request("simple", self.registry, **place, **source)
         self.check_other_networks(other, request)
         self.assert_completed(other.instantiate(request))
         self.cluster = self.check_cluster(other, self.registry, masters=1, workers=2)
@@ -236,7 +259,7 @@ class RestoreInAnotherVnf(BackupScenario):
     def copy_of(self, master: Remote, name: str) -> Path:
         data = base64.b64decode(master.run(f"{_BACKUP} read {name} | base64"))
         CONFIG.build.mkdir(parents=True, exist_ok=True)
-        path = CONFIG.build / "backup.tar.gz"
+        path = CONFIG.build / "backup.tar"
         path.touch(0o600)
         path.write_bytes(data)
         self.addCleanup(path.unlink)

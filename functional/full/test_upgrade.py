@@ -13,9 +13,9 @@ from tools.client.api import V2
 from tools.client.lcm import Package, Vnf
 
 # Phases, and what strikes them. The first does not strike the dry run.
-_FAULTS = (
+FAULTS = (
     ("install kubeadm", "cut", "install_k8s_cluster"),
-    ("choose a control-plane node", "fails", "test -e .*/member"),
+    ("choose a control-plane node", "fails", "describe-machine /var"),
     ("check the cluster", "fails", "kubectl .* get nodes"),
     ("pull images", "cut", "images pull"),
     ("save a snapshot of etcd", "fails", "snapshot save"),
@@ -65,7 +65,7 @@ class UpgradeThroughV2(UpgradeScenario):
         for machine in machines:
             faults.prepare(machine)
         occurrence: dict[str, Any] = {}
-        for phase, kind, pattern in _FAULTS:
+        for phase, kind, pattern in FAULTS:
             with faults.injected(machines, kind, pattern):
                 occurrence = (
                     vnf.retry(occurrence)

@@ -10,7 +10,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mgmt_drivers import grammar
-from mgmt_drivers.cluster.backup.backup_params import BACKUPS, RESTORE, Backup, placed
+from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
+from mgmt_drivers.cluster.backup.backup_params import (
+    BACKUPS,
+    RESTORE,
+    RESTORE_KEYS,
+    Backup,
+    KeysOfBackups,
+    placed,
+)
 from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
 from mgmt_drivers.cluster.helm.helm_params import HELM, SCRIPT, Helm, helm_of
 from mgmt_drivers.cluster.helm.helm_params import NAME as HELM_NAME
@@ -324,6 +332,12 @@ class KubernetesParams:
         meaning="backup that the new cluster is made of: its path in the VNF package "
         "(:doc:`backup`)",
     )
+    restore_keys: BackupKeys | None = param(
+        RESTORE_KEYS, KeysOfBackups(), example='{"pairs": [], "signers": {}}',
+        meaning="the keys of that backup, if another VNF saved it: the value of "
+        "``mgmt_driver_etcd_backup_keys`` in the metadata of the VNF instance",
+        left_out="the backup is of the first format, or of this VNF",
+    )
     unmanaged_vdu: str | None = None
 
     @property
@@ -368,6 +382,8 @@ class KubernetesParams:
                 yield from group.login.secrets()
         if self.proxy:
             yield from self.proxy.secrets()
+        if self.restore_keys:
+            yield from (pair.private for pair in self.restore_keys.pairs.values())
         for login in (registry.login for registry in self.registries):
             if login:
                 yield from (login.password, login.basic)

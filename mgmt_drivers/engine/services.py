@@ -23,7 +23,10 @@ class Store(Protocol):
         """The value that was saved last, or ``default``."""
 
     def save(self, key: str, value: Any) -> None:
-        """Keep a value, also when the operation fails later."""
+        """Keep a value, also if the operation fails later."""
+
+    def save_secret(self, key: str, value: Any) -> None:
+        """Keep a value that no error may show, perhaps only if the operation ends well."""
 
 
 @dataclass(frozen=True)

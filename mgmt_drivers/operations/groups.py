@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mgmt_drivers.cluster.access.grant_access import GiveKubeconfig
 from mgmt_drivers.cluster.backup.backup_phases import (
     ConfigureBackups,
+    MakeBackupKey,
     PrepareBackupStore,
     SaveFirstBackup,
     ShowLastBackup,
@@ -30,7 +31,7 @@ from mgmt_drivers.cluster.packages.install_packages import InstallPackages
 from mgmt_drivers.cluster.packages.pull_images import PullImages
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes, MountVolumes, WaitForVolumes
-from mgmt_drivers.engine.phase import Work, on
+from mgmt_drivers.engine.phase import Work, in_turn, on
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.setup.configure_proxy import ConfigureProxy
 from mgmt_drivers.setup.preflight import CheckPlatform, WaitForCloudInit
@@ -39,10 +40,13 @@ Works = Sequence[Work[Cluster]]
 _RUNTIMES = ("containerd", "docker")
 
 
-def prepare(cluster: Cluster, new: Sequence[Host], storage: Sequence[Host]) -> Works:
+def prepare(
+    cluster: Cluster, new: Sequence[Host], storage: Sequence[Host], staying: Sequence[Host] = ()
+) -> Works:
     """Make machines that have come ready to join, and let the storage server serve the nodes.
 
     :param storage: the storage server, if it is new, or its exports or accounts follow the nodes
+    :param staying: the control-plane nodes that were there before and answer
     """
     params, nodes = cluster.params, cluster.nodes(new)
     has_own_helm = params.helm is not None and not params.helm.is_packaged
@@ -56,13 +60,19 @@ def prepare(cluster: Cluster, new: Sequence[Host], storage: Sequence[Host]) -> W
         on(storage, ExportVolumes()),
         on(nodes if params.registries else [], ConfigureRegistries()),
         on(nodes, PullImages()),
-        prepare_backups(cluster, storage),
+        *prepare_backups(cluster, [*staying, *cluster.masters(new)], storage),
     ]
 
 
-def prepare_backups(cluster: Cluster, storage: Sequence[Host]) -> Work[Cluster]:
-    """Let the storage server keep backups, if it is to."""
-    return on(storage if cluster.topology.backup_server else [], PrepareBackupStore())
+def prepare_backups(cluster: Cluster, masters: Sequence[Host], storage: Sequence[Host]) -> Works:
+    """Give control-plane nodes keys for backups, and let the storage server keep backups.
+
+    :param masters: the control-plane nodes that answer
+    """
+    return [
+        in_turn(masters if cluster.params.backup else [], MakeBackupKey()),
+        on(storage if cluster.topology.backup_server else [], PrepareBackupStore()),
+    ]
 
 
 def join_nodes(cluster: Cluster, new: Sequence[Host], members: Sequence[Host]) -> Works:

@@ -109,7 +109,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
     """
     known = read_topology(request, services)
     if not request.targets:
-        backup = restore.of_heal(request, known.params)
+        backup = restore.of_heal(request, known.params, services.store)
         make_cluster(request, services, vims, known, backup)
         node_metadata.save(services.store, {})
         node_metadata.forget_replaced(services.store)
@@ -140,7 +140,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         successors = [host for host in cluster.nodes(new) if host.node.vnfc_id in saved]
         operation.run(
             cluster,
-            *prepare(cluster, new, storage),
+            *prepare(cluster, new, storage, connected if is_told else []),
             *join_nodes(cluster, new, members),
             on([leader] if successors else [], RestoreNodeMetadata(successors)),
             on([leader] if server_comes else [], RegisterVolumes()),

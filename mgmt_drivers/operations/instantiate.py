@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
+from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.backup.backup_params import Restore
 from mgmt_drivers.cluster.backup.restore_phases import (
     ForgetBackup,
@@ -94,6 +95,9 @@ def make_cluster(
         is_initialized = leader in marked
         members = find_members(operation, known, leader, marked) if is_initialized else []
         cluster = Cluster(known, services.store, leader)
+        if known.params.backup:
+            is_new = backup is None and not is_initialized
+            backup_keys.make_pair(services.store, is_new_cluster=is_new)
         operation.run(
             cluster,
             *prepare(cluster, hosts, cluster.storage(hosts)),

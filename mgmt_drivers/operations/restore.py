@@ -3,13 +3,14 @@
 import logging
 from pathlib import Path
 
-from mgmt_drivers.cluster.backup import backup
+from mgmt_drivers.cluster.backup import archive, backup, backup_keys, restoring
+from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.backup.backup_params import RESTORE, Restore, read_restore
 from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams
 from mgmt_drivers.cluster.nodes import node_metadata
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.operation import Operation
-from mgmt_drivers.engine.services import Services
+from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations.opening import open_operation, read_topology
@@ -30,11 +31,12 @@ def of_instantiation(params: KubernetesParams) -> Restore | None:
     file = params.restore_from
     if file is None:
         return None
-    _check_file(f"{NAME}.{RESTORE}", file, params)
+    keys = params.restore_keys or BackupKeys({}, {})
+    _check_file(f"{NAME}.{RESTORE}", file, params, keys)
     return Restore(file.name, file)
 
 
-def of_heal(request: LcmRequest, params: KubernetesParams) -> Restore | None:
+def of_heal(request: LcmRequest, params: KubernetesParams, store: Store) -> Restore | None:
     """Find the backup that a heal of the whole VNF restores, if any.
 
     :raises ParameterError: when it cannot be there, or no such cluster can be made of it
@@ -46,7 +48,8 @@ def of_heal(request: LcmRequest, params: KubernetesParams) -> Restore | None:
     found = read_restore(reader, request.package, params.backup, request.keeps_volumes)
     errors.raise_if_any()
     if found.file:
-        _check_file(f"{_HEAL}.{RESTORE}", found.file, params)
+        keys = backup_keys.load(store).joined_with(params.restore_keys)
+        _check_file(f"{_HEAL}.{RESTORE}", found.file, params, keys)
     return found
 
 
@@ -63,15 +66,17 @@ def prepare(request: LcmRequest, services: Services) -> None:
     :raises ParameterError: when it cannot
     """
     known = read_topology(request, services)
-    restore = of_heal(request, known.params)
+    restore = of_heal(request, known.params, services.store)
     if restore and restore.file is None:
         with open_operation(request, services, known) as operation:
-            _check_backup(operation, known, restore)
+            _check_backup(operation, known, restore, backup_keys.load(services.store))
     names = {known.name(node): node.vnfc_id for node in known.nodes if node.server_id}
     node_metadata.save_replaced(services.store, names)
 
 
-def _check_backup(operation: Operation, known: Topology, restore: Restore) -> None:
+def _check_backup(
+    operation: Operation, known: Topology, restore: Restore, keys: BackupKeys
+) -> None:
     """Look for a backup on the storage server.
 
     When that does not answer, or is a new one that an attempt which failed has not set up, a phase
@@ -87,12 +92,16 @@ def _check_backup(operation: Operation, known: Topology, restore: Restore) -> No
         return
 
     def check(host: Host) -> str:
-        if not host.ask("findmnt", "--mountpoint", server.params.volumes[0].mount_point).ok:
+        mount_point = server.params.volume_of(place.folder).mount_point
+        if not host.ask("findmnt", "--mountpoint", mount_point).ok:
             LOG.warning("the storage server has not mounted its volume: %s", _LATER)
             return ""
-        name = backup.chosen(restore, backup.names_on(host, place))
-        contents = backup.contents(host, f"{place.folder}/{name}")
-        return backup.why_not_restorable(contents, known.params)
+        backups = backup.list_backups_on(host, place)
+        saved = backup.choose(restore, backups, keys, host.clock.time())
+        contents = archive.read(host, f"{place.folder}/{saved.name}", keys)
+        return archive.why_not_restorable(contents, known.params) or restoring.why_not_its_name(
+            saved, restore, contents
+        )
 
     try:
         reason = operation.ask("look for the backup", hosts[0], check)
@@ -102,10 +111,10 @@ def _check_backup(operation: Operation, known: Topology, restore: Restore) -> No
         raise ParameterError([f"{_HEAL}.{RESTORE}: {reason}"])
 
 
-def _check_file(path: str, file: Path, params: KubernetesParams) -> None:
+def _check_file(path: str, file: Path, params: KubernetesParams, keys: BackupKeys) -> None:
     """:raises ParameterError: when no cluster of these parameters can be made of a file"""
     try:
-        reason = backup.why_not_restorable(backup.contents_of_file(file), params)
+        reason = archive.why_not_restorable(archive.read_file(file, keys), params)
     except MgmtDriverError as error:
         reason = str(error)
     if reason:

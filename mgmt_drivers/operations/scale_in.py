@@ -72,7 +72,7 @@ def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
             on(masters, ConfigureLoadBalancer()),
             *leave(cluster, going),
             on(storage, ExportVolumes()),
-            prepare_backups(cluster, storage),
+            *prepare_backups(cluster, masters, storage),
             on(masters, VerifyControlPlane()),
             on(checking, VerifyVirtualIp()),
             show_last_backup(cluster),

@@ -83,7 +83,7 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
             cluster,
             *renew_due(cluster, due),
             on([leader] if masters else [], RemoveOrphanedMembers(), CheckEtcdMembers(staying)),
-            *prepare(cluster, new, storage),
+            *prepare(cluster, new, storage, connected if masters else []),
             *join_nodes(cluster, new, members),
             *serve(cluster, masters, connected),
             *back_up(cluster, [*connected, *masters], are_new=bool(masters)),

@@ -25,6 +25,9 @@ STORE_KEY = "ssh_host_keys"  # of what is kept with the VNF instance: keys by se
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]")
 
 
+_KEY = re.compile(r"[a-z0-9@.-]+ [A-Za-z0-9+/]+=*")
+
+
 @dataclass(frozen=True)
 class KnownKey:
     """A host key that is known beforehand: its fingerprint, and its type if that is known."""
@@ -48,8 +51,16 @@ class HostKeys:
     """Server id to its key as ``type base64``; thread safe."""
 
     def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        """:raises WrongHostKey: if somebody has changed what is kept with the VNF instance"""
         self._lock = threading.Lock()
         self._keys = dict(known or {})
+        for server_id, key in self._keys.items():
+            if not isinstance(key, str) or not _KEY.fullmatch(key):
+                raise WrongHostKey(
+                    f"the SSH host key of server {server_id} in the VNF instance's metadata "
+                    f"({STORE_KEY}) is not a type and base64: restore the metadata from an "
+                    "earlier show of the VNF instance"
+                )
 
     def keep_only(self, server_ids: set[str]) -> None:
         """Forget the machines that are no more."""

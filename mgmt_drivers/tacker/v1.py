@@ -80,6 +80,8 @@ class InstanceStore:
         metadata = self._vnf_instance.vnf_metadata or {}
         self._replace({**metadata, f"{KEY_PREFIX}{key}": json.dumps(value)})
 
+    save_secret = save
+
     def remove(self, key: str) -> None:
         """Remove what a request has put there, when it is done."""
         metadata = self._vnf_instance.vnf_metadata or {}

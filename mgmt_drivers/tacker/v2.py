@@ -51,10 +51,10 @@ class CallStore:
 
     def save(self, key: str, value: Any) -> None:
         self.memory[key] = value
-        self.save_in_instance(key, value)
+        self.save_secret(key, value)
 
-    def save_in_instance(self, key: str, value: Any) -> None:
-        """Keep what holds secrets: the memory of an operation that fails ends up in its error."""
+    def save_secret(self, key: str, value: Any) -> None:
+        """Keep in the instance only: the memory of an operation that fails ends up in its error."""
         metadata = self._instance.get("metadata") or {}
         self._instance["metadata"] = {**metadata, f"{KEY_PREFIX}{key}": json.dumps(value)}
 
@@ -112,7 +112,7 @@ class Call:
         """:param targets: ids of the VNFCs that the operation is about, where not about all"""
         if self.operation.startswith("instantiate"):
             # Later operations need the parameters of the instantiate request; Tacker drops them.
-            self.store.save_in_instance(_PARAMS, self.request.get("additionalParams") or {})
+            self.store.save_secret(_PARAMS, self.request.get("additionalParams") or {})
         if self.operation == "instantiate_start":
             LOG.warning(
                 "passwords and keys of additionalParams are kept in clear text in the metadata of "

@@ -174,7 +174,7 @@ def _check_registries(listed: Sequence[Registry], host: Host, disk: Disk) -> Non
 def _check_storage(storage: Storage) -> None:
     for export in storage.exports:
         network = str(export.network or "10.10.0.1")
-        mount = storage.volume_of(export).mount_point
+        mount = storage.volume_of(export.folder).mount_point
         line = nfs.Export(export.folder, network, mount, export.squashes_root).line()
         match = _EXPORT.fullmatch(line)
         if not match:

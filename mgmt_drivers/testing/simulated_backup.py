@@ -1,13 +1,23 @@
 """Backups of etcd in the simulation: what the payloads do about them."""
 
+import base64
+import dataclasses
+import hashlib
+import io
 import json
+import tarfile
 from collections.abc import Mapping
 
+from mgmt_drivers.cluster.backup.archive import MEMBERS, NAMESPACE
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.ssh.session import Result
+from mgmt_drivers.testing.made_keys import SigningKey, encrypt
 from mgmt_drivers.testing.simulated_world import Machine, Programs, Saved
 
 OK = Result(0)
+PASSWORD = "of a backup"  # noqa: S105 - of the simulation
+_DATA = b"encrypted"
+_DIGEST = hashlib.sha256(_DATA).hexdigest()
 _KEYS = f"{STATE_FOLDER}/etcd-backup-account/.ssh/authorized_keys"
 
 
@@ -17,6 +27,32 @@ def host_key(server_id: str) -> str:
 
 def _has_volume(machine: Machine) -> bool:
     return any(path.startswith("mounted ") for path in machine.files)
+
+
+def seal(saved: Saved, node: str, key: str, public: str) -> Saved:
+    """A backup as a node encrypts and signs it."""
+    password = encrypt(public, PASSWORD)
+    manifest = json.dumps(
+        {
+            **saved.told, "format": 2, "node": node, "key": key, "time": 0,
+            "password": hashlib.sha256(password).hexdigest(), "data": _DIGEST,
+        }
+    ).encode()
+    signature = SigningKey(node).sign(manifest, NAMESPACE).encode()
+    lines = [base64.b64encode(part).decode() for part in (manifest, signature, password)]
+    return dataclasses.replace(saved, shown="\n".join([*lines, _DIGEST, ""]))
+
+
+def archive_of(saved: Saved) -> bytes:
+    """The file of a backup, as far as somebody without the password can tell."""
+    stream = io.BytesIO()
+    parts = [base64.b64decode(line) for line in saved.shown.split("\n")[:3]]
+    with tarfile.open(fileobj=stream, mode="w") as file:
+        for name, part in zip(MEMBERS, [*parts, _DATA], strict=True):
+            info = tarfile.TarInfo(name)
+            info.size = len(part)
+            file.addfile(info, io.BytesIO(part))
+    return stream.getvalue()
 
 
 class HostKey:
@@ -46,9 +82,13 @@ class Backups(Programs):
         if words[0] == "read":
             return self._copied(words[1], words[2], kept)
         assert words == ["save", "now"], words
-        name = f"etcd-20261123T0000{len(kept):02}Z-{self.world.release}-{settings['NODE']}.tar.gz"
-        kept[name] = self.world.saved()
-        for old in sorted(kept)[: -int(settings["KEEP"])]:
+        node, key = settings["NODE"], settings["KEY"]
+        public = self.machine.files[f"{STATE_FOLDER}/etcd-backup.pem"][0].decode()
+        time = f"19700101T0000{len(kept):02}Z"  # the clock of the simulation
+        name = f"etcd-{time}-{self.world.release}-{key}-{node}.tar"
+        kept[name] = seal(self.world.saved(), node, key, public)
+        own = [name for name in sorted(kept) if name.endswith(f"-{node}.tar")]
+        for old in own[: -int(settings["KEEP"])]:
             del kept[old]
         return OK
 
@@ -64,7 +104,7 @@ class Backups(Programs):
         if not server.alive or not _has_volume(server):
             return {}, "no answer"
         keys = server.files.get(_KEYS, (b"", ""))[0].decode()
-        own = f" {host_key(self.machine.node.server_id)} "
+        own = f" {SigningKey(self.machine.name).public} "
         if own not in keys or "account" not in server.files:
             return {}, f"{account}: permission denied (publickey)"
         return self.world.backups, ""
@@ -77,7 +117,7 @@ class Backups(Programs):
 
     def _backup_store(self, words: list[str], stdin: bytes) -> Result:
         """As root on the storage server itself."""
-        assert words[1] == "list", words
+        assert words[3] == "list", words
         return Result(0, "\n".join(sorted(self.world.backups)))
 
     def _backup_account(self, words: list[str], stdin: bytes) -> Result:
@@ -87,7 +127,24 @@ class Backups(Programs):
 
     def _show_backup(self, words: list[str], stdin: bytes) -> Result:
         found = self._saved_at(words[0])
-        return Result(0, json.dumps(found.told)) if found else Result(1, stderr="unexpected end")
+        if not found:
+            return Result(1, stderr="unexpected end")
+        old = base64.b64encode(json.dumps(found.told).encode()).decode()
+        return Result(0, found.shown or old)
+
+    def _open_backup(self, words: list[str], stdin: bytes) -> Result:
+        sealed, opened = words
+        name = self.machine.files.pop(sealed)[0].decode(errors="replace")
+        if stdin.decode() != PASSWORD:
+            return Result(1, stderr="bad decrypt")
+        self.machine.files[opened] = (name.encode(), "600")
+        return OK
+
+    def _backup_key(self, words: list[str], stdin: bytes) -> Result:
+        public = SigningKey(self.machine.name).public
+        self.machine.files[words[0]] = (b"private", "600")
+        self.machine.files[f"{words[0]}.pub"] = (f"{public} \n".encode(), "600")
+        return Result(0, f"{public} \n")
 
     def _saved_at(self, path: str) -> Saved | None:
         """The backup in a file: one of the storage server, or a copy, which has its name."""

@@ -12,11 +12,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import yaml
 
 from mgmt_drivers.clock import Clock
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT
+from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
 from mgmt_drivers.cluster.packages.script_params import DECLARATION
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
@@ -29,6 +31,7 @@ from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.testing.fake_cluster import FLANNEL, MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
 from mgmt_drivers.testing.fakes import NODE, FakeClock, FakeStacks, MemoryStore, stack_of
+from mgmt_drivers.testing.made_keys import made_pairs
 from mgmt_drivers.testing.simulated_backup import HostKey
 from mgmt_drivers.testing.simulated_world import (
     CHARTS,
@@ -307,6 +310,9 @@ class SimulatedClusterTest(SimulatedCloud, unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         SimulatedCloud.__init__(self, Path(folder.name))
+        pairs = mock.patch.object(backup_keys, "generate", made_pairs().__next__)
+        pairs.start()
+        self.addCleanup(pairs.stop)
 
     def assert_balanced(self) -> None:
         """HAProxy and keepalived of each master know all masters, and nobody else."""

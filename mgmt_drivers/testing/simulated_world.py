@@ -49,6 +49,7 @@ class Saved:
 
     told: Mapping[str, Any]
     held: Any = field(repr=False)
+    shown: str = ""  # what the payload show-backup prints of it; of the first format: empty
 
 
 class Holder(Protocol):

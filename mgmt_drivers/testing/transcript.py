@@ -23,6 +23,7 @@ _RANDOM = re.compile(
     r"\b[a-z0-9]{6}\.[a-z0-9]{16}\b|(?<=bootstrap-token-)[a-z0-9]{6}\b"
     r"|\b[0-9a-f]{64}\b|\b[0-9a-f]{16}\b"
 )
+_KEY = re.compile(r"-----BEGIN (PRIVATE|PUBLIC) KEY-----.*?-----END \1 KEY-----")
 # Words that stand in so many commands that a transcript shortens them.
 _SHORT = {
     "kubectl --kubeconfig /etc/kubernetes/admin.conf --tls-server-name kubernetes "
@@ -117,7 +118,7 @@ def _shown(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def _stable(text: str) -> str:
-    return _RANDOM.sub("***", text)
+    return _KEY.sub("***", _RANDOM.sub("***", text))
 
 
 def _digest(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mgmt_drivers.cluster import changed_params
-from mgmt_drivers.cluster.backup import backup
+from mgmt_drivers.cluster.backup import backup, backup_keys
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError, ParameterError
@@ -21,7 +21,8 @@ from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.testing.fakes import named
-from mgmt_drivers.testing.simulated_backup import host_key
+from mgmt_drivers.testing.made_keys import SigningKey
+from mgmt_drivers.testing.simulated_backup import archive_of, seal
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     PARAMS,
@@ -40,6 +41,7 @@ _KEYS = f"{STATE_FOLDER}/etcd-backup-account/.ssh/authorized_keys"
 _CONF = f"{STATE_FOLDER}/etcd-backup.conf"
 _COPY = f"{STATE_FOLDER}/restore.tar.gz"
 _LATEST = "latest"
+_NONE = "etcd-20260101T000000Z-v1.20.2-master-0123456789ab.tar.gz"
 _CLAIM = {
     "metadata": {"namespace": "default", "name": "data", "uid": "u-data"},
     "spec": {"volumeName": "pv1"},
@@ -93,8 +95,22 @@ class BackedUpClusterTest(SimulatedClusterTest):
         (worker, _) = self.names("worker")
         self.world.nodes[worker]["metadata"]["labels"]["rack"] = "r7"
         self.world.claimed, self.world.claims = True, [copy.deepcopy(_CLAIM)]
-        self.name = f"etcd-20261122T100000Z-{self.world.release}-{self.names('master')[0]}.tar.gz"
-        self.world.backups[self.name] = self.world.saved()
+        keys, node = backup_keys.load(self.store), self.names("master")[0]
+        if keys.pairs:
+            self.name = (
+                f"etcd-19691231T100000Z-{self.world.release}-{keys.current.id}-{node}.tar"
+            )
+        else:
+            self.name = f"etcd-19691231T100000Z-{self.world.release}-{node}.tar.gz"
+        self.world.backups[self.name] = self.saved()
+
+    def saved(self) -> Saved:
+        """A backup of now, by the first control-plane node."""
+        keys, node = backup_keys.load(self.store), self.names("master")[0]
+        saved = self.world.saved()
+        if not keys.pairs:
+            return saved
+        return seal(saved, node, keys.current.id, keys.current.public)
 
     def assert_restored(self) -> None:
         """The old cluster's objects are there, and its nodes are not."""
@@ -115,8 +131,8 @@ class BackupTest(BackedUpClusterTest):
             self.instantiate(self.services())
         (name,) = self.world.backups
         leader = self.machine(MASTERS[0])
-        self.assertTrue(backup.is_of(name, leader.name))
-        self.assertIn(f"the last good backup of etcd is of 2026-11-23T00:00:00+00:00: {name}",
+        self.assertTrue(name.endswith(f"-{leader.name}.tar"))
+        self.assertIn(f"the last good backup of etcd is of 1970-01-01T00:00:00+00:00: {name}",
                       log.getvalue())
         self.assertEqual(self.names("master"), self.authorized())
         for address in MASTERS:
@@ -131,8 +147,8 @@ class BackupTest(BackedUpClusterTest):
         self.instantiated()
         leader = self.machine(MASTERS[0])
         line = self.machine(STORAGE).files[_KEYS][0].decode().splitlines()[0]
-        program = f"bash {STATE_FOLDER}/backup-store.sh /volume/etcd-backup"
-        key = host_key(leader.node.server_id)
+        program = f"bash {STATE_FOLDER}/backup-store.sh /volume/etcd-backup {leader.name} 3"
+        key = SigningKey(leader.name).public
         self.assertEqual(f'restrict,command="{program}" {key} {leader.name}', line)
 
     def test_a_master_that_is_healed_is_let_in(self) -> None:
@@ -179,7 +195,7 @@ class BackupTest(BackedUpClusterTest):
             logging.disable(logging.NOTSET)
             scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
         self.assertEqual(before, self.machine(STORAGE).files)
-        self.assertIn(f"the last good backup of etcd is of 2026-11-22T10:00:00+00:00: {self.name}",
+        self.assertIn(f"the last good backup of etcd is of 1969-12-31T10:00:00+00:00: {self.name}",
                       log.getvalue())
 
     def test_an_operation_goes_on_without_knowing_the_last_backup(self) -> None:
@@ -269,9 +285,9 @@ class RestoreTest(BackedUpClusterTest):
 
     def test_an_older_backup(self) -> None:
         self.instantiated()
-        later = self.name.replace("22T10", "22T11")
+        later = self.name.replace("31T10", "31T11")
         self.world.claims = []
-        self.world.backups[later] = self.world.saved()
+        self.world.backups[later] = self.saved()
         self.heal(self.name)
         self.assert_restored()
 
@@ -288,15 +304,15 @@ class RestoreTest(BackedUpClusterTest):
         other = self.name.replace("v1.20.2", "v1.21.0")
         (self.package / "backup").write_bytes(b"no archive")
         for wanted, changes, words in (
-            ("etcd-20260101T000000Z-v1.20.2-x.tar.gz", {}, "there is no backup etcd-20260101"),
+            (_NONE, {}, f"there is no backup {_NONE}"),
             ("../../etc/passwd", {}, "lies outside the VNF package"),
             ("Files/none", {}, "the VNF package has no file Files/none"),
-            ("./backup", {}, "backup is no whole backup: BadGzipFile"),
+            ("./backup", {}, "backup is not a whole backup: ReadError"),
             ("newest", {}, "must be latest, the name of a backup, or the path"),
             (7, {}, "must be a string"),
             ("", {}, "must be a string"),
             ("latest", {"keeps_volumes": False}, "which this heal replaces"),
-            (other, {}, "it is of Kubernetes v1.21.0, and the cluster is to have 1.20.2"),
+            (other, {}, "it is from Kubernetes v1.21.0, and the cluster is to have 1.20.2"),
             ("latest", {"targets": frozenset(self.ids(WORKERS[0]))}, "only the heal of the whole"),
         ):
             with self.subTest(wanted):
@@ -306,6 +322,88 @@ class RestoreTest(BackedUpClusterTest):
                     self.heal_start(self.whole(wanted, **changes), self.services())
                 self.assertIn("additionalParams.restore_from: ", str(caught.exception))
                 self.assertTrue(self.vims.registered)
+
+    def test_latest_is_of_this_cluster_and_not_of_the_future(self) -> None:
+        self.instantiated()
+        held = self.world.backups[self.name]
+        keys = backup_keys.load(self.store)
+        for name in (
+            self.name.replace("19691231", "20991231"),
+            self.name.replace(keys.current.id, "00000000").replace("T10", "T11"),
+            "etcd-99999999T999999Z-v1.20.2-0a1b2c3d-master-0123456789ab.tar",
+            "etcd-19691231T110000Z-v1-x.tar.gz",
+        ):
+            self.world.backups[name] = dataclasses.replace(held, held=None)
+        with all_logs() as log:
+            logging.disable(logging.NOTSET)
+            self.heal()
+        self.assert_restored()
+        self.assertIn(f"newer than {self.name}, but of another cluster or of the future",
+                      log.getvalue())
+        self.assertIn("2 files among the backups have other names", log.getvalue())
+
+    def test_odd_names_fail_no_operation(self) -> None:
+        self.instantiated()
+        for name in ("etcd-99999999T999999Z-v1.20.2-0a1b2c3d-master-0123456789ab.tar", "x\x1b[2J"):
+            self.world.backups[name] = self.world.saved()
+        new = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+        self.assertIn(new.name, self.world.nodes)
+
+    def test_a_forged_newest_backup_is_refused_before_anything_changes(self) -> None:
+        self.instantiated()
+        keys = backup_keys.load(self.store)
+        newest = self.name.replace("T10", "T11")
+        stranger = "master-00000000dead"
+        forged = seal(self.world.saved(), stranger, keys.current.id, keys.current.public)
+        other = self.names("master")[1]
+        renamed = seal(self.world.saved(), other, keys.current.id, keys.current.public)
+        for saved, words in (
+            (forged, "signed by a node that the VNF has never had"),
+            (renamed, f"was saved by node {other}, .*Name the backup to restore"),
+        ):
+            self.world.backups[newest] = saved
+            with self.subTest(words), self.assertRaisesRegex(ParameterError, words):
+                self.heal_start(self.whole(), self.services())
+            self.assertTrue(self.vims.registered)
+        self.world.backups[newest] = forged
+        self.heal(self.name)
+        self.assert_restored()
+
+    def test_a_new_cluster_has_a_new_key_pair(self) -> None:
+        self.instantiated()
+        before = backup_keys.load(self.store).current.id
+        self.heal_start(self.request(), self.services())
+        self.replace_all()
+        self.heal_end(self.request(), self.services())
+        keys = backup_keys.load(self.store)
+        self.assertNotEqual(before, keys.current.id)
+        self.assertEqual({before, keys.current.id}, set(keys.pairs))
+        self.assertEqual(self.name, min(self.world.backups))
+        self.heal(self.name)  # the old cluster's
+        self.assertEqual((1, [_CLAIM]), (self.world.restored, self.world.claims))
+
+    def test_a_backup_of_the_first_format(self) -> None:
+        self.instantiated()
+        old = f"etcd-19691231T120000Z-v1.20.2-{self.names('master')[0]}.tar.gz"
+        self.world.backups = {old: self.world.saved()}
+        with all_logs() as log:
+            logging.disable(logging.NOTSET)
+            self.heal()
+        self.assert_restored()
+        self.assertIn(f"{old} is of the first format: nothing proves", log.getvalue())
+
+    def test_keys_that_somebody_has_changed(self) -> None:
+        self.instantiated()
+        good = self.store.kept[backup_keys.STORE_KEY]
+        signer = self.names("master")[0]
+        line = f"{SigningKey(signer).public}\\nssh-ed25519 AAAA"
+        for text in ("[]", "{}", '{"pairs": [{}], "signers": {}}', '{"pairs": [], "signers": 7}',
+                     f'{{"pairs": [], "signers": {{"{signer}": "{line}"}}}}'):
+            self.store.kept[backup_keys.STORE_KEY] = text
+            with self.subTest(text), self.assertRaisesRegex(MgmtDriverError, "are damaged"):
+                self.heal_start(self.whole(), self.services())
+        self.store.kept[backup_keys.STORE_KEY] = good
 
     def test_other_networks_are_refused(self) -> None:
         self.instantiated()
@@ -364,7 +462,7 @@ class RestoreTest(BackedUpClusterTest):
         self.instantiated()
         kept: Changed = {"kubernetes_version": "1.20.1"}
         self.world.kept = {"data": {"changed_params": json.dumps(kept)}}
-        self.world.backups[self.name] = self.world.saved()
+        self.world.backups[self.name] = self.saved()
         changed_params.save(self.store, {"kubernetes_version": "1.20.2"})
         self.heal()
         held = json.loads(self.world.kept["data"]["changed_params"])
@@ -378,12 +476,16 @@ class RestoreFileTest(BackedUpClusterTest):
     def setUp(self) -> None:
         super().setUp()
         self.instantiated()
-        saved = self.world.backups[self.name]
-        data = archive(dict(saved.told))
+        self.keys = self.store.kept[backup_keys.STORE_KEY]
+        self.saved_file = self.world.backups[self.name]
+        self.give(archive_of(self.saved_file))
+        self.params = {**self.params, "restore_keys": self.keys}
+
+    def give(self, data: bytes) -> None:
         (self.package / "Files/backup.tar.gz").write_bytes(data)
         self.build(is_clustered=False)
         self.replace_all()
-        self.world.package[data.decode(errors="replace")] = saved
+        self.world.package[data.decode(errors="replace")] = self.saved_file
         self.params = {**self.params, "restore_from": "Files/backup.tar.gz"}
 
     def test_instantiation(self) -> None:
@@ -410,10 +512,30 @@ class RestoreFileTest(BackedUpClusterTest):
         )
         self.assertEqual((2, [_CLAIM]), (self.world.restored, self.world.claims))
 
+    def test_without_the_keys_of_the_vnf_that_saved_it(self) -> None:
+        del self.params["restore_keys"]
+        with self.assertRaisesRegex(
+            ParameterError, "restore_from: the backup is signed by a node .* give its restore_keys"
+        ):
+            instantiate.validate(self.request(), self.vims)
+        self.params["restore_keys"] = "{}"
+        with self.assertRaisesRegex(
+            ParameterError, "restore_keys: must be the value of mgmt_driver_etcd_backup_keys"
+        ):
+            instantiate.validate(self.request(), self.vims)
+
+    def test_a_file_of_the_first_format_needs_no_keys(self) -> None:
+        del self.params["restore_keys"]
+        self.saved_file = dataclasses.replace(self.saved_file, shown="")
+        self.give(archive(dict(self.saved_file.told)))
+        instantiate.validate(self.request(), self.vims)
+        self.instantiate(self.services())
+        self.assertEqual((1, [_CLAIM]), (self.world.restored, self.world.claims))
+
     def test_another_series_is_refused_before_any_machine_exists(self) -> None:
         self.params = {**self.params, "kubernetes_version": "1.36"}
         with self.assertRaisesRegex(
-            ParameterError, r"k8s_cluster_installation_param\.restore_from: it is of .* v1\.20\.2"
+            ParameterError, r"k8s_cluster_installation_param\.restore_from: it is from .* v1\.20\.2"
         ):
             instantiate.validate(self.request(), self.vims)
 

@@ -8,7 +8,7 @@ from mgmt_drivers.cluster.backup.backup_params import BACKUP, BACKUPS, Backup, p
 from mgmt_drivers.cluster.storage.storage_params import Export, Storage, Volume
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.params.login import SshLogin
-from mgmt_drivers.params.reader import Reader, ValidationErrors
+from mgmt_drivers.params.reader import Context, Reader, ValidationErrors
 
 _NETWORK = ipaddress.IPv4Network("10.10.0.0/24")
 
@@ -20,16 +20,22 @@ def _storage(*exports: str) -> Storage:
 
 
 class BackupParamsTest(unittest.TestCase):
-    def read(self, value: Any, storage: Storage | None = None) -> Backup | None:
+    def read(
+        self, value: Any, storage: Storage | None = None, is_new: bool = True
+    ) -> Backup | None:
         errors = ValidationErrors()
-        reader = Reader(value, "p.etcd_backup", errors)
+        reader = Reader(value, "p.etcd_backup", errors, Context(is_new=is_new))
         found = placed(None if value is None else BACKUPS.parse(reader), storage, reader)
         errors.raise_if_any()
         return found
 
     def test_on_the_storage_server(self) -> None:
+        wanted = Backup(21600, 12, "/second/etcd-backup", is_on_storage_server=True)
+        self.assertEqual(wanted, self.read({}, _storage("/volume/nfs")))
+        # A cluster from before this rule keeps its place.
         wanted = Backup(21600, 12, "/volume/etcd-backup", is_on_storage_server=True)
-        self.assertEqual(wanted, self.read({}, _storage("/volume/nfs", "/second")))
+        storage = _storage("/volume/nfs", "/second")
+        self.assertEqual(wanted, self.read({}, storage, is_new=False))
 
     def test_on_masters(self) -> None:
         value = {"interval": "30m", "keep": 3, "folder": "/var/backups/etcd"}
@@ -44,8 +50,8 @@ class BackupParamsTest(unittest.TestCase):
         storage = _storage("/volume/nfs")
         for value, of, words in (
             ({}, None, "p.etcd_backup.folder: missing: without a storage_server"),
-            ({}, _storage("/volume"), "p.etcd_backup.folder: missing: an export of the storage"),
-            ({}, _storage("/volume/etcd-backup/a"), "overlaps with /volume/etcd-backup"),
+            ({}, _storage("/volume", "/second"), "p.etcd_backup.folder: missing: each volume of"),
+            ({}, _storage("/volume/a", "/second/b"), "Give the storage server a volume without"),
             ({"interval": "6"}, storage, "p.etcd_backup.interval: must be minutes, hours or days"),
             ({"interval": "4m"}, storage, "p.etcd_backup.interval: must be"),
             ({"interval": "31d"}, storage, "p.etcd_backup.interval: must be"),
@@ -67,6 +73,8 @@ class BackupParamsTest(unittest.TestCase):
 
     def test_names_of_backups(self) -> None:
         good = "etcd-20261122T100000Z-v1.37.2-master-0123456789ab.tar.gz"
+        self.assertTrue(BACKUP.fullmatch(good))
+        good = "etcd-20261122T100000Z-v1.37.2-0a1b2c3d-master-0123456789ab.tar"
         self.assertTrue(BACKUP.fullmatch(good))
         for bad in (f"../{good}", f"{good}\n", good.replace("m", "/"), good.upper(), f"-{good}"):
             self.assertFalse(BACKUP.fullmatch(bad), bad)

@@ -1,5 +1,7 @@
 """Payloads of backups, run for real, in a folder that plays the machine's root."""
 
+import fcntl
+import io
 import os
 import stat
 import subprocess
@@ -8,9 +10,17 @@ import tempfile
 import unittest
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from mgmt_drivers.cluster.backup import backup
-from mgmt_drivers.tests.test_backup import archive
+from mgmt_drivers.cluster.backup import archive, backup, backup_keys
+from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh.session import Result
+from mgmt_drivers.testing.fakes import FakeSession, MemoryStore
+from mgmt_drivers.testing.made_keys import made_pair
 
 _CAPABILITIES = Path(backup.__file__).parents[1]
 _PKI = (
@@ -38,7 +48,8 @@ esac
 # The storage server's sshd, with the forced command of a key.
 _SSH = """#!/bin/bash
 [ ! -e "$ROOT/down" ] || { echo "connection refused" >&2; exit 255; }
-SSH_ORIGINAL_COMMAND="${@: -1}" bash "$ROOT/state/backup-store.sh" "$ROOT/store"
+export SSH_ORIGINAL_COMMAND="${@: -1}"
+bash "$ROOT/state/backup-store.sh" "$ROOT/store" master-0123456789ab 2
 """
 
 
@@ -77,58 +88,119 @@ class PayloadTest(unittest.TestCase):
         return sorted(path.name for path in self.store.glob("etcd-*"))
 
 
-def _name(hour: int) -> str:
-    return f"etcd-20261122T{hour:02}0000Z-v1.37.2-master-0123456789ab.tar.gz"
+NODE, OTHER = "master-0123456789ab", "master-ba9876543210"
+_MEMBERS = ("manifest.json", "manifest.json.sig", "password.enc", "data.enc")
+
+
+def _name(hour: int, node: str = NODE) -> str:
+    return f"etcd-20261122T{hour:02}0000Z-v1.37.2-0a1b2c3d-{node}.tar"
+
+
+def sealed(*members: str) -> bytes:
+    """An archive with these members."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as file:
+        for name in members or _MEMBERS:
+            info = tarfile.TarInfo(name)
+            info.size = len(name)
+            file.addfile(info, io.BytesIO(name.encode()))
+    return stream.getvalue()
 
 
 class StoreTest(PayloadTest):
-    def save(self, hour: int, keep: int = 3, data: bytes = archive(_TOLD)) -> int:
-        ran = self.run_script(
-            "backup-store", str(self.store), f"save {_name(hour)} {keep}", stdin=data
-        )
-        return ran.returncode
+    def setUp(self) -> None:
+        super().setUp()
+        self.now = "20261122T200000Z"
+        self.program("date", '#!/bin/bash\ncat "$ROOT/now"\n')
+        (self.root / ".ssh").mkdir()
+        self.let_in(NODE, OTHER)
 
-    def test_the_newest_are_kept(self) -> None:
+    def let_in(self, *nodes: str) -> None:
+        lines = "".join(f"restrict,command=\"x\" ssh-ed25519 AAAA {node}\n" for node in nodes)
+        (self.root / ".ssh/authorized_keys").write_text(lines)
+
+    def ask(
+        self, request: str, node: str = NODE, keep: int = 3, data: bytes = b""
+    ) -> "subprocess.CompletedProcess[bytes]":
+        (self.root / "now").write_text(self.now)
+        return self.run_script(
+            "backup-store", str(self.store), node, str(keep), stdin=data, HOME=str(self.root),
+            SSH_ORIGINAL_COMMAND=request,
+        )
+
+    def save(self, hour: int, node: str = NODE, keep: int = 3, data: bytes = sealed()) -> int:
+        self.now = f"20261122T{hour:02}0000Z"
+        return self.ask("save v1.37.2 0a1b2c3d", node, keep, data).returncode
+
+    def test_the_newest_of_each_node_are_kept(self) -> None:
         for hour in range(5):
             self.assertEqual(0, self.save(hour))
-        self.assertEqual([_name(hour) for hour in (2, 3, 4)], self.names())
-        listed = self.run_script("backup-store", str(self.store), "list").stdout.decode()
-        self.assertEqual(self.names(), listed.split())
+        self.save(9, OTHER)
+        self.assertEqual([*map(_name, (2, 3, 4)), _name(9, OTHER)], self.names())
+        self.assertEqual(self.names(), self.ask("list").stdout.decode().split())
         modes = {stat.S_IMODE(p.stat().st_mode) for p in self.store.glob("etcd-*")}
         self.assertEqual(({0o600}, 0o700), (modes, stat.S_IMODE(self.store.stat().st_mode)))
-        read = self.run_script("backup-store", str(self.store), f"read {_name(4)}")
-        self.assertEqual(archive(_TOLD)[-8:], read.stdout[-8:])
+        self.assertEqual(sealed(), self.ask(f"read {_name(4)}").stdout)
+
+    def test_nodes_that_are_gone_keep_as_many_together(self) -> None:
+        for hour in (1, 2, 3):
+            self.save(hour, OTHER)
+        old = "etcd-20261121T000000Z-v1.37.2-master-0123456789ff.tar.gz"
+        (self.store / old).write_bytes(b"old")
+        self.let_in(NODE)
+        self.save(4, keep=2)
+        self.assertEqual([_name(2, OTHER), _name(3, OTHER), _name(4)], self.names())
 
     def test_one_that_is_not_whole_removes_nothing(self) -> None:
         self.save(1, keep=1)
-        for data in (b"", archive(_TOLD)[:-9], b"no archive"):
+        others = sealed("data.enc"), sealed(*_MEMBERS, "x")
+        for data in (b"", sealed()[:2060], b"no archive", *others):
             self.assertNotEqual(0, self.save(2, keep=1, data=data))
-        self.assertEqual([_name(1)], [path.name for path in self.store.iterdir()][-1:])
         self.assertEqual([_name(1)], self.names())
         self.assertFalse(list(self.store.glob(".new.*")))
 
-    def test_a_clock_that_was_wrong_costs_no_backup_that_was_just_saved(self) -> None:
-        self.save(20, keep=2)
-        self.save(21, keep=2)
-        self.assertEqual(0, self.save(3, keep=2))
-        self.assertEqual([_name(3), _name(21)], self.names())
+    def test_no_backup_is_replaced(self) -> None:
+        self.save(1, keep=1)
+        self.assertNotEqual(0, self.save(1, keep=1, data=sealed() + b"\0" * 512))
+        self.assertEqual(sealed(), (self.store / _name(1)).read_bytes())
+
+    def test_a_clock_that_was_ahead_costs_no_backup(self) -> None:
+        for hour in (20, 21, 22):
+            self.save(hour)
+        for hour in (1, 2, 3):
+            self.assertEqual(0, self.save(hour))
+        self.assertEqual([*map(_name, (1, 2, 3))], self.names())
 
     def test_what_is_left_of_an_attempt_is_removed(self) -> None:
         self.save(1)
-        (self.store / ".new.abc").write_text("half")
+        (self.store / f".new.{NODE}").write_text("half")
         self.save(2)
         self.assertFalse(list(self.store.glob(".new.*")))
+
+    def test_a_node_that_holds_the_line_holds_up_no_other(self) -> None:
+        self.store.mkdir(mode=0o700)
+        lock = (self.store / f".{NODE}.lock").open("w")
+        self.addCleanup(lock.close)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        self.assertNotEqual(0, self.save(1))
+        self.assertEqual(0, self.save(1, OTHER))
+
+    def test_one_node_does_not_fill_the_disk(self) -> None:
+        self.program("df", "#!/bin/sh\necho Avail; echo 4096\n")
+        self.assertNotEqual(0, self.save(1))
+        self.assertEqual([], self.names())
 
     def test_a_key_can_do_nothing_else(self) -> None:
         self.save(1)
         (self.root / "secret").write_text("secret")
-        for wanted in (
-            "read ../secret", "read /etc/passwd", "read .lock", "save ../x 3", "sh", "", "-c id",
-            f"save {_name(2)} 0", f"save {_name(2)} 1x", f"save {_name(2)}", "read etcd-$(id)",
-            f"read {_name(1)}/../../secret",
+        for request in (
+            "read ../secret", "read /etc/passwd", "read .lock", "save ../x 0a1b2c3d", "sh", "",
+            "-c id", "save v1.37.2", "save v1.37.2 0a1b2c3d0a", "save v1.37 0a1b2c3d",
+            "save v1.37.2-x 0a1b2c3d", "read etcd-$(id)", f"read {_name(1)}/../../secret",
+            f"save {_name(2)} 1",
         ):
-            with self.subTest(wanted):
-                ran = self.run_script("backup-store", str(self.store), SSH_ORIGINAL_COMMAND=wanted)
+            with self.subTest(request):
+                ran = self.ask(request, data=sealed())
                 self.assertNotEqual(0, ran.returncode)
                 self.assertEqual(b"", ran.stdout)
         self.assertEqual([_name(1)], self.names())
@@ -180,12 +252,20 @@ class MasterTest(PayloadTest):
         (self.root / "var/lib/etcd/member/snap/db").write_text("data")
         for name in ("etcd-backup", "backup-store", "in-container"):
             (self.root / "state" / f"{name}.sh").write_text(self.script(name))
+        store = MemoryStore()
+        pair = made_pair(0)
+        pairs = [{"public": pair.public, "private": pair.private.reveal()}]
+        store.save(backup_keys.STORE_KEY, {"pairs": pairs, "signers": {}})
+        own = self.run_script("backup-key", str(self.root / f"state/etcd-backup-{NODE}"))
+        backup_keys.add_signer(store, NODE, " ".join(own.stdout.decode().split()[:2]))
+        self.keys = backup_keys.load(store)
+        (self.root / "state/etcd-backup.pem").write_text(self.keys.current.public)
         self.configure()
 
     def configure(self, server: str = "") -> None:
         values = {
             "INTERVAL": "3600", "KEEP": "2", "FOLDER": str(self.store), "SERVER": server,
-            "RUNTIME": "containerd", "NODE": "master-0123456789ab",
+            "RUNTIME": "containerd", "NODE": NODE, "KEY": self.keys.current.id,
             "POD_CIDR": "192.168.0.0/16", "CLUSTER_CIDR": "10.96.0.0/12",
         }
         text = "".join(f'{name}="{value}"\n' for name, value in values.items())
@@ -207,36 +287,115 @@ class MasterTest(PayloadTest):
         """Nothing that is secret is left over."""
         left = {path.name for path in (self.root / "state").iterdir()}
         known = {"etcd-backup.sh", "backup-store.sh", "in-container.sh", "etcd-backup.conf",
-                 "etcd-backup.lock"}
+                 "etcd-backup.lock", "etcd-backup.pem", f"etcd-backup-{NODE}",
+                 f"etcd-backup-{NODE}.pub"}
         self.assertEqual(set(), left - known)
         left = {path.name for path in (self.root / "var/lib/etcd").iterdir()}
         self.assertEqual({"member"}, left)
 
+    def host(self, *words: str) -> Host:
+        """A machine on which scripts of the drivers run for real."""
+        case = self
+
+        class Session(FakeSession):
+            def run(self, argv: Sequence[str], *, stdin: Any = None, **options: Any) -> Result:
+                data = stdin.reveal().encode() if isinstance(stdin, Secret) else b""
+                ran = subprocess.run(
+                    argv, input=data, capture_output=True,
+                    env={"PATH": f"{case.root}/bin:{os.environ['PATH']}"}, timeout=60,
+                )
+                return Result(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+
+        return Host(Node("vnfc", "VDU", "server", {}), Session())
+
+    def opened(self, file: Path, keys: BackupKeys | None = None) -> Path:
+        """The data of a backup, decrypted."""
+        copied, path = self.root / "copied", self.root / "opened"
+        copied.write_bytes(file.read_bytes())
+        contents = archive.read(self.host(), str(copied), keys or self.keys)
+        self.assertEqual(contents, archive.read_file(copied, keys or self.keys))
+        archive.decrypt(self.host(), str(copied), contents, str(path))
+        self.assertFalse(copied.exists())
+        return path
+
     def test_a_backup_has_the_snapshot_and_its_pki(self) -> None:
         self.assert_saved(self.backup("save"))
         (name,) = self.names()
-        self.assertRegex(name, r"^etcd-2\d{7}T\d{6}Z-v1\.37\.2-master-0123456789ab\.tar\.gz$")
+        key = self.keys.current.id
+        self.assertRegex(name, rf"^etcd-2\d{{7}}T\d{{6}}Z-v1\.37\.2-{key}-{NODE}\.tar$")
         with tarfile.open(self.store / name) as file:
+            self.assertEqual(list(_MEMBERS), file.getnames())
+        with tarfile.open(self.opened(self.store / name)) as file:
             members = {Path(member).as_posix() for member in file.getnames()}
-        self.assertEqual({*_PKI, "etcd-backup.db", "metadata.json"}, members)
-        found = backup.contents_of_file(self.store / name)
-        wanted = backup.Contents("v1.37.2", _TOLD["pod_cidr"], _TOLD["cluster_cidr"])
-        self.assertEqual(wanted, found)
-        shown = self.run_script("show-backup", str(self.store / name)).stdout
-        self.assertIn(b'"etcd": {"hash":1,"totalKey":7}', shown)
+        self.assertEqual({*_PKI, "etcd-backup.db"}, members)
+        contents = archive.read_file(self.store / name, self.keys)
+        told = (contents.release, contents.pod_cidr, contents.service_cidr, contents.node)
+        self.assertEqual(("v1.37.2", _TOLD["pod_cidr"], _TOLD["cluster_cidr"], NODE), told)
         self.assertEqual(name, self.backup("list").stdout.decode().strip())
+
+    def test_nothing_of_it_is_in_the_clear(self) -> None:
+        self.backup("save")
+        (name,) = self.names()
+        data = (self.store / name).read_bytes()
+        for secret in (b"sa.key", b"front-proxy", b"etcd-backup.db"):
+            self.assertNotIn(secret, data)
+
+    def test_a_backup_that_was_changed_is_refused(self) -> None:
+        self.backup("save")
+        (name,) = self.names()
+        whole = (self.store / name).read_bytes()
+        stranger = made_pair(1)
+        no_signer = BackupKeys(self.keys.pairs, {})
+        other_key = BackupKeys({stranger.id: stranger}, self.keys.signers)
+        forged = self.forged(whole)
+        with tarfile.open(self.store / name) as file:
+            place = file.getmember("data.enc").offset_data
+        for data, keys, words in (
+            (whole.replace(b'"v1.37.2"', b'"v1.37.3"'), self.keys, "signature is not one of node"),
+            (whole[:place] + b"other" + whole[place + 5 :], self.keys, "was changed after node"),
+            (forged, self.keys, "signature is not one of node"),
+            (whole, no_signer, "a node that the VNF has never had"),
+            (whole, other_key, "a key that Tacker does not have"),
+            (whole[:3000], self.keys, "is not a whole backup"),
+            (b"", self.keys, "is not a whole backup"),
+        ):
+            with self.subTest(words):
+                path = self.root / "changed"
+                path.write_bytes(data)
+                for read in (
+                    lambda p, k: archive.read(self.host(), str(p), k), archive.read_file,
+                ):
+                    with self.assertRaisesRegex(MgmtDriverError, words):
+                        read(path, keys)
+
+    def forged(self, whole: bytes) -> bytes:
+        """The same backup, signed by somebody else."""
+        folder = self.root / "forged"
+        folder.mkdir()
+        with tarfile.open(fileobj=io.BytesIO(whole)) as file:
+            file.extractall(folder, filter="data")
+        subprocess.run(
+            f"rm manifest.json.sig; ssh-keygen -q -t ed25519 -N '' -f other && "
+            "ssh-keygen -q -Y sign -f other -n tacker-etcd-backup manifest.json && "
+            f"tar --create --file whole {' '.join(_MEMBERS)}",
+            shell=True, cwd=folder, check=True, capture_output=True,
+        )
+        return (folder / "whole").read_bytes()
 
     def test_the_interval_is_kept_whoever_saved_last(self) -> None:
         self.backup("save")
         self.assert_saved(self.backup("save"))
         (name,) = self.names()
-        (self.store / name).rename(self.store / _name(1))
+        (self.store / name).rename(self.store / f"etcd-20261122T010000Z{name[20:]}")
         self.assert_saved(self.backup("save"), count=2)
 
-    def test_a_backup_of_the_future_stops_nothing(self) -> None:
+    def test_a_backup_of_the_future_or_of_another_cluster_stops_nothing(self) -> None:
         self.store.mkdir(mode=0o700)
-        (self.store / _name(1).replace("2026", "2999")).write_bytes(archive(_TOLD))
-        self.assert_saved(self.backup("save"), count=2)
+        name = _name(1).replace("0a1b2c3d", self.keys.current.id)
+        (self.store / name.replace("2026", "2999").replace(NODE, OTHER)).write_bytes(b"")
+        (self.store / name.replace(self.keys.current.id, "00000000")).write_bytes(b"")
+        (self.store / "etcd-99999999T999999Z-v1.37.2-x.tar.gz").write_bytes(b"")
+        self.assert_saved(self.backup("save"), count=4)
 
     def test_over_ssh(self) -> None:
         self.configure("etcd-backup@192.0.2.7")
@@ -283,7 +442,7 @@ class MasterTest(PayloadTest):
         for path in ("etc/kubernetes/pki", "var/lib/etcd/member"):
             subprocess.run(["rm", "-r", str(self.root / path)], check=True)
         for _ in range(2):  # also where an attempt was broken off
-            ran = self.restore(self.store / name, "cat")
+            ran = self.restore(self.opened(self.store / name), "cat")
             self.assertEqual((0, b"config"), (ran.returncode, ran.stdout), ran.stderr)
         for file in _PKI:
             laid = self.root / "etc/kubernetes/pki" / file
@@ -300,7 +459,7 @@ class MasterTest(PayloadTest):
         self.backup("save")
         (name,) = self.names()
         (self.root / "refuses").touch()
-        ran = self.restore(self.store / name, "touch", str(self.root / "ran"))
+        ran = self.restore(self.opened(self.store / name), "touch", str(self.root / "ran"))
         self.assertNotEqual(0, ran.returncode)
         self.assertFalse((self.root / "ran").exists())
         self.assertEqual("data", (self.root / "var/lib/etcd/member/snap/db").read_text())

@@ -107,7 +107,7 @@ class StorageParamsTest(unittest.TestCase):
         assert found
         self.assertEqual(["/volume", "/volume2"], [v.mount_point for v in found.volumes])
         self.assertEqual(["vol1", "vol1", "vol2"],
-                         [found.volume_of(e).resource for e in found.exports])
+                         [found.volume_of(e.folder).resource for e in found.exports])
         names = [[v["metadata"]["name"] for v in m.volumes] for m in found.manifests]
         self.assertEqual([["a", "b"], ["c"]], names)
         self.assertNotIn("hidden", repr(found))

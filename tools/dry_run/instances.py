@@ -49,6 +49,8 @@ class _Nothing:
     def save(self, key: str, value: Any) -> None:
         """See :class:`ForgetfulStore`."""
 
+    save_secret = save
+
 
 class NewInstance:
     """A VNF before it is instantiated.
@@ -182,6 +184,8 @@ class _Metadata:
 
     def save(self, key: str, value: Any) -> None:
         raise AssertionError("a dry run saves nothing")
+
+    save_secret = save
 
 
 def _with_nulls(shown: Any) -> Any:

@@ -47,6 +47,8 @@ class ForgetfulStore:
     def save(self, key: str, value: Any) -> None:
         self._saved[key] = value
 
+    save_secret = save
+
 
 class _Vims:
     """The VIMs in Tacker, which stay as they are."""

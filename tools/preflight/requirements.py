@@ -53,8 +53,8 @@ NETWORK_QUOTA = {
     "secgroups": 6,
     "secgroup-rules": 60,
 }
-# Of two volumes that Heat replaces, the old and the new ones exist at once.
-VOLUME_QUOTA = {"volumes": 4, "gigabytes": 22}
+# Of three volumes that Heat replaces, the old and the new ones exist at the same time.
+VOLUME_QUOTA = {"volumes": 6, "gigabytes": 42}
 
 
 def flavors() -> tuple[Flavor, ...]:

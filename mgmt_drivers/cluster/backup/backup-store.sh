@@ -1,54 +1,81 @@
 #!/bin/bash
-# Keep backups of etcd in the folder $1, which belongs to the user who runs this and is nobody else's.
-# What is wanted is $2, or what the holder of an SSH key with this forced command wants:
-#   list           the names of the backups, the newest last
-#   save NAME N    read a backup from standard input, check it, and keep no more than N
-#   read NAME      write a backup to standard output
-# What was saved stays as it is, and the backup of NAME is never removed when it is saved.
+# Keep backups of etcd in the folder $1 for the node $2, $3 of each node. The folder belongs to the
+# user who runs this, and to nobody else. The request is $4, or that of the holder of the SSH key
+# which has this as its forced command:
+#   list              print the names of the backups, by their times
+#   save RELEASE KEY  read a backup from standard input, check it, name it, and keep it
+#   read NAME         write a backup to standard output
+# The name has the time of this machine's clock, and the node's name from the SSH key. No backup is
+# ever replaced, and a node only removes its own old ones and those of nodes that are gone.
 set -euo pipefail
 umask 077
-folder=$1
-read -r verb name number _ <<<"${SSH_ORIGINAL_COMMAND-${2-}} - -"
-form='^etcd-[0-9]{8}T[0-9]{6}Z-v[0-9.]+-[a-z0-9-]+\.tar\.gz$'
+folder=$1 node=$2 keep=$3
+read -r verb word key _ <<<"${SSH_ORIGINAL_COMMAND-${4-}} - - -"
+release='v[0-9]{1,3}(\.[0-9]{1,3}){2}'
+form="^etcd-[0-9]{8}T[0-9]{6}Z-$release-([0-9a-f]{8}-)?master-[0-9a-f]{12}\.tar(\.gz)?\$"
+
+fail() {
+    echo "$*" >&2
+    exit 1
+}
 
 list() {
     [ ! -d "$folder" ] || find "$folder" -maxdepth 1 -type f -printf '%f\n' |
         { grep -E "$form" || true; } | LC_ALL=C sort
 }
 
-save() {
-    mkdir -p "$folder"
-    if [ "$(stat -c '%u %a' "$folder")" != "$(id -u) 700" ]; then
-        echo "$folder is not of mode 0700 and its owner's, $(id -un)" >&2
-        exit 1
-    fi
-    exec 9>"$folder/.lock"
-    flock 9
-    rm -f "$folder"/.new.*
-    new=$(mktemp "$folder/.new.XXXXXX")
-    trap 'rm -f "$new"' EXIT
-    cat >"$new"
-    # Where the disk is full or the connection broke, something is missing at its end.
-    tar --list --gzip --file "$new" >/dev/null
-    sync "$new"
-    mv "$new" "$folder/$name"
-    sync "$folder"
-    list | { grep -vxF "$name" || true; } | head -n "-$((number - 1))" | while read -r old; do
+# The oldest first; names from the future, made when this machine's clock was wrong, count as older.
+in_order() {
+    awk -v now="$(date --utc +%Y%m%dT%H%M%SZ)" '{ print (substr($0, 6, 16) <= now), $0 }' |
+        LC_ALL=C sort | cut -d ' ' -f 2
+}
+
+remove_old() {
+    in_order | head -n "-$keep" | while read -r old; do
         rm -f "$folder/$old"
     done
 }
 
+# The nodes that may log in.
+nodes() {
+    echo "$node"
+    local keys=${HOME:-/root}/.ssh/authorized_keys
+    [ ! -f "$keys" ] || sed 's/.* //' "$keys"
+}
+
+save() {
+    mkdir -p "$folder"
+    [ "$(stat -c '%u %a' "$folder")" = "$(id -u) 700" ] ||
+        fail "$folder must have the mode 0700 and belong to $(id -un)"
+    # A node holds up no other node.
+    exec 9>"$folder/.$node.lock"
+    flock --nonblock 9 || fail "another backup of $node is being saved"
+    new=$folder/.new.$node
+    rm -f "$new"
+    trap 'rm -f "$new"' EXIT
+    # One node leaves half of the space to the others.
+    space=$(df --output=avail --block-size=1 "$folder" | tail -n 1)
+    timeout 900 head --bytes="$((space / 2))" >"$new"
+    # If the space was too little or the connection broke, the end is missing.
+    [ "$(tar --list --file "$new")" = $'manifest.json\nmanifest.json.sig\npassword.enc\ndata.enc' ] ||
+        fail "the backup is not whole"
+    sync "$new"
+    ln "$new" "$folder/etcd-$(date --utc +%Y%m%dT%H%M%SZ)-$word-$key-$node.tar"
+    rm -f "$new"
+    sync "$folder"
+    list | { grep -F -e "-$node.tar" || true; } | remove_old
+    list | { grep -vF -e "$(nodes | sed 's/.*/-&.tar/')" || true; } | remove_old
+}
+
 case $verb in
 list) list ;;
-save | read)
-    if ! [[ $name =~ $form ]] || { [ "$verb" = save ] && ! [[ $number =~ ^[1-9][0-9]{0,2}$ ]]; }; then
-        echo "no name of a backup, or no number" >&2
-        exit 1
-    fi
-    if [ "$verb" = save ]; then save; else cat "$folder/$name"; fi
+save)
+    [[ $word =~ ^$release$ && $key =~ ^[0-9a-f]{8}$ ]] || fail "not a release and a key"
+    save
     ;;
-*)
-    echo "list, save or read is wanted" >&2
-    exit 1
+read)
+    [[ $word =~ $form ]] || fail "not the name of a backup"
+    cat "$folder/$word"
     ;;
+*) fail "list, save or read is expected" ;;
 esac

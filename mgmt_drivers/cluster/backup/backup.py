@@ -1,40 +1,34 @@
 """Backups of etcd: who saves them, who keeps them, and which there are.
 
-Each control-plane node has a timer, and saves a backup where the newest is older than the
-interval. Where the storage server keeps the backups, nodes reach it over SSH, as an account that
-can do nothing else (payload ``backup-store``): what backups hold, the keys of the cluster's CAs
-and all its Secrets, must neither cross a network in clear text nor be served to whoever has the
-address of a node, as NFS would. Machines know each other by their host keys, which the driver has
-pinned.
+Each control-plane node has a timer, and saves a backup if the newest is older than the interval. If
+the storage server keeps the backups, nodes reach it over SSH with a key of their own, as an account
+that can do nothing else (payload ``backup-store``). The server names the backups by its own clock
+and by the key that logged in, so that no node replaces or hides a backup of another node.
 """
 
-import gzip
-import json
-import tarfile
-from collections.abc import Mapping
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from pathlib import Path
-from typing import Any
 
-from mgmt_drivers import grammar
+from mgmt_drivers.cluster.backup import backup_keys
+from mgmt_drivers.cluster.backup.archive import LIMIT
+from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.backup.backup_params import BACKUP, LATEST, Backup, Restore
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.packages.runtime import IN_CONTAINER
-from mgmt_drivers.cluster.series import read_version
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.machine import answers, syntax
+from mgmt_drivers.machine import answers, files, syntax
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
-from mgmt_drivers.package import BROKEN_ARCHIVE
-from mgmt_drivers.ssh.hostkeys import STORE_KEY
+from mgmt_drivers.ssh.hostkeys import STORE_KEY, HostKeys
+
+LOG = logging.getLogger(__name__)
 
 TIMER = "tacker-etcd-backup.timer"
 SERVICE = "tacker-etcd-backup.service"
-SAVE_LIMIT = 900.0  # seconds
 _LIST_LIMIT = 90.0  # seconds
 _UNITS = "/etc/systemd/system"
 _PROGRAM = f"{STATE_FOLDER}/etcd-backup.sh"
@@ -42,12 +36,11 @@ _STORE_PROGRAM = f"{STATE_FOLDER}/backup-store.sh"
 _ACCOUNT = "etcd-backup"
 _HOME = f"{STATE_FOLDER}/etcd-backup-account"
 _SAVE, _STORE = Script(__package__, "etcd-backup"), Script(__package__, "backup-store")
-_SHOW, _MAKE_ACCOUNT = Script(__package__, "show-backup"), Script(__package__, "backup-account")
+_MAKE_ACCOUNT, _MAKE_KEY = Script(__package__, "backup-account"), Script(__package__, "backup-key")
 # A timer ticks that often in an interval: a backup that failed is tried again then.
 _TICKS = 4
 _SHORTEST_TICK = 60  # seconds
-_LARGEST_METADATA = 1 << 16  # bytes
-_PIECE = 1 << 20  # bytes
+_CLOCKS = 600.0  # seconds by which clocks may differ: later names are of a clock that was wrong
 _SERVICE_UNIT = f"""\
 [Unit]
 Description=Backup of etcd
@@ -57,7 +50,7 @@ Type=oneshot
 ExecStart=/bin/bash {_PROGRAM} save
 Nice=19
 IOSchedulingClass=idle
-TimeoutStartSec={SAVE_LIMIT:g}
+TimeoutStartSec={LIMIT:g}
 """
 
 
@@ -82,6 +75,7 @@ def of_node(host: Host, cluster: Cluster) -> list[File]:
         File(_PROGRAM, _SAVE.text, "0700"),
         File(f"{STATE_FOLDER}/in-container.sh", IN_CONTAINER.text, "0700"),
         File(f"{STATE_FOLDER}/etcd-backup.conf", _settings(host, cluster, backup), "0600"),
+        File(f"{STATE_FOLDER}/etcd-backup.pem", backup_keys.load(cluster.store).current.public),
         File(f"{_UNITS}/{SERVICE}", _SERVICE_UNIT),
         File(f"{_UNITS}/{TIMER}", _timer_unit(backup.interval)),
     ]
@@ -93,17 +87,34 @@ def of_node(host: Host, cluster: Cluster) -> list[File]:
 
 def of_storage_server(cluster: Cluster) -> list[File]:
     """The files of the storage server, which lets the control-plane nodes in."""
-    program = syntax.words(_STORE_PROGRAM, _backup(cluster).folder)
-    options = f'restrict,command="bash {program}"'
+    backup, signers = _backup(cluster), backup_keys.load(cluster.store).signers
+    names = [cluster.topology.name(node) for node in cluster.control_plane]
     lines = [
-        f"{options} {key} {cluster.topology.name(node)}\n"
-        for node in cluster.control_plane
-        if (key := cluster.store.load(STORE_KEY, {}).get(node.server_id))
+        f'restrict,command="bash {syntax.words(_STORE_PROGRAM, backup.folder, name)} '
+        f'{backup.keep}" {signers[name]} {name}\n'
+        for name in names
+        if name in signers
     ]
     return [
         File(_STORE_PROGRAM, _STORE.text, "0755"),
         File(f"{_HOME}/.ssh/authorized_keys", "".join(lines)),
     ]
+
+
+def read_key(host: Host, cluster: Cluster) -> str:
+    """Read the public half of a node's own key; empty if the node has none."""
+    return " ".join(files.read(host, f"{_key_path(host, cluster)}.pub").split()[:2])
+
+
+def make_key(host: Host, cluster: Cluster) -> str:
+    """Make a node's own key, whose private half never leaves the node; returns the public half."""
+    text = " ".join(host.sudo(*_MAKE_KEY.command(_key_path(host, cluster))).split()[:2])
+    return answers.checked(text, backup_keys.SIGNER, "a public ed25519 key")
+
+
+def _key_path(host: Host, cluster: Cluster) -> str:
+    # With the node's name, so that no machine takes a key that its image has brought for its own.
+    return f"{STATE_FOLDER}/etcd-backup-{cluster.name(host)}"
 
 
 def make_account(host: Host, cluster: Cluster) -> None:
@@ -120,6 +131,7 @@ def _settings(host: Host, cluster: Cluster, backup: Backup) -> str:
         "SERVER": server,
         "RUNTIME": cluster.runtime.service,
         "NODE": cluster.name(host),
+        "KEY": backup_keys.load(cluster.store).current.id,
         "POD_CIDR": str(cluster.params.pod_cidr),
         "CLUSTER_CIDR": str(cluster.params.service_cidr),
     }
@@ -142,7 +154,7 @@ def _storage_address(cluster: Cluster) -> str:
 
 
 def _key_of(node: Node, cluster: Cluster) -> str:
-    key: str | None = cluster.store.load(STORE_KEY, {}).get(node.server_id)
+    key = HostKeys(cluster.store.load(STORE_KEY, {})).as_dict().get(node.server_id)
     if not key:
         raise MgmtDriverError(f"the SSH host key of {node} is not known: SSH does not reach it")
     return key
@@ -150,119 +162,90 @@ def _key_of(node: Node, cluster: Cluster) -> str:
 
 def save(host: Host) -> None:
     """Save a backup now."""
-    host.sudo("bash", _PROGRAM, "save", "now", timeout=SAVE_LIMIT)
+    host.sudo("bash", _PROGRAM, "save", "now", timeout=LIMIT)
 
 
-def names(host: Host) -> list[str]:
-    """The backups that a control-plane node sees, the newest last."""
-    return _checked(host.sudo("bash", _PROGRAM, "list", timeout=_LIST_LIMIT))
+@dataclass(frozen=True)
+class SavedBackup:
+    """A backup by its name, which tells when and by which node it was saved.
+
+    ``key`` is the id of the key pair to which it is encrypted; empty for the first format.
+    """
+
+    name: str
+    time: datetime
+    node: str
+    key: str
 
 
-def newest(host: Host) -> tuple[str, datetime] | None:
-    """The last good backup that a control-plane node sees, and when it was saved; None for none."""
-    listed = names(host)
-    return (listed[-1], time_of(listed[-1])) if listed else None
+def list_backups(host: Host) -> list[SavedBackup]:
+    """List the backups that a control-plane node sees, the newest last."""
+    return _parsed(host.sudo("bash", _PROGRAM, "list", timeout=_LIST_LIMIT))
 
 
-def names_on(storage: Host, backup: Backup) -> list[str]:
-    """The backups that the storage server has, the newest last."""
-    return _checked(storage.sudo(*_STORE.command(backup.folder, "list"), timeout=_LIST_LIMIT))
+def list_backups_on(storage: Host, backup: Backup) -> list[SavedBackup]:
+    """List the backups on the storage server, the newest last."""
+    command = _STORE.command(backup.folder, "-", str(backup.keep), "list")
+    return _parsed(storage.sudo(*command, timeout=_LIST_LIMIT))
 
 
-def _checked(listed: str) -> list[str]:
-    # Whole lines: a part of a secret in an error would be known to nobody as one.
-    return [answers.checked(name, BACKUP, "the name of a backup") for name in listed.splitlines()]
+def _parsed(listed: str) -> list[SavedBackup]:
+    """The backups whose names the drivers have made; others are counted in the log."""
+    names = listed.splitlines()
+    backups = [saved for name in names if (saved := _saved(name))]
+    if len(backups) < len(names):
+        LOG.warning("%d files among the backups have other names", len(names) - len(backups))
+    return sorted(backups, key=lambda saved: (saved.time, saved.name))
+
+
+def _saved(name: str) -> SavedBackup | None:
+    match = BACKUP.fullmatch(name)
+    try:
+        time = datetime.strptime(match["time"], "%Y%m%dT%H%M%SZ") if match else None
+    except ValueError:
+        return None
+    if match is None or time is None:
+        return None
+    return SavedBackup(name, time.replace(tzinfo=timezone.utc), match["node"], match["key"] or "")
+
+
+def readable(backups: Sequence[SavedBackup], keys: BackupKeys, now: float) -> list[SavedBackup]:
+    """The backups of this cluster: encrypted to its key pair, and not from the future."""
+    return [
+        saved
+        for saved in backups
+        if keys.pairs and saved.key == keys.current.id and saved.time.timestamp() < now + _CLOCKS
+    ]
 
 
 def fetch(host: Host, name: str, path: str) -> None:
     """Copy a backup into a file of a control-plane node."""
-    host.sudo("bash", _PROGRAM, "read", name, path, timeout=SAVE_LIMIT)
+    host.sudo("bash", _PROGRAM, "read", name, path, timeout=LIMIT)
 
 
-def time_of(name: str) -> datetime:
-    """When a backup was saved."""
-    text = name.split("-")[1]
-    return datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
+def choose(
+    restore: Restore, backups: Sequence[SavedBackup], keys: BackupKeys, now: float
+) -> SavedBackup:
+    """Choose the backup that a request names.
 
+    ``latest`` is the newest of this cluster; if there is none, the newest of the first format.
 
-def is_of(name: str, node: str) -> bool:
-    """Whether a backup was saved by a node."""
-    return name.endswith(f"-{node}.tar.gz")
-
-
-def chosen(restore: Restore, listed: list[str]) -> str:
-    """The name of the backup that is wanted.
-
-    :raises MgmtDriverError: when there is no such backup
+    :raises MgmtDriverError: if there is no such backup
     """
-    if restore.name == LATEST and listed:
-        return listed[-1]
-    if restore.name not in listed:
-        known = ", ".join(listed[-5:]) or "none"
-        raise MgmtDriverError(f"there is no backup {restore.name}; the newest are: {known}")
-    return restore.name
-
-
-@dataclass(frozen=True)
-class Contents:
-    """The metadata of a backup: the apiserver's release, and the cluster's networks."""
-
-    release: str
-    pod_cidr: str
-    service_cidr: str
-
-
-def contents(host: Host, path: str) -> Contents:
-    """Read the metadata of the backup in a file of a machine.
-
-    :raises MgmtDriverError: when it is no whole backup
-    """
-    seen = host.ask(*_SHOW.command(path), timeout=SAVE_LIMIT)
-    if not seen.ok:
-        raise MgmtDriverError(f"{path} is no whole backup: {seen.tail}")
-    return _read(seen.stdout)
-
-
-def contents_of_file(path: Path) -> Contents:
-    """As :func:`contents`, of a file of the VNF package."""
-    try:
-        with gzip.open(path) as whole:
-            while whole.read(_PIECE):  # the checksum stands at the end
-                pass
-        with tarfile.open(path, "r:gz") as archive:
-            member = archive.extractfile("metadata.json")
-            text = member.read(_LARGEST_METADATA).decode() if member else ""
-    except BROKEN_ARCHIVE as error:
-        raise MgmtDriverError(f"{path.name} is no whole backup: {type(error).__name__}") from error
-    return _read(text)
-
-
-def _read(text: str) -> Contents:
-    try:
-        found: Mapping[str, Any] = json.loads(text)
-        told = [found[key] for key in ("pod_cidr", "cluster_cidr")]
-        release = answers.checked(found["release"], answers.RELEASE, "a release of Kubernetes")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise MgmtDriverError(
-            f"the backup does not say what it is of: {type(error).__name__}"
-        ) from error
-    networks = [grammar.ipv4_network(word) if isinstance(word, str) else None for word in told]
-    return Contents(release, *map(str, networks))
-
-
-def why_not_restorable(found: Contents, params: KubernetesParams) -> str:
-    """Why a cluster of these parameters cannot be made of a backup; empty where it can."""
-    version = read_version(found.release)
-    if version is None or version.series != params.series:
-        return (
-            f"it is of Kubernetes {found.release}, and the cluster is to have "
-            f"{params.version}: only the same series can read it. Choose another backup, or "
-            "instantiate a VNF with the backup's series and restore it there"
-        )
-    for what, own, theirs in (
-        ("pod_cidr", params.pod_cidr, found.pod_cidr),
-        ("cluster_cidr", params.service_cidr, found.service_cidr),
-    ):
-        if str(own) != theirs:
-            return f"its cluster had the {what} {theirs}, and this one is to have {own}"
-    return ""
+    by_name = {saved.name: saved for saved in backups}
+    if restore.name in by_name:
+        return by_name[restore.name]
+    own = readable(backups, keys, now) if restore.name == LATEST else []
+    own = own or [saved for saved in backups if restore.name == LATEST and not saved.key]
+    if own:
+        left_out = [saved.name for saved in backups if saved.time > own[-1].time]
+        if left_out:
+            LOG.warning(
+                "newer than %s, but of another cluster or of the future: %s",
+                own[-1].name, ", ".join(left_out),
+            )
+        return own[-1]
+    known = ", ".join(saved.name for saved in backups[-5:]) or "none"
+    raise MgmtDriverError(
+        f"there is no backup {restore.name} of this cluster; the newest of all are: {known}"
+    )

@@ -5,22 +5,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mgmt_drivers.cluster.storage.storage_params import Folder, Storage, inside, overlap
+from mgmt_drivers.cluster.backup import backup_keys
+from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
+from mgmt_drivers.cluster.storage.storage_params import Folder, Storage, inside
 from mgmt_drivers.params.declaration import ObjectOf, When, param
 from mgmt_drivers.params.kinds import Count, PackageFile, Text, TextKind
 from mgmt_drivers.params.reader import Context, Reader
 
 NAME = "etcd_backup"
-RESTORE = "restore_from"
+RESTORE, RESTORE_KEYS = "restore_from", "restore_keys"
 LATEST = "latest"
-# Made of the time (UTC), the release of the apiserver, and the node that saved it.
+# The time (UTC), the release of the apiserver, the id of the key pair, and the node that saved it;
+# backups of the first format end with .tar.gz, and have no key pair.
 BACKUP = re.compile(
-    r"etcd-[0-9]{8}T[0-9]{6}Z-v[0-9]{1,3}(?:\.[0-9]{1,3}){2}-[a-z0-9-]{1,63}\.tar\.gz"
+    r"etcd-(?P<time>[0-9]{8}T[0-9]{6}Z)-v[0-9]{1,3}(?:\.[0-9]{1,3}){2}-(?:(?P<key>[0-9a-f]{8})-)?"
+    r"(?P<node>master-[0-9a-f]{12})\.tar(?:\.gz)?"
 )
 _INTERVAL = re.compile(r"(?P<number>[0-9]{1,4})(?P<unit>[mhd])")
 _UNITS = {"m": 60, "h": 3600, "d": 86400}  # in seconds
 _SHORTEST, _LONGEST = 300, 30 * 86400  # seconds
-# Folder in the storage server's first volume, which is exported to nobody.
+# Folder in a volume of the storage server that has no exports.
 _ON_VOLUME = "etcd-backup"
 # Folders that are emptied with the machine's reboot, or with a reset of kubeadm.
 _PASSING = (
@@ -67,9 +71,25 @@ class Backup:
     folder: str = param(
         "folder", _LastingFolder(), required=When("without ``storage_server``"), value="",
         example="/var/backups/etcd", meaning="folder on each control-plane node",
-        left_out="``etcd-backup`` on the first volume of the storage server",
+        left_out="``etcd-backup`` on the storage server's first volume without exports",
     )
     is_on_storage_server: bool = False
+
+
+class KeysOfBackups(TextKind[BackupKeys | None]):
+    """The keys of another VNF's backups, as that VNF's metadata has them."""
+
+    words = "text in JSON"
+
+    def take(self, text: str, reader: Reader) -> BackupKeys | None:
+        try:
+            return backup_keys.parse(text)
+        except ValueError:
+            reader.refuse(
+                "must be the value of mgmt_driver_etcd_backup_keys in the metadata of the VNF "
+                "instance that saved the backup"
+            )
+        return None
 
 
 @dataclass(frozen=True)
@@ -91,20 +111,21 @@ def placed(backup: Backup | None, storage: Storage | None, reader: Reader) -> Ba
     if backup is None or reader.has("folder"):
         return backup
     points = [volume.mount_point for volume in storage.volumes] if storage else []
-    folder = f"{points[0].rstrip('/')}/{_ON_VOLUME}" if points else ""
-    if isinstance(reader.value, Mapping):
-        _check_folder(folder, storage, reader.at("folder"))
-    return replace(backup, folder=folder, is_on_storage_server=True)
-
-
-def _check_folder(folder: str, storage: Storage | None, reader: Reader) -> None:
-    if storage is None:
-        reader.refuse("missing: without a storage_server, backups need a folder on the masters")
-    elif any(export.folder and overlap(export.folder, folder) for export in storage.exports):
-        reader.refuse(
-            f"missing: an export of the storage server overlaps with {folder}, where the "
-            "backups would lie. Export other folders, or name a folder on the masters"
+    exported = [export.folder for export in storage.exports] if storage else []
+    # Clients of an export may reach all of its file system (exports(5), no_subtree_check).
+    own = [p for p in points if not any(inside(f, p) for f in exported)]
+    place = reader.at("folder")
+    if isinstance(reader.value, Mapping) and storage is None:
+        place.refuse("missing: without a storage_server, backups need a folder on the masters")
+    elif isinstance(reader.value, Mapping) and not own and reader.context.is_new:
+        place.refuse(
+            "missing: each volume of the storage server has exports, whose clients could read the "
+            "backups. Give the storage server a volume without exports, or name a folder on the "
+            "masters"
         )
+    # Clusters from before this rule keep their place.
+    folder = f"{(own or points)[0].rstrip('/')}/{_ON_VOLUME}" if points else ""
+    return replace(backup, folder=folder, is_on_storage_server=True)
 
 
 def read_restore(reader: Reader, package: Path, backup: Backup | None, is_kept: bool) -> Restore:

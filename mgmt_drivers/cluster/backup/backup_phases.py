@@ -3,16 +3,34 @@
 import logging
 from collections.abc import Sequence
 
-from mgmt_drivers.cluster.backup import backup
+from mgmt_drivers.cluster.backup import backup, backup_keys
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.engine.phase import DEPENDS, Change, Check, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
-from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine import files, units
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
 
 LOG = logging.getLogger(__name__)
+
+
+class MakeBackupKey(Change[Cluster, str]):
+    """Give a control-plane node a key of its own, and keep the public half with the VNF instance.
+
+    The node signs backups with the key, and logs in to the storage server.
+    """
+
+    title = "make the key for backups"
+
+    def look(self, host: Host, cluster: Cluster) -> str | None:
+        """The node's name, if its key is not the one that is kept."""
+        name = cluster.name(host)
+        kept = backup_keys.load(cluster.store).signers.get(name)
+        return None if kept and backup.read_key(host, cluster) == kept else name
+
+    def act(self, host: Host, cluster: Cluster, name: str) -> None:
+        backup_keys.make_pair(cluster.store)
+        backup_keys.add_signer(cluster.store, name, backup.make_key(host, cluster))
 
 
 class PrepareBackupStore(Change[Cluster, Sequence[File]]):
@@ -65,32 +83,36 @@ class SaveFirstBackup(HostPhase[Cluster]):
     prediction = Prediction(DEPENDS, "on whether the newest backup is of this cluster")
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
-        listed = backup.names(host)
+        keys = backup_keys.load(cluster.store)
+        own = backup.readable(backup.list_backups(host), keys, host.clock.time())
         names = [cluster.topology.name(node) for node in cluster.control_plane]
-        if listed and any(backup.is_of(listed[-1], name) for name in names):
+        if own and own[-1].node in names:
             return UNCHANGED
         backup.save(host)
         return CHANGED
 
 
 class ShowLastBackup(Check[Cluster]):
-    """Log the time of the last good backup; where it cannot be told, a warning."""
+    """Log the time of the last good backup, or a warning; never a reason to fail an operation."""
 
     title = "show the last backup of etcd"
 
     def check(self, host: Host, cluster: Cluster) -> None:
         try:
-            newest = backup.newest(host)
-        except MgmtDriverError as error:
+            keys = backup_keys.load(cluster.store)
+            own = backup.readable(backup.list_backups(host), keys, host.clock.time())
+        except Exception as error:  # noqa: BLE001 - machines may answer anything
             # Not its words: outside of a failing step nothing takes secrets out of them.
             LOG.warning("the last good backup of etcd is not known (%s)", type(error).__name__)
             return
-        if newest is None:
-            LOG.warning("there is no backup of etcd")
+        if not own:
+            LOG.warning("there is no backup of etcd that Tacker can open")
             return
-        name, moment = newest
-        LOG.info("the last good backup of etcd is of %s: %s", moment.isoformat(), name)
-        age = host.clock.time() - moment.timestamp()
+        newest = own[-1]
+        LOG.info(
+            "the last good backup of etcd is of %s: %s", newest.time.isoformat(), newest.name
+        )
+        age = host.clock.time() - newest.time.timestamp()
         if cluster.params.backup and age > 2 * cluster.params.backup.interval:
             LOG.warning(
                 "the last good backup of etcd is older than two intervals: look at "

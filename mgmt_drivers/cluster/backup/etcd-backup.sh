@@ -1,10 +1,12 @@
 #!/bin/bash
-# Backups of etcd on a control-plane node: a snapshot and the PKI that belongs to it, in one file.
+# Backups of etcd on a control-plane node: a snapshot and the PKI that belongs to it, encrypted and
+# signed, in one file.
 #   save             save one, unless the newest is younger than the interval
 #   save now         save one
-#   list             the names of all, the newest last
+#   list             print the names of all, by their times
 #   read NAME [FILE] copy one into a file, or to standard output
-# The settings lie in etcd-backup.conf beside this file.
+# The settings are in etcd-backup.conf beside this file, the public key to which backups are encrypted
+# in etcd-backup.pem.
 set -euo pipefail
 umask 077
 here=${BASH_SOURCE[0]%/*}
@@ -15,23 +17,17 @@ snapshot=$data/etcd-backup.db
 pki=/etc/kubernetes/pki
 files=(ca.crt ca.key front-proxy-ca.crt front-proxy-ca.key etcd/ca.crt etcd/ca.key sa.key sa.pub)
 
-# What keeps the backups: a folder of this machine's, or the storage server, which knows this
-# machine by its SSH host keys.
+# The place of the backups: a folder of this machine, or the storage server.
 store() {
     if [ -z "$SERVER" ]; then
-        bash "$here/backup-store.sh" "$FOLDER" "$*"
+        bash "$here/backup-store.sh" "$FOLDER" "$NODE" "$KEEP" "$*"
         return
     fi
-    local options=(
-        -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=yes -o GlobalKnownHostsFile=/dev/null
-        -o "UserKnownHostsFile=$here/etcd-backup.known_hosts" -o IdentitiesOnly=yes
-        -o ConnectTimeout=15 -o ServerAliveInterval=15 -o ServerAliveCountMax=4 -o LogLevel=ERROR
-    )
-    for key in /etc/ssh/ssh_host_*_key; do
-        options+=(-i "$key")
-    done
-    # shellcheck disable=SC2029 # a word of ours, or the name of a backup
-    ssh "${options[@]}" "$SERVER" "$*"
+    # shellcheck disable=SC2029 # words of ours, or the name of a backup
+    ssh -F /dev/null -i "$here/etcd-backup-$NODE" -o IdentitiesOnly=yes -o BatchMode=yes \
+        -o StrictHostKeyChecking=yes -o GlobalKnownHostsFile=/dev/null \
+        -o "UserKnownHostsFile=$here/etcd-backup.known_hosts" -o ConnectTimeout=15 \
+        -o ServerAliveInterval=15 -o ServerAliveCountMax=4 -o LogLevel=ERROR "$SERVER" "$*"
 }
 
 # Run a program of etcd's own image in its container.
@@ -44,30 +40,40 @@ fail() {
     exit 1
 }
 
-# Seconds since the backup $1 was saved; nothing where there is none, or one of the future.
+# Seconds since the newest backup of the names on standard input that Tacker can open; nothing if
+# there is none. Clocks may differ by some minutes, and names from later are wrong.
 age() {
-    local moment
-    [ -n "$1" ] || return 0
-    moment=$(date --utc --date "$(sed -E \
-        's/^etcd-(.{4})(..)(..)T(..)(..)(..)Z.*/\1-\2-\3 \4:\5:\6/' <<<"$1")" +%s)
-    [ "$moment" -gt "$(date +%s)" ] || echo $(($(date +%s) - moment))
+    local name moment now seconds
+    now=$(date +%s)
+    while read -r name; do
+        moment=$(sed -E 's/^etcd-(.{4})(..)(..)T(..)(..)(..)Z.*/\1-\2-\3 \4:\5:\6/' <<<"$name")
+        moment=$(date --utc --date "$moment" +%s 2>/dev/null) || continue
+        seconds=$((now - moment))
+        if [ "$seconds" -gt -600 ]; then
+            echo "$seconds"
+            return
+        fi
+    done < <(grep -F -e "-$KEY-" | tac)
 }
 
 save() {
     exec 8>"$here/etcd-backup.lock"
     flock 8
-    local listed seconds release name shown work
+    local listed seconds release shown work
     listed=$(store list)
-    seconds=$(age "$(tail -n 1 <<<"$listed")")
+    seconds=$(age <<<"$listed")
     if [ "$1" != now ] && [ -n "$seconds" ] && [ "$seconds" -lt "$INTERVAL" ]; then
         echo "the newest backup is $seconds s old"
         return
     fi
-    # etcd must not run out of space for it.
-    if [ "$(df --output=avail --block-size=1 "$data" | tail -n 1)" -lt \
-        $((2 * $(stat -c %s "$data/member/snap/db"))) ]; then
-        fail "$data has too little space left for a snapshot beside the data"
-    fi
+    # etcd must not run out of space for the snapshot and the archive.
+    local size
+    size=$(stat -c %s "$data/member/snap/db")
+    for place in "$data" "$here"; do
+        if [ "$(df --output=avail --block-size=1 "$place" | tail -n 1)" -lt $((3 * size)) ]; then
+            fail "$place has too little space left for a snapshot and its archive"
+        fi
+    done
     work=$(mktemp -d "$here/etcd-backup.XXXXXX")
     # shellcheck disable=SC2064 # as they are now
     trap "rm -rf '$work' '$snapshot' '$snapshot.part'" EXIT
@@ -83,13 +89,31 @@ save() {
     release=$(grep -oE 'kube-apiserver:v[0-9]+\.[0-9]+\.[0-9]+' \
         /etc/kubernetes/manifests/kube-apiserver.yaml | head -n 1)
     release=${release#*:}
-    name=etcd-$(date --utc +%Y%m%dT%H%M%SZ)-$release-$NODE.tar.gz
-    printf '{"release": "%s", "pod_cidr": "%s", "cluster_cidr": "%s", "etcd": %s}\n' \
-        "$release" "$POD_CIDR" "$CLUSTER_CIDR" "$shown" >"$work/metadata.json"
-    tar --create --use-compress-program 'gzip -1' --directory "$work" metadata.json \
-        --directory "$pki" "${files[@]/#/./}" --directory "$data" "${snapshot##*/}" |
-        store "save $name $KEEP"
-    echo "saved $name"
+    seal
+    tar --create --directory "$work" manifest.json manifest.json.sig password.enc data.enc |
+        store "save $release $KEY"
+    echo "saved a backup of $release"
+}
+
+# Encrypt the snapshot and the PKI so that only Tacker opens them, and sign what they are.
+seal() {
+    head --bytes=32 /dev/urandom | base64 --wrap=0 >"$work/password"
+    tar --create --use-compress-program 'gzip -1' --directory "$pki" "${files[@]/#/./}" \
+        --directory "$data" "${snapshot##*/}" |
+        openssl enc -aes-256-cbc -salt -pbkdf2 -md sha256 -pass "file:$work/password" \
+            -out "$work/data.enc"
+    openssl pkeyutl -encrypt -pubin -inkey "$here/etcd-backup.pem" -in "$work/password" \
+        -pkeyopt rsa_padding_mode:oaep -pkeyopt rsa_oaep_md:sha256 \
+        -pkeyopt rsa_mgf1_md:sha256 -out "$work/password.enc"
+    printf '{"format": 2, "release": "%s", "node": "%s", "time": %s, "key": "%s", "pod_cidr": "%s", "cluster_cidr": "%s", "password": "%s", "data": "%s", "etcd": %s}\n' \
+        "$release" "$NODE" "$(date +%s)" "$KEY" "$POD_CIDR" "$CLUSTER_CIDR" \
+        "$(digest password.enc)" "$(digest data.enc)" "$shown" >"$work/manifest.json"
+    ssh-keygen -q -Y sign -f "$here/etcd-backup-$NODE" -n tacker-etcd-backup \
+        "$work/manifest.json" 2>"$work/log" || fail "ssh-keygen: $(tail -c 1000 "$work/log")"
+}
+
+digest() {
+    sha256sum "$work/$1" | cut -d ' ' -f 1
 }
 
 case ${1-} in

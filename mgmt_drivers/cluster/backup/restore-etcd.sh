@@ -11,7 +11,20 @@ restore=("${@:1:count}")
 shift "$count"
 rm -rf "$work"
 mkdir -p "$work"
-tar --extract --gzip --no-same-owner --no-same-permissions --file "$archive" --directory "$work"
+# The known members only, as files of no more than 16 GiB.
+members=(etcd-backup.db ./ca.crt ./ca.key ./front-proxy-ca.crt ./front-proxy-ca.key ./etcd/ca.crt
+    ./etcd/ca.key ./sa.key ./sa.pub)
+(
+    ulimit -f $((16 << 20))
+    tar --extract --gzip --no-same-owner --no-same-permissions --file "$archive" \
+        --directory "$work" "${members[@]}"
+)
+for member in "${members[@]}"; do
+    if [ ! -f "$work/$member" ] || [ -L "$work/$member" ]; then
+        echo "$member in the backup is not a file" >&2
+        exit 1
+    fi
+done
 "${restore[@]}" "$work/etcd-backup.db" --name "$name" --initial-cluster "$name=$peer" \
     --initial-cluster-token "$(basename "$archive" .tar.gz)-$(date +%s)" \
     --initial-advertise-peer-urls "$peer" --data-dir "$work/data" </dev/null >&2

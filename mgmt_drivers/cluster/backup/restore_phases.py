@@ -22,12 +22,10 @@ class GetBackup(HostPhase[Cluster]):
         self._restore = restore
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
-        outcome: Outcome = CHECKED
-        if not restoring.is_there(host):
-            restoring.get(host, cluster, self._restore)
-            outcome = CHANGED
-        restoring.check(host, cluster)
-        return outcome
+        if restoring.is_there(host):
+            return CHECKED
+        restoring.get(host, cluster, self._restore)
+        return CHANGED
 
 
 class KeepOwnVersion(Change[Cluster, Changed]):

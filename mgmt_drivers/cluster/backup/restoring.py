@@ -5,10 +5,13 @@ recovery"). The old cluster's PKI comes back with it: without its CAs and the ke
 tokens of service accounts, all of these would be worthless.
 """
 
+import logging
 from collections.abc import Sequence
 
-from mgmt_drivers.cluster.backup import backup
-from mgmt_drivers.cluster.backup.backup_params import Restore
+from mgmt_drivers.cluster.backup import archive, backup, backup_keys
+from mgmt_drivers.cluster.backup.archive import Contents
+from mgmt_drivers.cluster.backup.backup import SavedBackup
+from mgmt_drivers.cluster.backup.backup_params import LATEST, Restore
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.packages import images
 from mgmt_drivers.errors import MgmtDriverError
@@ -17,7 +20,11 @@ from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 
+LOG = logging.getLogger(__name__)
+
+_SEALED = f"{STATE_FOLDER}/restore.tar"
 _ARCHIVE = f"{STATE_FOLDER}/restore.tar.gz"
+_NAMED_HOURS = 24.0  # by which a backup's own time may differ from that of its name
 _WORK = f"{STATE_FOLDER}/restoring"
 _RESTORE = Script(__package__, "restore-etcd")
 # Programs of etcd's image that restore a snapshot: etcdctl lost it in 3.6 to etcdutl, new in 3.5.
@@ -32,27 +39,44 @@ def is_there(host: Host) -> bool:
     return host.ask("test", "-e", _ARCHIVE).ok
 
 
-def get(host: Host, cluster: Cluster, restore: Restore) -> str:
-    """Bring the backup to the machine; returns its name."""
+def get(host: Host, cluster: Cluster, restore: Restore) -> None:
+    """Bring the backup to the machine, verify it, and decrypt it.
+
+    :raises MgmtDriverError: if the cluster cannot be made from it
+    """
+    keys = backup_keys.load(cluster.store).joined_with(cluster.params.restore_keys)
+    saved = None
     if restore.file:
-        files.write(host, _ARCHIVE, restore.file, "0600")
-        return restore.name
-    files.write_all(host, backup.of_node(host, cluster))
-    name = backup.chosen(restore, backup.names(host))
-    backup.fetch(host, name, _ARCHIVE)
-    return name
-
-
-def check(host: Host, cluster: Cluster) -> None:
-    """:raises MgmtDriverError: when the cluster cannot be made of the backup"""
-    reason = backup.why_not_restorable(backup.contents(host, _ARCHIVE), cluster.params)
+        files.write(host, _SEALED, restore.file, "0600")
+    else:
+        files.write_all(host, backup.of_node(host, cluster))
+        saved = backup.choose(restore, backup.list_backups(host), keys, host.clock.time())
+        backup.fetch(host, saved.name, _SEALED)
+    contents = archive.read(host, _SEALED, keys)
+    reason = archive.why_not_restorable(contents, cluster.params)
+    reason = reason or (why_not_its_name(saved, restore, contents) if saved else "")
     if reason:
         raise MgmtDriverError(f"the backup cannot be restored: {reason}")
+    archive.decrypt(host, _SEALED, contents, _ARCHIVE)
+
+
+def why_not_its_name(saved: SavedBackup, restore: Restore, contents: Contents) -> str:
+    """Why a backup is not the one that its name tells; empty if it is, or the request names it."""
+    if not contents.password:
+        LOG.warning("%s is of the first format: nothing proves where it comes from", saved.name)
+        return ""
+    hours = (saved.time.timestamp() - contents.time) / 3600
+    if saved.node != contents.node or abs(hours) > _NAMED_HOURS:
+        text = f"{saved.name} was saved by node {contents.node}, {hours:+.1f} hours before its name"
+        if restore.name == LATEST:
+            return f"{text}: somebody renamed it, or a clock was wrong. Name the backup to restore"
+        LOG.warning("%s", text)
+    return ""
 
 
 def forget(host: Host) -> None:
     """Remove the backup from the machine: it holds the cluster's secrets."""
-    host.sudo("rm", "--force", _ARCHIVE)
+    host.sudo("rm", "--force", _SEALED, _ARCHIVE)
 
 
 def command(host: Host, cluster: Cluster) -> Sequence[str]:

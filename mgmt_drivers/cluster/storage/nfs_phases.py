@@ -66,7 +66,7 @@ class ExportVolumes(Change[Cluster, Sequence[nfs.Export]]):
     def look(self, host: Host, cluster: Cluster) -> Sequence[nfs.Export] | None:
         storage = cluster.topology.storage_server.params
         exports = [
-            nfs.Export(e.folder, network, storage.volume_of(e).mount_point, e.squashes_root)
+            nfs.Export(e.folder, network, storage.volume_of(e.folder).mount_point, e.squashes_root)
             for e in storage.exports
             for network in ([str(e.network)] if e.network else _nodes(cluster))
         ]

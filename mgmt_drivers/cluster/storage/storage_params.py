@@ -167,9 +167,9 @@ class Storage:
             for volume in manifest.volumes
         }
 
-    def volume_of(self, export: Export) -> Volume:
-        """The volume in which an export lies."""
-        return next(v for v in self.volumes if inside(export.folder, v.mount_point))
+    def volume_of(self, folder: str) -> Volume:
+        """The volume in which a folder lies."""
+        return next(v for v in self.volumes if inside(folder, v.mount_point))
 
 
 def _check(storage: Storage, reader: Reader) -> Storage:

@@ -1,0 +1,201 @@
+"""The archive of one backup: its parts, its signed manifest, and how it is opened.
+
+An archive is a tar file of four members. ``data.enc`` is a compressed tar file, encrypted by a
+password (AES-256-CBC, ``openssl enc``); ``password.enc`` is the password, encrypted to a key pair
+of Tacker's; ``manifest.json`` tells the release, the networks, the node, the time and the SHA-256
+of both; ``manifest.json.sig`` is the manifest's signature by the node (``ssh-keygen -Y sign``).
+
+Archives of the first format are compressed tar files, neither encrypted nor signed.
+"""
+
+import base64
+import gzip
+import hashlib
+import json
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from mgmt_drivers import grammar
+from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
+from mgmt_drivers.cluster.cluster_params import KubernetesParams
+from mgmt_drivers.cluster.series import read_version
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine import answers
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
+from mgmt_drivers.package import BROKEN_ARCHIVE
+from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh import signatures
+
+MANIFEST, SIGNATURE, PASSWORD, DATA = MEMBERS = (
+    "manifest.json", "manifest.json.sig", "password.enc", "data.enc",
+)
+NAMESPACE = "tacker-etcd-backup"  # of the signatures
+LIMIT = 900.0  # seconds to read or to move a backup
+_SHOW, _OPEN = Script(__package__, "show-backup"), Script(__package__, "open-backup")
+_LARGEST_PART = 1 << 16  # bytes of each member but the data
+_PIECE = 1 << 20  # bytes
+_GZIP = b"\x1f\x8b"
+_FORMAT = 2
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The cluster that a backup has: the apiserver's release, and the cluster's networks.
+
+    ``node`` and ``time`` (seconds since 1970) tell who saved it, and when; ``password`` opens it. A
+    backup of the first format has neither, and nothing proves where it comes from.
+    """
+
+    release: str
+    pod_cidr: str
+    service_cidr: str
+    node: str = ""
+    time: float = 0.0
+    password: Secret | None = None
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What is read from an archive before it is trusted; ``digest`` is the data's SHA-256."""
+
+    manifest: bytes
+    signature: str = ""
+    password: bytes = b""
+    digest: str = ""
+
+
+def read(host: Host, path: str, keys: BackupKeys) -> Contents:
+    """Read and verify the backup in a file of a machine.
+
+    :raises MgmtDriverError: if it is not whole, or not signed by a node of the VNF
+    """
+    seen = host.ask(*_SHOW.command(path), timeout=LIMIT)
+    if not seen.ok:
+        raise MgmtDriverError(f"{path} is not a whole backup: {seen.tail}")
+    try:
+        manifest, *rest = (base64.b64decode(line) for line in seen.stdout.split("\n")[:3])
+        signature, password = rest or (b"", b"")
+        digest = seen.stdout.split("\n")[3] if rest else ""
+        parts = _Parts(manifest, signature.decode(), password, digest)
+    except (ValueError, IndexError) as error:
+        raise MgmtDriverError(f"{path} is not a whole backup") from error
+    return _verified(parts, keys)
+
+
+def read_file(path: Path, keys: BackupKeys) -> Contents:
+    """As :func:`read`, from a file of the VNF package."""
+    try:
+        with path.open("rb") as file:
+            is_old = file.read(len(_GZIP)) == _GZIP
+            file.seek(0)
+            parts = _Parts(_read_old(path)) if is_old else _read_parts(file)
+    except BROKEN_ARCHIVE as error:
+        raise MgmtDriverError(
+            f"{path.name} is not a whole backup: {type(error).__name__}"
+        ) from error
+    return _verified(parts, keys)
+
+
+def _read_old(path: Path) -> bytes:
+    with gzip.open(path) as whole:
+        while whole.read(_PIECE):  # the checksum stands at the end
+            pass
+    with tarfile.open(path, "r:gz") as archive:
+        member = archive.extractfile("metadata.json")
+        return member.read(_LARGEST_PART) if member else b""
+
+
+def _read_parts(file: IO[bytes]) -> _Parts:
+    with tarfile.open(fileobj=file, mode="r|") as archive:
+        found = dict(_members(archive))
+    if tuple(found) != MEMBERS:
+        raise tarfile.ReadError("other members")
+    digest = found[DATA].decode()
+    return _Parts(found[MANIFEST], found[SIGNATURE].decode(), found[PASSWORD], digest)
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    """The members in their order; of the data the digest."""
+    for member, name in zip(archive, MEMBERS, strict=True):
+        stream = archive.extractfile(member)
+        if stream is None or member.name != name:
+            raise tarfile.ReadError("other members")
+        if name != DATA:
+            yield name, stream.read(_LARGEST_PART)
+            continue
+        sha = hashlib.sha256()
+        while piece := stream.read(_PIECE):
+            sha.update(piece)
+        yield name, sha.hexdigest().encode()
+
+
+def _verified(parts: _Parts, keys: BackupKeys) -> Contents:
+    try:
+        manifest: Mapping[str, Any] = json.loads(parts.manifest)
+        networks = manifest["pod_cidr"], manifest["cluster_cidr"]
+        release = answers.checked(manifest["release"], answers.RELEASE, "a release of Kubernetes")
+        pods, services = map(_network, networks)
+        contents = Contents(release, pods, services)
+        if not parts.signature:
+            return contents
+        node, moment, key = manifest["node"], float(manifest["time"]), manifest["key"]
+        digests = manifest["password"], manifest["data"]
+        is_known = manifest["format"] == _FORMAT
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise MgmtDriverError(
+            f"the backup's manifest cannot be read: {type(error).__name__}"
+        ) from error
+    if not is_known:
+        raise MgmtDriverError("the backup has a format that a newer version of the drivers saves")
+    signer = keys.signers.get(node) if isinstance(node, str) else None
+    if not signer:
+        raise MgmtDriverError(
+            "the backup is signed by a node that the VNF has never had; for a backup of another "
+            "VNF, give its restore_keys"
+        )
+    if not signatures.is_valid(parts.manifest, parts.signature, signer, NAMESPACE):
+        raise MgmtDriverError(f"the backup's signature is not one of node {node}")
+    if digests != (hashlib.sha256(parts.password).hexdigest(), parts.digest):
+        raise MgmtDriverError(f"the backup was changed after node {node} had signed it")
+    if key not in keys.pairs:
+        raise MgmtDriverError("the backup is encrypted to a key that Tacker does not have")
+    try:
+        password = keys.pairs[key].decrypt(parts.password)
+    except ValueError:
+        raise MgmtDriverError("the backup's password cannot be decrypted") from None
+    return Contents(release, contents.pod_cidr, contents.service_cidr, node, moment, password)
+
+
+def _network(word: Any) -> str:
+    return str(grammar.ipv4_network(word) if isinstance(word, str) else None)
+
+
+def decrypt(host: Host, path: str, contents: Contents, opened: str) -> None:
+    """Decrypt a backup on a machine into a file that only root reads."""
+    if contents.password:
+        host.session.hide(contents.password)
+        host.sudo(*_OPEN.command(path, opened), stdin=contents.password, timeout=LIMIT)
+    else:
+        host.sudo("mv", path, opened)
+
+
+def why_not_restorable(contents: Contents, params: KubernetesParams) -> str:
+    """Why a cluster of these parameters cannot be made from a backup; empty if it can."""
+    version = read_version(contents.release)
+    if version is None or version.series != params.series:
+        return (
+            f"it is from Kubernetes {contents.release}, and the cluster is to have "
+            f"{params.version}: only the same series can read it. Choose another backup, or "
+            "instantiate a VNF with the backup's series and restore it there"
+        )
+    for what, own, theirs in (
+        ("pod_cidr", params.pod_cidr, contents.pod_cidr),
+        ("cluster_cidr", params.service_cidr, contents.service_cidr),
+    ):
+        if str(own) != theirs:
+            return f"its cluster had the {what} {theirs}, and this one is to have {own}"
+    return ""
