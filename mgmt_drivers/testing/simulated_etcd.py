@@ -18,9 +18,13 @@ class EtcdPrograms(Backups):
             return Result(0, "\n".join(self.machine.images))
         return self._in_image(words[-4:])
 
-    def _in_container(self, words: list[str], stdin: bytes) -> Result:
-        assert words[1] == "etcd", words
-        return self._etcdctl([word for word in words[2:] if not word.startswith("--")])
+    def _static_pods(self, words: list[str], stdin: bytes) -> Result:
+        (verb, _, node, *names) = words
+        assert node == self.machine.name, words
+        if verb != "exec":
+            return self._answer(["programs", verb, *names], stdin)
+        assert names[0] == "etcd", words
+        return self._etcdctl([word for word in names[1:] if not word.startswith("--")])
 
     def _etcdctl(self, words: list[str]) -> Result:
         members = self.world.members

@@ -34,7 +34,7 @@ class KubeadmPrograms(Backups):
         return Result(0, text)
 
     def _programs(self, words: list[str], stdin: bytes) -> Result:
-        machine, (verb, _, *names) = self.machine, words
+        machine, (verb, *names) = self.machine, words
         assert (*names,) == PROGRAMS, names
         running = [name for name in names if name in machine.programs]
         shown = "".join(f"{name} {machine.ended.count(name)}\n" for name in running)

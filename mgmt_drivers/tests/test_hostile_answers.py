@@ -76,7 +76,7 @@ class FactsTest(unittest.TestCase):
         for member in (*({"ID": id_} for id_ in ("1;id", -1, 0, True, 1 << 64, 1.5)),
                        *({"ID": 1, "clientURLs": [url]} for url in urls),
                        *({"ID": 1, "peerURLs": [url]} for url in urls)):
-            session.expect("sudo", "in-container", stdout=json.dumps({"members": [member]}))
+            session.expect("sudo", "static-pods", stdout=json.dumps({"members": [member]}))
             with self.subTest(member), self.assertRaises(etcd.EtcdUnreadable):
                 etcd.members(made.hosts[0], made)
 

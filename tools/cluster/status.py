@@ -9,6 +9,7 @@ from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.packages.runtime import Containerd, ContainerRuntime, Docker
+from mgmt_drivers.cluster.topology import node_name
 from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.machine.host import Host
 
@@ -34,6 +35,9 @@ class _Runtime:
     """What etcd is asked with."""
 
     runtime: ContainerRuntime
+
+    def name(self, host: Host) -> str:
+        return node_name("master", host.node)
 
 
 def look_at(status: Status, masters: Sequence[Host], now: float) -> None:

@@ -21,7 +21,7 @@ from mgmt_drivers import grammar
 from mgmt_drivers.cluster.backup.backup_params import BACKUP, LATEST, Backup, Restore
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
-from mgmt_drivers.cluster.packages.runtime import IN_CONTAINER
+from mgmt_drivers.cluster.packages.runtime import STATIC_PODS
 from mgmt_drivers.cluster.series import read_version
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node
@@ -80,7 +80,7 @@ def of_node(host: Host, cluster: Cluster) -> list[File]:
     found = [
         File(_STORE_PROGRAM, _STORE.text, "0755"),
         File(_PROGRAM, _SAVE.text, "0700"),
-        File(f"{STATE_FOLDER}/in-container.sh", IN_CONTAINER.text, "0700"),
+        File(f"{STATE_FOLDER}/static-pods.sh", STATIC_PODS.text, "0700"),
         File(f"{STATE_FOLDER}/etcd-backup.conf", _settings(host, cluster, backup), "0600"),
         File(f"{_UNITS}/{SERVICE}", _SERVICE_UNIT),
         File(f"{_UNITS}/{TIMER}", _timer_unit(backup.interval)),

@@ -36,7 +36,7 @@ store() {
 
 # Run a program of etcd's own image in its container.
 in_etcd() {
-    bash "$here/in-container.sh" "$RUNTIME" etcd "$@"
+    bash "$here/static-pods.sh" exec "$RUNTIME" "$NODE" etcd "$@"
 }
 
 fail() {

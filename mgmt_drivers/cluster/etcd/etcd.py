@@ -54,6 +54,9 @@ class Running(Protocol):
     @property
     def runtime(self) -> ContainerRuntime: ...
 
+    def name(self, host: Host) -> str:
+        """The machine's node name."""
+
 
 class EtcdUnreadable(MgmtDriverError):
     """etcd does not list its members."""
@@ -283,7 +286,7 @@ def _check_snapshot(host: Host, cluster: Cluster, path: str) -> None:
     """:raises MgmtDriverError: with the words of the program that finds fault with it"""
     tails = []
     for program in _CHECKERS:
-        argv = (*exec_prefix(cluster.runtime, "etcd"), program)
+        argv = (*exec_prefix(cluster.runtime, cluster.name(host), "etcd"), program)
         seen = host.ask(*argv, "snapshot", "status", path, timeout=_SNAPSHOT_LIMIT)
         if seen.ok:
             return
@@ -303,7 +306,7 @@ def _run(
 
     :param tolerated: where given, a failure without this text is an error
     """
-    prefix = (*exec_prefix(cluster.runtime, "etcd"), *_ETCDCTL)
+    prefix = (*exec_prefix(cluster.runtime, cluster.name(host), "etcd"), *_ETCDCTL)
     options = (f"--command-timeout={timeout:g}s", f"--endpoints={endpoints}")
     seen = host.ask(*prefix, *options, *words, timeout=timeout + _GRACE)
     is_tolerated = tolerated is None or (tolerated and tolerated in seen.stderr)
