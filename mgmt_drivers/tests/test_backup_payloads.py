@@ -28,6 +28,7 @@ case "$1 $2" in
     [ "$5" = etcd-id ] || exit 9
     shift 5
     case "$*" in
+    *"alarm list"*) echo "${ALARMS-}" ;;
     *"snapshot save"*) echo "$RANDOM" >"${@: -1}" ;;
     "etcdutl snapshot status"*) [ ! -e "$ROOT/broken" ] && echo '{"hash":1,"totalKey":7}' ;;
     *) echo "no such program" >&2; exit 1 ;;
@@ -242,6 +243,11 @@ class MasterTest(PayloadTest):
         self.assertEqual(set(), left - known)
         left = {path.name for path in (self.root / "var/lib/etcd").iterdir()}
         self.assertEqual({"member"}, left)
+
+    def test_alarms_of_etcd_are_in_the_journal(self) -> None:
+        ran = self.backup("save", ALARMS="memberID:1 alarm:CORRUPT ")
+        self.assertIn(b"saved all the same: memberID:1 alarm:CORRUPT", ran.stderr)
+        self.assertEqual(1, len(self.names()))
 
     def test_a_backup_has_the_snapshot_and_its_pki(self) -> None:
         self.assert_saved(self.backup("save"))
