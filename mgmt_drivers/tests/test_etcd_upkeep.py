@@ -1,6 +1,7 @@
 """Alarms of etcd, and its upkeep, on a simulated cluster."""
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,14 @@ from mgmt_drivers.errors import MgmtDriverError, ParameterError
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations import scale_out, upgrade
 from mgmt_drivers.testing.fakes import named
-from mgmt_drivers.testing.simulated_cloud import MASTERS, SimulatedClusterTest, new_node, no_fault
+from mgmt_drivers.testing.simulated_cloud import (
+    MASTERS,
+    PARAMS,
+    WORKERS,
+    SimulatedClusterTest,
+    new_node,
+    no_fault,
+)
 from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 from mgmt_drivers.tests.test_masters import MastersTestCase
@@ -72,6 +80,7 @@ class AlarmedClusterTest(SimulatedClusterTest):
 class AlarmTest(AlarmedClusterTest, MastersTestCase):
     def setUp(self) -> None:
         super().setUp()
+        self.params = {**PARAMS, "kubernetes_version": "1.36.4"}
         self.build()
 
     def heal(self) -> None:
@@ -108,6 +117,29 @@ class AlarmTest(AlarmedClusterTest, MastersTestCase):
         error = self.error_of(lambda: self.scale_out(self.services()))
         self.assertIn("cannot be scaled now: etcd has the alarm NOSPACE", error)
         self.assertIn(_CURE, error)
+
+    def test_a_snapshot_is_saved_all_the_same(self) -> None:
+        self.arrive_masters("10.10.0.12", is_member=True)
+        self.delete("10.10.0.12")
+        self.arm("NOSPACE")
+        logging.disable(logging.NOTSET)
+        with self.assertLogs("mgmt_drivers.cluster.etcd", "WARNING") as logs:
+            scale_out.begin_roll_back(self.request(), self.services(), ["masterNode"])
+        self.assertIn("saved all the same: etcd has the alarm NOSPACE", "\n".join(logs.output))
+        self.assertEqual(3, len(self.world.members))
+
+    def test_no_apiserver_is_ready(self) -> None:
+        """Under CORRUPT etcd answers none of them."""
+        self.arm("CORRUPT", 2)
+        request = self.request(*self.ids(WORKERS[0]))
+        for work in (
+            lambda: self.heal_start(request, self.services()),
+            lambda: self.scale_in(self.services(), WORKERS[0]),
+            lambda: upgrade.modify(self.request(), self.services(), _NEXT),
+        ):
+            error = self.error_of(work)
+            self.assertIn("the node's apiserver is not ready: ", error)
+            self.assertIn(f"the alarm CORRUPT of {self.machine(MASTERS[1]).name} ", error)
 
     def test_a_worker_that_cannot_join(self) -> None:
         """Nobody asks etcd itself; the API tells."""
