@@ -49,7 +49,7 @@ _UPKEEP_LIMIT = 600.0  # seconds to compact or defragment gigabytes
 _CHECKERS = ("etcdutl", "etcdctl")
 _LARGEST_ID = 2**64 - 1
 # As Maintenance.Status writes it among a member's errors: each member tells all of the cluster.
-_ALARM = re.compile(r"(?:memberID:\s*(\d+)\s+)?alarm:\s*([A-Z]+)")
+_ALARM = re.compile(r"(?:memberID:\s*(\d{1,20})\s+)?alarm:\s*([A-Z]+)")
 NO_SPACE = "NOSPACE"
 HEALTHY = "healthy"  # the state of a voter
 _CURES = {
@@ -59,7 +59,7 @@ _CURES = {
     "it, and heal its control-plane node",
 }
 _MANIFEST = "/etc/kubernetes/manifests/etcd.yaml"
-_QUOTA = re.compile(r"--quota-backend-bytes[= ]['\"]?(\d+)")
+_QUOTA = re.compile(r"--quota-backend-bytes[= ]['\"]?(\d{1,19})")
 _DEFAULT_QUOTA = 2 << 30  # bytes
 _COMPACTED = "required revision has been compacted"
 _GRACE = 60.0  # seconds for etcdctl to time out by itself

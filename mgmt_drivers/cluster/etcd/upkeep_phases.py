@@ -22,7 +22,7 @@ def is_needed(host: Host, status: EtcdStatus) -> bool:
 
 
 class CompactEtcd(Change[Cluster, int]):
-    """Let etcd forget old revisions, if it has no space left; kube-apiserver else does so."""
+    """Let etcd forget old revisions, if it has no space left: kube-apiserver cannot then."""
 
     title = "compact etcd"
 
