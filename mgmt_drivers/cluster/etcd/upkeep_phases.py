@@ -4,7 +4,8 @@ from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.etcd.etcd import HEALTHY, Database, EtcdStatus, Member
-from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
+from mgmt_drivers.engine.trace import UNCHANGED
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
 
@@ -50,6 +51,12 @@ class DefragmentEtcd(Change[Cluster, Database]):
         member = _member(host, cluster, status)
         found = status.databases.get(member.id) if member else None
         return found if found and found.size - found.in_use >= _LEAST else None
+
+    def predict(self, host: Host, cluster: Cluster) -> Prediction:
+        found = super().predict(host, cluster)
+        if found.outcome == UNCHANGED and etcd.read_status(host, cluster).lacks_space:
+            return Prediction(DEPENDS, "on what the compaction frees")
+        return found
 
     def describe(self, found: Database) -> str:
         return f"{found.size // _MIB} MiB, of which {found.in_use // _MIB} are in use"
