@@ -26,6 +26,7 @@ _PLACEHOLDERS = {
     r"\b(\d+[dhms])+\b": "AGE",
     r"\bcompute-\d+\b": "HOST",
     r"\b(nova|az-\d+)\b": "ZONE",
+    r"\b\d+( of \d+)? MiB\b": "SIZE",
     r"-{3,}": "---",
     r"\b[a-z0-9]{12}\b": "MEMBER",  # of a group in Heat
     r"\b(vim|scenario)-\w+": "NAME",

@@ -18,7 +18,7 @@ from tools.client.log import log, step
 from tools.client.machines import Remote
 
 _READY = f"{KUBECTL} --server https://127.0.0.1:6443 --tls-server-name kubernetes get --raw /readyz"
-_REQUEST = "kubernetes/certificates.json"
+_REQUEST, _DEFRAGMENT = "kubernetes/certificates.json", "kubernetes/defragment.json"
 _STATUS = "python -m tools.cluster status VNF-INSTANCE-ID --username ubuntu"  # of the guide
 
 
@@ -39,6 +39,7 @@ class Certificates(NodesScenario):
         self.check_balanced_cluster(vnf, workers=3)
         self.check_nothing_is_renewed_again(vnf)
         self.renew_expired(vnf)
+        self.check_defragmented(vnf)
         # Through the VIM, whose credentials are those of before.
         self.check_terminate(vnf, self.check_cnf(vnf))
 
@@ -47,6 +48,12 @@ class Certificates(NodesScenario):
         before = [master.run(digests) for master in self.masters(vnf).values()]
         self.renew(vnf)
         self.assertEqual(before, [master.run(digests) for master in self.masters(vnf).values()])
+
+    def check_defragmented(self, vnf: Vnf) -> None:
+        """The request that the guide shows."""
+        request = json.loads((REQUESTS / _DEFRAGMENT).read_text())
+        self.assert_completed(vnf.modify(request))
+        self.check_status(vnf, 0, " MiB in use)")
 
     def renew_expired(self, vnf: Vnf) -> None:
         """No apiserver is ready, and kubectl gets in nowhere."""

@@ -18,6 +18,11 @@ _FEWEST_BALANCED = 3  # control-plane nodes; fewer have no quorum without one of
 NODE_NAME = re.compile(r"(?:master|worker)-[0-9a-f]{12}")
 
 
+def node_name(role: str, node: Node) -> str:
+    """The node name of a machine: of its server's id, so that no two are ever alike."""
+    return f"{role}-{node.server_id.replace('-', '')[:12]}"
+
+
 @dataclass(frozen=True)
 class StorageServer:
     """Its machine, what it is to be, and the ids of its Cinder volumes by BaseHOT name.
@@ -77,9 +82,8 @@ class Topology:
         return node in self.control_plane
 
     def name(self, node: Node) -> str:
-        """The machine's node name: of its server's id, so that no two are ever alike."""
-        role = "master" if self.is_control_plane(node) else "worker"
-        return f"{role}-{node.server_id.replace('-', '')[:12]}"
+        """The machine's node name."""
+        return node_name("master" if self.is_control_plane(node) else "worker", node)
 
     def address_of(self, node: Node) -> str:
         """The machine's address in the cluster."""

@@ -7,13 +7,16 @@ from dataclasses import replace
 from mgmt_drivers import inventory
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.changed_params import Changed
+from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import read_params
+from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.helm import helm
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.topology import Topology, topology
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.package import has_server_group
@@ -62,8 +65,27 @@ def choose_leader(
     :param fallback: checks that will do, one after the other, if no node is well
     """
     candidates = [node for node in known.control_plane if node not in targets]
-    checks = (kubeadm.check_ready, *fallback)
+
+    def check_ready(host: Host) -> None:
+        kubeadm.check_member(host)
+        try:
+            kubeadm.check_ready(host)
+        except MgmtDriverError as error:
+            alarms = _alarms(host, Cluster(known, operation.services.store, host))
+            if alarms:
+                raise MgmtDriverError(f"{error}. {alarms}") from error
+            raise
+
+    checks = (check_ready, *fallback)
     return operation.choose("choose a control-plane node", candidates, checks)
+
+
+def _alarms(host: Host, cluster: Cluster) -> str:
+    """The alarms of etcd in words: with some of them no apiserver is ready."""
+    try:
+        return etcd.read_status(host, cluster).tell_alarms()
+    except MgmtDriverError:  # which is not why the apiserver is not ready
+        return ""
 
 
 def read_upgraded(

@@ -1,4 +1,4 @@
-"""Upgrade: another version of Kubernetes on all nodes. Or new certificates: see ``renew``.
+"""Upgrade: another version of Kubernetes on all nodes. Or ``renew``, or ``defragment``.
 
 Nothing of the cluster changes before every machine has its packages and images. kubeadm renews the
 certificates of a control-plane node that it upgrades, and of no other.
@@ -36,6 +36,7 @@ from mgmt_drivers.engine.phase import in_lanes, in_turn, on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.operations.defragment import ask_etcd, defragment, defragment_members
 from mgmt_drivers.operations.groups import Works, give_kubeconfig, show_last_backup
 from mgmt_drivers.operations.opening import (
     GATHER,
@@ -66,7 +67,7 @@ def validate(request: LcmRequest, services: Services, wanted: Any) -> Change:
     kept = changed_params.load(services.store)
     before = read_params(changed_params.applied(request, kept))
     found = read_modification(wanted, before, request)
-    if found.renews_certificates:
+    if not found.is_upgrade:
         return found
     after = read_params(changed_params.applied(request, {**kept, **found.params}))
     if not node_packages.can_install_some(after.script):
@@ -85,6 +86,9 @@ def modify(request: LcmRequest, services: Services, wanted: Any) -> None:
     if change.renews_certificates:
         renew(request, services)
         return
+    if change.defragments_etcd:
+        defragment(request, services)
+        return
     known = read_topology(request, services, change.params)
     try:
         with open_operation(request, services, known) as operation:
@@ -95,8 +99,12 @@ def modify(request: LcmRequest, services: Services, wanted: Any) -> None:
             due = find_due(operation, known.control_plane)
             cluster = Cluster(known, services.store, leader)
             masters = sorted(cluster.masters(nodes), key=lambda host: host is not leader)
+            etcd, lacks_space = ask_etcd(operation, cluster)
             operation.run(
                 cluster,
+                on([leader], CheckCluster(etcd)),
+                on(nodes, CheckMachines()),
+                *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
                 *_prepare(cluster, nodes),
                 *_upgrade_control_plane(cluster, masters, {**kept, **change.params}),
                 in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
@@ -108,17 +116,15 @@ def modify(request: LcmRequest, services: Services, wanted: Any) -> None:
 
 
 def _prepare(cluster: Cluster, nodes: list[Host]) -> Works:
-    """Check the cluster, and give each node its kubeadm and its images."""
-    params, leader = cluster.params, [cluster.leader]
+    """Give each node its kubeadm and its images."""
+    params = cluster.params
     return [
-        on(leader, CheckCluster()),
-        on(nodes, CheckMachines()),
         show_last_backup(cluster),
         # The packages may come from another host. No runtime is restarted for it.
         on(nodes if cluster.proxy else [], ConfigureProxy(cluster.proxy)),
         on(nodes if params.registries else [], ConfigureRegistries()),
         on(nodes, InstallKubeadm(), PullImages(is_upgrade=True)),
-        on(leader, SaveSnapshot()),
+        on([cluster.leader], SaveSnapshot()),
     ]
 
 

@@ -51,17 +51,18 @@ class Always(Optional):
 
 
 class Unless(Optional):
-    """Required unless another parameter of the object is given, and is not false."""
+    """Required unless one of other parameters of the object is given, and is not false."""
 
-    def __init__(self, key: str) -> None:
-        self.key, self.words = key, f"required unless ``{key}`` is given"
+    def __init__(self, *keys: str) -> None:
+        self._keys = keys
+        self.words = f"required unless {' or '.join(f'``{key}``' for key in keys)} is given"
 
     def lack(self, holder: Reader) -> str:
-        is_given = holder.at(self.key).value not in (None, False)
-        return "" if is_given else f"missing, or {self.key} instead"
+        is_given = any(holder.at(key).value not in (None, False) for key in self._keys)
+        return "" if is_given else f"missing, or {' or '.join(self._keys)} instead"
 
     def schema(self, name: str) -> dict[str, Any]:
-        return {"anyOf": [{"required": [name]}, {"required": [self.key]}]}
+        return {"anyOf": [{"required": [key]} for key in (name, *self._keys)]}
 
 
 class Beside(Optional):

@@ -18,7 +18,16 @@ from mgmt_drivers.engine.phase import Phase
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.inventory import Contents, Placement
-from mgmt_drivers.operations import heal, instantiate, registry, renew, scale_in, scale_out, upgrade
+from mgmt_drivers.operations import (
+    defragment,
+    heal,
+    instantiate,
+    registry,
+    renew,
+    scale_in,
+    scale_out,
+    upgrade,
+)
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     PARAMS,
@@ -271,6 +280,12 @@ def _renew(folder: Path) -> list[Row]:
     return story.rows()
 
 
+def _defragment(folder: Path) -> list[Row]:
+    story = _clustered(folder)
+    defragment.defragment(story.cloud.request(), story.services())
+    return story.rows()
+
+
 def _registry(folder: Path) -> list[Row]:
     (folder / "registry").mkdir()
     story = _Story(folder, SimulatedRegistry(folder / "registry"))
@@ -300,6 +315,7 @@ _STORIES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "heal_end": _heal_end,
     "upgrade": _upgrade,
     "renew": _renew,
+    "defragment": _defragment,
     "registry": _registry,
 }
 

@@ -1,6 +1,8 @@
 """The members of a simulated etcd, and the images and containers of a machine."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.simulated_backup import Backups
@@ -18,21 +20,24 @@ class EtcdPrograms(Backups):
             return Result(0, "\n".join(self.machine.images))
         return self._in_image(words[-4:])
 
-    def _in_container(self, words: list[str], stdin: bytes) -> Result:
-        assert words[1] == "etcd", words
-        return self._etcdctl([word for word in words[2:] if not word.startswith("--")])
+    def _static_pods(self, words: list[str], stdin: bytes) -> Result:
+        (verb, _, node, *names) = words
+        assert node == self.machine.name, words
+        if verb != "exec":
+            return self._answer(["programs", verb, *names], stdin)
+        assert names[0] == "etcd", words
+        return self._etcdctl([word for word in names[1:] if not word.startswith("--")])
 
     def _etcdctl(self, words: list[str]) -> Result:
         members = self.world.members
         if words[1:3] == ["member", "list"]:
             return Result(0, json.dumps({"members": members}))
         if words[1:3] == ["endpoint", "status"]:
-            alive = [m["ID"] for m in members if self.world.machine_of(m["name"])]
-            status = [
-                {"Status": {"header": {"member_id": number}, "leader": self._leader()}}
-                for number in alive
-            ]
+            alive = self.world.alive_members()
+            status = [{"Status": self._status(member)} for member in alive]
             return Result(0 if len(alive) == len(members) else 1, json.dumps(status))
+        if words[1] in ("compaction", "defrag", "alarm"):
+            return self._kept_up(words[1:])
         if words[1:3] == ["member", "remove"]:
             self.world.beheaded += words[3] == f"{self._leader():x}"
             self.world.members = [m for m in members if f"{m['ID']:x}" != words[3]]
@@ -51,6 +56,35 @@ class EtcdPrograms(Backups):
             self.world.leader = successor
             return OK
         raise AssertionError(f"the simulation does not know {words}")
+
+    def _status(self, member: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer of one member, which tells the alarms of all."""
+        found = self.world.databases
+        told = {
+            "header": {"member_id": member["ID"], "revision": found.revision},
+            "leader": self._leader(),
+            "dbSize": found.size(member["name"]),
+            "dbSizeInUse": found.in_use,
+        }
+        errors = [f"memberID:{number} alarm:{kind} " for number, kind in found.alarms]
+        told |= {"errors": errors} if errors else {}
+        return told | ({"dbSizeQuota": found.quota} if found.tells_quota else {})
+
+    def _kept_up(self, words: list[str]) -> Result:
+        found = self.world.databases
+        if words[0] == "compaction":
+            if int(words[1]) <= found.compacted:
+                error = "etcdserver: mvcc: required revision has been compacted"
+                return Result(1, stderr=f"Error: {error}")
+            sizes = {m["name"]: found.size(m["name"]) for m in self.world.members}
+            found.sizes, found.history, found.compacted = sizes, 0, int(words[1])
+        elif words[0] == "defrag":
+            found.sizes.pop(self.machine.name, None)
+            self.world.defragmented.append(self.machine.name)
+        else:
+            assert words == ["alarm", "disarm"], words
+            found.alarms.clear()
+        return OK
 
     def _leader(self) -> int:
         """The id of etcd's leader."""

@@ -34,7 +34,7 @@ class KubeadmPrograms(Backups):
         return Result(0, text)
 
     def _programs(self, words: list[str], stdin: bytes) -> Result:
-        machine, (verb, _, *names) = self.machine, words
+        machine, (verb, *names) = self.machine, words
         assert (*names,) == PROGRAMS, names
         running = [name for name in names if name in machine.programs]
         shown = "".join(f"{name} {machine.ended.count(name)}\n" for name in running)
@@ -54,6 +54,9 @@ class KubeadmPrograms(Backups):
         if words[:2] == ["config", "images"]:
             images = [f"r/{name}:{self.machine.kubeadm}" for name in IMAGE_NAMES]
             return Result(0, "\n".join([*images, "r/etcd:3.6.8-0", "r/pause:3.2\n"]))
+        reason = self.world.databases.why_not_written(self.world.alive_members())
+        if reason and words[0] in ("upgrade", "token"):
+            return Result(1, stderr=reason)
         if words[0] == "upgrade":
             return self._upgraded(words[1:])
         if words[:3] == ["certs", "renew", "all"]:

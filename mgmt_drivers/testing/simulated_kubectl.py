@@ -21,9 +21,14 @@ class KubectlPrograms(Programs):
         own = {f"https://{address}:6443" for address in ("127.0.0.1", self.machine.address)}
         if own & {*words} and self.machine.name in self.world.unhealthy:
             return Result(1, stderr="etcd failed")
+        if any(kind == "CORRUPT" for _, kind in self.world.databases.alarms):
+            return Result(1, stderr="Error from server: etcdserver: corrupt cluster")
         if "/readyz" in words:
             return Result(0, "ok")
         verb, *rest = words[6:]
+        reason = self.world.databases.why_not_written(self.world.alive_members())
+        if reason and verb not in ("get", "delete"):
+            return Result(1, stderr=f"Error from server: {reason}")
         if verb == "apply":
             self._applied(stdin)
             return Result(0, "object configured\n")

@@ -2,7 +2,7 @@
 
 import copy
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -50,6 +50,35 @@ class Saved:
     told: Mapping[str, Any]
     held: Any = field(repr=False)
     shown: str = ""  # what the payload show-backup prints of it; of the first format: empty
+
+
+@dataclass
+class Databases:
+    """The databases of etcd's members, in bytes, and the alarms of the cluster."""
+
+    live: int = 8 << 20  # what a compaction leaves
+    history: int = 0
+    sizes: dict[str, int] = field(default_factory=dict)  # by member, if it has holes
+    quota: int = 2 << 30
+    tells_quota: bool = False  # etcd 3.6
+    revision: int = 1000
+    compacted: int = 0
+    alarms: list[tuple[int, str]] = field(default_factory=list)  # ids of members, and kinds
+
+    @property
+    def in_use(self) -> int:
+        return self.live + self.history
+
+    def size(self, name: str) -> int:
+        return max(self.sizes.get(name, 0), self.in_use)
+
+    def why_not_written(self, members: Sequence[Mapping[str, Any]]) -> str:
+        """The error of a write; the first that finds no space at a member arms the alarm."""
+        if any(kind == "CORRUPT" for _, kind in self.alarms):
+            return "etcdserver: corrupt cluster"
+        full = [(m["ID"], "NOSPACE") for m in members if self.size(m["name"]) >= self.quota]
+        self.alarms += [alarm for alarm in full if alarm not in self.alarms]
+        return "etcdserver: mvcc: database space exceeded" if self.alarms else ""
 
 
 class Holder(Protocol):
@@ -135,6 +164,8 @@ class World:
     machines: dict[str, Machine] = field(default_factory=dict)  # by server id
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     members: list[dict[str, Any]] = field(default_factory=list)
+    databases: Databases = field(default_factory=Databases)
+    defragmented: list[str] = field(default_factory=list)  # members, in their order
     leader: str = ""  # of etcd; an election makes it the first that is alive
     beheaded: int = 0  # how often etcd's leader was removed while it led
     reset: list[str] = field(default_factory=list)  # machines on which kubeadm was
@@ -228,6 +259,9 @@ class World:
 
     def machine_of(self, name: str) -> Machine | None:
         return next((m for m in self.machines.values() if m.name == name and m.alive), None)
+
+    def alive_members(self) -> list[dict[str, Any]]:
+        return [member for member in self.members if self.machine_of(member["name"])]
 
     def shown(self, name: str) -> dict[str, Any]:
         ready = "True" if self.machine_of(name) else "Unknown"

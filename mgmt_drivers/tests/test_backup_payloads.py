@@ -38,6 +38,7 @@ case "$1 $2" in
     [ "$5" = etcd-id ] || exit 9
     shift 5
     case "$*" in
+    *"alarm list"*) echo "${ALARMS-}" ;;
     *"snapshot save"*) echo "$RANDOM" >"${@: -1}" ;;
     "etcdutl snapshot status"*) [ ! -e "$ROOT/broken" ] && echo '{"hash":1,"totalKey":7}' ;;
     *) echo "no such program" >&2; exit 1 ;;
@@ -69,7 +70,7 @@ class PayloadTest(unittest.TestCase):
         (self.root / "bin" / name).chmod(0o755)
 
     def script(self, name: str) -> str:
-        folder = "packages" if name == "in-container" else "backup"
+        folder = "packages" if name == "static-pods" else "backup"
         text = (_CAPABILITIES / folder / f"{name}.sh").read_text()
         for path in ("/etc/kubernetes", "/var/lib/etcd"):
             text = text.replace(path, f"{self.root}{path}")
@@ -212,22 +213,53 @@ class StoreTest(PayloadTest):
         self.assertEqual([], self.names())
 
 
-class ContainerTest(PayloadTest):
-    """A program runs in the container that runs, whichever the runtime is."""
+# Runtimes whose container of a user comes first, and which heed the labels that are asked for.
+_DOCKER = """#!/bin/bash
+case $1 in
+ps)
+    case " ${*//label=io.kubernetes./} " in
+    *" pod.namespace=kube-system "*" pod.name=$POD "*) printf %s "$IDS" ;;
+    *) printf 'ofauser\n%s' "$IDS" ;;
+    esac
+    ;;
+*) shift; echo "$@" ;;
+esac
+"""
+_RUNNING = """#!/bin/bash
+case "$3 $4" in
+"tasks list") printf 'ofauser\n%s' "$IDS" | sed "s/$/ 7 RUNNING/" ;;
+"containers list")
+    wanted=${*//labels.\\"io.kubernetes./}
+    case ,${wanted##* }, in
+    *",pod.name\\"==$POD,pod.namespace\\"==kube-system,") printf 'stopped\n%s' "$IDS" ;;
+    *) printf 'ofauser\n%s' "$IDS" ;;
+    esac
+    ;;
+*) shift 6; echo "$@" ;;
+esac
+"""
 
-    def in_container(self, runtime: str, ids: str) -> tuple[int, str]:
-        for name, text in (
-            ("docker", 'case $1 in ps) printf %s "$IDS" ;; *) shift; echo "$@" ;; esac'),
-            ("ctr", 'case "$3 $4" in "tasks list") printf %s "$IDS" | sed "s/$/ 7 RUNNING/" ;;'
-                    ' "containers list") printf "stopped\\n%s" "$IDS" ;;'
-                    ' *) shift 6; echo "$@" ;; esac'),
-        ):
-            self.program(name, f"#!/bin/bash\n{text}\n")
-        ran = self.run_script("in-container", runtime, "etcd", "etcdctl", "a b", IDS=ids)
+
+class ContainerTest(PayloadTest):
+    """A program runs in the static pod's container that runs, whichever the runtime is."""
+
+    def in_container(self, runtime: str, ids: str, node: str = "master-1") -> tuple[int, str]:
+        self.program("docker", _DOCKER)
+        self.program("ctr", _RUNNING)
+        words = ("exec", runtime, node, "etcd", "etcdctl", "a b")
+        ran = self.run_script("static-pods", *words, IDS=ids, POD="etcd-master-1")
         return ran.returncode, (ran.stdout + ran.stderr).decode().strip()
 
+    def test_a_users_container_of_the_same_name_is_none(self) -> None:
+        for runtime in ("docker", "containerd"):
+            with self.subTest(runtime):
+                found = self.in_container(runtime, "b722kubeadm\n")
+                self.assertEqual((0, "b722kubeadm etcdctl a b"), found)
+                # The runtimes of this test do heed the labels.
+                self.assertIn("ofauser", self.in_container(runtime, "b7\n", node="other")[1])
+
     def test_in_container(self) -> None:
-        nothing = (1, "no container etcd runs on the machine")
+        nothing = (1, "no container of the static pod etcd-master-1 runs on the machine")
         for runtime in ("docker", "containerd"):
             for ids, answer in (
                 ("0123abc\n", (0, "0123abc etcdctl a b")), ("", nothing),
@@ -250,7 +282,7 @@ class MasterTest(PayloadTest):
             "    image: registry.k8s.io/kube-apiserver:v1.37.2\n"
         )
         (self.root / "var/lib/etcd/member/snap/db").write_text("data")
-        for name in ("etcd-backup", "backup-store", "in-container"):
+        for name in ("etcd-backup", "backup-store", "static-pods"):
             (self.root / "state" / f"{name}.sh").write_text(self.script(name))
         store = MemoryStore()
         pair = made_pair(0)
@@ -286,7 +318,7 @@ class MasterTest(PayloadTest):
     def assert_tidy(self) -> None:
         """Nothing that is secret is left over."""
         left = {path.name for path in (self.root / "state").iterdir()}
-        known = {"etcd-backup.sh", "backup-store.sh", "in-container.sh", "etcd-backup.conf",
+        known = {"etcd-backup.sh", "backup-store.sh", "static-pods.sh", "etcd-backup.conf",
                  "etcd-backup.lock", "etcd-backup.pem", f"etcd-backup-{NODE}",
                  f"etcd-backup-{NODE}.pub"}
         self.assertEqual(set(), left - known)
@@ -317,6 +349,11 @@ class MasterTest(PayloadTest):
         archive.decrypt(self.host(), str(copied), contents, str(path))
         self.assertFalse(copied.exists())
         return path
+
+    def test_alarms_of_etcd_are_in_the_journal(self) -> None:
+        ran = self.backup("save", ALARMS="memberID:1 alarm:CORRUPT ")
+        self.assertIn(b"saved all the same: memberID:1 alarm:CORRUPT", ran.stderr)
+        self.assertEqual(1, len(self.names()))
 
     def test_a_backup_has_the_snapshot_and_its_pki(self) -> None:
         self.assert_saved(self.backup("save"))
@@ -409,7 +446,7 @@ class MasterTest(PayloadTest):
     def test_what_fails_is_said_and_leaves_nothing(self) -> None:
         self.backup("save", "now")
         for words, prepare, variables in (
-            ("no container etcd runs", lambda: None, {"STATE": "STOPPED"}),
+            ("no container of the static pod", lambda: None, {"STATE": "STOPPED"}),
             ("not whole", (self.root / "broken").touch, {}),
             ("too little space", lambda: self.program("df", "#!/bin/sh\necho Avail; echo 3\n"), {}),
         ):

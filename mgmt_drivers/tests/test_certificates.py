@@ -78,7 +78,7 @@ class RenewalTest(AgingClusterTest):
             name = session.machine.address
             if "renew" in argv:
                 order.append(f"renew {name}")
-            if named(argv)[:2] == ("programs", "end"):
+            if named(argv)[:2] == ("static-pods", "end"):
                 order.append(f"restart {name}")
             if "/readyz" in argv:
                 order.append(f"ready {name}")
@@ -197,7 +197,7 @@ class RenewalTest(AgingClusterTest):
         """The files are new, and programs still use the old ones: the marker tells."""
 
         def break_off(session: SimulatedSession, argv: Sequence[str]) -> None:
-            if named(argv)[0] == "programs":
+            if "end" in named(argv):
                 raise MgmtDriverError("broken off")
 
         with self.assertRaisesRegex(MgmtDriverError, "broken off"):
@@ -260,7 +260,7 @@ class RenewalTest(AgingClusterTest):
 
     def test_a_program_that_does_not_end(self) -> None:
         def keep(session: SimulatedSession, argv: Sequence[str]) -> None:
-            if named(argv)[:2] == ("programs", "end"):
+            if named(argv)[:2] == ("static-pods", "end"):
                 session.machine.start("kube-scheduler")
                 session.machine.ended.remove("kube-scheduler")
 
@@ -273,7 +273,7 @@ class RenewalTest(AgingClusterTest):
         clock = FakeClock()
 
         def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
-            if named(argv)[:2] == ("programs", "end"):
+            if named(argv)[:2] == ("static-pods", "end"):
                 self.world.unhealthy = {session.machine.name} if clock.now < 300.0 else set()
             if clock.now > 400.0:
                 self.world.unhealthy = set()
@@ -368,7 +368,8 @@ class ScriptTest(unittest.TestCase):
         self.root = Path(folder.name)
 
     def run_script(self, name: str, *words: str) -> str:
-        text = Path(certificates.__file__).with_name(f"{name}.sh").read_text()
+        (path,) = Path(certificates.__file__).parents[1].glob(f"*/{name}.sh")
+        text = path.read_text()
         done = subprocess.run(
             ["bash", "-c", text, name, *words], check=True, capture_output=True, timeout=60,
             env={"PATH": f"{self.root}:{os.environ['PATH']}"},
@@ -411,17 +412,18 @@ class ProgramsTest(ScriptTest):
         for name, text in (
             ("docker", f'''case "$*" in
                 "kill --signal TERM "*) echo "$4" >>{ended} ;;
-                *=kube-scheduler*namespace=kube-system) echo s2 ;;
+                *namespace=kube-system*=kube-scheduler-master-1) echo s2 ;;
                 esac'''),
             ("ctr", f'''case "$3 $4" in
                 "tasks kill") echo "$7" >>{ended}; exit 1 ;;
                 "tasks list") printf "TASK PID STATUS\ns1 7 STOPPED\ns2 8 RUNNING\no 9 RUNNING\n" ;;
-                *) case $6 in *==kube-scheduler,*==kube-system) printf "s1\ns2\n" ;; esac ;;
+                *) case $6 in *=kube-scheduler-master-1,*=kube-system) printf "s1\ns2\n" ;; esac ;;
                 esac'''),
         ):
             (self.root / name).write_text(f"#!/bin/sh\n{text}\n")
             (self.root / name).chmod(0o755)
-        shown = self.run_script("programs", verb, runtime, "kube-apiserver", "kube-scheduler")
+        names = ("kube-apiserver", "kube-scheduler")
+        shown = self.run_script("static-pods", verb, runtime, "master-1", *names)
         return shown, ended.read_text() if ended.exists() else ""
 
     def test_what_runs(self) -> None:
@@ -437,4 +439,4 @@ class ProgramsTest(ScriptTest):
             (self.root / name).chmod(0o755)
         for runtime in ("docker", "containerd"):
             with self.subTest(runtime), self.assertRaises(subprocess.CalledProcessError):
-                self.run_script("programs", "end", runtime, *PROGRAMS)
+                self.run_script("static-pods", "end", runtime, "master-1", *PROGRAMS)

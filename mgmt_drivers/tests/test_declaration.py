@@ -65,7 +65,7 @@ class DeclarationTest(unittest.TestCase):
              "required if the VNF package has no ``Files/kubernetes/flannel.yaml``"),
             (f"{_CLUSTER}.master_node.password", "required unless ``private_key`` is given"),
             ("k8s_cluster_modification_param.kubernetes_version",
-             "required unless ``renew_certificates`` is given"),
+             "required unless ``renew_certificates`` or ``defragment_etcd`` is given"),
             (f"{_CLUSTER}.vim_name", ""),
         ):
             self.assertEqual(expected, words[path], path)

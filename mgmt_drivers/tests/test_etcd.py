@@ -84,7 +84,7 @@ class MembersTest(unittest.TestCase):
         self.session = sessions[self.cluster.name(self.host)]
 
     def expect(self, session: FakeSession, answer: object, status: int = 0) -> None:
-        session.expect("sudo", "in-container", "containerd", "etcd",
+        session.expect("sudo", "static-pods", "exec", "containerd",
                        stdout=json.dumps(answer), status=status)
 
     def test_addresses_are_compared_as_a_whole(self) -> None:
@@ -116,16 +116,16 @@ class MembersTest(unittest.TestCase):
             self.assertEqual(healthy, etcd.read_status(self.host, self.cluster).healthy)
 
     def test_no_answer_is_an_error(self) -> None:
-        self.session.expect("sudo", "in-container", status=1, stderr="no container etcd runs")
-        with self.assertRaisesRegex(etcd.EtcdUnreadable, "no container etcd runs"):
+        self.session.expect("sudo", "static-pods", status=1, stderr="no container runs")
+        with self.assertRaisesRegex(etcd.EtcdUnreadable, "no container runs"):
             etcd.members(self.host, self.cluster)
 
     def test_without_a_quorum_a_member_tells_what_it_knows_by_itself(self) -> None:
         for status, output in ((1, "Error: unknown flag: --consistency"), (0, '{"members": []}')):
             self.session.expect(
-                "sudo", "in-container", status=1, stderr="Error: context deadline exceeded"
+                "sudo", "static-pods", status=1, stderr="Error: context deadline exceeded"
             )
-            self.session.expect("sudo", "in-container", status=status, stdout=output)
+            self.session.expect("sudo", "static-pods", status=status, stdout=output)
             if status == 0:
                 self.assertEqual([], etcd.members(self.host, self.cluster))
             else:  # etcdctl before 3.6
@@ -167,14 +167,15 @@ class MembersTest(unittest.TestCase):
             for m in _members(3)
         ]
         healthy = [{"Status": {"header": {"member_id": n}, "leader": 1}} for n in (1, 2)]
+        self.expect(self.session, {"members": listed})
+        self.expect(self.session, healthy)
         self.session.expect("sudo", "rm")
         self.expect(self.session, {})
         self.session.expect("sudo", "chmod")
         self.expect(self.session, {})
         self.session.expect("sudo", "mv")
-        for _ in range(2):
-            self.expect(self.session, {"members": listed})
-            self.expect(self.session, healthy)
+        self.expect(self.session, {"members": listed})
+        self.expect(self.session, healthy)
         with self.assertRaisesRegex(MgmtDriverError, "2 must be healthy and 1 are"):
             RemoveEtcdMembers().act(self.host, self.cluster, _members(1))
         self.session.assert_done()

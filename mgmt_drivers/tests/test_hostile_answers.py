@@ -76,9 +76,23 @@ class FactsTest(unittest.TestCase):
         for member in (*({"ID": id_} for id_ in ("1;id", -1, 0, True, 1 << 64, 1.5)),
                        *({"ID": 1, "clientURLs": [url]} for url in urls),
                        *({"ID": 1, "peerURLs": [url]} for url in urls)):
-            session.expect("sudo", "in-container", stdout=json.dumps({"members": [member]}))
+            session.expect("sudo", "static-pods", stdout=json.dumps({"members": [member]}))
             with self.subTest(member), self.assertRaises(etcd.EtcdUnreadable):
                 etcd.members(made.hosts[0], made)
+
+    def test_alarms_of_etcd(self) -> None:
+        made, sessions = cluster(masters=3)
+        session: FakeSession = next(iter(sessions.values()))
+        session.expect("sudo", "static-pods", stdout='{"members": []}')
+        status = {
+            "header": {"member_id": 1, "revision": "9"}, "dbSize": -1, "dbSizeQuota": [],
+            "errors": [f"memberID:{'9' * 5000} alarm:NOSPACE", "\x1b[2J\nforged"],
+        }
+        session.expect("sudo", "static-pods", stdout=json.dumps([{"Status": status}]))
+        found = etcd.read_status(made.hosts[0], made)
+        self.assertEqual({("NOSPACE", 0)}, found.alarms)
+        self.assertEqual(({1: r"\x1b[2J\nforged"}, 0), (found.errors, found.revision))
+        self.assertEqual(etcd.Database(0, 0, 0), found.databases[1])
 
     def test_names_of_members_forge_no_log(self) -> None:
         member = etcd.Member(1, "a\x1b[2J\n2026 INFO forged", ("https://192.0.2.1:2380",), ())

@@ -76,7 +76,7 @@ class PhaseTest(unittest.TestCase):
             session.assert_done()
 
     def expect_etcd(self, session: FakeSession, answer: str) -> None:
-        session.expect("sudo", "in-container", "containerd", "etcd", stdout=answer)
+        session.expect("sudo", "static-pods", "exec", "containerd", stdout=answer)
 
     def expect_images(self, session: FakeSession, names: str) -> None:
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")

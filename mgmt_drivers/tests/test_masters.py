@@ -229,7 +229,7 @@ class MastersTest(MastersTestCase):
         self.deaf.clear()
         name = self.machine(_NEW[1]).name
         self.world.members = [m for m in self.world.members if m["name"] != name]
-        self.refused(f"cannot be scaled now: etcd has no healthy voter on {name}. Heal")
+        self.refused(f"cannot be scaled now: etcd has no healthy voter on {name} .no member.. Heal")
 
     def test_who_leaves_need_not(self) -> None:
         self.arrive_masters(*_NEW, is_member=True)

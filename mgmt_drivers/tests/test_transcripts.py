@@ -337,6 +337,16 @@ class RenewalTest(TranscriptTest, AgingClusterTest):
         self.assert_told()
 
 
+class DefragmentationTest(TranscriptTest):
+    def test_defragmentation_of_etcd(self) -> None:
+        self.build()
+        databases = self.world.databases
+        databases.sizes = {member["name"]: databases.quota for member in self.world.members}
+        databases.alarms = [(1, "NOSPACE")]
+        upgrade.modify(self.request(), self.services(), {"defragment_etcd": True})
+        self.assert_told()
+
+
 class RegistryTest(TranscriptTest, SimulatedRegistry):
     """The VNF of the private registry."""
 

@@ -9,6 +9,7 @@ from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.packages.runtime import Containerd, ContainerRuntime, Docker
+from mgmt_drivers.cluster.topology import node_name
 from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.machine.host import Host
 
@@ -34,6 +35,9 @@ class _Runtime:
     """What etcd is asked with."""
 
     runtime: ContainerRuntime
+
+    def name(self, host: Host) -> str:
+        return node_name("master", host.node)
 
 
 def look_at(status: Status, masters: Sequence[Host], now: float) -> None:
@@ -86,12 +90,19 @@ def _add_members(status: Status, host: Host, runtime: ContainerRuntime, wanted: 
     found = etcd.read_status(host, _Runtime(runtime))
     status.lines.append("members of etcd:")
     for member in found.members:
-        is_healthy = member.is_voter and member.id in found.healthy
-        state = "healthy" if is_healthy else "no healthy voter"
-        state += ", leader" if member.id == found.leader else ""
-        status.lines.append(f"  {member}  {state}")
-        if not is_healthy:
-            status.faults.append(f"etcd's member {member} is no healthy voter. Heal its VNFC")
+        state = found.state(member)
+        line = f"  {member}  {state}{', leader' if member.id == found.leader else ''}"
+        if database := found.databases.get(member.id):
+            quota = etcd.read_quota(host, database)
+            line += f", {database.size >> 20} of {quota >> 20} MiB"
+            line += f" ({database.in_use >> 20} MiB in use)"
+        status.lines.append(line)
+        if state != etcd.HEALTHY:
+            status.faults.append(
+                f"etcd's member {member} is no healthy voter ({state}). Heal its VNFC"
+            )
+    if found.alarms:
+        status.faults.append(found.tell_alarms())
     if len(found.members) < wanted:
         status.faults.append(f"etcd has {len(found.members)} of {wanted} members")
 

@@ -16,7 +16,7 @@ from mgmt_drivers.cluster.backup.archive import LIMIT
 from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.backup.backup_params import BACKUP, LATEST, Backup, Restore
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.packages.runtime import IN_CONTAINER
+from mgmt_drivers.cluster.packages.runtime import STATIC_PODS
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine import answers, files, syntax
@@ -73,7 +73,7 @@ def of_node(host: Host, cluster: Cluster) -> list[File]:
     found = [
         File(_STORE_PROGRAM, _STORE.text, "0755"),
         File(_PROGRAM, _SAVE.text, "0700"),
-        File(f"{STATE_FOLDER}/in-container.sh", IN_CONTAINER.text, "0700"),
+        File(f"{STATE_FOLDER}/static-pods.sh", STATIC_PODS.text, "0700"),
         File(f"{STATE_FOLDER}/etcd-backup.conf", _settings(host, cluster, backup), "0600"),
         File(f"{STATE_FOLDER}/etcd-backup.pem", backup_keys.load(cluster.store).current.public),
         File(f"{_UNITS}/{SERVICE}", _SERVICE_UNIT),

@@ -32,7 +32,14 @@ store() {
 
 # Run a program of etcd's own image in its container.
 in_etcd() {
-    bash "$here/in-container.sh" "$RUNTIME" etcd "$@"
+    bash "$here/static-pods.sh" exec "$RUNTIME" "$NODE" etcd "$@"
+}
+
+# Run etcdctl on this machine's member, for at most $1.
+etcdctl() {
+    in_etcd etcdctl --cacert="$pki/etcd/ca.crt" --cert="$pki/etcd/healthcheck-client.crt" \
+        --key="$pki/etcd/healthcheck-client.key" --endpoints=https://127.0.0.1:2379 \
+        --command-timeout="$1" "${@:2}"
 }
 
 fail() {
@@ -59,7 +66,7 @@ age() {
 save() {
     exec 8>"$here/etcd-backup.lock"
     flock 8
-    local listed seconds release shown work
+    local listed seconds alarms release shown work
     listed=$(store list)
     seconds=$(age <<<"$listed")
     if [ "$1" != now ] && [ -n "$seconds" ] && [ "$seconds" -lt "$INTERVAL" ]; then
@@ -78,9 +85,9 @@ save() {
     # shellcheck disable=SC2064 # as they are now
     trap "rm -rf '$work' '$snapshot' '$snapshot.part'" EXIT
     rm -f "$snapshot" "$snapshot.part"
-    in_etcd etcdctl --cacert="$pki/etcd/ca.crt" --cert="$pki/etcd/healthcheck-client.crt" \
-        --key="$pki/etcd/healthcheck-client.key" --endpoints=https://127.0.0.1:2379 \
-        --command-timeout=10m snapshot save "$snapshot" >"$work/log" 2>&1 ||
+    alarms=$(etcdctl 10s alarm list 2>/dev/null) || true
+    [ -z "$alarms" ] || echo "etcd has alarms, and a backup is saved all the same: $alarms" >&2
+    etcdctl 10m snapshot save "$snapshot" >"$work/log" 2>&1 ||
         fail "etcdctl: $(tail -c 1000 "$work/log")"
     # etcdctl lost it in 3.6 to etcdutl, new in 3.5.
     shown=$(in_etcd etcdutl snapshot status "$snapshot" --write-out=json 2>"$work/log" ||

@@ -50,7 +50,7 @@ class RestartPrograms(HostPhase[Cluster]):
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         is_pending = certificates.read(host).is_pending
         if is_pending:
-            certificates.restart_programs(host, cluster.runtime.service)
+            certificates.restart_programs(host, cluster)
         control_plane.wait_until_healthy(host, cluster, certificates.RESTART_LIMIT)
         if is_pending:
             certificates.clear_pending(host)

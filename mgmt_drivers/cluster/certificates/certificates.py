@@ -16,7 +16,9 @@ from datetime import timezone
 from cryptography import x509
 
 from mgmt_drivers.clock import NotYet
+from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.packages.runtime import STATIC_PODS
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine import files
 from mgmt_drivers.machine.host import Host
@@ -62,7 +64,6 @@ PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 PENDING = f"{files.STATE_FOLDER}/certificates.pending"
 _SHOW = Script(__package__, "show-certificates")
-_PROGRAMS = Script(__package__, "programs")
 # Seconds for kubelet to start a program anew. An apiserver takes up to one minute to end its
 # requests, and one that fails is started after five minutes at the latest.
 RESTART_LIMIT = 420.0
@@ -154,20 +155,18 @@ def renew(host: Host, before: Sequence[Certificate]) -> None:
         )
 
 
-def restart_programs(host: Host, runtime: str) -> None:
+def restart_programs(host: Host, cluster: Cluster) -> None:
     """Let kubelet start the programs anew, and wait until each runs in another container.
 
     Their manifests stay where they are, so that nothing is missing whenever the connection breaks.
-
-    :param runtime: the name of the container runtime
     """
-    before = _containers(host, "end", runtime)
+    before = _containers(host, "end", cluster)
     # kubelet waits up to five minutes before it starts what has ended before; a kubelet that has
     # just started does not.
     host.sudo("systemctl", "restart", "kubelet")
 
     def restarted() -> None:
-        after = _containers(host, "show", runtime)
+        after = _containers(host, "show", cluster)
         for program in PROGRAMS:
             if after[program] & before[program]:
                 raise NotYet(f"{program} has not ended yet")
@@ -182,9 +181,10 @@ def clear_pending(host: Host) -> None:
     host.sudo("rm", PENDING)
 
 
-def _containers(host: Host, verb: str, runtime: str) -> dict[str, set[str]]:
+def _containers(host: Host, verb: str, cluster: Cluster) -> dict[str, set[str]]:
     """The ids of the containers in which each program runs, or ran until it was told to end."""
-    lines = host.sudo(*_PROGRAMS.command(verb, runtime, *PROGRAMS)).splitlines()
+    words = (verb, cluster.runtime.service, cluster.name(host), *PROGRAMS)
+    lines = host.sudo(*STATIC_PODS.command(*words)).splitlines()
     return {name: {line for line in lines if line.startswith(f"{name} ")} for name in PROGRAMS}
 
 

@@ -7,7 +7,8 @@ where etcd has no quorum.
 import functools
 import json
 import logging
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Protocol
@@ -19,6 +20,7 @@ from mgmt_drivers.cluster.nodes import transient
 from mgmt_drivers.cluster.packages.runtime import ContainerRuntime, exec_prefix
 from mgmt_drivers.cluster.topology import NODE_NAME
 from mgmt_drivers.errors import MgmtDriverError, printable
+from mgmt_drivers.machine import files
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.ssh.session import Result
@@ -42,9 +44,24 @@ _DATA = "/var/lib/etcd"  # the same path in the container and on its machine
 _LIMIT = 10.0  # seconds for etcdctl
 _STATUS_LIMIT = 5.0  # seconds for each member to say how it is, which it knows by itself
 _SNAPSHOT_LIMIT = 300.0  # seconds
+_UPKEEP_LIMIT = 600.0  # seconds to compact or defragment gigabytes
 # Programs of etcd's image that check a snapshot: etcdctl lost it in 3.6 to etcdutl, new in 3.5.
 _CHECKERS = ("etcdutl", "etcdctl")
 _LARGEST_ID = 2**64 - 1
+# As Maintenance.Status writes it among a member's errors: each member tells all of the cluster.
+_ALARM = re.compile(r"(?:memberID:\s*(\d{1,20})\s+)?alarm:\s*([A-Z]+)")
+NO_SPACE = "NOSPACE"
+HEALTHY = "healthy"  # the state of a voter
+_CURES = {
+    NO_SPACE: transient.NO_SPACE_CURE,
+    "CORRUPT": "the members of etcd disagree about the data, and etcd refuses all requests. See "
+    "\"Alarms of etcd\" in the guide: find the member whose data are wrong, let etcd go on without "
+    "it, and heal its control-plane node",
+}
+_MANIFEST = "/etc/kubernetes/manifests/etcd.yaml"
+_QUOTA = re.compile(r"--quota-backend-bytes[= ]['\"]?(\d{1,19})")
+_DEFAULT_QUOTA = 2 << 30  # bytes
+_COMPACTED = "required revision has been compacted"
 _GRACE = 60.0  # seconds for etcdctl to time out by itself
 
 
@@ -53,6 +70,9 @@ class Running(Protocol):
 
     @property
     def runtime(self) -> ContainerRuntime: ...
+
+    def name(self, host: Host) -> str:
+        """The machine's node name."""
 
 
 class EtcdUnreadable(MgmtDriverError):
@@ -86,12 +106,59 @@ class Member:
 
 
 @dataclass(frozen=True)
+class Database:
+    """A member's database: its size, what of that is in use, and its quota, in bytes.
+
+    A quota of 0 is not known: etcd tells the quota from 3.6 on.
+    """
+
+    size: int
+    in_use: int
+    quota: int
+
+
+@dataclass(frozen=True)
 class EtcdStatus:
-    """The members, those of them (by id) that are healthy, and the leader's id, 0 for none."""
+    """The members, those of them (by id) that are healthy, and the leader's id, 0 for none.
+
+    ``errors`` are those that members tell of themselves. ``alarms`` are of the whole cluster, and
+    make no member unhealthy: the kind, and the id of the member that is meant, 0 if none is.
+    """
 
     members: tuple[Member, ...]
     healthy: frozenset[int]
     leader: int
+    errors: Mapping[int, str] = field(default_factory=dict)
+    alarms: frozenset[tuple[str, int]] = frozenset()
+    databases: Mapping[int, Database] = field(default_factory=dict)
+    revision: int = 0
+
+    @property
+    def lacks_space(self) -> bool:
+        return any(kind == NO_SPACE for kind, _ in self.alarms)
+
+    def state(self, member: Member) -> str:
+        """The member's state in words."""
+        if member.id not in self.healthy:
+            return self.errors.get(member.id, "no answer")
+        return HEALTHY if member.is_voter else "no voter"
+
+    def tell(self, members: Collection[Member]) -> str:
+        """Members and their states in words."""
+        return ", ".join(f"{member}: {self.state(member)}" for member in members) or "none"
+
+    def tell_alarms(self, besides: str = "") -> str:
+        """The alarms in words, each with its cure; empty if there are none.
+
+        :param besides: a kind of alarm that is left out
+        """
+        names = {member.id: str(member) for member in self.members}
+        return ". ".join(
+            f"etcd has the alarm {kind} of {names.get(id_, f'the member with the id {id_:x}')}: "
+            f"{_CURES.get(kind, 'see the documentation of etcd')}"
+            for kind, id_ in sorted(self.alarms)
+            if kind != besides
+        )
 
 
 def members(host: Host, cluster: Running) -> list[Member]:
@@ -121,15 +188,52 @@ def read_status(host: Host, cluster: Running) -> EtcdStatus:
     leaders = {answer.get("leader", 0) for answer in answers} - {0}
     # Where the others have none either, to be without a leader does not make a member unhealthy.
     forgiven = set() if leaders else {_NO_LEADER}
+    told = {a["header"]["member_id"]: [*map(str, a.get("errors") or ())] for a in answers}
+    alarms = {text: alarm for texts in told.values() for text in texts
+              if (alarm := _ALARM.search(text))}
+    errors = {id_: {*texts} - {*alarms} - forgiven for id_, texts in told.items()}
     return EtcdStatus(
         members=tuple(listed),
-        healthy=frozenset(
-            answer["header"]["member_id"]
-            for answer in answers
-            if not set(answer.get("errors", ())) - forgiven
-        ),
+        healthy=frozenset(id_ for id_, texts in errors.items() if not texts),
         leader=leaders.pop() if len(leaders) == 1 else 0,
+        errors={id_: printable("; ".join(sorted(t))) for id_, t in errors.items() if t},
+        alarms=frozenset((alarm[2], int(alarm[1] or 0)) for alarm in alarms.values()),
+        databases={
+            answer["header"]["member_id"]: Database(
+                *(_bytes(answer.get(key)) for key in ("dbSize", "dbSizeInUse", "dbSizeQuota"))
+            )
+            for answer in answers
+        },
+        revision=max((_bytes(answer["header"].get("revision")) for answer in answers), default=0),
     )
+
+
+def _bytes(told: Any) -> int:
+    return told if type(told) is int and told > 0 else 0
+
+
+def read_quota(host: Host, database: Database) -> int:
+    """The quota of a database in bytes, asked of a control-plane node if etcd does not tell it."""
+    if database.quota:
+        return database.quota
+    given = _QUOTA.search(files.read(host, _MANIFEST))
+    return int(given[1]) if given and int(given[1]) else _DEFAULT_QUOTA
+
+
+def compact(host: Host, cluster: Running, revision: int) -> None:
+    """Let etcd forget what was before a revision; its databases keep their sizes."""
+    words = ("compaction", "--physical", str(revision))
+    _run(host, cluster, _LOCAL, *words, timeout=_UPKEEP_LIMIT, tolerated=_COMPACTED)
+
+
+def defragment(host: Host, cluster: Running) -> None:
+    """Shrink the database of this machine's member, which answers nobody meanwhile."""
+    _run(host, cluster, _LOCAL, "defrag", timeout=_UPKEEP_LIMIT, tolerated="")
+
+
+def disarm(host: Host, cluster: Running) -> None:
+    """End all alarms."""
+    _run(host, cluster, _LOCAL, "alarm", "disarm", tolerated="")
 
 
 def leaving(cluster: Cluster, members: Sequence[Member]) -> list[Member]:
@@ -197,7 +301,7 @@ def _why_no_quorum(left: Sequence[Member], member: Member, status: EtcdStatus) -
     quorum = len(left) // 2 + 1
     if len(healthy) >= quorum:
         return ""
-    unhealthy = ", ".join(str(m) for m in left if m not in healthy) or "none"
+    unhealthy = status.tell([m for m in left if m not in healthy])
     return (
         f"etcd has {len(left) + 1} voters; without {member} there are {len(left)}, of "
         f"which {quorum} must be healthy and {len(healthy)} are (unhealthy: {unhealthy}). "
@@ -247,10 +351,9 @@ def move_leader(
     staying = [m for m in status.members if m not in leaving and m.is_voter]
     successor = next((member for member in staying if member.id in status.healthy), None)
     if successor is None:
-        unhealthy = ", ".join(map(str, staying)) or "none"
         raise MgmtDriverError(
             f"etcd's leader {leader} leaves, and no healthy voter stays to lead (unhealthy: "
-            f"{unhealthy}). Bring the other control-plane nodes back first"
+            f"{status.tell(staying)}). Bring the other control-plane nodes back first"
         )
     seen = _run(host, cluster, leader.client_urls[0], "move-leader", f"{successor.id:x}")
     if not seen.ok:  # without it, they elect one
@@ -283,7 +386,7 @@ def _check_snapshot(host: Host, cluster: Cluster, path: str) -> None:
     """:raises MgmtDriverError: with the words of the program that finds fault with it"""
     tails = []
     for program in _CHECKERS:
-        argv = (*exec_prefix(cluster.runtime, "etcd"), program)
+        argv = (*exec_prefix(cluster.runtime, cluster.name(host), "etcd"), program)
         seen = host.ask(*argv, "snapshot", "status", path, timeout=_SNAPSHOT_LIMIT)
         if seen.ok:
             return
@@ -303,7 +406,7 @@ def _run(
 
     :param tolerated: where given, a failure without this text is an error
     """
-    prefix = (*exec_prefix(cluster.runtime, "etcd"), *_ETCDCTL)
+    prefix = (*exec_prefix(cluster.runtime, cluster.name(host), "etcd"), *_ETCDCTL)
     options = (f"--command-timeout={timeout:g}s", f"--endpoints={endpoints}")
     seen = host.ask(*prefix, *options, *words, timeout=timeout + _GRACE)
     is_tolerated = tolerated is None or (tolerated and tolerated in seen.stderr)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd import etcd
-from mgmt_drivers.cluster.etcd.etcd import Member
+from mgmt_drivers.cluster.etcd.etcd import HEALTHY, Member
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.engine.phase import Change, Check
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError, WaitTimeout
@@ -41,6 +41,9 @@ class CheckQuorum(Check[Cluster]):
                 f"{error}. Without a quorum etcd may not list its members: bring the other "
                 "control-plane nodes back first"
             ) from error
+        if alarms := status.tell_alarms():
+            # Another cure than the way out.
+            raise MgmtDriverError(f"{self._refused}: {alarms}")
         reason = etcd.why_not_removable(status, etcd.leaving(cluster, status.members))
         if reason:
             raise self._refusal(reason)
@@ -85,13 +88,14 @@ class CheckEtcdMembers(Check[Cluster]):
 
     def check(self, host: Host, cluster: Cluster) -> None:
         status = etcd.read_status(host, cluster)
-        names = set(map(cluster.topology.name, self._staying))
-        names -= {m.name for m in status.members if m.is_voter and m.id in status.healthy}
-        if names:
-            raise MgmtDriverError(
-                "the control plane cannot be scaled now: etcd has no healthy voter on "
-                f"{', '.join(sorted(names))}. Heal the machine first"
-            )
+        states = {member.name: status.state(member) for member in status.members}
+        found = {n: states.get(n, "no member") for n in map(cluster.topology.name, self._staying)}
+        lacking = [f"{n} ({state})" for n, state in sorted(found.items()) if state != HEALTHY]
+        reason = status.tell_alarms()
+        if lacking and not reason:
+            reason = f"etcd has no healthy voter on {', '.join(lacking)}. Heal the machine first"
+        if reason:
+            raise MgmtDriverError(f"the control plane cannot be scaled now: {reason}")
 
 
 class _RemoveMembers(Change[Cluster, Sequence[Member]]):
@@ -104,9 +108,12 @@ class _RemoveMembers(Change[Cluster, Sequence[Member]]):
         return ", ".join(map(str, leaving))
 
     def act(self, host: Host, cluster: Cluster, leaving: Sequence[Member]) -> None:
+        status = etcd.read_status(host, cluster)
+        if status.alarms:
+            LOG.warning("a snapshot is saved all the same: %s", status.tell_alarms())
         path = etcd.snapshot(host, cluster)
         LOG.info("etcd's snapshot lies on %s: %s", host.node, path)
-        left = etcd.in_order(etcd.read_status(host, cluster), leaving)
+        left = etcd.in_order(status, leaving)
         while left:
             status = etcd.read_status(host, cluster)
             reason = etcd.why_not_removable(status, left[:1])

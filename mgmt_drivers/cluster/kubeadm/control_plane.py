@@ -41,8 +41,8 @@ def _why_unhealthy(name: str, status: EtcdStatus) -> str:
     if name not in voters:
         return f"voters are: {', '.join(voters) or 'none'}"
     if voters[name].id not in status.healthy:
-        return "etcd does not report it as healthy"
-    unhealthy = [str(m) for m in status.members if m.id not in status.healthy]
+        return f"etcd does not report it as healthy: {status.state(voters[name])}"
+    unhealthy = [m for m in status.members if m.id not in status.healthy]
     if unhealthy:
-        LOG.warning("members of etcd that are not healthy: %s", ", ".join(unhealthy))
+        LOG.warning("members of etcd that are not healthy: %s", status.tell(unhealthy))
     return ""

@@ -189,7 +189,8 @@ def create_join_credentials(
     upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
     words = (*upload, "--config", "/dev/stdin")
     try:
-        command = host.sudo(*create, "--config", "/dev/stdin", stdin=config)
+        with transient.explained():
+            command = host.sudo(*create, "--config", "/dev/stdin", stdin=config)
         if for_control_plane:
             transient.retry(host.clock, functools.partial(host.sudo, *words, stdin=config))
     except BaseException:  # it may have been done all the same

@@ -1,7 +1,8 @@
 """Errors of the Kubernetes API and of etcd that pass by themselves."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from mgmt_drivers.clock import Clock
@@ -22,6 +23,23 @@ _TRANSIENT = re.compile("|".join((
     r"context deadline exceeded|TLS handshake timeout|i/o timeout|unexpected EOF",
 )))
 
+_NO_SPACE = "database space exceeded"  # what etcd answers whatever writes
+NO_SPACE_CURE = (
+    "etcd takes no more writes, for a database has reached its quota. Send a modification with "
+    "`defragment_etcd`, then repeat the operation"
+)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Add the cure to the error of a request that etcd has no space for."""
+    try:
+        yield
+    except MgmtDriverError as error:
+        if _NO_SPACE in str(error):
+            raise MgmtDriverError(f"{error}. {NO_SPACE_CURE}") from error
+        raise
+
 
 def retry(
     clock: Clock, request: Callable[[], T], check: Callable[[T], None] = lambda _: None
@@ -34,8 +52,9 @@ def retry(
     seen = MgmtDriverError()
     for _ in clock.attempts(_LIMIT):
         try:
-            answer = request()
-            check(answer)
+            with explained():
+                answer = request()
+                check(answer)
             return answer
         except ConnectionFailed:  # SSH's own: another request would not get through either
             raise

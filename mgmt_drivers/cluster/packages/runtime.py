@@ -16,7 +16,7 @@ from mgmt_drivers.machine.script import Script
 _PULL_LIMIT = 1800.0  # seconds
 _CTR = ("ctr", "--namespace", "k8s.io")
 _CA_FILE = "tacker-mgmt-drivers.crt"  # its ending is what Docker looks for
-IN_CONTAINER = Script(__package__, "in-container")
+STATIC_PODS = Script(__package__, "static-pods")
 
 
 class ContainerRuntime(Protocol):
@@ -108,9 +108,9 @@ class Containerd:
         return (*_CTR, "run", "--rm", *mount, image, secrets.token_hex(8))
 
 
-def exec_prefix(runtime: ContainerRuntime, container: str) -> tuple[str, ...]:
-    """The beginning of a command that runs in the container that a pod calls ``container``."""
-    return IN_CONTAINER.command(runtime.service, container)
+def exec_prefix(runtime: ContainerRuntime, node: str, pod: str) -> tuple[str, ...]:
+    """The beginning of a command that runs in a static pod of a control-plane node."""
+    return STATIC_PODS.command("exec", runtime.service, node, pod)
 
 
 def _write_certificate(host: Host, folder: str, registry: Registry) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd.etcd import HEALTHY, NO_SPACE, EtcdStatus
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.series import read_version, skew
@@ -22,8 +22,11 @@ class CheckCluster(Check[Cluster]):
 
     title = "check the cluster"
 
+    def __init__(self, etcd: EtcdStatus) -> None:
+        self._etcd = etcd
+
     def check(self, host: Host, cluster: Cluster) -> None:
-        reasons = [*_of_versions(host, cluster), *_of_etcd(host, cluster)]
+        reasons = [*_of_versions(host, cluster), *_of_etcd(self._etcd, cluster)]
         if reasons:
             raise MgmtDriverError(
                 f"the cluster cannot be upgraded now, nothing was changed: {'; '.join(reasons)}"
@@ -46,11 +49,12 @@ def _of_versions(host: Host, cluster: Cluster) -> Iterator[str]:
             yield f"{_VERSION}: {name} has {release}: {reason}"
 
 
-def _of_etcd(host: Host, cluster: Cluster) -> Iterator[str]:
-    status = etcd.read_status(host, cluster)
+def _of_etcd(status: EtcdStatus, cluster: Cluster) -> Iterator[str]:
+    if alarms := status.tell_alarms(besides=NO_SPACE):  # which the upgrade ends
+        yield alarms
     for member in status.members:
-        if not member.is_voter or member.id not in status.healthy:
-            yield f"etcd's member {member} is no healthy voter. Heal its machine first"
+        if (state := status.state(member)) != HEALTHY:
+            yield f"etcd's member {member} is no healthy voter ({state}). Heal its machine first"
     lacking = len(cluster.control_plane) - len(status.members)
     if lacking > 0:
         yield f"etcd lacks {lacking} of {len(cluster.control_plane)} members"

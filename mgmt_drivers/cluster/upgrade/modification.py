@@ -25,7 +25,7 @@ from mgmt_drivers.request import LcmRequest
 
 NAME = "k8s_cluster_modification_param"
 DEFAULT_FILE = "Files/kubernetes/modification.yaml"
-_RENEW = "renew_certificates"
+_RENEW, _DEFRAGMENT = "renew_certificates", "defragment_etcd"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Modification:
     """The changes that are asked for; None stands for a value that stays."""
 
     version: Version = param(
-        "kubernetes_version", VersionKind(), required=Unless("renew_certificates"), example="1.37",
+        "kubernetes_version", VersionKind(), required=Unless(_RENEW, _DEFRAGMENT), example="1.37",
         meaning="version of the cluster's own series, or of the next one",
     )
     package_repository: PackageRepository | None = param(
@@ -56,6 +56,11 @@ class Modification:
         meaning="in place of all others: renews the certificates of the control plane, whenever "
         "they expire (:doc:`certificates`)",
     )
+    defragments_etcd: bool = param(
+        _DEFRAGMENT, Flag(), default=False, example=True,
+        meaning="in place of all others: defragments the databases of etcd, and ends its alarm "
+        "``NOSPACE`` (:doc:`etcd`)",
+    )
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,11 @@ class Change:
     params: Mapping[str, Any]
     workers_at_once: int
     renews_certificates: bool = False
+    defragments_etcd: bool = False
+
+    @property
+    def is_upgrade(self) -> bool:
+        return not (self.renews_certificates or self.defragments_etcd)
 
 
 def read_modification(given: Any, before: KubernetesParams, request: LcmRequest) -> Change:
@@ -80,21 +90,33 @@ def read_modification(given: Any, before: KubernetesParams, request: LcmRequest)
     errors = ValidationErrors()
     reader = Reader(_object(given), NAME, errors, Context(request.package))
     modification = MODIFICATION.parse(reader)
-    if not errors.found and not modification.renews_certificates:
+    params = {key: reader.value[key] for key in REPLACED if reader.has(key)}
+    change = Change(
+        params,
+        modification.workers_at_once,
+        modification.renews_certificates,
+        modification.defragments_etcd,
+    )
+    if not errors.found and change.is_upgrade:
         _check(modification, before, reader)
     errors.raise_if_any()
-    params = {key: reader.value[key] for key in REPLACED if reader.has(key)}
-    return Change(params, modification.workers_at_once, modification.renews_certificates)
+    return change
 
 
-def _check_renewal(modification: Modification, reader: Reader) -> Modification:
-    if modification.renews_certificates:
-        for key in filter(reader.has, (*REPLACED, "workers_at_once")):
-            reader.at(key).refuse(f"must not stand beside {_RENEW}: an upgrade renews them anyway")
+def _check_alone(modification: Modification, reader: Reader) -> Modification:
+    """What is no upgrade has a request of its own; an upgrade does both where it is needed."""
+    for alone, is_given in (
+        (_RENEW, modification.renews_certificates),
+        (_DEFRAGMENT, modification.defragments_etcd),
+    ):
+        others = {*REPLACED, "workers_at_once", _RENEW, _DEFRAGMENT} - {alone}
+        for key in sorted(others) if is_given else ():
+            if reader.at(key).value not in (None, False):
+                reader.at(key).refuse(f"must not stand beside {alone}: send a request for each")
     return modification
 
 
-MODIFICATION = ObjectOf(Modification, _check_renewal)
+MODIFICATION = ObjectOf(Modification, _check_alone)
 
 
 def _check(new: Modification, before: KubernetesParams, reader: Reader) -> None:

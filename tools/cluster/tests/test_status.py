@@ -35,6 +35,19 @@ class StatusTest(SimulatedClusterTest):
             self.assertIn(f"certificates of {address}:\n  apiserver  365\n", text)
         self.assertEqual(3, text.count("  front-proxy-ca  3650"))
 
+    def test_databases_and_alarms_of_etcd(self) -> None:
+        databases = self.world.databases
+        databases.sizes = {self.machine(MASTERS[1]).name: 600 << 20}
+        lines = [line for line in self.look().lines if " MiB" in line]
+        self.assertIn("healthy, leader, 8 of 2048 MiB (8 MiB in use)", lines[0])
+        self.assertIn("healthy, 600 of 2048 MiB (8 MiB in use)", lines[1])
+        databases.alarms.append((1, "NOSPACE"))
+        status = self.look()
+        self.assertEqual(lines, [line for line in status.lines if " MiB" in line])
+        (fault,) = status.faults
+        self.assertIn(f"alarm NOSPACE of {self.machine(MASTERS[0]).name} ", fault)
+        self.assertIn("`defragment_etcd`", fault)
+
     def test_certificates_that_expire(self) -> None:
         self.assertEqual([], self.look(now=274.9 * _DAY).faults)
         status = self.look(now=275.1 * _DAY)

@@ -332,6 +332,18 @@ class UpgradeDryRunTest(DryRunTest):
         with self.assertRaisesRegex(MgmtDriverError, "etcd lacks 1 of 3 members"):
             self.predicted(lambda vnf: vnf.modify({"kubernetes_version": "1.37"}))
 
+    def test_a_defragmentation_of_etcd(self) -> None:
+        self.build()
+        databases = self.world.databases
+        databases.sizes = {self.machine(MASTERS[1]).name: databases.quota}
+        databases.alarms, databases.history = [(1, "NOSPACE")], 4 << 20
+        wanted = {"defragment_etcd": True}
+        result = self.predicted(lambda vnf: vnf.modify(wanted))
+        self.assertIn("2048 MiB, of which 12 are in use", str(result.lines))
+        found = sorted(self.outcomes(result, "defragment etcd"))
+        self.assertEqual(["changed", "depends", "depends"], found)
+        self.done(result, lambda: upgrade.modify(self.request(), self.traced(), wanted))
+
     def test_a_modification_that_is_not_the_drivers(self) -> None:
         self.assertEqual([], self.predicted(lambda vnf: vnf.modify(None)).lines)
 
