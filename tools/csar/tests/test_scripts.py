@@ -123,7 +123,13 @@ MACHINE = {
     """,
     "modprobe": 'echo "modprobe $*" >>"$ROOT/log"',
     "swapoff": "",
-    "sysctl": '[ "$1" != -n ] || cat "$ROOT/proc/sys/${2//.//}"',
+    # A limit of the whole kernel is not set for a container.
+    "sysctl": """
+        case "$*" in
+        "-n "*) cat "$ROOT/proc/sys/${2//.//}" ;;
+        *fs.inotify*) echo "$2" >>"$ROOT/log" && exit 1 ;;
+        esac
+    """,
     "systemctl": 'echo "systemctl $*" >>"$ROOT/log"',
 }
 
@@ -387,6 +393,7 @@ class KernelTest(MachineTest):
         self.assertEqual("1", found["net.bridge.bridge-nf-call-ip6tables"])
         self.assertEqual("8192", found["fs.inotify.max_user_instances"])
         self.assertEqual("524288", found["fs.inotify.max_user_watches"])
+        self.assertIn("fs.inotify.max_user_instances=8192", self.log())
 
     def test_a_higher_limit_stays(self) -> None:
         self.set_limits(128, 1048576)

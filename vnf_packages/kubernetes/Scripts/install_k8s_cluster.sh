@@ -43,12 +43,13 @@ kernel_settings() {
     [ -e /proc/sys/net/bridge/bridge-nf-call-iptables ] ||
         fail "the kernel has no br_netfilter, which kube-proxy needs"
     printf '%s = 1\n' net.bridge.bridge-nf-call-ip{,6}tables net.ipv4.ip_forward >"$conf"
+    sysctl -q -p "$conf"
     # Each container's shim takes an instance, and a node may have 110 pods. Higher limits stay.
     for limit in instances=8192 watches=524288; do
         name=fs.inotify.max_user_${limit%=*} least=${limit#*=} found=$(sysctl -n "$name")
         echo "$name = $((found > least ? found : least))" >>"$conf"
+        sysctl -q "$name=$((found > least ? found : least))" || true # a container may not
     done
-    sysctl -q -p "$conf"
     # kubelet refuses to run beside swap.
     swapoff -a
     sed -i -E 's/^\s*[^#[:space:]]\S*\s+\S+\s+swap(\s|$)/#&/' /etc/fstab
