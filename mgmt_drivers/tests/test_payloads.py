@@ -37,7 +37,8 @@ class SetConntrackTest(unittest.TestCase):
             text = (_FOLDER / "cluster/kubeadm/set-conntrack.sh").read_text()
             text = re.sub("/(proc|sys)/[a-z_/]*/", f"{root}/", text)
             path = {"PATH": f"{root}:{os.environ['PATH']}"}
-            return subprocess.run(["sh", "-c", text], env=path, stderr=subprocess.DEVNULL).returncode
+            ran = subprocess.run(["sh", "-c", text], env=path, capture_output=True, timeout=60)
+            return ran.returncode
 
     def test_the_module_is_loaded_first(self) -> None:
         limits = 'cd "${0%/*}"; echo 65536 >nf_conntrack_max; echo 1 >hashsize\n'
