@@ -439,7 +439,7 @@ class AptTest(MachineTest):
         }
         (self.root / "gnupg").mkdir(mode=0o700)
         self.addCleanup(self.end_agent)
-        # A year ago or more, so that what is signed lies in the past.
+        # The key expires after a day, and the repository is signed before.
         self.gpg("--passphrase", "", "--quick-generate-key", "mirror", "ed25519", "sign", "1d")
         names = ("kubeadm", "kubectl", "kubelet")
         index = "".join(package(n, v) for n in names for v in ("1.37.2-1.1", "1.37.6-1.1"))
@@ -467,7 +467,7 @@ class AptTest(MachineTest):
 
     def extend_key(self) -> None:
         listed = self.gpg("--list-keys", "--with-colons").splitlines()
-        (key,) = [line.split(":")[9] for line in listed if line.startswith("fpr:")]
+        (key,) = [line.split(":")[9] for line in listed if line[:2] == "fp"]  # its fingerprint
         self.expired = self.publish_key()
         self.gpg("--quick-set-expire", key, "0", minute=1)
         self.publish_key()
