@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -286,12 +287,12 @@ class ContainerdTest(MachineTest):
 
     def assert_ready(self, text: str) -> None:
         for key, value in (
-            ("sandbox(_image)?", '"registry.k8s.io/pause:3.10"'),
-            ("config_path", f'"{self.root}/etc/containerd/certs.d"'),
-            ("bin_dirs?", rf'\[?"{self.root}/opt/cni/bin"\]?'),
+            ("sandbox(_image)?", "'registry.k8s.io/pause:3.10'"),
+            ("config_path", f"'{self.root}/etc/containerd/certs.d'"),
+            ("bin_dirs?", rf"\[?'{self.root}/opt/cni/bin'\]?"),
             ("SystemdCgroup", "true"),
         ):
-            self.assertRegex(text, f"(?m)^ *{key} = {value}$")
+            self.assertRegex(text.replace('"', "'"), f"(?m)^ *{key} = {value}$")
 
     def test_what_the_owner_of_the_image_wrote_stays(self) -> None:
         for version, plugin in (
@@ -368,7 +369,7 @@ oom_score = -999
         command = ["containerd", "--config", str(self.root / _CONFIG), "config", "dump"]
         found = subprocess.run(command, capture_output=True, check=True, text=True).stdout
         self.assert_ready(found)
-        self.assertIn(f"{cri}.containerd.runtimes.nvidia]", found)
+        self.assertIn(".containerd.runtimes.nvidia]", found)
         self.assertIn("oom_score = -999", found)
 
 
@@ -476,8 +477,7 @@ class AptTest(MachineTest):
         """The packages that apt would install, with their old and new versions."""
         ran = self.run_script(KUBERNETES_PACKAGES="kubeadm", **settings)
         self.assertEqual(0, ran.returncode, ran.stdout + ran.stderr)
-        lines = [line for line in ran.stdout.splitlines() if line.startswith("Inst ")]
-        return [line.removeprefix("Inst ").partition(" localhost")[0] for line in lines]
+        return re.findall(r"(?m)^Inst (\S+ \[\S+\] \(\S+)", ran.stdout)
 
     def test_an_upgrade_to_a_series_asks_for_the_newest(self) -> None:
         self.assertEqual([], self.installed())
@@ -502,7 +502,8 @@ class AptTest(MachineTest):
         key.write_text(self.expired)
         self.write("apt/Release.key", self.expired)
         ran = self.run_script(KUBERNETES_VERSION="1.37.6")
-        self.assertIn("EXPKEYSIG", ran.stderr)
+        self.assertNotEqual(0, ran.returncode)
+        self.assertIn("signature", ran.stderr)
 
     def test_an_entry_of_the_image_for_the_same_url(self) -> None:
         url = self.settings["PACKAGE_REPOSITORY"]
