@@ -14,9 +14,15 @@ _LOCKED = (
     "Could not get lock", "Unable to lock", "is held by process", "locked by another process"
 )
 _NO_QUESTIONS = ("env", "DEBIAN_FRONTEND=noninteractive")
-_APT = (*_NO_QUESTIONS, "apt-get", "-q", "-o", "Acquire::Retries=1")
+# needrestart, which Ubuntu's apt runs, would restart services.
+_NO_RESTARTS = ("NEEDRESTART_SUSPEND=1", "NEEDRESTART_MODE=l")
 # Configuration that the image brought, or its owner changed, stays: dpkg would ask.
-_CONFIGURE = (*_NO_QUESTIONS, "dpkg", "--force-confdef", "--force-confold", "--configure", "-a")
+_KEPT = ("--force-confdef", "--force-confold")
+_APT = (
+    *_NO_QUESTIONS, *_NO_RESTARTS, "apt-get", "-q", "-o", "Acquire::Retries=1",
+    *(word for option in _KEPT for word in ("-o", f"DPkg::Options::={option}")),
+)
+_CONFIGURE = (*_NO_QUESTIONS, "dpkg", *_KEPT, "--configure", "-a")
 _HAS_PROGRAMS = Script(__package__, "has-program")
 
 

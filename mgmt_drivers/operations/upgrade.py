@@ -9,7 +9,6 @@ from collections import defaultdict
 from typing import Any
 
 from mgmt_drivers.cluster import changed_params
-from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
 from mgmt_drivers.cluster.cluster_params import read_params
@@ -96,6 +95,8 @@ def modify(request: LcmRequest, services: Services, wanted: Any) -> None:
             known = read_upgraded(operation, known, leader, change.params)
             nodes = operation.connect(known.nodes, RUNNING_LIMIT)
             kept = changed_params.load(services.store)
+            before = read_params(changed_params.applied(request, kept)).version
+            keep = KeepVersion({**kept, **change.params}, has_release=before.patch is not None)
             due = find_due(operation, known.control_plane)
             cluster = Cluster(known, services.store, leader)
             masters = sorted(cluster.masters(nodes), key=lambda host: host is not leader)
@@ -106,7 +107,7 @@ def modify(request: LcmRequest, services: Services, wanted: Any) -> None:
                 on(nodes, CheckMachines()),
                 *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
                 *_prepare(cluster, nodes),
-                *_upgrade_control_plane(cluster, masters, {**kept, **change.params}),
+                *_upgrade_control_plane(cluster, masters, keep),
                 in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
                 *renew_due(cluster, due),
                 on([leader] if known.is_ha else [], VerifyVirtualIp()),
@@ -129,7 +130,7 @@ def _prepare(cluster: Cluster, nodes: list[Host]) -> Works:
 
 
 def _upgrade_control_plane(
-    cluster: Cluster, masters: list[Host], changed: Changed
+    cluster: Cluster, masters: list[Host], keep: KeepVersion
 ) -> Works:
     """Upgrade the cluster's version on the leader, then the nodes one after another.
 
@@ -139,7 +140,7 @@ def _upgrade_control_plane(
     return [
         on(masters if cluster.topology.is_ha else [], ConfigureLoadBalancer()),
         on(leader if cluster.params.image_repository else [], SetImageRepository()),
-        on(leader, UpgradeCluster(), KeepVersion(changed)),
+        on(leader, UpgradeCluster(), keep),
         in_turn(masters, UpgradeControlPlane()),
         give_kubeconfig(cluster, masters),  # kubeadm has renewed the administrator's certificate
     ]

@@ -51,6 +51,8 @@ _NO_INPUT = " </dev/null"
 # one that has ended counts a little longer. One more is that of the machine's lock.
 _SESSIONS = 4
 _SESSION_LIMIT = 30.0  # seconds for an sshd that allows fewer to have one again
+# Messages of programs are compared with English words. Behind sudo, which may set a locale.
+_IN_ENGLISH = ("env", "LC_ALL=C")
 _SHOWN = 1000  # characters of a command that logs and errors quote
 
 
@@ -237,9 +239,9 @@ class Connection:
         shown = printable(self._masker(_shown(["sudo", *argv] if sudo else argv)), _SHOWN)
         started = time.monotonic()
         with closing(conversation.source_of(stdin)) as source:
-            words, prefix = self._as_root(argv) if sudo else (list(argv), b"")
+            line, prefix = self._line(argv, sudo)
             given = None if stdin is None and not prefix else source
-            result = self._execute(shlex.join(words), prefix, given, timeout, shown)
+            result = self._execute(line, prefix, given, timeout, shown)
         LOG.debug(
             "%s: `%s` ended with status %d after %.2f s",
             self._endpoint.address, shown, result.status, time.monotonic() - started,
@@ -250,13 +252,20 @@ class Connection:
 
     def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
         shown = printable(self._masker(_shown(["sudo", *argv])), _SHOWN)
-        words, prefix = self._as_root(argv)
+        line, prefix = self._line(argv, sudo=True)
         with self._errors(shown, timeout):
-            status, output = self._begin_line(shlex.join(words), prefix, timeout)
+            status, output = self._begin_line(line, prefix, timeout)
         return Result(status, *output.texts(), self._masker)
 
     def hide(self, *secrets: Secret) -> None:
         self._masker.learn(*secrets)
+
+    def _line(self, argv: Sequence[str], sudo: bool) -> tuple[str, bytes]:
+        """The line for the machine's shell, and what sudo must read before the command's input."""
+        words, prefix = [*_IN_ENGLISH, *argv], b""
+        if sudo:
+            words, prefix = self._as_root(words)
+        return shlex.join(words), prefix
 
     def _as_root(self, argv: Sequence[str]) -> tuple[list[str], bytes]:
         """The command under sudo, and what sudo must read before its input."""

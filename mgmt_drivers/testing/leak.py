@@ -19,6 +19,7 @@ from mgmt_drivers.testing.simulation import SimulatedSession
 FORGERY = "\x1b[2J\n2026-01-01 INFO forged\r\u2028"
 _NO_INPUT = " </dev/null"
 _SUDO = ["sudo", "-k", "-S", "-p", "", "--"]
+_LOCALE = ["env", "LC_ALL=C"]
 # What the driver makes itself: join tokens (their second half), and certificate keys.
 _MADE = re.compile(rb"token: '?[a-z0-9]{6}\.([a-z0-9]{16})\b|certificateKey: '?([0-9a-f]{64})\b")
 _TOKEN = re.compile('"token": "([^"]+)"')
@@ -83,6 +84,12 @@ def _accounts(text: str) -> Iterator[str]:
         yield from (token, base64.b64decode(token).decode())
 
 
+def _command(words: list[str]) -> list[str]:
+    """The command itself, of one that runs in the C locale."""
+    assert words[: len(_LOCALE)] == _LOCALE, words
+    return words[len(_LOCALE) :]
+
+
 class _Said:
     def __init__(self, stdout: str, stderr: str) -> None:
         self._texts = stdout, stderr
@@ -108,7 +115,7 @@ class LeakingConnection(Connection):
         if words == ["sudo", "-n", "true"]:
             return 1, _Said("", "sudo: a password is required")
         sudo = words[: len(_SUDO)] == _SUDO
-        argv = words[len(_SUDO) :] if sudo else words
+        argv = _command(words[len(_SUDO) :] if sudo else words)
         stdin = source.read() if source else b""
         shape = named(argv)[:2] if argv[0] != "kubectl" else ("kubectl", argv[7], argv[8])
         self._leak.note(line, shape, prefix + stdin)
@@ -120,7 +127,7 @@ class LeakingConnection(Connection):
         return answer[0], _Said(*answer[1:])
 
     def _begin_line(self, line: str, prefix: bytes, timeout: float) -> tuple[int, Any]:
-        argv = shlex.split(line)[len(_SUDO) :]
+        argv = _command(shlex.split(line)[len(_SUDO) :])
         self._leak.note(line, named(argv)[:2], prefix)
         seen = self._session_.hold(argv)
         return seen.status, _Said(seen.stdout, seen.stderr)

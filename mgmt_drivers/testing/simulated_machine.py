@@ -4,7 +4,15 @@ import hashlib
 import json
 
 from mgmt_drivers.ssh.session import Result
-from mgmt_drivers.testing.simulated_world import KUBECONFIG, NEWEST, NO, OK, Programs, minor
+from mgmt_drivers.testing.simulated_world import (
+    KUBECONFIG,
+    KUBELET_CONF,
+    NO,
+    OK,
+    Programs,
+    minor,
+    number,
+)
 
 
 class MachinePrograms(Programs):
@@ -112,16 +120,26 @@ class MachinePrograms(Programs):
         if self.machine.interrupted:
             return Result(100, stderr="E: dpkg was interrupted")
         if words[-1].endswith("install_k8s_cluster.sh"):
-            settings = dict(word.split("=", 1) for word in words[:-1])
-            extra = settings["EXTRA_PACKAGES"].split()
-            self.machine.packages |= {"kubeadm", "containerd", *extra}
-            wanted = settings["KUBERNETES_VERSION"]
-            release = f"v{NEWEST.get(wanted, wanted)}"
-            self.machine.kubeadm = release
-            if "KUBERNETES_PACKAGES" not in settings:
-                self.machine.kubelet = release
-        else:
-            self.machine.packages |= set(words)
+            return self._install_kubernetes(dict(word.split("=", 1) for word in words[:-1]))
+        self.machine.packages |= set(words)
+        return OK
+
+    def _install_kubernetes(self, settings: dict[str, str]) -> Result:
+        """The script of the package: what is installed and wanted stays."""
+        machine, wanted = self.machine, settings["KUBERNETES_VERSION"]
+        names = settings.get("KUBERNETES_PACKAGES", "kubeadm kubelet").split()
+        is_node = KUBELET_CONF in machine.files
+        packages = {"kubeadm", "containerd", *settings["EXTRA_PACKAGES"].split()}
+        asks = wanted in self.world.newest and "kubelet" not in names
+        has_all = is_node or machine.packages >= packages
+        releases = {getattr(machine, name) for name in names} if has_all else {""}
+        if asks or not all(f"{release}.".startswith(f"v{wanted}.") for release in releases):
+            release = f"v{self.world.newest.get(wanted, wanted)}"
+            if is_node and number(release) < max(map(number, releases)):
+                return Result(100, stderr="E: Packages were downgraded and -y was used without ...")
+            for name in names:
+                setattr(machine, name, release)
+        machine.packages |= packages
         return OK
 
     def _python3(self, words: list[str], stdin: bytes) -> Result:

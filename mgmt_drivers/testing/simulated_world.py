@@ -25,7 +25,7 @@ KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
 KUBECONFIG = "~/.kube/config"  # of the login user
 IMAGE_NAMES = ("kube-apiserver", "kube-proxy")  # of images that come with each release
 RELEASE = "v1.20.2"
-# The newest release that the package repository has of a series.
+# The newest release that the package repository has of a series, at first.
 NEWEST = {"1.20": "1.20.2", "1.36": "1.36.4", "1.37": "1.37.2"}
 ACCOUNT_TOKEN = "eyJhbGciOiJSUzI1NiJ9.c2ltdWxhdGVk.c2lnbmF0dXJl"
 # Certificates that each program reads when it starts; etcd reads its own again by itself.
@@ -40,7 +40,11 @@ NO = Result(1)
 
 
 def minor(release: str) -> int:
-    return int(release.split(".")[1])
+    return number(release)[1]
+
+
+def number(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.removeprefix("v").split(".")))
 
 
 @dataclass(frozen=True)
@@ -182,6 +186,7 @@ class World:
     accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
     release: str = RELEASE  # of the cluster, as kubeadm keeps it
     repository: str = "registry.k8s.io"  # of its images, as kubeadm keeps it
+    newest: dict[str, str] = field(default_factory=lambda: dict(NEWEST))  # of each series
     kept: dict[str, Any] = field(default_factory=dict)  # the driver's ConfigMap
     checked: list[str] = field(default_factory=list)  # machines whose snapshot was
     backups: dict[str, Saved] = field(default_factory=dict)  # on the volume

@@ -30,6 +30,8 @@ _SHORT = {
     "--server https://127.0.0.1:6443": "kubectl",
     "/var/lib/tacker-mgmt-drivers": "$STATE",
     "DEBIAN_FRONTEND=noninteractive ": "",
+    "NEEDRESTART_SUSPEND=1 NEEDRESTART_MODE=l ": "",
+    "-o DPkg::Options::=--force-confdef -o DPkg::Options::=--force-confold ": "",
 }
 _ADDRESS = re.compile(r"([0-9.]+)\)$")  # at the end of a machine's name
 _LONG = 160  # characters of a command that are shown; a digest stands for the rest

@@ -378,6 +378,16 @@ class SudoTest(ServerTest):
         self.install_sudo('[ "$1" = -n ] && shift; [ "$1" = -- ] && shift; exec "$@"')
         self.assertEqual("hello", self.log_in().run(["cat"], stdin="hello", sudo=True).stdout)
 
+    def test_programs_speak_english_whatever_the_machine_does(self) -> None:
+        language = 'LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8 LANGUAGE=de exec "$@"'
+        self.install_sudo(f'[ "$1" = -n ] && shift; [ "$1" = -- ] && shift; {language}')
+        connection = self.log_in()
+        words = ["sh", "-c", 'echo "$LC_ALL"']
+        with mock.patch.dict(os.environ, {"LC_ALL": "de_DE.UTF-8"}):
+            for sudo in (False, True):
+                self.assertEqual("C\n", connection.run(words, sudo=sudo).stdout)
+            self.assertEqual("C\n", connection.hold(words).stdout)
+
     def test_sudo_reads_the_password_before_the_input(self) -> None:
         self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 5; echo "$p"; exec "$@"')
         result = self.log_in().run(["cat"], stdin="hello", sudo=True)

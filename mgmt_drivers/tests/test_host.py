@@ -136,7 +136,7 @@ class InterfacesTest(HostTest):
 
 
 class PackagesTest(HostTest):
-    APT = ("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q")
+    APT = ("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_SUSPEND=1")
     DPKG = ("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "dpkg")
 
     def test_installed_packages_are_left(self) -> None:
@@ -152,6 +152,7 @@ class PackagesTest(HostTest):
         packages.install(self.host, ["a", "b", "c"])
         self.assertEqual(("install", "-y", "--no-install-recommends", "b", "c"),
                          self.session.ran[-1][-5:])
+        self.assertIn("DPkg::Options::=--force-confold", self.session.ran[-1])
 
     def test_a_held_lock_is_waited_for(self) -> None:
         self.session.expect("sudo", "dpkg-query")

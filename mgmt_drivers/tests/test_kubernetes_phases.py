@@ -127,8 +127,8 @@ class InstallTest(PhaseTest):
         session = self.sessions[0]
         session.expect("sudo", "dpkg-query", stdout="installed haproxy\n")
         session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "dpkg")
-        session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get")
-        session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get")
+        session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_SUSPEND=1")
+        session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_SUSPEND=1")
         session.expect_new_file(f"{_STATE}/installed")
         self.run_on(0, InstallPackages())
         self.assertEqual(("install", "-y", "--no-install-recommends", "keepalived"),

@@ -25,6 +25,27 @@ esac
 """
 
 
+class SetConntrackTest(unittest.TestCase):
+    """A kernel whose module shows its limits once it is loaded."""
+
+    def ask(self, modprobe: str) -> int:
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            program = root / "modprobe"
+            program.write_text(f"#!/bin/sh\n[ $1 = nf_conntrack ] || exit\n{modprobe}")
+            program.chmod(0o755)
+            text = (_FOLDER / "cluster/kubeadm/set-conntrack.sh").read_text()
+            text = re.sub("/(proc|sys)/[a-z_/]*/", f"{root}/", text)
+            path = {"PATH": f"{root}:{os.environ['PATH']}"}
+            ran = subprocess.run(["sh", "-c", text], env=path, capture_output=True, timeout=60)
+            return ran.returncode
+
+    def test_the_module_is_loaded_first(self) -> None:
+        limits = 'cd "${0%/*}"; echo 65536 >nf_conntrack_max; echo 1 >hashsize\n'
+        self.assertEqual(0, self.ask(limits))
+        self.assertNotEqual(0, self.ask("exit 1"))
+
+
 class GiveKubeconfigTest(unittest.TestCase):
     """With stand-ins for what looks up a user, and acts as one."""
 

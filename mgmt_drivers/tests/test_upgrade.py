@@ -20,6 +20,7 @@ from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 
 _NEW = "v1.37.2"  # the newest of the wanted series
+_KEPT = {"kubernetes_version": "1.37.2"}
 WANTED = {"kubernetes_version": "1.37"}
 
 
@@ -104,7 +105,7 @@ class UpgradeTest(UpgradableClusterTest):
         worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
         scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
         self.assertEqual((_NEW, _NEW), (worker.kubeadm, worker.running))
-        self.assertEqual({"kubernetes_version": "1.37"}, changed_params.load(self.store))
+        self.assertEqual(_KEPT, changed_params.load(self.store))
 
     def test_the_cluster_knows_its_version_where_tacker_has_lost_it(self) -> None:
         """Tacker's v2 API saves nothing of an operation that fails."""
@@ -116,7 +117,7 @@ class UpgradeTest(UpgradableClusterTest):
         self.replaced(target)
         self.heal_end(self.request(target.vnfc_id), self.services())
         self.assert_upgraded()
-        self.assertEqual({"kubernetes_version": "1.37"}, changed_params.load(self.store))
+        self.assertEqual(_KEPT, changed_params.load(self.store))
 
     def test_the_whole_vnf_is_healed_with_the_new_version(self) -> None:
         self.modify()
@@ -132,6 +133,32 @@ class UpgradeTest(UpgradableClusterTest):
         self.params = {**PARAMS, "kubernetes_version": "1.36"}
         self.modify(kubernetes_version="1.36.4")
         self.assert_upgraded("v1.36.4")
+
+    def test_the_newest_release_of_the_clusters_own_series(self) -> None:
+        """Later machines get the cluster's release, as before, whatever is published meanwhile."""
+        self.world.have("v1.37.2")
+        self.params = {**PARAMS, "kubernetes_version": "1.37.2"}
+        self.world.newest["1.37"] = "1.37.6"
+        self.modify()
+        self.assert_upgraded("v1.37.6")
+        self.assertEqual({"kubernetes_version": "1.37.6"}, changed_params.load(self.store))
+        self.world.newest["1.37"] = "1.37.9"
+        worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
+        self.assertEqual("v1.37.6", worker.running)
+
+    def test_a_cluster_with_a_series_keeps_a_series(self) -> None:
+        self.params = {**PARAMS, "kubernetes_version": "1.36"}
+        self.modify()
+        self.assert_upgraded()
+        self.assertEqual(WANTED, changed_params.load(self.store))
+
+    def test_a_machine_whose_image_is_newer_than_the_cluster(self) -> None:
+        worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        worker.packages |= {"kubeadm", "containerd"}
+        worker.kubeadm = worker.kubelet = "v1.36.9"
+        scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
+        self.assertEqual("v1.36.4", worker.running)
 
     def test_several_workers_at_once(self) -> None:
         noted, note = self.commands()
@@ -218,7 +245,7 @@ class UpgradeTest(UpgradableClusterTest):
         with self.assertRaisesRegex(upgrade.UpgradeFailed, f"v1.36.4: {name} [(]cordoned[)]"):
             upgrade.modify(self.request(), self.services(fail), WANTED)
         # New machines join with what the control plane has.
-        self.assertEqual({"kubernetes_version": "1.37"}, changed_params.load(self.store))
+        self.assertEqual(_KEPT, changed_params.load(self.store))
         self.modify()
         self.assert_upgraded()
 
@@ -308,7 +335,7 @@ class UpgradeFaultsTest(FaultsTestCase, UpgradableClusterTest):
             request = self.request()
             struck = self.cured(lambda s: upgrade.modify(request, s, WANTED), number, fault)
             self.assert_upgraded()
-            self.assertEqual(WANTED, changed_params.load(self.store))
+            self.assertEqual(_KEPT, changed_params.load(self.store))
             worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
             scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
             self.assertEqual(_NEW, worker.running)

@@ -1,12 +1,15 @@
-"""Limits of the host's kernel, which the containers of all clouds share."""
+"""Limits of the host's kernel, which the containers of all clouds share.
+
+Nodes raise the limits further, as on any machine: see the script of the Kubernetes package.
+"""
 
 from pathlib import Path
 
 from tools.progress import Progress
 
 _INOTIFY_INSTANCES = Path("/proc/sys/fs/inotify/max_user_instances")
-# A node takes a dozen. If none is left, containerd starts without its CRI plugin.
-_WANTED = 2048
+# A machine that boots takes a dozen. If none is left, containerd starts without its CRI plugin.
+_WANTED = 512
 
 
 def raise_inotify_limit(progress: Progress) -> None:

@@ -52,20 +52,35 @@ class UpgradeCluster(Change[Cluster, str]):
 class KeepVersion(Change[Cluster, Changed]):
     """Keep the version, and where it comes from, for the machines that join from now on.
 
-    As soon as the control plane has it: also when an upgrade fails later.
+    As soon as the control plane has it: also when an upgrade fails later. A cluster with a release
+    keeps a release, also after an upgrade to a series: later machines get what the cluster has.
 
     :param changed: the parameters that the upgrade has changed
+    :param has_release: the cluster had a release, not a series
     """
 
     title = "keep the version"
 
-    def __init__(self, changed: Changed) -> None:
-        self._changed = changed
+    def __init__(self, changed: Changed, has_release: bool) -> None:
+        self._changed, self._has_release = changed, has_release
 
     def look(self, host: Host, cluster: Cluster) -> Changed | None:
         """The parameters to keep, where others are kept."""
-        is_kept = changed_params.are_kept(host, cluster.store, self._changed)
-        return None if is_kept else self._changed
+        changed = self._changed
+        if self._is_open(host, cluster):
+            release = kubeadm.version(host).removeprefix("v")
+            changed = {**changed, "kubernetes_version": release}
+        return None if changed_params.are_kept(host, cluster.store, changed) else changed
+
+    def predict(self, host: Host, cluster: Cluster) -> Prediction:
+        if self._is_open(host, cluster):
+            return predict_release(kubeadm.version(host), cluster)
+        return super().predict(host, cluster)
+
+    def _is_open(self, host: Host, cluster: Cluster) -> bool:
+        """Whether a release is to be kept, and the request has the series of kubeadm's."""
+        is_wanted = cluster.params.version.is_release(kubeadm.version(host))
+        return self._has_release and is_wanted is None
 
     def describe(self, changed: Changed) -> str:
         return str(changed.get("kubernetes_version", ""))
