@@ -24,10 +24,16 @@ class EtcdPrograms(Backups):
 
     def _etcdctl(self, words: list[str]) -> Result:
         members = self.world.members
+        machines = filter(None, [self.world.machine_of(m["name"]) for m in members])
+        running = [machine.name for machine in machines if machine.etcd_runs]
+        if not self.machine.etcd_runs:
+            return Result(1, stderr="etcd has no container that runs")
         if words[1:3] == ["member", "list"]:
+            if len(running) * 2 <= len(members):
+                return Result(1, stderr="context deadline exceeded")
             return Result(0, json.dumps({"members": members}))
         if words[1:3] == ["endpoint", "status"]:
-            alive = [m["ID"] for m in members if self.world.machine_of(m["name"])]
+            alive = [m["ID"] for m in members if m["name"] in running]
             status = [
                 {"Status": {"header": {"member_id": number}, "leader": self._leader()}}
                 for number in alive

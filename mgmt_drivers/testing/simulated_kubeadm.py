@@ -4,7 +4,9 @@
 import yaml
 
 from mgmt_drivers.cluster.certificates.certificates import (
+    AUTHORITIES,
     CERTIFICATES,
+    KUBELET,
     PROGRAMS,
     RENEWED,
 )
@@ -41,12 +43,24 @@ class KubeadmPrograms(Backups):
         if verb == "end":
             machine.ended += running
             machine.programs.clear()
-            machine.failed |= {*running}  # kubelet waits
-        elif machine.certificates:  # of a machine that has joined
+            machine.failed |= machine.crashed & {*running}  # kubelet waits
+            machine.crashed |= {*running}
+        elif machine.certificates and machine.kubelet_runs:  # of a machine that has joined
             for program in names:
                 if program not in {*running, *machine.failed}:
                     machine.start(program)  # a moment later
         return Result(0, shown)
+
+    def _issue_kubelet_certificate(self, words: list[str], stdin: bytes) -> Result:
+        assert AUTHORITIES[0] in self.machine.certificates, f"{self.machine.name} has no CA"
+        config = next(yaml.safe_load_all(stdin))
+        return Result(0, config["nodeRegistration"]["name"])
+
+    def _install_kubelet_certificate(self, words: list[str], stdin: bytes) -> Result:
+        assert stdin.decode() == self.machine.name, "the certificate is another node's"
+        self.machine.certify(365.0, KUBELET)
+        self.machine.start_kubelet()
+        return OK
 
     def _kubeadm(self, words: list[str], stdin: bytes) -> Result:
         if words[0] == "version":

@@ -149,12 +149,12 @@ class MachinePrograms(Programs):
             self.machine.services.add(unit)
         if unit == "kubelet" and action == "restart":
             assert minor(self.machine.kubelet) <= minor(self.world.release), "kubelet leads"
-            self.machine.running = self.machine.kubelet
-            self.machine.failed.clear()
+            self.machine.start_kubelet()
         return OK
 
     def _timeout(self, words: list[str], stdin: bytes) -> Result:
-        return OK  # the virtual IP answers
+        """The virtual IP answers, and a kubelet that runs."""
+        return OK if words[-1] != "10248" or self.machine.kubelet_runs else NO
 
     def _check_haproxy(self, words: list[str], stdin: bytes) -> Result:
         return OK

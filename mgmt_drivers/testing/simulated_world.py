@@ -82,7 +82,11 @@ class Machine:
     certificates: dict[str, tuple[float, int]] = field(default_factory=dict)
     programs: dict[str, dict[str, int]] = field(default_factory=dict)
     ended: list[str] = field(default_factory=list)  # programs, in their order
+    # Programs that have ended since kubelet began; one that does so again waits to be started.
+    crashed: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)  # programs that kubelet waits to start again
+    kubelet_runs: bool = True
+    etcd_runs: bool = True  # kubelet starts it
     holder: "Holder | None" = None  # of the machine's lock
     holder_name: str = ""
     backups: dict[str, Saved] = field(default_factory=dict)  # in a folder of its own
@@ -112,6 +116,23 @@ class Machine:
     def outdated(self, program: str) -> list[str]:
         used = self.programs[program]
         return [name for name, serial in used.items() if serial != self.certificates[name][1]]
+
+    def start_kubelet(self) -> None:
+        """Nothing but the API, which does not know it either, gives it another certificate."""
+        self.kubelet_runs = self.certificates.get(KUBELET, (1.0, 0))[0] >= 0
+        self.running = self.kubelet
+        self.crashed.clear()
+        self.failed.clear()
+        self.etcd_runs = self.etcd_runs or self.kubelet_runs
+        if self.kubelet_runs and self.role == "master" and self.certificates:
+            for program in PROGRAMS:
+                if program not in self.programs:
+                    self.start(program)
+
+    def reboot(self) -> None:
+        self.programs.clear()
+        self.etcd_runs = False
+        self.start_kubelet()
 
     @property
     def backends(self) -> list[str]:
@@ -174,11 +195,12 @@ class World:
         }
         machine.files[KUBELET_CONF] = (b"", "600")
         machine.running, machine.apiserver = machine.kubelet, self.release
+        machine.certify(365.0, KUBELET)
         if machine.role == "master":
             urls = {"peerURLs": [f"https://{machine.address}:2380"],
                     "clientURLs": [f"https://{machine.address}:2379"]}
             machine.certify(3650.0, *AUTHORITIES)
-            machine.certify(365.0, *RENEWED, KUBELET)
+            machine.certify(365.0, *RENEWED)
             for program in PROGRAMS:
                 machine.start(program)
             number = max((m["ID"] for m in self.members), default=0) + 1
@@ -207,7 +229,7 @@ class World:
     def age(self, days: float) -> None:
         """Leave so many days to the certificates of all control-plane nodes; programs use them."""
         for machine in self.machines.values():
-            if machine.certificates:
+            if machine.role == "master" and machine.certificates:
                 machine.certify(days, *RENEWED)
                 for program in PROGRAMS:
                     machine.start(program)
