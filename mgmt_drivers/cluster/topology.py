@@ -79,7 +79,7 @@ class Topology:
     def name(self, node: Node) -> str:
         """The machine's node name: of its server's id, so that no two are ever alike."""
         role = "master" if self.is_control_plane(node) else "worker"
-        return f"{role}-{node.server_id.replace('-', '')[:12]}"
+        return f"{role}-{node.short_id}"
 
     def address_of(self, node: Node) -> str:
         """The machine's address in the cluster."""

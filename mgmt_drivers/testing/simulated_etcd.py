@@ -24,21 +24,21 @@ class EtcdPrograms(Backups):
 
     def _etcdctl(self, words: list[str]) -> Result:
         members = self.world.members
-        machines = filter(None, [self.world.machine_of(m["name"]) for m in members])
-        running = [machine.name for machine in machines if machine.etcd_runs]
+        alive = [machine for m in members if (machine := self.world.machine_of(m["name"]))]
+        running = [machine.name for machine in alive if machine.etcd_runs]
         if not self.machine.etcd_runs:
             return Result(1, stderr="etcd has no container that runs")
         if words[1:3] == ["member", "list"]:
-            if len(running) * 2 <= len(members):
+            if (len(alive) - len(running)) * 2 >= len(members):  # since kubelet does not run
                 return Result(1, stderr="context deadline exceeded")
             return Result(0, json.dumps({"members": members}))
         if words[1:3] == ["endpoint", "status"]:
-            alive = [m["ID"] for m in members if m["name"] in running]
+            ids = [m["ID"] for m in members if m["name"] in running]
             status = [
                 {"Status": {"header": {"member_id": number}, "leader": self._leader()}}
-                for number in alive
+                for number in ids
             ]
-            return Result(0 if len(alive) == len(members) else 1, json.dumps(status))
+            return Result(0 if len(ids) == len(members) else 1, json.dumps(status))
         if words[1:3] == ["member", "remove"]:
             self.world.beheaded += words[3] == f"{self._leader():x}"
             self.world.members = [m for m in members if f"{m['ID']:x}" != words[3]]

@@ -17,7 +17,9 @@ from mgmt_drivers.testing.simulated_world import (
     CA_HASH,
     IMAGE_NAMES,
     KUBELET_CONF,
+    ETCD_DATA,
     MEMBER,
+    NO,
     OK,
     minor,
 )
@@ -103,13 +105,17 @@ class KubeadmPrograms(Backups):
         machine, world = self.machine, self.world
         if words[3] == "reset":
             return self._reset()
-        if MEMBER in machine.files:
+        assert words[0] == machine.marker, words
+        if machine.marker in machine.files:
             return OK
+        self._clear(*machine.markers)
         if words[3] == "init":
+            if ETCD_DATA in machine.files:
+                return Result(1, stderr="etcd has data")
             if "restore-etcd" in words:
                 self._laid_down(words[words.index("restore-etcd") + 1 :])
             world.join(machine)
-            machine.files[MEMBER] = (b"", "644")
+            machine.files[machine.marker] = (b"", "644")
             return OK
         if machine.name in world.nodes:
             return Result(1, stderr=f"a Node with name {machine.name} exists")
@@ -124,14 +130,23 @@ class KubeadmPrograms(Backups):
         if "controlPlane" in join and not world.certificates:
             return Result(1, stderr="no certificates are uploaded")
         world.join(machine)
-        machine.files[MEMBER] = (b"", "644")
+        machine.files[machine.marker] = (b"", "644")
         return OK
 
     def _reset(self) -> Result:
         name = self.machine.name
         members = {member["name"] for member in self.world.members}
         assert name not in members, "etcd has its member"
-        for path in (MEMBER, KUBELET_CONF):
-            self.machine.files.pop(path, None)
+        self._clear(MEMBER, self.machine.marker, KUBELET_CONF)
         self.world.reset.append(name)
         return OK
+
+    def _clear(self, *paths: str) -> None:
+        """A reset takes what an image has of another node, data of etcd, too."""
+        for path in (*paths, *([ETCD_DATA] if paths else [])):
+            self.machine.files.pop(path, None)
+
+    def _names_node(self, words: list[str], stdin: bytes) -> Result:
+        """The certificate of kubelet is that of the machine, or of the node of its image."""
+        assert words[1] == self.machine.node.short_id
+        return OK if KUBELET in self.machine.certificates else NO

@@ -17,7 +17,8 @@ from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.fake_cluster import MASTER_CP, STORAGE_CP, WORKER_CP
 
-MEMBER = f"{STATE_FOLDER}/member"
+MEMBER = f"{STATE_FOLDER}/member"  # the beginning of a marker
+ETCD_DATA = "/var/lib/etcd/member"
 HELM, HELM_CONFIG = "/usr/local/bin/helm", ".kube/config"
 CHARTS = "/var/tacker/helm"
 KEEPALIVED = "/etc/keepalived/keepalived.conf"
@@ -98,7 +99,17 @@ class Machine:
 
     @property
     def name(self) -> str:
-        return f"{self.role}-{self.node.server_id.replace('-', '')[:12]}"
+        return f"{self.role}-{self.node.short_id}"
+
+    @property
+    def marker(self) -> str:
+        """The file that tells that it is a node."""
+        return f"{MEMBER}-{self.node.server_id}"
+
+    @property
+    def markers(self) -> list[str]:
+        """Its own, and those that its image brought."""
+        return [path for path in self.files if path.startswith(MEMBER)]
 
     @property
     def address(self) -> str:
