@@ -92,10 +92,10 @@ class FakeSession:
             raise CommandFailed(" ".join(words), result.status, result.stderr)
         return result
 
-    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+    def hold(self, argv: Sequence[str], word: str, *, timeout: float = DEFAULT_TIMEOUT) -> Result:
         assert argv[0] in SUDO
         self.held.append(named(argv))
-        return Result(75, stderr=self.holder) if self.holder else Result(0, "held\n")
+        return Result(75, stderr=self.holder) if self.holder else Result(0, f"{word}\n")
 
     def _next(self, words: tuple[str, ...]) -> tuple[tuple[str, ...], Result, bool]:
         if self._script and self._script[0][2]:

@@ -15,9 +15,9 @@ from mgmt_drivers.testing.made_certificates import lasting
 from mgmt_drivers.testing.simulated_backup import Backups
 from mgmt_drivers.testing.simulated_world import (
     CA_HASH,
+    ETCD_DATA,
     IMAGE_NAMES,
     KUBELET_CONF,
-    ETCD_DATA,
     MEMBER,
     NO,
     OK,
@@ -110,8 +110,7 @@ class KubeadmPrograms(Backups):
             return OK
         self._clear(*machine.markers)
         if words[3] == "init":
-            if ETCD_DATA in machine.files:
-                return Result(1, stderr="etcd has data")
+            assert ETCD_DATA not in machine.files, "etcd has data"
             if "restore-etcd" in words:
                 self._laid_down(words[words.index("restore-etcd") + 1 :])
             world.join(machine)
