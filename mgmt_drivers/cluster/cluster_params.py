@@ -16,7 +16,7 @@ from mgmt_drivers.cluster.helm.helm_params import HELM, SCRIPT, Helm, helm_of
 from mgmt_drivers.cluster.helm.helm_params import NAME as HELM_NAME
 from mgmt_drivers.cluster.packages.script_params import Script
 from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
-from mgmt_drivers.cluster.registries.registries_params import REGISTRIES, Registry
+from mgmt_drivers.cluster.registries.registries_params import REGISTRIES, Registry, server_name
 from mgmt_drivers.cluster.series import DEFAULT_VERSION, SUPPORTED, Series, Version, read_version
 from mgmt_drivers.cluster.storage.storage_params import CP as STORAGE_CP
 from mgmt_drivers.cluster.storage.storage_params import (
@@ -496,7 +496,7 @@ def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reade
 def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:
     images, place = params.image_repository, reader.at("image_repository")
     for registry in params.private_registries:
-        if images is None or registry.server != images.server:
+        if images is None or registry.server != server_name(images.server):
             continue
         if registry.plain_http != images.plain_http:
             place.refuse(f"{REGISTRIES_NAME} says that it is {registry.url}")

@@ -98,6 +98,8 @@ class Containerd:
     def trust(self, host: Host, registries: Sequence[Registry]) -> None:
         # All is read anew at each pull: nothing is to be restarted.
         for registry in registries:
+            if registry.is_hub and not registry.certificate:
+                continue  # containerd knows where its API is
             folder = f"{self._HOSTS}/{registry.server}"
             certificate = _write_certificate(host, folder, registry)
             path = f"{folder}/hosts.toml"
@@ -118,7 +120,7 @@ def _write_certificate(host: Host, folder: str, registry: Registry) -> str:
     if not registry.certificate:
         return ""
     path = f"{folder}/{_CA_FILE}"
-    files.write(host, path, registry.certificate.read_bytes())
+    files.write(host, path, registry.certificate)
     return path
 
 
