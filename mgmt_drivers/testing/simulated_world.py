@@ -172,6 +172,8 @@ class World:
     drained: list[str] = field(default_factory=list)
     dns: list[str] = field(default_factory=list)  # the nodes of CoreDNS's two pods
     budget: str = ""  # why no pod may be evicted
+    # Addresses that machines must reach, as each tells them.
+    peers: tuple[str, ...] = ("client 203.0.113.5", "nameserver 127.0.0.53", "nameserver 10.0.0.2")
     unhealthy: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
     formatted: int = 0  # how often the Cinder volume was
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)  # PersistentVolumes

@@ -78,6 +78,9 @@ class TopologyTest(unittest.TestCase):
                 check_networks(made.topology)
         made = cluster(masters=3)[0]
         check_networks(made.topology)
+        floating = Node("v", "VDU", "s", {MASTER_CP: "192.0.2.11", "fip": "192.168.3.4"})
+        with self.assertRaisesRegex(ParameterError, "pod_cidr: 192.168.3.4 of the VNF's machines"):
+            check_networks(topology(params(), Inventory((floating,), {})))
 
     def test_names_differ_whatever_the_addresses(self) -> None:
         made, _ = cluster(masters=3, workers=2)

@@ -24,6 +24,25 @@ class _FullStore(MemoryStore):
         raise OSError("the database is full")
 
 
+class NetworksTest(SimulatedClusterTest):
+    def test_what_nodes_must_reach_lies_outside_the_clusters_networks(self) -> None:
+        """A cluster that has been made is not refused."""
+        for peer, words in (
+            ("client 192.168.3.4", "pod_cidr: 192.168.3.4 of the conductor lies in 192.168.0.0/16"),
+            ("nameserver 10.96.0.2", "cluster_cidr: 10.96.0.2 of a name server lies in 10.96.0"),
+        ):
+            self.build(is_clustered=False)
+            self.world.peers = (peer, "nameserver fe80::1%eth0", "nameserver x")
+            with self.assertRaisesRegex(MgmtDriverError, words):
+                self.instantiate(self.services())
+            self.assertEqual({}, self.world.nodes)
+        self.build()
+        self.world.peers = ("client 192.168.3.4",)
+        new = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+        self.assert_whole(3, 3)
+
+
 class MarkersTest(SimulatedClusterTest):
     """Markers on the disks: of the machine itself, of a node that its image was made from."""
 

@@ -196,6 +196,25 @@ class RunKubeadmTest(unittest.TestCase):
         self.assertEqual(["join", "reset", "join"], self.ran())
 
 
+class DescribeMachineTest(unittest.TestCase):
+    def test_whom_the_machine_must_reach(self) -> None:
+        """The parent has the variable, as sudo has; the script itself has not."""
+        text = (_FOLDER / "machine/describe-machine.sh").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            servers = Path(folder, "resolv.conf")
+            servers.write_text("# nameserver 9.9.9.9\nnameserver\t192.0.2.53 \nsearch x\n")
+            text = text.replace("/etc/resolv.conf", str(servers)).replace("/run/systemd", folder)
+            words = ["sh", "-c", "env -u SSH_CONNECTION sh -c \"$@\"; :", "sudo", text, "x", folder]
+            done = subprocess.run(
+                words, capture_output=True, timeout=60, text=True, check=True,
+                env={**os.environ, "SSH_CONNECTION": "203.0.113.9 50000 192.0.2.1 22"},
+            )
+        _, notes, peers, release = done.stdout.split("\n\n", 3)
+        self.assertEqual("resolv.conf\n.", notes)
+        self.assertEqual("client 203.0.113.9\nnameserver 192.0.2.53\n.", peers)
+        self.assertIn("ID=", release)
+
+
 class NamesNodeTest(unittest.TestCase):
     def test_names(self) -> None:
         text = (_FOLDER / "cluster/kubeadm/names-node.sh").read_text()

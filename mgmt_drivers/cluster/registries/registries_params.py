@@ -165,7 +165,7 @@ class Registry:
         left_out="the CAs that machines trust already",
     )
     host_entry: HostEntry | None = param(
-        "hosts_string", _HostEntry(), example="192.168.0.20 registry.example.com",
+        "hosts_string", _HostEntry(), example="10.10.0.20 registry.example.com",
         meaning="for a name that DNS does not know; neither is the machine's own, such as "
         "``127.0.0.1`` and ``localhost``",
     )
