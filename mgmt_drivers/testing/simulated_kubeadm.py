@@ -105,7 +105,7 @@ class KubeadmPrograms(Backups):
         machine, world = self.machine, self.world
         if words[3] == "reset":
             return self._reset()
-        assert words[0] == machine.marker, words
+        assert words[1] == machine.marker, words
         if machine.marker in machine.files:
             return OK
         self._clear(*machine.markers)

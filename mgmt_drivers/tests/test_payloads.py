@@ -105,7 +105,7 @@ class RunKubeadmTest(unittest.TestCase):
         text = _SCRIPT
         for path in ("/etc/kubernetes", "/etc/cni", "/run/flannel", "/var/lib"):
             text = text.replace(path, f"{self.root}{path}")
-        words = [str(self.marker), "socket", str(self.root / "logins"), verb, "kubeadm", verb]
+        words = ["socket", str(self.marker), str(self.root / "logins"), verb, "kubeadm", verb]
         environment = {"PATH": f"{self.root}/bin:{os.environ['PATH']}", "ROOT": str(self.root)}
         return subprocess.run(
             ["bash", "-c", text, "run-kubeadm", *words],

@@ -339,7 +339,7 @@ def _run(
 
 def _run_command(host: Host, cluster: Cluster, *words: str) -> tuple[str, ...]:
     marker = f"{STATE_FOLDER}/{_member(host)}"
-    return _RUN.command(marker, kubeadm_config.socket(cluster), KUBELET_LOGINS, *words)
+    return _RUN.command(kubeadm_config.socket(cluster), marker, KUBELET_LOGINS, *words)
 
 
 def _new_token(host: Host) -> Secret:
