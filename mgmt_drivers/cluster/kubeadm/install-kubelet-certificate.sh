@@ -1,8 +1,8 @@
 #!/bin/bash
 # Give kubelet the client certificate and key (PEM) on the standard input. They lie in folder $1 as
 # kubelet keeps them: in a file to which the link kubelet-client-current.pem leads. The kubeconfig
-# $2 names the link, also if it held a certificate itself, which no kubelet renews. kubelet is restarted here:
-# whoever comes again finds a new certificate, and nothing to do.
+# $2 names the link, also if it held a certificate itself, which no kubelet renews. kubelet is
+# restarted here: whoever comes again finds a new certificate, and nothing to do.
 set -euo pipefail
 umask 077
 cat >"$1/renewed.new"

@@ -21,7 +21,8 @@ others=()
 for file in "$old" "$old"-*; do
     [ ! -e "$file" ] || others+=("$file")
 done
-if [ "$verb" = init ] && [ -e /var/lib/etcd/member ] && [ ! -e "$begun" ] && [ -z "${others[*]}" ]; then
+if [ "$verb" = init ] && [ -e /var/lib/etcd/member ] && [ ! -e "$begun" ] &&
+    [ -z "${others[*]}" ]; then
     echo "the machine has etcd data of a cluster, and nothing tells that an init which was" \
         "broken off left them: nothing was reset. If nobody needs that cluster, run" \
         "\`kubeadm reset\` on the machine, then retry" >&2
