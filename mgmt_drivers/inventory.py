@@ -46,6 +46,11 @@ class Node:
     addresses: Mapping[str, str] = field(hash=False)
     placement: Placement | None = None
 
+    @property
+    def short_id(self) -> str:
+        """The part of the server's id that names the machine in the cluster."""
+        return self.server_id.replace("-", "")[:12]
+
     def address(self, cp: str) -> str:
         """Address of one CP; raises InventoryError when the machine has no such CP."""
         try:

@@ -2,7 +2,7 @@
 
 import ipaddress
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -24,7 +24,7 @@ from mgmt_drivers.cluster.helm.helm_params import HELM, SCRIPT, Helm, helm_of
 from mgmt_drivers.cluster.helm.helm_params import NAME as HELM_NAME
 from mgmt_drivers.cluster.packages.script_params import Script
 from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
-from mgmt_drivers.cluster.registries.registries_params import REGISTRIES, Registry
+from mgmt_drivers.cluster.registries.registries_params import REGISTRIES, Registry, server_name
 from mgmt_drivers.cluster.series import DEFAULT_VERSION, SUPPORTED, Series, Version, read_version
 from mgmt_drivers.cluster.storage.storage_params import CP as STORAGE_CP
 from mgmt_drivers.cluster.storage.storage_params import (
@@ -371,6 +371,34 @@ class KubernetesParams:
         divided = self.pod_cidr.prefixlen + _NODE_BITS
         return min(max(_NODE_PREFIX, divided), _LONGEST_NODE_PREFIX)
 
+    def swallowed(self, named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """The addresses that the cluster's own networks would take: the network's key, and why.
+
+        :param named: hosts, of which names are passed over, and what each is
+        """
+        networks = (("pod_cidr", self.pod_cidr), ("cluster_cidr", self.service_cidr))
+        return [
+            (key, f"{host} of {what} lies in {network}; choose another network")
+            for key, network in networks
+            for host, what in named
+            if (address := grammar.address(host)) and address in network
+        ]
+
+    def named_hosts(self) -> Iterator[tuple[str, str]]:
+        """The hosts that the request names, and the parameter that does."""
+        for number, registry in enumerate(self.private_registries):
+            place = f"{REGISTRIES_NAME}[{number}]"
+            yield registry.host, f"{place}.server"
+            if registry.host_entry:
+                yield registry.host_entry.address, f"{place}.hosts_string"
+        proxy = self.proxy
+        for key, url in (("http", proxy and proxy.http), ("https", proxy and proxy.https)):
+            if url:
+                yield urlsplit(url.reveal()).hostname or "", f"proxy.{key}_proxy"
+        yield urlsplit(self.package_repository.url).hostname or "", "package_repository.url"
+        if self.image_repository:
+            yield self.image_repository.server.partition(":")[0], "image_repository"
+
     @property
     def series(self) -> Series:
         return self.version.series
@@ -512,7 +540,7 @@ def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reade
 def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:
     images, place = params.image_repository, reader.at("image_repository")
     for registry in params.private_registries:
-        if images is None or registry.server != images.server:
+        if images is None or registry.server != server_name(images.server):
             continue
         if registry.plain_http != images.plain_http:
             place.refuse(f"{REGISTRIES_NAME} says that it is {registry.url}")
@@ -552,6 +580,8 @@ def _check_networks(params: KubernetesParams, reader: Reader) -> None:
     if params.pod_cidr.overlaps(params.service_cidr):
         services.refuse(f"overlaps with pod_cidr {params.pod_cidr}")
     nodes = params.proxy.node_cidr if params.proxy else None
+    for key, why in params.swallowed([*params.named_hosts()]) if reader.context.is_new else ():
+        reader.at(key).refuse(why)
     for place, network in ((pods, params.pod_cidr), (services, params.service_cidr)):
         if nodes and ipaddress.IPv4Network(nodes, strict=False).overlaps(network):
             place.refuse(f"overlaps with k8s_node_cidr {nodes}")

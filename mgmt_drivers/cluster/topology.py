@@ -1,6 +1,5 @@
 """The machines of a cluster by their roles, and its address; known before any machine is asked."""
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ NODE_NAME = re.compile(r"(?:master|worker)-[0-9a-f]{12}")
 
 def node_name(role: str, node: Node) -> str:
     """The node name of a machine: of its server's id, so that no two are ever alike."""
-    return f"{role}-{node.server_id.replace('-', '')[:12]}"
+    return f"{role}-{node.short_id}"
 
 
 @dataclass(frozen=True)
@@ -181,17 +180,12 @@ def check_scaling(aspect: str, before: int, after: int) -> None:
 def check_networks(found: Topology) -> None:
     """Machines must lie outside the cluster's own networks, or they lose their routes.
 
-    :raises ParameterError: with every address that does not
+    :raises ParameterError: with every address that does not, floating ones among them
     """
-    params = found.params
-    addresses = sorted({found.address, *map(found.address_of, found.nodes)})
-    errors = [
-        f"{NAME}.master_node.{key}: {address} of the VNF's machines lies in {network}; choose "
-        "another network"
-        for key, network in (("pod_cidr", params.pod_cidr), ("cluster_cidr", params.service_cidr))
-        for address in addresses
-        if ipaddress.IPv4Address(address) in network
-    ]
+    machines = [address for node in found.machines for address in node.addresses.values()]
+    listed = sorted({found.address, found.public, *machines})
+    named = [(address, "the VNF's machines") for address in listed]
+    errors = [f"{NAME}.master_node.{key}: {why}" for key, why in found.params.swallowed(named)]
     if errors:
         raise ParameterError(errors)
 

@@ -13,7 +13,7 @@ _HOLD = Script(__package__, "hold-lock")
 _LOCK = f"{STATE_FOLDER}/operation.lock"
 # Seconds for a connection that has just been closed to end on the machine.
 _PATIENCE = 30
-_LOCKED = 75  # its exit status
+_HELD, _LOCKED = "held", 75  # its word, and its exit status
 
 
 def acquire(host: Host, who: str) -> None:
@@ -23,7 +23,7 @@ def acquire(host: Host, who: str) -> None:
     :raises Locked: when another operation holds the lock
     """
     command = _HOLD.command(_LOCK, who, str(_PATIENCE))
-    seen = host.session.hold(command, timeout=_PATIENCE + DEFAULT_TIMEOUT)
+    seen = host.session.hold(command, _HELD, timeout=_PATIENCE + DEFAULT_TIMEOUT)
     if seen.status == _LOCKED:
         raise Locked(
             f"another operation works on the machine: {seen.tail}. Wait until that operation has "

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Describe the machine in three parts with an empty line between: whether it has cloud-init; the
-# names of the files in the folder $1; /etc/os-release.
+# Describe the machine in four parts with an empty line between: whether it has cloud-init; the
+# names of the files in the folder $1; the address from which the SSH client comes, and those of the
+# name servers; /etc/os-release.
 if command -v cloud-init >/dev/null; then
     echo cloud-init
 else
@@ -8,6 +9,13 @@ else
 fi
 echo
 ls "$1" 2>/dev/null
+echo .
+echo
+# Of sudo, which keeps the variable from its command.
+tr '\0' '\n' <"/proc/$PPID/environ" 2>/dev/null |
+    sed -n 's/^SSH_CONNECTION=\([^ ]*\) .*/client \1/p'
+cat /run/systemd/resolve/resolv.conf /etc/resolv.conf 2>/dev/null |
+    sed -n 's/^nameserver[[:space:]]*\([^[:space:]]*\).*/nameserver \1/p'
 echo .
 echo
 cat /etc/os-release

@@ -1,21 +1,54 @@
 """The Docker engine of a machine, through its command line."""
 
 import contextlib
+import ipaddress
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mgmt_drivers import grammar
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.errors import WaitTimeout
-from mgmt_drivers.machine import answers, image_fetch, packages
+from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
+from mgmt_drivers.machine import answers, facts, files, image_fetch, packages
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Secret
 
+CONFIG = "/etc/docker/daemon.json"
+_NETWORK_KEYS = {"bip", "bridge", "default-address-pools"}  # of the file
+# Ends of the private blocks and of the block for benchmarks (RFC 1918, 2544), which few use.
+_NETWORKS = ("172.31.255.0/24", "192.168.255.0/24", "10.255.255.0/24", "198.19.255.0/24")
 _START_LIMIT = 120.0  # seconds for the engine to answer
 _RELOADS, _RELOAD_LIMIT = 6, 20.0  # how often, and seconds for each to show
 _FETCH = Path(image_fetch.__file__).read_text()
 _TRANSFER_LIMIT = 1800.0  # seconds to load or pull an image
+
+
+def choose_network(host: Host) -> None:
+    """Give the engine's bridge a network, before the engine is installed.
+
+    The engine would take 172.17.0.0/16, if only no interface of the machine has it: whoever logs in
+    from there would get no answer any more. What the image has chosen stays.
+
+    :raises MgmtDriverError: when none is free
+    """
+    config = files.read_json(host, CONFIG)
+    if _NETWORK_KEYS & config.keys():
+        return
+    routes: list[dict[str, Any]] = json.loads(host.run("ip", "-json", "-4", "route", "show"))
+    used = [*map(ipaddress.IPv4Network, facts.gather(host).peers)]
+    for destination in (str(route.get("dst")) for route in routes):
+        prefix = "" if "/" in destination else "/32"
+        used += filter(None, [grammar.ipv4_network(destination + prefix)])
+    for network in map(ipaddress.IPv4Network, _NETWORKS):
+        if not any(network.overlaps(other) for other in used):
+            bip = f"{network[1]}/{network.prefixlen}"
+            files.write(host, CONFIG, json.dumps({**config, "bip": bip}, indent=2) + "\n")
+            return
+    raise MgmtDriverError(
+        f"the machine has routes to all of {', '.join(_NETWORKS)}: name a network for Docker's "
+        f"bridge in {CONFIG} of the image (bip)"
+    )
 
 
 def wait_for_engine(host: Host) -> None:

@@ -21,6 +21,7 @@ from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, read_par
 from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm
 from mgmt_drivers.cluster.kubeadm.control_plane_phases import InitializeControlPlane
 from mgmt_drivers.cluster.load_balancer.load_balancer_phases import ConfigureLoadBalancer
+from mgmt_drivers.cluster.nodes.check_networks import CheckNetworks
 from mgmt_drivers.cluster.nodes.metadata_phases import KeepNodeMetadata, RestoreNodeMetadata
 from mgmt_drivers.cluster.nodes.remove_nodes import RemoveOldNodes, RestartKubeProxy
 from mgmt_drivers.cluster.pod_network.apply_manifest import ApplyCniManifest
@@ -70,7 +71,9 @@ def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
     :raises MgmtDriverError: naming machine, phase and cause
     """
     known = read_topology(request, services)
-    make_cluster(request, services, vims, known, restore.of_instantiation(known.params))
+    check_networks(known)
+    backup = restore.of_instantiation(known.params)
+    make_cluster(request, services, vims, known, backup, is_first=True)
 
 
 def make_cluster(
@@ -79,12 +82,13 @@ def make_cluster(
     vims: Vims,
     known: Topology,
     backup: Restore | None,
+    is_first: bool = False,
 ) -> None:
     """Make all of the VNF's machines a cluster and register it.
 
     :param backup: the backup that the cluster is made of, if any
+    :param is_first: the VNF has not been a cluster before; its networks are looked at
     """
-    check_networks(known)
     check_volumes(request, known, known.machines)
     with open_operation(request, services, known) as operation:
         hosts = operation.connect(known.machines)
@@ -100,6 +104,7 @@ def make_cluster(
             backup_keys.make_pair(services.store, is_new_cluster=is_new)
         operation.run(
             cluster,
+            on(cluster.nodes(hosts) if is_first else [], CheckNetworks()),
             *prepare(cluster, hosts, cluster.storage(hosts)),
             *_initialize(cluster, hosts, backup, is_initialized),
             *join_nodes(cluster, hosts, members),

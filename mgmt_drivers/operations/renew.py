@@ -6,7 +6,11 @@ from dataclasses import replace
 
 from mgmt_drivers.cluster.access.grant_access import RenewKubeconfig
 from mgmt_drivers.cluster.certificates import certificates
-from mgmt_drivers.cluster.certificates.certificate_phases import RenewCertificates, RestartPrograms
+from mgmt_drivers.cluster.certificates.certificate_phases import (
+    RenewCertificates,
+    RenewKubeletCertificate,
+    RestartPrograms,
+)
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
@@ -24,6 +28,8 @@ LOG = logging.getLogger(__name__)
 def renew(request: LcmRequest, services: Services) -> None:
     """Renew the certificates of all control-plane nodes, which must answer and have joined.
 
+    Workers that answer get a new certificate for kubelet, if kubelet has let its own expire.
+
     :raises MgmtDriverError: naming machine, phase and cause; a retry goes on
     """
     known = read_topology(request, services)
@@ -34,7 +40,12 @@ def renew(request: LcmRequest, services: Services) -> None:
         masters = operation.connect(known.control_plane, RUNNING_LIMIT)
         operation.ask_each(GATHER, masters, kubeadm.check_member)
         cluster = Cluster(known, services.store, leader)
-        operation.run(cluster, *renew_due(cluster, masters, certificates.ALL))
+        workers = _connect_to_answering(operation, known.workers)
+        operation.run(
+            cluster,
+            *renew_due(cluster, masters, certificates.ALL),
+            on(workers, RenewKubeletCertificate()),
+        )
 
 
 def renew_due(
@@ -48,7 +59,7 @@ def renew_due(
     :param within: days; certificates that expire within them are renewed
     """
     return [
-        in_turn(due, RenewCertificates(within), RestartPrograms()),
+        in_turn(due, RenewCertificates(within), RenewKubeletCertificate(), RestartPrograms()),
         on([] if cluster.params.helm else due, RenewKubeconfig()),
     ]
 
@@ -58,10 +69,7 @@ def find_due(operation: Operation, nodes: Sequence[Node]) -> list[Host]:
 
     Another operation is not held up by a renewal: a node that does not answer is left out.
     """
-    hosts = operation.connect_to_running(nodes)
-    missed = ", ".join(str(n) for n in nodes if n not in [host.node for host in hosts])
-    if missed:
-        LOG.warning("certificates are not looked at on those that do not answer: %s", missed)
+    hosts = _connect_to_answering(operation, nodes)
     now = operation.services.clock.time()
     due = []
     states = operation.ask_each(GATHER, hosts, certificates.read)
@@ -71,3 +79,15 @@ def find_due(operation: Operation, nodes: Sequence[Node]) -> list[Host]:
         if state.needs_renewal(now, certificates.SOON):
             due.append(host)
     return due
+
+
+def _connect_to_answering(operation: Operation, nodes: Sequence[Node]) -> list[Host]:
+    """Log in to the nodes that answer, and tell whose certificates nobody looks at."""
+    hosts = operation.connect_to_running(nodes)
+    missed = ", ".join(str(n) for n in nodes if n not in [host.node for host in hosts])
+    if missed:
+        LOG.warning(
+            "certificates are not looked at on those that do not answer: %s. Heal them if they do "
+            "not come back", missed,
+        )
+    return hosts

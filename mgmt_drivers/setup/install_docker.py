@@ -21,6 +21,7 @@ class InstallDocker(Change[object, Sequence[str]]):
 
     def act(self, host: Host, context: object, found: Sequence[str]) -> None:
         if found:
+            docker.choose_network(host)
             packages.install(host, found)
         else:
             packages.repair(host)  # its installation may have been broken off

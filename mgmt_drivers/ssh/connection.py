@@ -225,6 +225,7 @@ class Connection:
         self._masker = masker
         self._sudo_needs_password: bool | None = None
         self._sessions = threading.BoundedSemaphore(_SESSIONS)
+        self._knows_shell = False  # whether it has been told that the shell prints something
         self._held: list[paramiko.Channel] = []  # paramiko closes one that is forgotten
 
     def run(
@@ -250,12 +251,12 @@ class Connection:
             raise CommandFailed(shown, result.status, result.tail)
         return result
 
-    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+    def hold(self, argv: Sequence[str], word: str, *, timeout: float = DEFAULT_TIMEOUT) -> Result:
         shown = printable(self._masker(_shown(["sudo", *argv])), _SHOWN)
         line, prefix = self._line(argv, sudo=True)
         with self._errors(shown, timeout):
-            status, output = self._begin_line(line, prefix, timeout)
-        return Result(status, *output.texts(), self._masker)
+            status, output = self._begin_line(line, prefix, word, timeout)
+        return self._result(status, output, shown)
 
     def hide(self, *secrets: Secret) -> None:
         self._masker.learn(*secrets)
@@ -286,7 +287,30 @@ class Connection:
             line += _NO_INPUT
         with self._errors(shown, timeout):
             status, output = self._run_line(line, prefix, source, timeout)
-        return Result(status, *output.texts(), self._masker)
+        return self._result(status, output, shown)
+
+    def _result(self, status: int, output: Output, shown: str) -> Result:
+        """The result of a command, without what the shell has printed before.
+
+        :raises ConnectionFailed: when the shell has not run the command, and says that all is well
+        """
+        shell, stdout, stderr = output.texts()
+        login = f"user {self._endpoint.username} on {self._endpoint.address}"
+        quoted = printable(self._masker(shell.strip()), _SHOWN)
+        if not output.has_begun:
+            if status == 0:
+                raise ConnectionFailed(
+                    f"the shell of {login} did not run `{shown}`, but printed: {quoted}. Give the "
+                    "user a shell such as bash, and no command in sshd_config or authorized_keys"
+                )
+            stdout = shell
+        elif shell and not self._knows_shell:
+            self._knows_shell = True
+            LOG.warning(
+                "the shell of %s prints something of its own, which is left out: %s. See its "
+                "start-up files, such as .bashrc and /etc/ssh/sshrc", login, quoted,
+            )
+        return Result(status, stdout, stderr, self._masker)
 
     @contextmanager
     def _errors(self, shown: str, timeout: float) -> Iterator[None]:
@@ -318,8 +342,10 @@ class Connection:
                 self._begin(channel, line)
                 return conversation.converse(channel, prefix, source, deadline)
 
-    def _begin_line(self, line: str, prefix: bytes, timeout: float) -> tuple[int, Output]:
-        """Run a line in a session of its own, which stays open, until it writes or ends.
+    def _begin_line(
+        self, line: str, prefix: bytes, word: str, timeout: float
+    ) -> tuple[int, Output]:
+        """Run a line in a session of its own, which stays open, until it writes a word or ends.
 
         :raises TimeoutError: when it has done neither in time
         """
@@ -330,7 +356,7 @@ class Connection:
             self._begin(channel, line)
             with contextlib.suppress(OSError):  # it has ended, as will be seen
                 channel.sendall(prefix)
-            return conversation.converse(channel, b"", None, deadline, ends_with_line=True)
+            return conversation.converse(channel, b"", None, deadline, last_line=word)
 
     def _begin(self, channel: paramiko.Channel, line: str) -> None:
         """Have the machine run the line.
@@ -339,7 +365,7 @@ class Connection:
         there is none. To close the channel could block the watchdog.
         """
         with self._watchdog.after(_CONSENT_LIMIT, channel.event.set):
-            channel.exec_command(line)
+            channel.exec_command(f"echo {conversation.BEGIN}; {line}")
 
     def _limit(self, seconds: float) -> AbstractContextManager[None]:
         return _closed_after(self._watchdog, self._transport, seconds)

@@ -11,6 +11,8 @@ import paramiko
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import Stdin
 
+# Begins the output of each command. What is before it, start-up files of the shell have printed.
+BEGIN = "tacker-mgmt-drivers:begin"
 # Bytes that one command may write: kubectl does, of some thousands of pods.
 LIMIT = 32 << 20
 _CHUNK = 32768
@@ -63,8 +65,12 @@ class Output:
         return self._channel.recv_ready() or self._channel.recv_stderr_ready()
 
     @property
-    def has_line(self) -> bool:
-        return b"\n" in self._stdout
+    def has_begun(self) -> bool:
+        """Whether the shell has run the command."""
+        return f"{BEGIN}\n".encode() in self._stdout
+
+    def has_line(self, line: str) -> bool:
+        return line in self.texts()[1].splitlines()
 
     def read(self) -> None:
         """Take a piece of each stream, no more: whoever waits for the end has a deadline."""
@@ -75,9 +81,13 @@ class Output:
         if len(self._stdout) + len(self._stderr) > LIMIT:
             raise Overflow
 
-    def texts(self) -> tuple[str, str]:
-        """Standard output and standard error."""
-        return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
+    def texts(self) -> tuple[str, str, str]:
+        """Output of the shell, standard output of the command, and standard error.
+
+        All is the shell's until the command has begun.
+        """
+        shell, _, stdout = self._stdout.decode(errors="replace").partition(f"{BEGIN}\n")
+        return shell, stdout, self._stderr.decode(errors="replace")
 
 
 def converse(
@@ -86,11 +96,11 @@ def converse(
     source: BinaryIO | None,
     deadline: float,
     *,
-    ends_with_line: bool = False,
+    last_line: str | None = None,
 ) -> tuple[int, Output]:
     """Feed the command and read its output until it has ended; its status, and the output.
 
-    :param ends_with_line: the conversation, not the command, once there is one: with status 0
+    :param last_line: ends the conversation, not the command: with status 0
     :raises TimeoutError: at the deadline, however busy the machine keeps us
     """
     channel.setblocking(False)
@@ -109,7 +119,7 @@ def converse(
                 channel.shutdown_write()
                 source = None
         output.read()
-        if ends_with_line and output.has_line:
+        if last_line is not None and output.has_line(last_line):
             return 0, output
         if channel.exit_status_ready() and channel.eof_received and not output.is_ready:
             return channel.recv_exit_status(), output

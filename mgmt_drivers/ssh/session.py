@@ -71,12 +71,12 @@ class Session(Protocol):
         :raises CommandFailed, CommandTimeout, ConnectionFailed, OutputTooLong:
         """
 
-    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+    def hold(self, argv: Sequence[str], word: str, *, timeout: float = DEFAULT_TIMEOUT) -> Result:
         """Begin a command, as root, that goes on until its input ends: with the connection.
 
-        It has begun when it has written a line. One that ends before ends as in :meth:`run`, with
-        a status that is an answer.
+        One that ends before its word ends as in :meth:`run`, with a status that is an answer.
 
+        :param word: the line that the command writes when it has begun
         :param timeout: seconds until it must have begun
         """
 

@@ -63,11 +63,12 @@ class FakeSession:
                     written[path], stdin = stdin[: int(size)], stdin[int(size) :]
         return written
 
-    def expect_facts(self, system: str, has_cloud_init: bool = False) -> None:
+    def expect_facts(self, system: str, has_cloud_init: bool = False, client: str = "") -> None:
         """Facts about the machine are to be gathered."""
         release = "ID={}\nVERSION_ID={}\n".format(*system.split())
+        peers = f"client {client}\n" if client else ""
         program = "cloud-init" if has_cloud_init else "none"
-        self.expect("sudo", "describe-machine", stdout=f"{program}\n\n.\n\n{release}")
+        self.expect("sudo", "describe-machine", stdout=f"{program}\n\n.\n\n{peers}.\n\n{release}")
 
     def run(
         self,
@@ -92,10 +93,10 @@ class FakeSession:
             raise CommandFailed(" ".join(words), result.status, result.stderr)
         return result
 
-    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+    def hold(self, argv: Sequence[str], word: str, *, timeout: float = DEFAULT_TIMEOUT) -> Result:
         assert argv[0] in SUDO
         self.held.append(named(argv))
-        return Result(75, stderr=self.holder) if self.holder else Result(0, "held\n")
+        return Result(75, stderr=self.holder) if self.holder else Result(0, f"{word}\n")
 
     def _next(self, words: tuple[str, ...]) -> tuple[tuple[str, ...], Result, bool]:
         if self._script and self._script[0][2]:

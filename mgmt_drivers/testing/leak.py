@@ -91,10 +91,12 @@ def _command(words: list[str]) -> list[str]:
 
 
 class _Said:
-    def __init__(self, stdout: str, stderr: str) -> None:
-        self._texts = stdout, stderr
+    has_begun = True
 
-    def texts(self) -> tuple[str, str]:
+    def __init__(self, stdout: str, stderr: str) -> None:
+        self._texts = "", stdout, stderr
+
+    def texts(self) -> tuple[str, str, str]:
         return self._texts
 
 
@@ -126,10 +128,12 @@ class LeakingConnection(Connection):
         self._leak.learn(*_accounts(seen.stdout))
         return answer[0], _Said(*answer[1:])
 
-    def _begin_line(self, line: str, prefix: bytes, timeout: float) -> tuple[int, Any]:
+    def _begin_line(
+        self, line: str, prefix: bytes, word: str, timeout: float
+    ) -> tuple[int, Any]:
         argv = _command(shlex.split(line)[len(_SUDO) :])
         self._leak.note(line, named(argv)[:2], prefix)
-        seen = self._session_.hold(argv)
+        seen = self._session_.hold(argv, word)
         return seen.status, _Said(seen.stdout, seen.stderr)
 
     def close(self) -> None:

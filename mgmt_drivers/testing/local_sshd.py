@@ -10,6 +10,8 @@ from typing import NoReturn
 import paramiko
 import paramiko.common
 
+from mgmt_drivers.ssh.conversation import BEGIN
+
 
 class Server(paramiko.ServerInterface):
     """Accepts one user and password, and runs what it is told to."""
@@ -20,6 +22,7 @@ class Server(paramiko.ServerInterface):
         self.refusals = 0  # so many sessions are still to be refused
         self.goes_deaf = False  # once a command runs
         self.is_silent = False  # when it is to run a command
+        self.start_up = ""  # a command that start-up files of the shell run before each other one
         self.floods = False  # in the place of a command, without regard to the window
         self.ended = threading.Event()
 
@@ -49,7 +52,7 @@ class Server(paramiko.ServerInterface):
         transport.to_tell = told
         if self.goes_deaf:
             transport.packetizer.read_message = self._hear_nothing  # type: ignore[method-assign]
-        arguments = (channel, command.decode(), told)
+        arguments = (channel, self.start_up + command.decode(), told)
         target = _flood if self.floods else _execute
         threading.Thread(target=target, args=arguments, daemon=True).start()
         return True
@@ -79,7 +82,7 @@ def _flood(channel: paramiko.Channel, command: str, told: threading.Event) -> No
     told.wait(10)
     transport = channel.get_transport()
     with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
-        channel.sendall(b"held\n")
+        channel.sendall(f"{BEGIN}\nheld\n".encode())
         for _ in range(1000):
             data = paramiko.Message()
             data.add_byte(paramiko.common.cMSG_CHANNEL_DATA)

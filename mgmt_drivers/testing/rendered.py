@@ -160,14 +160,17 @@ def _check_registries(listed: Sequence[Registry], host: Host, disk: Disk) -> Non
     pairs = {server: base64.b64decode(login["auth"]).decode() for server, login in logins.items()}
     # A client takes what stands before the first colon for the user.
     read_logins = {server: tuple(pair.split(":", 1)) for server, pair in pairs.items()}
-    known = {r.server: (r.login.username, r.login.password.reveal()) for r in listed if r.login}
+    known = {r.login_key: (r.login.username, r.login.password.reveal()) for r in listed if r.login}
     _same("kubelet's logins", known, read_logins)
     for registry in listed if _tomllib else ():
         folder = f"/etc/containerd/certs.d/{registry.server}"
+        if registry.is_hub and not registry.certificate:
+            _same("hosts.toml", False, f"{folder}/hosts.toml" in disk.files)
+            continue
         table = _tomllib.loads(disk.files[f"{folder}/hosts.toml"].decode())
         _same("hosts.toml", (registry.url, [registry.url]), (table["server"], list(table["host"])))
         ca = table["host"][registry.url].get("ca")
-        _same("the CA", registry.certificate and registry.certificate.read_bytes(),
+        _same("the CA", registry.certificate,
               disk.files[ca] if ca else None)
 
 

@@ -38,7 +38,6 @@ from mgmt_drivers.testing.simulated_world import (
     HELM_CONFIG,
     KEEPALIVED,
     KUBECONFIG,
-    MEMBER,
     Machine,
     World,
 )
@@ -182,7 +181,7 @@ class SimulatedCloud:
             machine.files["mounted /volume"] = (b"", "")
             self.world.volumes = {"pv1": dict(volumes.at(_VOLUME, STORAGE))}
         elif is_member:
-            machine.files[MEMBER] = (b"", "644")
+            machine.files[machine.marker] = (b"", "644")
             machine.packages |= {"haproxy", "keepalived"}
             machine.services |= {"haproxy", "keepalived"}
             machine.files[KEEPALIVED] = (b"", "644")
@@ -331,7 +330,7 @@ class SimulatedClusterTest(SimulatedCloud, unittest.TestCase):
         self.assertEqual(masters, len(names))
         self.assertEqual(workers, len(machines) - masters)
         self.assertEqual(names, sorted(m["name"] for m in self.world.members))
-        self.assertTrue(all(MEMBER in m.files for m in machines))
+        self.assertTrue(all(m.markers == [m.marker] for m in machines))
         logins = [m.files.get(KUBELET_LOGINS) for m in machines if m.came]
         self.assertTrue(all(login and login[1] == "600" for login in logins), logins)
         masters_that_came = [m for m in machines if m.role == "master" and m.came]

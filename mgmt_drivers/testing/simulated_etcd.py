@@ -30,8 +30,10 @@ class EtcdPrograms(Backups):
 
     def _etcdctl(self, words: list[str]) -> Result:
         members = self.world.members
+        if not self.machine.etcd_runs:
+            return Result(1, stderr="etcd has no container that runs")
         if words[1:3] == ["member", "list"]:
-            return Result(0, json.dumps({"members": members}))
+            return self._member_list()
         if words[1:3] == ["endpoint", "status"]:
             alive = self.world.alive_members()
             status = [{"Status": self._status(member)} for member in alive]
@@ -56,6 +58,14 @@ class EtcdPrograms(Backups):
             self.world.leader = successor
             return OK
         raise AssertionError(f"the simulation does not know {words}")
+
+    def _member_list(self) -> Result:
+        members = self.world.members
+        alive = [m for m in members if self.world.machine_of(m["name"])]
+        stopped = len(alive) - len(self.world.alive_members())  # since kubelet does not run
+        if stopped * 2 >= len(members):
+            return Result(1, stderr="context deadline exceeded")
+        return Result(0, json.dumps({"members": members}))
 
     def _status(self, member: Mapping[str, Any]) -> dict[str, Any]:
         """The answer of one member, which tells the alarms of all."""

@@ -4,7 +4,9 @@
 import yaml
 
 from mgmt_drivers.cluster.certificates.certificates import (
+    AUTHORITIES,
     CERTIFICATES,
+    KUBELET,
     PROGRAMS,
     RENEWED,
 )
@@ -13,9 +15,11 @@ from mgmt_drivers.testing.made_certificates import lasting
 from mgmt_drivers.testing.simulated_backup import Backups
 from mgmt_drivers.testing.simulated_world import (
     CA_HASH,
+    ETCD_DATA,
     IMAGE_NAMES,
     KUBELET_CONF,
     MEMBER,
+    NO,
     OK,
     minor,
 )
@@ -41,12 +45,24 @@ class KubeadmPrograms(Backups):
         if verb == "end":
             machine.ended += running
             machine.programs.clear()
-            machine.failed |= {*running}  # kubelet waits
-        elif machine.certificates:  # of a machine that has joined
+            machine.failed |= machine.crashed & {*running}  # kubelet waits
+            machine.crashed |= {*running}
+        elif machine.certificates and machine.kubelet_runs:  # of a machine that has joined
             for program in names:
                 if program not in {*running, *machine.failed}:
                     machine.start(program)  # a moment later
         return Result(0, shown)
+
+    def _issue_kubelet_certificate(self, words: list[str], stdin: bytes) -> Result:
+        assert AUTHORITIES[0] in self.machine.certificates, f"{self.machine.name} has no CA"
+        config = next(yaml.safe_load_all(stdin))
+        return Result(0, config["nodeRegistration"]["name"])
+
+    def _install_kubelet_certificate(self, words: list[str], stdin: bytes) -> Result:
+        assert stdin.decode() == self.machine.name, "the certificate is another node's"
+        self.machine.certify(365.0, KUBELET)
+        self.machine.start_kubelet()
+        return OK
 
     def _kubeadm(self, words: list[str], stdin: bytes) -> Result:
         if words[0] == "version":
@@ -92,13 +108,16 @@ class KubeadmPrograms(Backups):
         machine, world = self.machine, self.world
         if words[3] == "reset":
             return self._reset()
-        if MEMBER in machine.files:
+        assert words[1] == machine.marker, words
+        if machine.marker in machine.files:
             return OK
+        self._clear(*machine.markers)
         if words[3] == "init":
+            assert ETCD_DATA not in machine.files, "etcd has data"
             if "restore-etcd" in words:
                 self._laid_down(words[words.index("restore-etcd") + 1 :])
             world.join(machine)
-            machine.files[MEMBER] = (b"", "644")
+            machine.files[machine.marker] = (b"", "644")
             return OK
         if machine.name in world.nodes:
             return Result(1, stderr=f"a Node with name {machine.name} exists")
@@ -113,14 +132,23 @@ class KubeadmPrograms(Backups):
         if "controlPlane" in join and not world.certificates:
             return Result(1, stderr="no certificates are uploaded")
         world.join(machine)
-        machine.files[MEMBER] = (b"", "644")
+        machine.files[machine.marker] = (b"", "644")
         return OK
 
     def _reset(self) -> Result:
         name = self.machine.name
         members = {member["name"] for member in self.world.members}
         assert name not in members, "etcd has its member"
-        for path in (MEMBER, KUBELET_CONF):
-            self.machine.files.pop(path, None)
+        self._clear(MEMBER, self.machine.marker, KUBELET_CONF)
         self.world.reset.append(name)
         return OK
+
+    def _clear(self, *paths: str) -> None:
+        """A reset takes what an image has of another node, data of etcd, too."""
+        for path in (*paths, *([ETCD_DATA] if paths else [])):
+            self.machine.files.pop(path, None)
+
+    def _names_node(self, words: list[str], stdin: bytes) -> Result:
+        """The certificate of kubelet is that of the machine, or of the node of its image."""
+        assert words[1] == self.machine.node.short_id
+        return OK if KUBELET in self.machine.certificates else NO

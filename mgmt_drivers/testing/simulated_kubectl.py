@@ -21,6 +21,8 @@ class KubectlPrograms(Programs):
         own = {f"https://{address}:6443" for address in ("127.0.0.1", self.machine.address)}
         if own & {*words} and self.machine.name in self.world.unhealthy:
             return Result(1, stderr="etcd failed")
+        if self.machine.role == "master" and "kube-apiserver" not in self.machine.programs:
+            return Result(1, stderr="127.0.0.1:6443 was refused")
         if any(kind == "CORRUPT" for _, kind in self.world.databases.alarms):
             return Result(1, stderr="Error from server: etcdserver: corrupt cluster")
         if "/readyz" in words:

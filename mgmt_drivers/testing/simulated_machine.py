@@ -33,7 +33,8 @@ class MachinePrograms(Programs):
     def _describe_machine(self, words: list[str], stdin: bytes) -> Result:
         paths = [path for path in self.machine.files if path.startswith(words[0])]
         notes = [path.rpartition("/")[2] for path in paths]
-        return Result(0, "\n".join(["none", "", *notes, ".", "", "ID=debian", "VERSION_ID=12", ""]))
+        parts = ["none", "", *notes, ".", "", *self.world.peers, ".", ""]
+        return Result(0, "\n".join([*parts, "ID=debian", "VERSION_ID=12", ""]))
 
     def _set_conntrack(self, words: list[str], stdin: bytes) -> Result:
         return OK
@@ -83,6 +84,9 @@ class MachinePrograms(Programs):
         return OK
 
     def _ip(self, words: list[str], stdin: bytes) -> Result:
+        if "route" in words:
+            routes = [{"dst": "default", "gateway": "10.10.0.254"}, {"dst": "10.10.0.0/24"}]
+            return Result(0, json.dumps(routes))
         own = {"local": self.machine.address, "prefixlen": 24}
         return Result(0, json.dumps([{}, {"ifname": "eth0", "mtu": 1442, "addr_info": [own]}]))
 
@@ -167,12 +171,12 @@ class MachinePrograms(Programs):
             self.machine.services.add(unit)
         if unit == "kubelet" and action == "restart":
             assert minor(self.machine.kubelet) <= minor(self.world.release), "kubelet leads"
-            self.machine.running = self.machine.kubelet
-            self.machine.failed.clear()
+            self.machine.start_kubelet()
         return OK
 
     def _timeout(self, words: list[str], stdin: bytes) -> Result:
-        return OK  # the virtual IP answers
+        """The virtual IP answers, and a kubelet that runs."""
+        return OK if words[-1] != "10248" or self.machine.kubelet_runs else NO
 
     def _check_haproxy(self, words: list[str], stdin: bytes) -> Result:
         return OK

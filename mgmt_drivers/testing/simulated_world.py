@@ -17,7 +17,8 @@ from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.fake_cluster import MASTER_CP, STORAGE_CP, WORKER_CP
 
-MEMBER = f"{STATE_FOLDER}/member"
+MEMBER = f"{STATE_FOLDER}/member"  # the beginning of a marker
+ETCD_DATA = "/var/lib/etcd/member"
 HELM, HELM_CONFIG = "/usr/local/bin/helm", ".kube/config"
 CHARTS = "/var/tacker/helm"
 KEEPALIVED = "/etc/keepalived/keepalived.conf"
@@ -116,7 +117,11 @@ class Machine:
     certificates: dict[str, tuple[float, int]] = field(default_factory=dict)
     programs: dict[str, dict[str, int]] = field(default_factory=dict)
     ended: list[str] = field(default_factory=list)  # programs, in their order
+    # Programs that have ended since kubelet began; one that does so again waits to be started.
+    crashed: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)  # programs that kubelet waits to start again
+    kubelet_runs: bool = True
+    etcd_runs: bool = True  # kubelet starts it
     holder: "Holder | None" = None  # of the machine's lock
     holder_name: str = ""
     backups: dict[str, Saved] = field(default_factory=dict)  # in a folder of its own
@@ -128,7 +133,17 @@ class Machine:
 
     @property
     def name(self) -> str:
-        return f"{self.role}-{self.node.server_id.replace('-', '')[:12]}"
+        return f"{self.role}-{self.node.short_id}"
+
+    @property
+    def marker(self) -> str:
+        """The file that tells that it is a node."""
+        return f"{MEMBER}-{self.node.server_id}"
+
+    @property
+    def markers(self) -> list[str]:
+        """Its own, and those that its image brought."""
+        return [path for path in self.files if path.startswith(MEMBER)]
 
     @property
     def address(self) -> str:
@@ -146,6 +161,23 @@ class Machine:
     def outdated(self, program: str) -> list[str]:
         used = self.programs[program]
         return [name for name, serial in used.items() if serial != self.certificates[name][1]]
+
+    def start_kubelet(self) -> None:
+        """Nothing but the API, which does not know it either, gives it another certificate."""
+        self.kubelet_runs = self.certificates.get(KUBELET, (1.0, 0))[0] >= 0
+        self.running = self.kubelet
+        self.crashed.clear()
+        self.failed.clear()
+        self.etcd_runs = self.etcd_runs or self.kubelet_runs
+        if self.kubelet_runs and self.role == "master" and self.certificates:
+            for program in PROGRAMS:
+                if program not in self.programs:
+                    self.start(program)
+
+    def reboot(self) -> None:
+        self.programs.clear()
+        self.etcd_runs = False
+        self.start_kubelet()
 
     @property
     def backends(self) -> list[str]:
@@ -176,6 +208,8 @@ class World:
     drained: list[str] = field(default_factory=list)
     dns: list[str] = field(default_factory=list)  # the nodes of CoreDNS's two pods
     budget: str = ""  # why no pod may be evicted
+    # Addresses that machines must reach, as each tells them.
+    peers: tuple[str, ...] = ("client 203.0.113.5", "nameserver 127.0.0.53", "nameserver 10.0.0.2")
     unhealthy: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
     formatted: int = 0  # how often the Cinder volume was
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)  # PersistentVolumes
@@ -211,11 +245,12 @@ class World:
         }
         machine.files[KUBELET_CONF] = (b"", "600")
         machine.running, machine.apiserver = machine.kubelet, self.release
+        machine.certify(365.0, KUBELET)
         if machine.role == "master":
             urls = {"peerURLs": [f"https://{machine.address}:2380"],
                     "clientURLs": [f"https://{machine.address}:2379"]}
             machine.certify(3650.0, *AUTHORITIES)
-            machine.certify(365.0, *RENEWED, KUBELET)
+            machine.certify(365.0, *RENEWED)
             for program in PROGRAMS:
                 machine.start(program)
             number = max((m["ID"] for m in self.members), default=0) + 1
@@ -244,7 +279,7 @@ class World:
     def age(self, days: float) -> None:
         """Leave so many days to the certificates of all control-plane nodes; programs use them."""
         for machine in self.machines.values():
-            if machine.certificates:
+            if machine.role == "master" and machine.certificates:
                 machine.certify(days, *RENEWED)
                 for program in PROGRAMS:
                     machine.start(program)
@@ -266,7 +301,11 @@ class World:
         return next((m for m in self.machines.values() if m.name == name and m.alive), None)
 
     def alive_members(self) -> list[dict[str, Any]]:
-        return [member for member in self.members if self.machine_of(member["name"])]
+        return [
+            member
+            for member in self.members
+            if (machine := self.machine_of(member["name"])) and machine.etcd_runs
+        ]
 
     def shown(self, name: str) -> dict[str, Any]:
         ready = "True" if self.machine_of(name) else "Unknown"

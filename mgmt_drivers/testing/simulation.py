@@ -67,7 +67,7 @@ class SimulatedSession(
             raise CommandFailed(" ".join(argv), result.status, result.stderr)
         return result
 
-    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+    def hold(self, argv: Sequence[str], word: str, *, timeout: float = DEFAULT_TIMEOUT) -> Result:
         """The machine is this connection's until it ends, however it does."""
         self.before(self, argv)
         if self.broken or not self.machine.alive:
@@ -80,7 +80,7 @@ class SimulatedSession(
                 return Result(75, stderr=self.machine.holder_name)
             self.machine.holder, self.machine.holder_name = self, who
         self.after(self, argv)
-        return Result(0, "held\n")
+        return Result(0, f"{word}\n")
 
     def hide(self, *secrets: Secret) -> None:
         """Errors of the simulation quote nothing."""

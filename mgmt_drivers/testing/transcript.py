@@ -109,9 +109,9 @@ class _Recorded:
         self._recorder.note(self._machine, argv, sudo, stdin)
         return self._session.run(argv, stdin=stdin, sudo=sudo, check=check, timeout=timeout)
 
-    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+    def hold(self, argv: Sequence[str], word: str, *, timeout: float = DEFAULT_TIMEOUT) -> Result:
         self._recorder.note(self._machine, argv, True, None)
-        return self._session.hold(argv, timeout=timeout)
+        return self._session.hold(argv, word, timeout=timeout)
 
 
 def _shown(argv: Sequence[str]) -> tuple[str, ...]:

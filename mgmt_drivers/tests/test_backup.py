@@ -31,7 +31,7 @@ from mgmt_drivers.testing.simulated_cloud import (
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.testing.simulated_world import MEMBER, Saved
+from mgmt_drivers.testing.simulated_world import Saved
 from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_canary import all_logs
 from mgmt_drivers.tests.test_faults import FaultsTestCase
@@ -421,7 +421,7 @@ class RestoreTest(BackedUpClusterTest):
         self.world.backups.clear()
         with self.assertRaisesRegex(MgmtDriverError, "there is no backup latest"):
             self.heal_end(self.whole(), self.services())
-        self.assertFalse([m for m in self.world.machines.values() if MEMBER in m.files])
+        self.assertFalse([m for m in self.world.machines.values() if m.markers])
 
     def test_a_new_storage_server_of_an_attempt_before(self) -> None:
         """Tacker's v2 API begins a retry with the first hook."""

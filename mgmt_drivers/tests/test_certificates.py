@@ -8,6 +8,7 @@ import tempfile
 import unittest
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.certificates.certificates import (
@@ -17,10 +18,11 @@ from mgmt_drivers.cluster.certificates.certificates import (
     PENDING,
     PROGRAMS,
     RENEWED,
-    ControlPlaneState,
+    NodeState,
 )
+from mgmt_drivers.cluster.kubeadm import kubelet
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import MgmtDriverError, ParameterError
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError, ParameterError
 from mgmt_drivers.operations import scale_in, scale_out, upgrade
 from mgmt_drivers.testing.fakes import FakeClock, fake_host, named
 from mgmt_drivers.testing.made_certificates import lasting, signed
@@ -54,6 +56,14 @@ class AgingClusterTest(SimulatedClusterTest):
     def scale_out(self, services: Services | None = None, number: int = 20) -> None:
         new = self.arrive(new_node("worker", number, f"10.10.0.{number}")).node
         scale_out.scale_out(self.request(new.vnfc_id), services or self.services(), self.vims)
+
+    def off_for_more_than_a_year(self) -> None:
+        """All machines are rebooted, and no certificate of a year is valid any more."""
+        self.world.age(-30.0)
+        for machine in self.world.machines.values():
+            if machine.certificates:
+                machine.certify(-30.0, KUBELET)
+                machine.reboot()
 
     def assert_renewed(self, *machines: Machine) -> None:
         """Certificates last, and every program uses them."""
@@ -240,6 +250,45 @@ class RenewalTest(AgingClusterTest):
         self.assert_renewed()
         self.assertEqual([*MASTERS], restarted)
 
+    def test_a_cluster_that_was_off_for_more_than_a_year(self) -> None:
+        self.off_for_more_than_a_year()
+        self.assertFalse(any(m.programs or m.kubelet_runs for m in self.masters()))
+        self.renew()
+        self.assert_renewed()
+        nodes = [m for m in self.world.machines.values() if m.certificates]
+        self.assertEqual([(365.0, True)] * 5,
+                         [(m.certificates[KUBELET][0], m.kubelet_runs) for m in nodes])
+        order, note = self.noted()
+        self.renew(self.services(note))
+        self.assertNotIn("restart", str(order))
+
+    def test_a_worker_that_does_not_answer_holds_no_renewal_up(self) -> None:
+        self.off_for_more_than_a_year()
+        self.deaf.add(WORKERS[0])
+        self.renew()
+        self.assert_renewed()
+        self.assertTrue(self.machine(WORKERS[1]).kubelet_runs)
+
+    def test_nothing_is_ended_before_kubelet_has_started(self) -> None:
+        """A kubelet that fails for another reason, and one whose certificate nobody can issue."""
+        def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if tuple(argv) == ("systemctl", "restart", "kubelet"):
+                session.machine.kubelet_runs = False
+
+        with self.assertRaisesRegex(MgmtDriverError, "kubelet's start .`journalctl -u kubelet`"):
+            self.renew(self.services(after=fail))
+        self.build()
+        self.machine(MASTERS[1]).certify(-1.0, KUBELET)
+
+        def refuse(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if named(argv)[0] == "issue-kubelet-certificate":
+                raise CommandFailed("kubeadm", 1, "couldn't load ca.key")
+
+        words = "issues no client certificate for kubelet: .*ca.key.* its owner has to issue it"
+        with self.assertRaisesRegex(MgmtDriverError, words):
+            self.renew(self.services(refuse))
+        self.assertEqual([], [program for m in self.masters() for program in m.ended])
+
     def test_what_kubeadm_cannot_renew(self) -> None:
         """A CA whose key lies elsewhere: kubeadm says so, and ends well."""
 
@@ -312,6 +361,18 @@ class RenewalFaultsTest(FaultsTestCase, AgingClusterTest):
 
         self.assertGreater(self.all_faults(story), 100)
 
+    def test_after_a_year(self) -> None:
+        def story(number: int, fault: str) -> bool:
+            self.off_for_more_than_a_year()
+            struck = self.cured(self.renew, number, fault)
+            self.renew()  # for a worker that did not answer
+            self.assert_renewed()
+            nodes = [m for m in self.world.machines.values() if m.certificates]
+            self.assertEqual([True] * 5, [m.kubelet_runs for m in nodes])
+            return struck
+
+        self.assertGreater(self.all_faults(story), 100)
+
     def test_by_the_way(self) -> None:
         """What did not answer during one operation is left to the next."""
 
@@ -330,7 +391,7 @@ class RenewalFaultsTest(FaultsTestCase, AgingClusterTest):
 
 
 class StateTest(unittest.TestCase):
-    def state(self, text: str = "", **days: float) -> ControlPlaneState:
+    def state(self, text: str = "", **days: float) -> NodeState:
         """The state of a node whose certificates have so many days left, each by its name."""
         host, session = fake_host()
         paths = {name: path for path, name in CERTIFICATES.items()}
@@ -347,8 +408,13 @@ class StateTest(unittest.TestCase):
 
     def test_what_nobody_renews(self) -> None:
         state = self.state(apiserver=9.0, ca=364.0, etcd_ca=366.0, kubelet=29.0)
-        words = ["kubelet expires in 29 days", "ca expires in 364 days"]
-        self.assertEqual(words, state.worries(0.0))
+        self.assertEqual(["ca expires in 364 days"], state.worries(0.0))
+
+    def test_what_kubelet_has_not_renewed(self) -> None:
+        for left, is_due in ((29.0, True), (31.0, False), (-1.0, True)):
+            state = self.state(apiserver=365.0, kubelet=left)
+            self.assertEqual(is_due, state.kubelet_due(0.0) is not None, left)
+            self.assertEqual(is_due, state.needs_renewal(0.0, 90.0), left)
 
     def test_a_renewal_that_was_broken_off(self) -> None:
         self.assertFalse(self.state(apiserver=365.0).needs_renewal(0.0, 90.0))
@@ -376,6 +442,55 @@ class ScriptTest(unittest.TestCase):
         )
         self.assertEqual(b"", done.stderr)
         return done.stdout.decode()
+
+
+class KubeletCertificateTest(ScriptTest):
+    def run_script(self, name: str, *words: str, **given: Any) -> str:
+        """Run a script of the kubelet module, with programs that the test's folder has."""
+        text = Path(kubelet.__file__).with_name(f"{name}.sh").read_text()
+        done = subprocess.run(
+            ["bash", "-c", text, name, *words], check=True, capture_output=True, timeout=60,
+            env={"PATH": f"{self.root}:{os.environ['PATH']}"}, **given,
+        )
+        return done.stdout.decode()
+
+    def program(self, name: str, text: str) -> None:
+        (self.root / name).write_text(f"#!/bin/sh\n{text}\n")
+        (self.root / name).chmod(0o755)
+
+    def test_issued(self) -> None:
+        made = signed("system:node:x")
+        lines = "".join(
+            f"    client-{kind}-data: {base64.b64encode(text).decode()}\n"
+            for kind, text in (("certificate", made.certificate), ("key", made.key))
+        )
+        self.program("kubeadm", f"""echo '[kubeconfig] Writing'
+            [ "$*" = "init phase kubeconfig kubelet --config /dev/stdin --kubeconfig-dir $8" ]
+            [ "$(cat)" = given ] || exit 3
+            printf 'users:\\n- user:\\n{lines}' >"$8/kubelet.conf"
+            echo "$8" >{self.root}/folder""")
+        shown = self.run_script("issue-kubelet-certificate", input=b"given")
+        self.assertEqual((made.certificate + made.key).decode(), shown)
+        self.assertFalse(Path((self.root / "folder").read_text().strip()).exists())
+        self.program("kubeadm", "exit 1")
+        with self.assertRaises(subprocess.CalledProcessError):
+            self.run_script("issue-kubelet-certificate", input=b"given")
+
+    def test_installed(self) -> None:
+        self.program("systemctl", f"echo $* >>{self.root}/restarted")
+        conf, current = self.root / "kubelet.conf", self.root / "kubelet-client-current.pem"
+        path = f"client-certificate: {current}\n    client-key: {current}\n"
+        for before in ("client-certificate-data: eHh4\n    client-key-data: eXl5\n", path, path):
+            conf.write_text(f"    {before}")
+            for pem in (b"certificate and key", b"newer"):
+                self.run_script(
+                    "install-kubelet-certificate", str(self.root), str(conf), input=pem
+                )
+                self.assertTrue(current.is_symlink())
+                self.assertEqual(pem, current.read_bytes())
+                self.assertEqual(0o600, current.stat().st_mode & 0o777)
+            self.assertEqual(f"    {path}", conf.read_text())
+        self.assertEqual("restart kubelet\n" * 6, (self.root / "restarted").read_text())
 
 
 class ShowCertificatesTest(ScriptTest):

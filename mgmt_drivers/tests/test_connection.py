@@ -386,7 +386,7 @@ class SudoTest(ServerTest):
         with mock.patch.dict(os.environ, {"LC_ALL": "de_DE.UTF-8"}):
             for sudo in (False, True):
                 self.assertEqual("C\n", connection.run(words, sudo=sudo).stdout)
-            self.assertEqual("C\n", connection.hold(words).stdout)
+            self.assertEqual("C\n", connection.hold(words, "C").stdout)
 
     def test_sudo_reads_the_password_before_the_input(self) -> None:
         self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 5; echo "$p"; exec "$@"')
@@ -404,7 +404,7 @@ class HoldTest(SudoTest):
         for number, end in enumerate((Connection.close, lambda _: self.sshd.cut())):
             ended = self.bin / f"ended-{number}"
             connection = self.log_in()
-            begun = connection.hold(["sh", "-c", f"echo begun; echo; cat; touch {ended}"])
+            begun = connection.hold(["sh", "-c", f"echo begun; echo; cat; touch {ended}"], "begun")
             self.assertEqual((0, "begun"), (begun.status, begun.stdout.split()[0]))
             self.assertTrue(connection.run(["true"]).ok)
             self.assertFalse(ended.exists())
@@ -415,18 +415,18 @@ class HoldTest(SudoTest):
             self.assertTrue(ended.exists())
 
     def test_one_that_ends_says_why(self) -> None:
-        seen = self.log_in().hold(["sh", "-c", 'echo "$1" >&2; exit 75', "sh", PASSWORD])
+        seen = self.log_in().hold(["sh", "-c", 'echo "$1" >&2; exit 75', "sh", PASSWORD], "held")
         self.assertEqual((75, "", "***"), (seen.status, seen.stdout, seen.tail))
 
     def test_one_that_does_not_begin(self) -> None:
         with self.assertRaisesRegex(CommandTimeout, "`sudo sleep 60` did not end within 0.3 s"):
-            self.log_in().hold(["sleep", "60"], timeout=0.3)
+            self.log_in().hold(["sleep", "60"], "held", timeout=0.3)
 
     def test_what_comes_afterwards_is_limited(self) -> None:
         connection = self.log_in()
         connection._sudo_needs_password = False
         self.sshd.server.floods = True
-        self.assertEqual("held", connection.hold(["cat"]).stdout[:4])
+        self.assertEqual("held", connection.hold(["cat"], "held").stdout[:4])
         self.assert_ends(connection)
         (channel,) = connection._held
         self.assertLessEqual(len(channel.in_buffer), 2 << 20)
@@ -440,7 +440,42 @@ class HoldTest(SudoTest):
 
     def test_sudo_gets_its_password(self) -> None:
         self.install_sudo('[ "$1" = -n ] && exit 1; IFS= read -r p; shift 5; echo "$p"; exec "$@"')
-        self.assertEqual(f"{PASSWORD}\n", self.log_in().hold(["cat"]).stdout)
+        self.assertEqual(f"{PASSWORD}\n", self.log_in().hold(["cat"], PASSWORD).stdout)
+
+
+class ShellTest(HoldTest):
+    """A shell whose start-up files print something of their own, with and without a line's end."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.sshd.server.start_up = "echo Welcome; printf 'held\nnear> '; "
+
+    def test_no_command_is_harmed_and_the_login_is_told_of_once(self) -> None:
+        with self.assertLogs("mgmt_drivers.ssh", "WARNING") as logs:
+            connection = self.log_in()
+            for words in ("one", "two"):
+                seen = connection.run(["echo", words])
+                self.assertEqual(f"{words}\n", seen.stdout)
+            self.assertEqual(b"x", connection.run(["cat"], stdin=b"x", sudo=True).stdout.encode())
+        (line,) = logs.output
+        self.assertIn("the shell of user ubuntu on 127.0.0.1 prints something of its own", line)
+        self.assertIn("Welcome", line)
+
+    def test_the_lock_is_held_when_the_command_says_so(self) -> None:
+        with self.assertRaisesRegex(CommandTimeout, "`sudo sleep 60` did not end"):
+            self.log_in().hold(["sleep", "60"], "held", timeout=0.5)
+        seen = self.log_in().hold(["sh", "-c", "echo no; echo held; cat"], "held")
+        self.assertEqual((0, "no\nheld\n"), (seen.status, seen.stdout))
+
+    def test_a_shell_that_runs_nothing(self) -> None:
+        """As root's of many images, and as one that only tells who may log in."""
+        self.sshd.server.start_up = "echo Log in as debian; exit 1; "
+        with self.assertRaisesRegex(CommandFailed, "status 1: Log in as debian"):
+            self.log_in().run(["true"])
+        self.sshd.server.start_up = "echo A menu; exit 0; "
+        words = "the shell of user ubuntu on 127.0.0.1 did not run `true`, but printed: A menu"
+        with self.assertRaisesRegex(ConnectionFailed, words):
+            self.log_in().run(["true"])
 
 
 class AlgorithmsTest(ServerTest):
@@ -573,4 +608,4 @@ class EndTest(unittest.TestCase):
             with self.subTest(questions):
                 channel = cast(paramiko.Channel, EndsAfter(questions))
                 status, output = converse(channel, b"", io.BytesIO(), time.monotonic() + 60)
-                self.assertEqual((0, ("done", "")), (status, output.texts()))
+                self.assertEqual((0, ("done", "")), (status, output.texts()[::2]))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mgmt_drivers.cluster.certificates import certificates
-from mgmt_drivers.cluster.certificates.certificates import ControlPlaneState
+from mgmt_drivers.cluster.certificates.certificates import NodeState
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import kubectl, node_metadata
@@ -61,7 +61,7 @@ class FactsTest(unittest.TestCase):
         host, session = fake_host()
         text = "lines before\n/etc/kubernetes/admin.conf\n"
         session.expect("sudo", "show-certificates", stdout=text)
-        self.assertEqual(ControlPlaneState({}, False), certificates.read(host))
+        self.assertEqual(NodeState({}, False), certificates.read(host))
 
     def test_interfaces(self) -> None:
         for name in ("eth0\n}", "-x", "x" * 16, 7):

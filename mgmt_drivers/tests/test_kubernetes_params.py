@@ -272,6 +272,31 @@ class ParamsTest(unittest.TestCase):
             set(paths),
         )
 
+    def test_addresses_that_the_request_names_lie_outside_the_clusters_networks(self) -> None:
+        """Only where no cluster is yet: one that works must heal."""
+        inside = {
+            "private_registry_connection_info": [{
+                "connection_type": 1, "server": "192.168.7.1:5000",
+                "hosts_string": "192.168.3.20 registry.example.com",
+            }],
+            "proxy": {"http_proxy": "http://me:Pl4nted@192.168.1.1:3128", "https_proxy": "http://p"},
+            "package_repository": {"url": "https://10.96.0.9/apt/"},
+            "image_repository": "http://10.97.0.2:5000/k8s",
+        }
+        with self.assertRaises(ParameterError) as caught:
+            self.read({**self.values(), **inside})
+        found = str(caught.exception)
+        for words in (
+            "pod_cidr: 192.168.7.1 of private_registry_connection_info[0].server lies in 192.168.",
+            "pod_cidr: 192.168.3.20 of private_registry_connection_info[0].hosts_string lies in",
+            "pod_cidr: 192.168.1.1 of proxy.http_proxy lies in",
+            "cluster_cidr: 10.96.0.9 of package_repository.url lies in",
+            "cluster_cidr: 10.97.0.2 of image_repository lies in",
+        ):
+            self.assertIn(words, found)
+        self.assertNotIn("Pl4nted", found)
+        self.read({**self.values(), **inside}, operation="heal")
+
     def test_networks_that_are_nobodys(self) -> None:
         for key in ("pod_cidr", "cluster_cidr"):
             for network in ("127.0.0.0/16", "224.0.0.0/16", "0.0.0.0/0", "169.254.0.0/16"):

@@ -5,10 +5,8 @@ import dataclasses
 import hashlib
 import json
 import re
-import tempfile
 import unittest
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -199,12 +197,8 @@ class _LaterRegistry(Registry):
 class RegistriesTest(PhaseTest):
     def test_each_option_counts_for_what_is_configured(self) -> None:
         """Nodes note a digest of the options: with another digest each is configured again."""
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        certificate = Path(folder.name, "ca.crt")
-        certificate.write_text("CA")
         login, entry = Login("user", Secret("Pl4nted")), HostEntry("192.0.2.9", "registry")
-        registry = Registry("registry:5000", False, login, certificate, entry)
+        registry = Registry("registry:5000", False, login, b"CA", entry)
         self.assertEqual(
             "2c562cd3a8b777422c561682f0b28084"
             "31441985b8ae84dbbe201a935c042f57",

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mgmt_drivers.errors import CommandFailed, InventoryError, MgmtDriverError
+from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations import scale_in, scale_out
 from mgmt_drivers.testing.fakes import MemoryStore
 from mgmt_drivers.testing.simulated_cloud import (
@@ -14,12 +15,74 @@ from mgmt_drivers.testing.simulated_cloud import (
     SimulatedClusterTest,
     new_node,
 )
+from mgmt_drivers.testing.simulated_world import ETCD_DATA, KUBELET_CONF, MEMBER, Machine
 from mgmt_drivers.testing.simulation import SimulatedSession
 
 
 class _FullStore(MemoryStore):
     def save(self, key: str, value: Any) -> None:
         raise OSError("the database is full")
+
+
+class NetworksTest(SimulatedClusterTest):
+    def test_what_nodes_must_reach_lies_outside_the_clusters_networks(self) -> None:
+        """A cluster that has been made is not refused."""
+        for peer, words in (
+            ("client 192.168.3.4", "pod_cidr: 192.168.3.4 of the conductor lies in 192.168.0.0/16"),
+            ("nameserver 10.96.0.2", "cluster_cidr: 10.96.0.2 of a name server lies in 10.96.0"),
+        ):
+            self.build(is_clustered=False)
+            self.world.peers = (peer, "nameserver fe80::1%eth0", "nameserver x")
+            with self.assertRaisesRegex(MgmtDriverError, words):
+                self.instantiate(self.services())
+            self.assertEqual({}, self.world.nodes)
+        self.build()
+        self.world.peers = ("client 192.168.3.4",)
+        new = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+        self.assert_whole(3, 3)
+
+
+class MarkersTest(SimulatedClusterTest):
+    """Markers on the disks: of the machine itself, of a node that its image was made from."""
+
+    def arrive(self, node: Node, is_member: bool = False) -> Machine:
+        machine = super().arrive(node, is_member)
+        if not is_member and machine.role != "storage":
+            for path in (f"{MEMBER}-another", KUBELET_CONF, ETCD_DATA):
+                machine.files[path] = (b"", "600")
+        return machine
+
+    def test_images_that_were_made_from_a_node(self) -> None:
+        self.build(is_clustered=False)
+        self.instantiate(self.services())
+        self.assert_whole(3, 2)
+        new = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+        self.assert_whole(3, 3)
+        for address in (MASTERS[0], WORKERS[0]):
+            target = self.machine(address).node
+            self.heal_start(self.request(target.vnfc_id), self.services())
+            self.replaced(target)
+            self.heal_end(self.request(target.vnfc_id), self.services())
+        self.assert_whole(3, 3)
+
+    def test_markers_of_earlier_drivers(self) -> None:
+        """They name no machine: kubelet's certificate does."""
+        self.build()
+        for machine in self.world.machines.values():
+            if machine.marker in machine.files:
+                machine.files[MEMBER] = machine.files.pop(machine.marker)
+        name = self.machine(WORKERS[0]).name
+        scale_in.scale_in(self.request(*self.ids(WORKERS[0])), self.services(), self.vims)
+        self.assertNotIn(name, self.world.nodes)
+        self.instantiate(self.services())  # a retry joins the worker again, and nobody else
+        self.assertEqual([], self.world.reset)
+        self.assertEqual(5, len(self.world.nodes))
+        for machine in self.world.machines.values():
+            machine.certificates.clear()
+        with self.assertRaisesRegex(MgmtDriverError, "does not belong to the cluster"):
+            scale_in.scale_in(self.request(*self.ids(WORKERS[0])), self.services(), self.vims)
 
 
 class NodesTest(SimulatedClusterTest):

@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 import mgmt_drivers
+from mgmt_drivers.testing.made_certificates import signed
 
 _FOLDER = Path(mgmt_drivers.__file__).parent
 _SCRIPT = (_FOLDER / "cluster/kubeadm/run-kubeadm.sh").read_text()
@@ -15,7 +16,10 @@ _SCRIPT = (_FOLDER / "cluster/kubeadm/run-kubeadm.sh").read_text()
 _KUBEADM = """#!/bin/sh
 echo "$1" >>"$ROOT/ran"
 case $1 in
-reset) rm -rf "$ROOT/etc/kubernetes" "$ROOT/var/lib/etcd" "$ROOT/logins" ;;
+reset)
+    [ ! -e "$ROOT/etc/kubernetes/admin.conf" ] || touch "$ROOT/knows-the-cluster"
+    rm -rf "$ROOT/etc/kubernetes" "$ROOT/var/lib/etcd" "$ROOT/logins"
+    ;;
 *)
     mkdir -p "$ROOT/etc/kubernetes" "$ROOT/var/lib/etcd/member"
     touch "$ROOT/etc/kubernetes/kubelet.conf"
@@ -113,6 +117,7 @@ class RunKubeadmTest(unittest.TestCase):
         self.root = Path(folder.name)
         for path in ("bin", "etc", "var/lib/etcd", "state"):
             (self.root / path).mkdir(parents=True)
+        self.marker = self.root / "state/member-server-1"
         for name, text in (("kubeadm", _KUBEADM), ("systemctl", ""), ("ip", "")):
             (self.root / "bin" / name).write_text(text or "#!/bin/sh\n")
             (self.root / "bin" / name).chmod(0o755)
@@ -121,8 +126,7 @@ class RunKubeadmTest(unittest.TestCase):
         text = _SCRIPT
         for path in ("/etc/kubernetes", "/etc/cni", "/run/flannel", "/var/lib"):
             text = text.replace(path, f"{self.root}{path}")
-        state = self.root / "state"
-        words = [str(state / "member"), "socket", str(self.root / "logins"), verb, "kubeadm", verb]
+        words = ["socket", str(self.marker), str(self.root / "logins"), verb, "kubeadm", verb]
         environment = {"PATH": f"{self.root}/bin:{os.environ['PATH']}", "ROOT": str(self.root)}
         return subprocess.run(
             ["bash", "-c", text, "run-kubeadm", *words],
@@ -152,7 +156,7 @@ class RunKubeadmTest(unittest.TestCase):
 
     def test_a_cluster_whose_mark_is_lost_is_not_reset_for_an_init(self) -> None:
         self.run_kubeadm("init")
-        (self.root / "state/member").unlink()
+        (self.marker).unlink()
         refused = self.run_kubeadm("init")
         self.assertEqual(1, refused.returncode)
         self.assertIn("nothing was reset", refused.stderr)
@@ -176,9 +180,29 @@ class RunKubeadmTest(unittest.TestCase):
     def test_a_machine_that_joins_is_reset(self) -> None:
         """The others have a quorum without it, as was seen before."""
         self.run_kubeadm("join")
-        (self.root / "state/member").unlink()
+        (self.marker).unlink()
         self.assertEqual(0, self.run_kubeadm("join").returncode)
         self.assertEqual(["join", "reset", "join"], self.ran())
+
+    def test_the_image_was_made_from_a_node(self) -> None:
+        """A reset must not know the cluster of that node, whose member of etcd it would remove."""
+        for other in ("member-server-10", "member"):
+            for verb in ("init", "join"):
+                self.run_kubeadm(verb)
+                self.marker.rename(self.root / "state" / other)
+                (self.root / "etc/kubernetes/admin.conf").touch()
+                (self.root / "ran").unlink()
+                self.assertEqual(0, self.run_kubeadm(verb).returncode)
+                self.assertEqual(["reset", verb], self.ran())
+                self.assertEqual([self.marker], [*(self.root / "state").glob("member*")])
+                self.assertFalse((self.root / "knows-the-cluster").exists())
+                self.run_kubeadm("reset")
+
+    def test_a_node_of_earlier_drivers_leaves(self) -> None:
+        self.run_kubeadm("join")
+        self.marker.rename(self.root / "state/member")
+        self.assertEqual(0, self.run_kubeadm("reset").returncode)
+        self.assertEqual([], [*(self.root / "state").glob("member*")])
 
     def test_a_member_that_leaves_is_reset(self) -> None:
         """The logins stay, for a machine that joins again is not configured anew."""
@@ -187,10 +211,44 @@ class RunKubeadmTest(unittest.TestCase):
         self.run_kubeadm("join")
         for _ in range(2):
             self.assertEqual(0, self.run_kubeadm("reset").returncode)
-            self.assertFalse((self.root / "state/member").exists())
+            self.assertFalse((self.marker).exists())
             self.assertEqual("{}", logins.read_text())
         self.run_kubeadm("join")
         self.assertEqual(["join", "reset", "join"], self.ran())
+
+
+class DescribeMachineTest(unittest.TestCase):
+    def test_whom_the_machine_must_reach(self) -> None:
+        """The parent has the variable, as sudo has; the script itself has not."""
+        text = (_FOLDER / "machine/describe-machine.sh").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            servers = Path(folder, "resolv.conf")
+            servers.write_text("# nameserver 9.9.9.9\nnameserver\t192.0.2.53 \nsearch x\n")
+            text = text.replace("/etc/resolv.conf", str(servers)).replace("/run/systemd", folder)
+            words = ["sh", "-c", "env -u SSH_CONNECTION sh -c \"$@\"; :", "sudo", text, "x", folder]
+            done = subprocess.run(
+                words, capture_output=True, timeout=60, text=True, check=True,
+                env={**os.environ, "SSH_CONNECTION": "203.0.113.9 50000 192.0.2.1 22"},
+            )
+        _, notes, peers, release = done.stdout.split("\n\n", 3)
+        self.assertEqual("resolv.conf\n.", notes)
+        self.assertEqual("client 203.0.113.9\nnameserver 192.0.2.53\n.", peers)
+        self.assertIn("ID=", release)
+
+
+class NamesNodeTest(unittest.TestCase):
+    def test_names(self) -> None:
+        text = (_FOLDER / "cluster/kubeadm/names-node.sh").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "kubelet.pem")
+            path.write_bytes(signed("system:node:worker-0123456789ab").certificate)
+            for name, short_id, is_named in (
+                (path, "0123456789ab", True), (path, "3456789ab", False),
+                (path, "0123456789", False), (Path(folder, "none"), "0123456789ab", False),
+            ):
+                words = ["sh", "-c", text, "names-node", str(name), short_id]
+                done = subprocess.run(words, capture_output=True, timeout=60)
+                self.assertEqual(is_named, done.returncode == 0, (name, short_id))
 
 
 class HoldLockTest(unittest.TestCase):

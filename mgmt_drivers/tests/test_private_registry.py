@@ -9,6 +9,7 @@ from typing import Any
 from mgmt_drivers.engine.phase import HostPhase
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
+from mgmt_drivers.machine import docker, facts
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.registry import settings
 from mgmt_drivers.registry.provide_image import ProvideImage
@@ -69,11 +70,41 @@ class CommonPhasesTest(PhaseTest):
     def test_docker_is_installed_where_it_is_missing(self) -> None:
         self.expect_no_docker()
         self.session.expect_facts("debian 12")
+        self.expect_network("172.16.0.0/12", "192.168.255.7")
+        self.session.expect_new_file(docker.CONFIG)
         self.session.expect("sudo", "dpkg-query", stdout="installed docker.io\n")
         self.session.expect("sudo", "systemctl", "enable", "--quiet", "--now", "docker")
         self.session.expect("sudo", "docker", "version", status=1, stderr="not yet")
         self.session.expect("sudo", "docker", "version", stdout="20.10\n")
         self.assertEqual(CHANGED, self.run_phase(InstallDocker()))
+        written = json.loads(self.session.written()[docker.CONFIG])
+        self.assertEqual({"mtu": 1400, "bip": "10.255.255.1/24"}, written)
+
+    def expect_network(self, *routes: str, config: str = '{"mtu": 1400}') -> None:
+        shown = json.dumps([{"dst": "default"}, *({"dst": route} for route in routes)])
+        self.session.expect("sudo", "read-file", docker.CONFIG, stdout=config)
+        self.session.expect("ip", "-json", "-4", "route", "show", stdout=shown)
+
+    def test_dockers_network_holds_nobody_whom_the_machine_must_reach(self) -> None:
+        self.session.expect_facts("debian 12", client="172.31.255.77")
+        facts.gather(self.host)
+        self.expect_network()
+        self.session.expect_new_file(docker.CONFIG)
+        docker.choose_network(self.host)
+        written = json.loads(self.session.written()[docker.CONFIG])
+        self.assertEqual("192.168.255.1/24", written["bip"])
+
+    def test_a_network_that_the_image_has_chosen_stays(self) -> None:
+        for key in ("bip", "bridge", "default-address-pools"):
+            self.session.expect("sudo", "read-file", docker.CONFIG, stdout=f'{{"{key}": "x"}}')
+            docker.choose_network(self.host)
+
+    def test_no_network_is_free_for_docker(self) -> None:
+        self.session.expect_facts("debian 12")
+        facts.gather(self.host)
+        self.expect_network("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15")
+        with self.assertRaisesRegex(MgmtDriverError, "routes to all of .* of the image .bip"):
+            docker.choose_network(self.host)
 
     def test_docker_that_runs_is_left(self) -> None:
         self.session.expect("sudo", "has-program", "docker", "dockerd")

@@ -59,7 +59,35 @@ class RegistriesTest(unittest.TestCase):
     def test_a_file_of_several_certificates(self) -> None:
         (found,), errors = self.read({**_SECURE, "certificate_path": "two"})
         self.assertEqual([], errors)
-        self.assertEqual("two", found.certificate and found.certificate.name)
+        self.assertEqual(2, (found.certificate or b"").count(b"BEGIN"))
+
+    def test_the_text_around_certificates_is_left_out(self) -> None:
+        ca = signed("x").ca
+        for name, before, after in (
+            ("comment", "# Müller GmbH, Főtanúsítvány\n".encode(), b"\n# more\n"),
+            ("latin", "O = Müller\n".encode("latin-1"), b""), ("mark", b"\xef\xbb\xbf", b""),
+            ("key", signed("x").key, b""),
+        ):
+            (self.package / name).write_bytes(before + ca + after)
+            (found,), errors = self.read({**_SECURE, "certificate_path": name})
+            self.assertEqual(([], ca), (errors, found.certificate), name)
+        (self.package / "utf-16").write_bytes(ca.decode().encode("utf-16"))
+        _, errors = self.read({**_SECURE, "certificate_path": "utf-16"})
+        self.assertIn("[0].certificate_path: is not a certificate", errors[0])
+
+    def test_docker_hub_has_several_names(self) -> None:
+        for name in ("docker.io", "index.docker.io", "registry-1.docker.io", "Docker.IO"):
+            (found,), errors = self.read({**_SECURE, "server": name})
+            self.assertEqual([], errors)
+            self.assertEqual(
+                ("docker.io", "https://registry-1.docker.io", "https://index.docker.io/v1/"),
+                (found.server, found.url, found.login_key),
+            )
+        hub = {"connection_type": 1, "server": "docker.io"}
+        _, errors = self.read(hub, {**hub, "server": "index.docker.io"})
+        self.assertIn("[0].server: docker.io is listed more than once", errors)
+        _, errors = self.read({**hub, "connection_type": 0})
+        self.assertEqual(["[0].connection_type: must be 1: Docker Hub speaks HTTPS"], errors)
 
     def test_a_flipped_byte_is_no_error_of_another_kind(self) -> None:
         der = ssl.PEM_cert_to_DER_cert(signed("x").ca.decode())

@@ -81,6 +81,12 @@ class RegistryProbeTest(unittest.TestCase):
         error = registry_probe.error_of({"url": "https://127.0.0.1:1", "ca": broken})
         self.assertIn("the machine cannot read its certificate_path", error or "")
 
+    def test_what_nobody_has_foreseen_hides_no_other(self) -> None:
+        questions = [{"url": "https://127.0.0.1:1", "ca": "ü"}, {"url": f"http://{self.serve()}"}]
+        first, second = self.run_program(Path(registry_probe.__file__).read_text(), questions)
+        self.assertIn("it cannot be asked: TypeError: cadata", first)
+        self.assertIsNone(second)
+
     def serve(
         self, wants: str = "", anonymous: bool = False, certificate: Signed | None = None
     ) -> str:

@@ -119,7 +119,9 @@ def _add_certificates(status: Status, host: Host, now: float) -> None:
         status.faults.append(
             f"{_address(host)}: {first.name} {first.ending(now)}{others}. Renew the certificates"
         )
-    status.faults += [f"{_address(host)}: {worry}" for worry in state.worries(now)]
+    kubelet = state.kubelet_due(now)
+    worries = [f"{kubelet.name} {kubelet.ending(now)}"] if kubelet else []
+    status.faults += [f"{_address(host)}: {worry}" for worry in (*worries, *state.worries(now))]
     if state.is_pending:
         status.faults.append(
             f"{_address(host)}: a renewal of certificates was broken off. Renew the certificates"

@@ -36,7 +36,7 @@ class NotMadeSession:
             return Result(1)
         raise NotMade(f"the machine is yet to be made, and was asked: {argv[0]}")
 
-    def hold(self, argv: Sequence[str], *, timeout: float = DEFAULT_TIMEOUT) -> Result:
+    def hold(self, argv: Sequence[str], word: str, *, timeout: float = DEFAULT_TIMEOUT) -> Result:
         raise NotMade("the machine is yet to be made")
 
     def hide(self, *secrets: Secret) -> None:

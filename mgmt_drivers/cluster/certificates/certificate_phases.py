@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.certificates.certificates import Certificate
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.kubeadm import control_plane
+from mgmt_drivers.cluster.kubeadm import control_plane, kubelet
 from mgmt_drivers.engine.phase import DEPENDS, Change, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.machine.host import Host
@@ -35,6 +35,23 @@ class RenewCertificates(Change[Cluster, Sequence[Certificate]]):
 
     def act(self, host: Host, cluster: Cluster, due: Sequence[Certificate]) -> None:
         certificates.renew(host, due)
+
+
+class RenewKubeletCertificate(Change[Cluster, Certificate]):
+    """Renew the client certificate of a kubelet that has not done so itself.
+
+    The kubelets of all control-plane nodes must run before the first node is verified: they start
+    the members of etcd.
+    """
+
+    title = "renew kubelet's certificate"
+
+    def look(self, host: Host, cluster: Cluster) -> Certificate | None:
+        """The certificate, if it is due."""
+        return certificates.read(host).kubelet_due(host.clock.time())
+
+    def act(self, host: Host, cluster: Cluster, due: Certificate) -> None:
+        kubelet.renew_certificate(host, cluster)
 
 
 class RestartPrograms(HostPhase[Cluster]):

@@ -1,7 +1,8 @@
 """The certificates of a control-plane node: how long they last, and their renewal by kubeadm.
 
 kubeadm issues them for a year, its CAs for ten (its documentation, "Certificate Management with
-kubeadm"). kubeadm renews those that its CAs have signed, and no CA. kubelet renews its own.
+kubeadm"). kubeadm renews those that its CAs have signed, and no CA. kubelet renews its own, as long
+as the cluster works.
 
 The programs of the control plane read certificates when they start. A marker file, written before
 a renewal, tells that they may still use the old ones. etcd reads its certificates anew at each
@@ -17,7 +18,7 @@ from cryptography import x509
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.kubeadm import kubeadm, kubelet
 from mgmt_drivers.cluster.packages.runtime import STATIC_PODS
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine import files
@@ -33,7 +34,7 @@ ALL = 364.0  # days
 # With less than that left of a CA, what it signs for a year ends with it.
 AUTHORITY_SOON = 365.0  # days
 # kubelet's own, which kubelet renews when between a tenth and three tenths of the year are left
-# (k8s.io/client-go/util/certificate): less than that, and kubelet does not.
+# (k8s.io/client-go/util/certificate): less than that, and kubelet could not.
 KUBELET_SOON = 30.0  # days
 
 KUBELET = "kubelet"
@@ -53,7 +54,7 @@ CERTIFICATES = {
     f"{_FOLDER}/super-admin.conf": "super-admin.conf",
     f"{_FOLDER}/controller-manager.conf": "controller-manager.conf",
     f"{_FOLDER}/scheduler.conf": "scheduler.conf",
-    "/var/lib/kubelet/pki/kubelet-client-current.pem": KUBELET,
+    f"{kubelet.PKI}/kubelet-client-current.pem": KUBELET,
     f"{_PKI}/ca.crt": "ca",
     f"{_PKI}/front-proxy-ca.crt": "front-proxy-ca",
     f"{_PKI}/etcd/ca.crt": "etcd-ca",
@@ -87,8 +88,8 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class ControlPlaneState:
-    """The certificates of a control-plane node, by name.
+class NodeState:
+    """The certificates of a node, by name; a worker has kubelet's and the CA's.
 
     ``is_pending`` tells that a renewal began, and that not all programs have been restarted and
     verified since.
@@ -102,23 +103,27 @@ class ControlPlaneState:
         renewed = [self.certificates[name] for name in RENEWED if name in self.certificates]
         return [certificate for certificate in renewed if certificate.end - now < within * _DAY]
 
+    def kubelet_due(self, now: float) -> Certificate | None:
+        """kubelet's certificate, if kubelet should have renewed it and has not."""
+        found = self.certificates.get(KUBELET)
+        return found if found and found.end - now < KUBELET_SOON * _DAY else None
+
     def needs_renewal(self, now: float, within: float) -> bool:
         """Whether something is due, or a renewal was broken off."""
-        return bool(self.due(now, within)) or self.is_pending
+        return bool(self.due(now, within) or self.kubelet_due(now)) or self.is_pending
 
     def worries(self, now: float) -> list[str]:
-        """Certificates that end soon and nobody renews: CAs, and kubelet's if kubelet failed."""
-        limits = {KUBELET: KUBELET_SOON, **dict.fromkeys(AUTHORITIES, AUTHORITY_SOON)}
-        others = [self.certificates[name] for name in limits if name in self.certificates]
+        """CAs that end soon, which no operation renews."""
+        found = [self.certificates[name] for name in AUTHORITIES if name in self.certificates]
         return [
-            f"{certificate.name} {certificate.ending(now)}"
-            for certificate in others
-            if certificate.end - now < limits[certificate.name] * _DAY
+            f"{authority.name} {authority.ending(now)}"
+            for authority in found
+            if authority.end - now < AUTHORITY_SOON * _DAY
         ]
 
 
-def read(host: Host) -> ControlPlaneState:
-    """Look at a control-plane node.
+def read(host: Host) -> NodeState:
+    """Look at a node.
 
     :raises MgmtDriverError: when a file holds no certificate
     """
@@ -136,7 +141,7 @@ def read(host: Host) -> ControlPlaneState:
         for path, text in texts.items()
         if text or not path.endswith(".conf")  # which may hold a token in its place
     }
-    return ControlPlaneState(shown, is_pending)
+    return NodeState(shown, is_pending)
 
 
 def renew(host: Host, before: Sequence[Certificate]) -> None:
@@ -159,11 +164,12 @@ def restart_programs(host: Host, cluster: Cluster) -> None:
     """Let kubelet start the programs anew, and wait until each runs in another container.
 
     Their manifests stay where they are, so that nothing is missing whenever the connection breaks.
+    Nothing is ended before kubelet has shown that it starts.
     """
+    # kubelet waits up to five minutes before it starts what has ended twice; a kubelet that has
+    # just started has counted nothing.
+    kubelet.restart(host)
     before = _containers(host, "end", cluster)
-    # kubelet waits up to five minutes before it starts what has ended before; a kubelet that has
-    # just started does not.
-    host.sudo("systemctl", "restart", "kubelet")
 
     def restarted() -> None:
         after = _containers(host, "show", cluster)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.backup import restoring
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm
+from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm, kubelet
 from mgmt_drivers.cluster.packages import images
 from mgmt_drivers.engine.phase import Check, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, Outcome
@@ -18,7 +18,6 @@ LOG = logging.getLogger(__name__)
 
 _VIP_LIMIT = 60.0  # seconds for a node to take the virtual IP
 _SET_CONNTRACK = Script(__package__, "set-conntrack")
-_REACH = Script(__package__, "reach-port")
 _LIST_RULES = ("iptables", "--wait", "--table", "nat", "--list-rules")
 
 
@@ -56,7 +55,7 @@ def _wait_for_virtual_ip(host: Host, cluster: Cluster) -> None:
     target = (cluster.topology.address, str(cluster.topology.port))
 
     def answers() -> None:
-        seen = host.ask("timeout", "3", *_REACH.command(*target))
+        seen = host.ask("timeout", "3", *kubelet.REACH.command(*target))
         if not seen.ok:
             raise NotYet(seen.tail or "no answer")
 

@@ -41,8 +41,9 @@ _IMAGE_REPOSITORY = "imageRepository"
 _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 # By which kubeadm pins the cluster's CA.
 _CA_HASH = re.compile(r"sha256:[0-9a-f]{64}")
-_MEMBER_NOTE = "member"
-_MEMBER = f"{STATE_FOLDER}/{_MEMBER_NOTE}"  # written when init or join has ended well
+# The marker that earlier drivers wrote, which does not tell of which machine it is.
+_OLD_MEMBER = "member"
+_KUBELET_CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 # Errors of kubeadm's preflight that are none. The images were pulled before, and only that of an
 # add-on may be missing.
 _IMAGES_ARE_THERE = "ImagePull"
@@ -67,14 +68,26 @@ _TOKEN_SECRET = "bootstrap-token-"  # noqa: S105 - the beginning of a name
 _TOKEN_NAME = re.compile(f"{_TOKEN_SECRET}[a-z0-9]{{6}}")
 
 _RUN = Script(__package__, "run-kubeadm")
+_NAMES_NODE = Script(__package__, "names-node")
 
 
 def is_member(host: Host) -> bool:
     """Ask whether this machine has become part of its cluster."""
     try:
-        return _MEMBER_NOTE in facts.gather(host).notes
+        notes = facts.gather(host).notes
     except NotMade:  # in a dry run
         return False
+    if _OLD_MEMBER in notes and _member(host) not in notes:
+        return host.ask(*_NAMES_NODE.command(_KUBELET_CERTIFICATE, host.node.short_id)).ok
+    return _member(host) in notes
+
+
+def _member(host: Host) -> str:
+    """The marker that is written when init or join has ended well.
+
+    It names the server, since an image may be made from a node.
+    """
+    return f"{_OLD_MEMBER}-{host.node.server_id}"
 
 
 def check_member(host: Host) -> None:
@@ -94,7 +107,8 @@ def check_ready(host: Host) -> None:
 def clear_member_marker(host: Host) -> None:
     """Let a machine that the cluster has lost join again."""
     if is_member(host):
-        host.sudo("rm", "--force", _MEMBER)
+        markers = (_member(host), _OLD_MEMBER)
+        host.sudo("rm", "--force", *(f"{STATE_FOLDER}/{marker}" for marker in markers))
         facts.forget(host)
 
 
@@ -105,9 +119,8 @@ def is_partly_joined(host: Host) -> bool:
 
 def reset(host: Host, cluster: Cluster) -> None:
     """Take back what kubeadm has done on this machine; one that still runs is waited for."""
-    words = (_MEMBER, kubeadm_config.socket(cluster), KUBELET_LOGINS, "reset")
     facts.forget(host)
-    host.sudo(*_RUN.command(*words), timeout=_LIMIT)
+    host.sudo(*_run_command(host, cluster, "reset"), timeout=_LIMIT)
 
 
 _VERSION, _IMAGES = "version of kubeadm", "images of kubeadm"  # facts
@@ -321,9 +334,13 @@ def _patch_options(cluster: Cluster) -> list[str]:
 def _run(
     host: Host, cluster: Cluster, verb: str, words: Sequence[str], config: Secret
 ) -> None:
-    arguments = (_MEMBER, kubeadm_config.socket(cluster), KUBELET_LOGINS, verb, *words)
     facts.forget(host)
-    host.sudo(*_RUN.command(*arguments), stdin=config, timeout=_LIMIT)
+    host.sudo(*_run_command(host, cluster, verb, *words), stdin=config, timeout=_LIMIT)
+
+
+def _run_command(host: Host, cluster: Cluster, *words: str) -> tuple[str, ...]:
+    marker = f"{STATE_FOLDER}/{_member(host)}"
+    return _RUN.command(kubeadm_config.socket(cluster), marker, KUBELET_LOGINS, *words)
 
 
 def _new_token(host: Host) -> Secret:

@@ -88,6 +88,16 @@ def for_credentials(
     return _documents([init_part, _cluster(cluster, release)])
 
 
+def for_kubelet(host: Host, cluster: Cluster, release: str) -> Secret:
+    """For the command on a control-plane node that issues a certificate for a node's kubelet."""
+    node = {
+        **_header(cluster, "InitConfiguration"),
+        "nodeRegistration": _registration(host, cluster),
+        "localAPIEndpoint": _local_endpoint(host, cluster),
+    }
+    return _documents([node, _cluster(cluster, release)])
+
+
 def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secret:
     """For ``kubeadm join`` on a worker, or on a control-plane node."""
     config: dict[str, Any] = {

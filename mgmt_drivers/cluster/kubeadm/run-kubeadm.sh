@@ -1,21 +1,28 @@
 #!/bin/bash
 # Run kubeadm to init or to join, as $4 tells, by the words after $4, unless the machine is a
-# member, as the file $1 tells; or, where $4 is reset, reset what it has done. One at a time on a
-# machine: a kubeadm whose connection broke may still run. What it left half done is reset. A
-# machine that joins may lose its etcd data: whoever runs this has seen that the others have a
-# quorum without it. One that is initialized may not, unless an init that was broken off left them:
-# they may be all there is of a cluster.
+# member, as the file $2 tells; or, where $4 is reset, reset what it has done. One at a time on a
+# machine: a kubeadm whose connection broke may still run. What it left half done is reset, and what
+# an image has of the node that it was made from, whose own file beside $2 tells. A machine that
+# joins may lose its etcd data: whoever runs this has seen that the others have a quorum without it.
+# One that is initialized may not, unless an image has them, or an init that was broken off left
+# them: they may be all there is of a cluster.
 set -e
-member=$1 socket=$2 logins=$3 verb=$4
+socket=$1 member=$2 logins=$3 verb=$4
 shift 4
 kept=${member%/*}/${logins##*/}
 begun=${member%/*}/init-begun
 mkdir -p "${member%/*}"
 exec 9>"${member%/*}/kubeadm.lock"
 flock 9
-[ "$verb" != reset ] || rm -f "$member"
+old=${member%/*}/member  # of earlier drivers, which names no machine; gone if it is this one's
+[ "$verb" != reset ] || rm -f "$member" "$old"
 [ ! -e "$member" ] || exit 0
-if [ "$verb" = init ] && [ -e /var/lib/etcd/member ] && [ ! -e "$begun" ]; then
+others=()
+for file in "$old" "$old"-*; do
+    [ ! -e "$file" ] || others+=("$file")
+done
+if [ "$verb" = init ] && [ -e /var/lib/etcd/member ] && [ ! -e "$begun" ] &&
+    [ -z "${others[*]}" ]; then
     echo "the machine has etcd data of a cluster, and nothing tells that an init which was" \
         "broken off left them: nothing was reset. If nobody needs that cluster, run" \
         "\`kubeadm reset\` on the machine, then retry" >&2
@@ -23,6 +30,8 @@ if [ "$verb" = init ] && [ -e /var/lib/etcd/member ] && [ ! -e "$begun" ]; then
 fi
 if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/bootstrap-kubelet.conf ] ||
     [ -e /etc/kubernetes/pki/ca.crt ]; then
+    # With it a reset would take the node from which the image was made out of its etcd.
+    [ -z "${others[*]}" ] || rm -f /etc/kubernetes/admin.conf
     # A reset empties kubelet's folder, in which the logins lie already.
     [ ! -e "$logins" ] || mv "$logins" "$kept"
     kubeadm reset --force --cri-socket "$socket" </dev/null >/dev/null
@@ -32,6 +41,7 @@ if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/bootstrap-kubelet
     done
     rm -rf /etc/cni/net.d/10-flannel.conflist /run/flannel /var/lib/cni/networks/cbr0
 fi
+[ -z "${others[*]}" ] || rm -f "${others[@]}"
 if [ -e "$kept" ]; then
     mkdir -p "${logins%/*}"
     mv "$kept" "$logins"

@@ -46,7 +46,6 @@ class Docker:
 
     service = "docker"
     socket = "/var/run/dockershim.sock"
-    _CONFIG = "/etc/docker/daemon.json"
     _REGISTRIES = "insecure-registries"
     _CERTIFICATES = "/etc/docker/certs.d"
 
@@ -59,12 +58,12 @@ class Docker:
     def trust(self, host: Host, registries: Sequence[Registry]) -> None:
         for registry in registries:
             _write_certificate(host, f"{self._CERTIFICATES}/{registry.server}", registry)
-        config = files.read_json(host, self._CONFIG)
+        config = files.read_json(host, docker.CONFIG)
         before = config.get(self._REGISTRIES, [])
         plain = [registry.server for registry in registries if registry.plain_http]
         after = list(dict.fromkeys([*before, *plain]))
         content = json.dumps({**config, self._REGISTRIES: after}, indent=2) + "\n"
-        wanted = [File(self._CONFIG, content)]
+        wanted = [File(docker.CONFIG, content)]
         # A reload takes new registries over and leaves containers running.
         if after and not units.is_as_configured(host, self.service, wanted):
             units.configure(host, self.service, wanted)
@@ -98,6 +97,8 @@ class Containerd:
     def trust(self, host: Host, registries: Sequence[Registry]) -> None:
         # All is read anew at each pull: nothing is to be restarted.
         for registry in registries:
+            if registry.is_hub and not registry.certificate:
+                continue  # containerd knows where its API is
             folder = f"{self._HOSTS}/{registry.server}"
             certificate = _write_certificate(host, folder, registry)
             path = f"{folder}/hosts.toml"
@@ -118,7 +119,7 @@ def _write_certificate(host: Host, folder: str, registry: Registry) -> str:
     if not registry.certificate:
         return ""
     path = f"{folder}/{_CA_FILE}"
-    files.write(host, path, registry.certificate.read_bytes())
+    files.write(host, path, registry.certificate)
     return path
 
 

@@ -34,7 +34,7 @@ def write_host_entries(host: Host, registries: Sequence[Registry]) -> None:
 
 def write_logins(host: Host, registries: Sequence[Registry]) -> None:
     """Add the logins to kubelet's; those of other registries stay as they are."""
-    logins = {r.server: {"auth": r.login.basic.reveal()} for r in registries if r.login}
+    logins = {r.login_key: {"auth": r.login.basic.reveal()} for r in registries if r.login}
     if not logins:
         return
     config = files.read_json(host, KUBELET_LOGINS)
@@ -58,7 +58,7 @@ def _question(registry: Registry, proxy: Proxy | None) -> dict[str, str]:
         question["username"] = registry.login.username
         question["password"] = registry.login.password.reveal()
     if registry.certificate:
-        question["ca"] = registry.certificate.read_bytes().decode()
+        question["ca"] = registry.certificate.decode()
     way = proxy.way_to(registry.scheme, registry.host) if proxy else None
     if way:
         question["proxy"] = way.reveal()

@@ -1,10 +1,10 @@
 """The parameter ``private_registry_connection_info``: registries that nodes pull from."""
 
 import base64
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from cryptography import x509
@@ -12,13 +12,18 @@ from cryptography.exceptions import UnsupportedAlgorithm
 
 from mgmt_drivers import grammar
 from mgmt_drivers.params.declaration import Always, Beside, ObjectOf, inline, param
-from mgmt_drivers.params.kinds import ListOf, SecretText, Text, TextFile, TextKind
+from mgmt_drivers.params.kinds import ListOf, PackageFile, SecretText, Text, TextKind
 from mgmt_drivers.params.reader import Reader
 from mgmt_drivers.secret import Secret
 
 NAME = "private_registry_connection_info"
 _HTTP, _HTTPS = "0", "1"
-_BEGIN = b"-----BEGIN CERTIFICATE-----"
+_BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
+_BLOCK = re.compile(_BEGIN + rb"[A-Za-z0-9+/=\s]+" + _END)
+# Docker Hub: its name in references of images, where its API is, and where Docker and kubelet look
+# for its login.
+_HUB, _HUB_API, _HUB_LOGIN = "docker.io", "registry-1.docker.io", "https://index.docker.io/v1/"
+_HUB_NAMES = frozenset((_HUB, "index.docker.io", _HUB_API))
 # Names that systems' own files of hosts give to the machine and its links.
 _OWN_NAMES = frozenset((
     "localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback", "ip6-localnet",
@@ -43,6 +48,11 @@ class _ConnectionType(TextKind[bool]):
         return {"enum": [0, 1, _HTTP, _HTTPS]}
 
 
+def server_name(text: str) -> str:
+    """The one name of a registry in the names of images: Docker Hub has several."""
+    return _HUB if text.lower() in _HUB_NAMES else text
+
+
 class _Server(TextKind[str]):
     words = "host, or host and port"
     fallback = ""
@@ -54,7 +64,7 @@ class _Server(TextKind[str]):
             return ""
         if not set(text) & set(".:") and text != "localhost":
             reader.refuse("must have a dot or a port, or runtimes take it for a repository")
-        return text
+        return server_name(text)
 
 
 class _UserName(Text):
@@ -64,15 +74,24 @@ class _UserName(Text):
         return text
 
 
-class _Certificates(TextFile):
-    def check(self, path: Path, content: str, reader: Reader) -> None:
-        data = content.encode()
+class _Certificates(TextKind[bytes | None]):
+    """The certificates in a file, without the text around them, which not all programs bear."""
+
+    words = PackageFile.words
+
+    def take(self, text: str, reader: Reader) -> bytes | None:
+        path = PackageFile().take(text, reader)
+        if path is None:
+            return None
+        data = path.read_bytes()
+        found = b"".join(block + b"\n" for block in _BLOCK.findall(data))
         try:
-            number = len(x509.load_pem_x509_certificates(data))
+            number = len(x509.load_pem_x509_certificates(found))
         except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
             number = 0
         if not number or number != data.count(_BEGIN):  # one that is cut off is passed over
             reader.refuse("is not a certificate in PEM format, or several of which each is whole")
+        return found
 
 
 @dataclass(frozen=True)
@@ -127,7 +146,7 @@ class Login:
 class Registry:
     """One registry; ``server`` is its host, with a port unless that is the scheme's own.
 
-    ``certificate`` is that of the CA which signs the registry's, besides those the
+    ``certificate`` is that of the CA which signs the registry's (PEM), besides those the
     machine trusts anyway.
     """
 
@@ -140,13 +159,13 @@ class Registry:
         meaning="0 for HTTP, 1 for HTTPS",
     )
     login: Login | None = inline(Login, is_optional=True)
-    certificate: Path | None = param(
+    certificate: bytes | None = param(
         "certificate_path", _Certificates(), example="Files/ca.crt",
         meaning="HTTPS only: the CA (PEM, perhaps several) that signs the registry's certificate",
         left_out="the CAs that machines trust already",
     )
     host_entry: HostEntry | None = param(
-        "hosts_string", _HostEntry(), example="192.168.0.20 registry.example.com",
+        "hosts_string", _HostEntry(), example="10.10.0.20 registry.example.com",
         meaning="for a name that DNS does not know; neither is the machine's own, such as "
         "``127.0.0.1`` and ``localhost``",
     )
@@ -157,16 +176,28 @@ class Registry:
 
     @property
     def url(self) -> str:
-        return f"{self.scheme}://{self.server}"
+        return f"{self.scheme}://{_HUB_API if self.is_hub else self.server}"
 
     @property
     def host(self) -> str:
-        return self.server.partition(":")[0]
+        return self.url.partition("://")[2].partition(":")[0]
+
+    @property
+    def is_hub(self) -> bool:
+        """Whether it is Docker Hub, which runtimes know."""
+        return self.server == _HUB
+
+    @property
+    def login_key(self) -> str:
+        """The key under which kubelet looks for the login."""
+        return _HUB_LOGIN if self.is_hub else self.server
 
 
 def _check(registry: Registry, reader: Reader) -> Registry:
     if registry.plain_http and reader.has("certificate_path"):
         reader.at("certificate_path").refuse("is for HTTPS; connection_type 0 is HTTP")
+    if registry.plain_http and registry.is_hub:
+        reader.at("connection_type").refuse("must be 1: Docker Hub speaks HTTPS")
     return registry
 
 

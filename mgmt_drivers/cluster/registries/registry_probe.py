@@ -61,6 +61,8 @@ def error_of(registry: dict[str, str]) -> str | None:
         _check(registry)
     except Unusable as error:
         return str(error)
+    except Exception as error:  # noqa: BLE001 - must not hide what is wrong with the others
+        return f"it cannot be asked: {type(error).__name__}: {error}"
     return None
 
 

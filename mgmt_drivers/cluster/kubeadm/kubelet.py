@@ -1,0 +1,60 @@
+"""kubelet on a node: its start, and the client certificate by which it reaches the cluster.
+
+A kubelet whose certificate has expired does not start: it would need a bootstrap kubeconfig, which
+kubeadm removes after a join.
+"""
+
+from mgmt_drivers.clock import NotYet
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.kubeadm import kubeadm, kubeadm_config
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
+from mgmt_drivers.secret import Secret
+
+REACH = Script(__package__, "reach-port")
+PKI = "/var/lib/kubelet/pki"
+_CONF = "/etc/kubernetes/kubelet.conf"
+_ISSUE = Script(__package__, "issue-kubelet-certificate")
+_INSTALL = Script(__package__, "install-kubelet-certificate")
+_HEALTH = ("127.0.0.1", "10248")  # kubelet's healthzPort, which is opened last
+_START_LIMIT = 120.0  # seconds
+
+
+def restart(host: Host) -> None:
+    """Restart kubelet, and wait until it runs."""
+    host.sudo("systemctl", "restart", "kubelet")
+    _wait_until_it_runs(host)
+
+
+def _wait_until_it_runs(host: Host) -> None:
+    """Wait until kubelet listens. systemd takes one that ends at once for active each time."""
+
+    def runs() -> None:
+        seen = host.ask("timeout", "3", *REACH.command(*_HEALTH))
+        if not seen.ok:
+            raise NotYet(seen.tail or "no answer")
+
+    what = "kubelet's start (`journalctl -u kubelet` on the machine tells why it fails)"
+    host.clock.until(runs, _START_LIMIT, what)
+
+
+def renew_certificate(host: Host, cluster: Cluster) -> None:
+    """Give kubelet a new client certificate, issued by the leader, and restart kubelet.
+
+    Needs no API.
+
+    :raises MgmtDriverError: when the leader cannot issue it
+    """
+    leader = cluster.leader
+    config = kubeadm_config.for_kubelet(host, cluster, kubeadm.version(leader))
+    try:
+        issued = Secret(leader.sudo(*_ISSUE.command(), stdin=config))
+    except CommandFailed as error:
+        raise MgmtDriverError(
+            f"kubeadm on {leader.node} issues no client certificate for kubelet: {error}. Where "
+            "the key of the CA does not lie in /etc/kubernetes/pki, its owner has to issue it"
+        ) from error
+    host.session.hide(issued)
+    host.sudo(*_INSTALL.command(PKI, _CONF), stdin=issued)
+    _wait_until_it_runs(host)
