@@ -13,6 +13,8 @@ from mgmt_drivers.testing.simulated_world import (
     Programs,
 )
 
+_READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
 
 class KubectlPrograms(Programs):
     """kubectl on a simulated machine, and the objects of the cluster."""
@@ -80,11 +82,19 @@ class KubectlPrograms(Programs):
         ]
 
     def _dns_pods(self) -> list[dict[str, Any]]:
-        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
         return [
-            {"metadata": {"name": name}, "spec": {"nodeName": node}, "status": ready}
+            {
+                "metadata": {"name": name},
+                "spec": {"nodeName": node} if node else {},
+                "status": self.world.dns_broken.get(name, _READY),
+            }
             for name, node in self.world.dns_pods().items()
         ]
+
+    def _kubectl_logs(self, words: list[str]) -> Result:
+        if words[0] not in self.world.logs:
+            return Result(1, stderr=f"Error from server (BadRequest): {words[0]} waits to start")
+        return Result(0, f"{self.world.logs[words[0]]}\n")
 
     def _volumes(self) -> list[dict[str, Any]]:
         phase = {"phase": "Bound" if self.world.claimed else "Available"}

@@ -139,6 +139,8 @@ class World:
     reset: list[str] = field(default_factory=list)  # machines on which kubeadm was
     drained: list[str] = field(default_factory=list)
     dns: list[str] = field(default_factory=list)  # the nodes of CoreDNS's two pods
+    dns_broken: dict[str, dict[str, Any]] = field(default_factory=dict)  # status by pod's name
+    logs: dict[str, str] = field(default_factory=dict)  # the last line, by pod's name
     budget: str = ""  # why no pod may be evicted
     unhealthy: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
     formatted: int = 0  # how often the Cinder volume was
@@ -188,7 +190,8 @@ class World:
         """Their nodes: at first the first one, which also gets those of nodes that are gone."""
         if self.nodes:
             first = next(iter(self.nodes))
-            self.dns = [n if n in self.nodes else first for n in self.dns] or [first, first]
+            known = {"", *self.nodes}
+            self.dns = [n if n in known else first for n in self.dns] or [first, first]
         return {f"coredns-{number}": node for number, node in enumerate(self.dns)}
 
     def move_dns(self, pod: str) -> None:

@@ -21,7 +21,7 @@ _CORDONED = "tacker-mgmt-drivers/cordoned"  # annotation of the nodes that we co
 LEAVING, UPGRADE = "true", "upgrade"
 # Seconds after its own time to end: whoever then holds a pod, its node goes all the same.
 _OVERDUE = 30
-_READY = "ready"
+READY = "ready"
 
 
 def get(host: Host, *words: str) -> dict[str, Any]:
@@ -142,6 +142,11 @@ def patch(host: Host, *words: str, patch: Mapping[str, Any]) -> None:
     _run(host, "patch", *words, "--type", "merge", "--patch", json.dumps(patch))
 
 
+def last_line(host: Host, pod: str, namespace: str) -> str:
+    """Ask for the last line of a pod's log; of its last container that ran."""
+    return _run(host, "logs", pod, "--namespace", namespace, "--tail=1").strip()
+
+
 def why_not_ready(host: Host, url: str = _OWN) -> str:
     """Why the API at a URL is not ready (its /readyz); empty when it is."""
     words = ("--server", url, "--request-timeout", "5s", "get", "--raw", "/readyz")
@@ -165,7 +170,7 @@ def wait_for_api(host: Host, address: str, port: int, limit: float) -> None:
 
 def is_ready(thing: Mapping[str, Any] | None) -> bool:
     """Whether the cluster holds a node or pod to be ready."""
-    return thing is not None and state_of(thing) == _READY
+    return thing is not None and state_of(thing) == READY
 
 
 def state_of(thing: Mapping[str, Any] | None) -> str:
@@ -174,7 +179,7 @@ def state_of(thing: Mapping[str, Any] | None) -> str:
         return "not in the cluster"
     conditions = {c["type"]: c for c in thing["status"].get("conditions", ())}
     ready = conditions.get("Ready", {})
-    return _READY if ready.get("status") == "True" else str(ready.get("message", "unknown"))
+    return READY if ready.get("status") == "True" else str(ready.get("message", "unknown"))
 
 
 def _patch(
