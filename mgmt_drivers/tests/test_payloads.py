@@ -18,6 +18,8 @@ case $1 in
 reset) rm -rf "$ROOT/etc/kubernetes" "$ROOT/var/lib/etcd" "$ROOT/logins" ;;
 *)
     mkdir -p "$ROOT/etc/kubernetes" "$ROOT/var/lib/etcd/member"
+    cat >"$ROOT/config"
+    cp --preserve "$ROOT/run/tacker-mgmt-drivers-discovery.conf" "$ROOT/given" 2>/dev/null
     touch "$ROOT/etc/kubernetes/kubelet.conf"
     [ ! -e "$ROOT/breaks" ]
     ;;
@@ -90,7 +92,7 @@ class RunKubeadmTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
-        for path in ("bin", "etc", "var/lib/etcd", "state"):
+        for path in ("bin", "etc", "run", "var/lib/etcd", "state"):
             (self.root / path).mkdir(parents=True)
         for name, text in (("kubeadm", _KUBEADM), ("systemctl", ""), ("ip", "")):
             (self.root / "bin" / name).write_text(text or "#!/bin/sh\n")
@@ -98,7 +100,7 @@ class RunKubeadmTest(unittest.TestCase):
 
     def run_kubeadm(self, verb: str) -> subprocess.CompletedProcess[str]:
         text = _SCRIPT
-        for path in ("/etc/kubernetes", "/etc/cni", "/run/flannel", "/var/lib"):
+        for path in ("/etc/kubernetes", "/etc/cni", "/run/", "/var/lib"):
             text = text.replace(path, f"{self.root}{path}")
         state = self.root / "state"
         words = [str(state / "member"), "socket", str(self.root / "logins"), verb, "kubeadm", verb]
@@ -106,6 +108,7 @@ class RunKubeadmTest(unittest.TestCase):
         return subprocess.run(
             ["bash", "-c", text, "run-kubeadm", *words],
             env=environment, text=True, stderr=subprocess.PIPE, timeout=60,
+            input="kubeconfig: 1\n---\nconfig: 2\n---\nmore: 3\n",
         )
 
     def ran(self) -> list[str]:
@@ -158,6 +161,15 @@ class RunKubeadmTest(unittest.TestCase):
         (self.root / "state/member").unlink()
         self.assertEqual(0, self.run_kubeadm("join").returncode)
         self.assertEqual(["join", "reset", "join"], self.ran())
+
+    def test_a_join_has_a_kubeconfig_for_root_alone_while_it_runs(self) -> None:
+        for breaks in (True, False):
+            (self.root / "breaks").touch() if breaks else (self.root / "breaks").unlink()
+            self.run_kubeadm("join")
+            self.assertEqual("kubeconfig: 1\n", (self.root / "given").read_text())
+            self.assertEqual(0o600, (self.root / "given").stat().st_mode & 0o777)
+            self.assertEqual("config: 2\n---\nmore: 3\n", (self.root / "config").read_text())
+            self.assertEqual([], [*(self.root / "run").iterdir()])
 
     def test_a_member_that_leaves_is_reset(self) -> None:
         """The logins stay, for a machine that joins again is not configured anew."""

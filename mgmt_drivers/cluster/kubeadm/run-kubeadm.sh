@@ -4,7 +4,8 @@
 # machine: a kubeadm whose connection broke may still run. What it left half done is reset. A
 # machine that joins may lose its etcd data: whoever runs this has seen that the others have a
 # quorum without it. One that is initialized may not, unless an init that was broken off left them:
-# they may be all there is of a cluster.
+# they may be all there is of a cluster. Before the configuration of a join, and a line of three
+# dashes, the standard input has the kubeconfig that the configuration names: it holds a token.
 set -e
 member=$1 socket=$2 logins=$3 verb=$4
 shift 4
@@ -38,6 +39,16 @@ if [ -e "$kept" ]; then
 fi
 [ "$verb" != reset ] || exit 0
 [ "$verb" != init ] || touch "$begun"
+if [ "$verb" = join ]; then
+    kubeconfig=/run/tacker-mgmt-drivers-discovery.conf
+    trap 'rm -f "$kubeconfig"' EXIT
+    (
+        umask 077
+        while IFS= read -r line && [ "$line" != --- ]; do
+            printf '%s\n' "$line"
+        done >"$kubeconfig"
+    )
+fi
 "$@" 9>&-
 if [ "$verb" = init ]; then
     mv "$begun" "$member"  # in one step: an init that has ended must not look begun
