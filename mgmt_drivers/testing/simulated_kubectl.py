@@ -13,7 +13,19 @@ from mgmt_drivers.testing.simulated_world import (
     Programs,
 )
 
+_NO_KIND = 'no matches for kind "Thing" in version "example.com/v1"'
+_CONFLICT = 'Apply failed with 1 conflict: conflict with "kubectl-set" using apps/v1: .spec'
 _READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def _objects(stdin: bytes) -> dict[str, dict[str, Any]]:
+    """The objects of a manifest, by the names that ``kubectl get --output name`` shows."""
+    found = {}
+    for made in filter(None, yaml.safe_load_all(stdin)):
+        group, slash, _ = made["apiVersion"].partition("/")
+        kind = made["kind"].lower() + (f".{group}" if slash else "")
+        found[f"{kind}/{made['metadata']['name']}"] = made
+    return found
 
 
 class KubectlPrograms(Programs):
@@ -26,11 +38,38 @@ class KubectlPrograms(Programs):
         if "/readyz" in words:
             return Result(0, "ok")
         verb, *rest = words[6:]
+        if verb == "apply" and "--server-side" in rest:
+            return self._merged(stdin, "--force-conflicts" in rest)
         if verb == "apply":
             self._applied(stdin)
             return Result(0, "object configured\n")
+        if verb == "wait":
+            self.world.established |= {*_objects(stdin)}
+            return OK
         done: Result = getattr(self, f"_kubectl_{verb}")(rest)
         return done
+
+    def _compare_objects(self, words: list[str], stdin: bytes) -> Result:
+        """kubectl get and kubectl diff --server-side."""
+        world, objects = self.world, _objects(stdin)
+        known = "".join(f"{name}\n" for name in objects if name in world.objects)
+        if any(not world.serves(made) for made in objects.values()):
+            return Result(2, known, _NO_KIND)
+        if any(name in world.changed and world.objects[name] != objects[name] for name in objects):
+            return Result(2, known, _CONFLICT)
+        return Result(int(any(world.objects.get(n) != objects[n] for n in objects)), known)
+
+    def _merged(self, stdin: bytes, takes_over: bool) -> Result:
+        """Server-side apply: one object after another, and the errors at the end."""
+        errors = []
+        for name, made in _objects(stdin).items():
+            if not self.world.serves(made):
+                errors.append(_NO_KIND)
+            elif name in self.world.changed and not takes_over:
+                errors.append(_CONFLICT)
+            else:
+                self.world.objects[name] = made
+        return Result(1 if errors else 0, "object serverside-applied\n", "".join(errors))
 
     def _applied(self, stdin: bytes) -> None:
         for document in yaml.safe_load_all(stdin):

@@ -149,6 +149,12 @@ class World:
     claims: list[dict[str, Any]] = field(default_factory=list)  # PersistentVolumeClaims
     tokens: set[str] = field(default_factory=set)
     certificates: str = ""  # the Secret with which those end that are uploaded, if any are
+    # Objects that server-side apply has made, by names such as daemonset.apps/flannel; those that
+    # others have changed since; and the definitions of custom resources that are in force.
+    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+    established: set[str] = field(default_factory=set)
+    late: int = 0  # how often the API does not serve a new kind yet
     accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
     release: str = RELEASE  # of the cluster, as kubeadm keeps it
     repository: str = "registry.k8s.io"  # of its images, as kubeadm keeps it
@@ -185,6 +191,15 @@ class World:
                 machine.start(program)
             number = max((m["ID"] for m in self.members), default=0) + 1
             self.members.append({"ID": number, "name": machine.name, **urls})
+
+    def serves(self, made: Mapping[str, Any]) -> bool:
+        """Whether the API serves the kind of an object: its own, and those of definitions."""
+        group = made["apiVersion"].partition("/")[0]
+        if not group.endswith("example.com"):
+            return True
+        is_defined = any(name.endswith(f".{group}") for name in self.established)
+        self.late -= is_defined
+        return is_defined and self.late < 0
 
     def dns_pods(self) -> dict[str, str]:
         """Their nodes: at first the first one, which also gets those of nodes that are gone."""

@@ -3,13 +3,14 @@
 import functools
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.nodes import transient
 from mgmt_drivers.errors import CommandFailed
 from mgmt_drivers.machine import answers
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
 from mgmt_drivers.ssh.session import Result, Stdin
 
 # The machine's own apiserver, not the virtual IP, which may sit on a machine that fails.
@@ -22,6 +23,8 @@ LEAVING, UPGRADE = "true", "upgrade"
 # Seconds after its own time to end: whoever then holds a pod, its node goes all the same.
 _OVERDUE = 30
 READY = "ready"
+_COMPARE = Script(__package__, "compare-objects")
+_MANAGER = "tacker-mgmt-drivers"  # of the fields that server-side apply sets for us
 
 
 def get(host: Host, *words: str) -> dict[str, Any]:
@@ -52,6 +55,50 @@ def apply(host: Host, manifest: str) -> bool:
     """Make the cluster have the objects of a manifest; returns whether it did not."""
     shown = _run(host, "apply", "--filename", "-", stdin=manifest)
     return any(not line.endswith(" unchanged") for line in shown.splitlines())
+
+
+class Comparison(NamedTuple):
+    """Objects of a manifest beside those of the cluster.
+
+    ``names`` are those that the cluster has, such as ``daemonset.apps/flannel``; ``conflict`` tells
+    which fields others have changed, if any.
+    """
+
+    names: list[str]
+    are_equal: bool
+    conflict: str
+
+
+def compare(host: Host, manifest: str) -> Comparison:
+    """Compare the objects of a manifest with the cluster's, as :func:`merge` would leave them."""
+
+    def check(seen: Result) -> None:
+        if seen.status > 1 and transient.passes(seen.complaint):
+            raise CommandFailed("kubectl diff", seen.status, seen.complaint)
+
+    argv = _COMPARE.command(_MANAGER, *_KUBECTL)
+    ask = functools.partial(
+        host.session.run, argv, stdin=manifest, sudo=True, check=False, timeout=2 * _LIMIT
+    )
+    seen = transient.retry(host.clock, ask, check)
+    conflict = seen.complaint if seen.status > 1 and "conflict" in seen.complaint else ""
+    return Comparison(seen.stdout.split(), seen.ok, conflict)
+
+
+def merge(host: Host, manifest: str, takes_over: bool) -> None:
+    """Apply a manifest on the server's side: objects of any size, whose other fields stay.
+
+    :param takes_over: also fields that others have changed, which are refused otherwise
+    """
+    options = ["--server-side", "--field-manager", _MANAGER]
+    options += ["--force-conflicts"] if takes_over else []
+    _run(host, "apply", *options, "--filename", "-", stdin=manifest)
+
+
+def wait_for(host: Host, condition: str, manifest: str) -> None:
+    """Wait until the objects of a manifest have a condition."""
+    words = (f"--for=condition={condition}", f"--timeout={_LIMIT:g}s")
+    _run(host, "wait", *words, "--filename", "-", stdin=manifest, limit=2 * _LIMIT)
 
 
 def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> None:

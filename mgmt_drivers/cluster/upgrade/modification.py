@@ -102,7 +102,7 @@ def _check(new: Modification, before: KubernetesParams, reader: Reader) -> None:
         reader.at("kubernetes_version").refuse(reason)
     old, images = before.image_repository, new.image_repository
     if old and images and (old.server, old.plain_http) != (images.server, images.plain_http):
-        # The pod network goes on using the images of its manifest.
+        # The pod network may go on using the images of its manifest.
         reader.at("image_repository").refuse(
             f"must be of {old.server}, which has the pod network's images"
         )
