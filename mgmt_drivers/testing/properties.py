@@ -72,7 +72,7 @@ _EXCLUSIVE = (
     ("helm", "helm_installation_script_path"), ("image_path", "image_url"),
     ("image_path", "image_sha256"), ("kubernetes_version", "renew_certificates"),
     ("package_repository", "renew_certificates"), ("image_repository", "renew_certificates"),
-    ("workers_at_once", "renew_certificates"),
+    ("workers_at_once", "renew_certificates"), ("drain_timeout", "renew_certificates"),
 )  # fmt: skip
 _NEEDING = {"pv_registration_params": "storage_server", "image_sha256": "image_url"}
 # Text that is special to shells, systemd, apt, TOML, YAML, JSON, HAProxy, expressions and paths.

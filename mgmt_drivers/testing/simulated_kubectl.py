@@ -98,6 +98,8 @@ class KubectlPrograms(Programs):
         if words[0] == "secret":
             token = base64.b64encode(ACCOUNT_TOKEN.encode()).decode()
             return Result(0, json.dumps({"data": {"token": token, "ca.crt": "Yw=="}}))
+        if words[0] == "poddisruptionbudgets":
+            return Result(0, json.dumps({"items": self.world.budgets}))
         if words[0] == "persistentvolumes":
             return Result(0, json.dumps({"items": self._volumes()}))
         if words[0] == "persistentvolumeclaims":
@@ -106,7 +108,8 @@ class KubectlPrograms(Programs):
 
     def _pods(self, words: list[str]) -> list[dict[str, Any]]:
         if "--all-namespaces" in words:
-            return []
+            _, _, node = words[-3].rpartition("=")
+            return [pod for pod in self.world.pods if pod["spec"]["nodeName"] == node]
         if "k8s-app=kube-dns" in words:
             return self._dns_pods()
         name = words[-3].partition("=")[2]
@@ -161,6 +164,11 @@ class KubectlPrograms(Programs):
     def _kubectl_drain(self, words: list[str]) -> Result:
         if self.world.budget:
             return Result(1, stderr=self.world.budget)
+        ending = [pod for pod in self.world.pods if pod["spec"]["nodeName"] == words[0]]
+        for pod in ending:
+            pod["metadata"].setdefault("deletionTimestamp", "now")
+        if ending:
+            return Result(1, stderr="global timeout reached: 20s")
         self.world.drained.append(words[0])
         return OK
 

@@ -142,6 +142,8 @@ class World:
     dns_broken: dict[str, dict[str, Any]] = field(default_factory=dict)  # status by pod's name
     logs: dict[str, str] = field(default_factory=dict)  # the last line, by pod's name
     budget: str = ""  # why no pod may be evicted
+    budgets: list[dict[str, Any]] = field(default_factory=list)  # PodDisruptionBudgets
+    pods: list[dict[str, Any]] = field(default_factory=list)  # that do not end when evicted
     unhealthy: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
     formatted: int = 0  # how often the Cinder volume was
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)  # PersistentVolumes

@@ -120,6 +120,13 @@ def discard_pods(host: Host, node: str) -> None:
     _run(host, "delete", "pods", *where, "--grace-period=0", "--force", "--wait=false")
 
 
+def pods_of(host: Host, node: str) -> list[dict[str, Any]]:
+    """The Pod objects of a node, of all namespaces."""
+    where = ("--all-namespaces", "--field-selector", f"spec.nodeName={node}")
+    found: list[dict[str, Any]] = get(host, "pods", *where)["items"]
+    return found
+
+
 def discard(host: Host, kind: str, name: str) -> None:
     """Delete an object without regard for who still wants to be asked (its finalizers)."""
     _run(host, "delete", kind, name, "--ignore-not-found", "--wait=false")

@@ -8,6 +8,7 @@ from typing import Any
 
 from mgmt_drivers import package_yaml
 from mgmt_drivers.cluster.cluster_params import (
+    DRAIN_TIMEOUT,
     PACKAGE_REPOSITORY,
     REPLACED,
     ImageRepository,
@@ -45,6 +46,11 @@ class Modification:
     image_repository: ImageRepository | None = param(
         "image_repository", ImageRepositoryKind(), example="images.example.com/kubernetes",
         meaning="in place of the cluster's, and of the same registry",
+        left_out="the cluster's stays",
+    )
+    drain_timeout: int | None = param(
+        "drain_timeout", DRAIN_TIMEOUT, example="2h",
+        meaning="in place of the cluster's",
         left_out="the cluster's stays",
     )
     workers_at_once: int = param(
