@@ -75,6 +75,7 @@ class Machine:
     container: str = ""  # as docker shows the registry's
     alive: bool = True
     came: bool = False  # since the cluster was built
+    reboots: int | None = None  # that cloud-init is still to make; None without cloud-init
     interrupted: bool = False  # a transaction of dpkg was broken off
     clock: float = 0.0  # seconds that it is ahead
     # On a control-plane node: each certificate's days left and serial number, by name, and the

@@ -184,6 +184,55 @@ class RunKubeadmTest(unittest.TestCase):
         self.assertEqual(["join", "reset", "join"], self.ran())
 
 
+class WaitForCloudInitTest(unittest.TestCase):
+    """With a stand-in for cloud-init, and for the files by which a reboot is announced."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for path in ("bin", "proc/7", "run/cloud-init", "run/systemd/shutdown"):
+            (self.root / path).mkdir(parents=True)
+        for name, text in (
+            ("cloud-init", 'echo "$@" >>"$ROOT/ran"'),
+            ("systemctl", 'cat "$ROOT/state"'),
+            ("sleep", 'echo slept >>"$ROOT/ran"; rm -f "$ROOT/state" "$ROOT"/run/*/*/* '
+                      '"$ROOT/proc/7/cmdline"'),
+        ):
+            (self.root / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+            (self.root / "bin" / name).chmod(0o755)
+
+    def ran(self) -> str:
+        text = (_FOLDER / "setup/wait-for-cloud-init.sh").read_text()
+        text = text.replace("/run/", f"{self.root}/run/").replace("/proc/", f"{self.root}/proc/")
+        subprocess.run(
+            ["bash", "-c", text, "wait-for-cloud-init"], timeout=60, stderr=subprocess.DEVNULL,
+            env={"PATH": f"{self.root}/bin:{os.environ['PATH']}", "ROOT": str(self.root)},
+        )
+        found = self.root / "ran"
+        return found.read_text() if found.exists() else ""
+
+    def test_cloud_init_is_waited_for(self) -> None:
+        self.assertEqual("status --wait\n", self.ran())
+
+    def test_what_has_ended_is_not(self) -> None:
+        (self.root / "run/cloud-init/result.json").touch()
+        (self.root / "proc/7/cmdline").write_bytes(b"/bin/sh\0/usr/bin/cloud-init-like\0")
+        self.assertEqual("", self.ran())
+
+    def test_a_reboot_that_is_announced_is_waited_for(self) -> None:
+        (self.root / "run/cloud-init/result.json").touch()
+        for path, content in (
+            ("proc/7/cmdline", "/usr/bin/python3\0/usr/bin/cloud-init\0modules\0"),
+            ("run/systemd/shutdown/scheduled", ""),
+            ("state", "stopping\n"),
+        ):
+            with self.subTest(path):
+                (self.root / path).write_text(content)
+                self.assertEqual("slept\n", self.ran())
+                (self.root / "ran").unlink()
+
+
 class HoldLockTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
