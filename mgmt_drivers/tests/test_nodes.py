@@ -163,7 +163,7 @@ class NodesTest(SimulatedClusterTest):
         name = self.machine(WORKERS[0]).name
         self.world.pods = [pod(name, f"web-{n}", "ReplicaSet") for n in range(7)]
         held = {"matchLabels": {"app": "web"}, "matchExpressions": [
-            {"key": "tier", "operator": "NotIn", "values": ["x"]},
+            {"key": "tier", "operator": "DoesNotExist"},
             {"key": "app", "operator": "In", "values": ["web"]},
         ]}
         self.world.budgets = [

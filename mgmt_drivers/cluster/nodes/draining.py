@@ -139,7 +139,7 @@ def _holds(budget: Mapping[str, Any], pod: _Pod) -> bool:
 
 
 def _fits(rule: Mapping[str, Any], pod: _Pod) -> bool:
-    key, operator, values = rule["key"], rule["operator"], rule.get("values", ())
-    if operator in ("In", "Exists"):
-        return key in pod.labels and (operator == "Exists" or pod.labels[key] in values)
-    return key not in pod.labels or (operator == "NotIn" and pod.labels[key] not in values)
+    """Whether a pod fits a rule. Rules about the existence of a label have no values."""
+    label, values = pod.labels.get(rule["key"]), rule.get("values")
+    is_found = label is not None and (not values or label in values)
+    return is_found is (rule["operator"] in ("In", "Exists"))
