@@ -9,7 +9,7 @@ import re
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
 
 _POD_CIDR = "@POD_CIDR@"
-_DOCUMENT = re.compile(r"^---(?=\s|$).*$", re.MULTILINE)  # its beginning
+_DOCUMENT = re.compile(r"^---[ \t]*(?:#.*)?$", re.MULTILINE)  # its beginning
 _CONTENT = re.compile(r"^[^#\s]", re.MULTILINE)
 _DEFINITION = re.compile(r"^kind:\s*[\"']?CustomResourceDefinition\b", re.MULTILINE)
 _IMAGE = re.compile(r"^(?P<key>\s*(?:- )?image:\s*)(?P<image>\S+)$", re.MULTILINE)
