@@ -49,6 +49,7 @@ from mgmt_drivers.params.declaration import (
 )
 from mgmt_drivers.params.kinds import (
     Choice,
+    Duration,
     Network,
     PackageFile,
     Reference,
@@ -79,6 +80,7 @@ _SHORTEST_SERVICE_PREFIX, _LONGEST_SERVICE_PREFIX = 12, 28
 _VIM_NAME_LIMIT = 255  # of Tacker's database
 _GROUPS = ("master_node", "worker_node")
 _CP, _ASPECT = "CP", "scaling aspect"
+DRAIN_TIMEOUT = Duration("1m", "1d")
 
 
 @dataclass(frozen=True)
@@ -300,6 +302,10 @@ class KubernetesParams:
         required=When(f"if the VNF package has no ``{DEFAULT_CNI_MANIFEST}``"),
         example="Files/kubernetes/calico.yaml", left_out=f"``{DEFAULT_CNI_MANIFEST}``",
         meaning="file with the objects of a pod network, YAML without aliases",
+    )
+    drain_timeout: int = param(
+        "drain_timeout", DRAIN_TIMEOUT, default="30m", example="2h", changed_by=MODIFICATION,
+        meaning="the longest time to drain a node, from ``1m`` to ``1d``",
     )
     private_registries: tuple[Registry, ...] = param(
         REGISTRIES_NAME, REGISTRIES, meaning="registries that the nodes pull from",

@@ -5,9 +5,8 @@ Tacker's own locks end with a conductor that dies, and do not span its two APIs.
 
 from mgmt_drivers.errors import CommandFailed, Locked
 from mgmt_drivers.machine.files import STATE_FOLDER
-from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
-from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT
+from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Session
 
 _HOLD = Script(__package__, "hold-lock")
 _LOCK = f"{STATE_FOLDER}/operation.lock"
@@ -16,14 +15,14 @@ _PATIENCE = 30
 _HELD, _LOCKED = "held", 75  # its word, and its exit status
 
 
-def acquire(host: Host, who: str) -> None:
+def acquire(session: Session, who: str) -> None:
     """Lock the machine for an operation, until its connection ends.
 
     :param who: the operation, as the errors of others name it
     :raises Locked: when another operation holds the lock
     """
     command = _HOLD.command(_LOCK, who, str(_PATIENCE))
-    seen = host.session.hold(command, _HELD, timeout=_PATIENCE + DEFAULT_TIMEOUT)
+    seen = session.hold(command, _HELD, timeout=_PATIENCE + DEFAULT_TIMEOUT)
     if seen.status == _LOCKED:
         raise Locked(
             f"another operation works on the machine: {seen.tail}. Wait until that operation has "

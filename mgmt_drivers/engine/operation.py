@@ -27,6 +27,7 @@ from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import STORE_KEY, HostKeys
+from mgmt_drivers.ssh.session import Session
 
 LOG = logging.getLogger(__name__)
 
@@ -232,22 +233,26 @@ class Operation:
         return failures
 
     def _open(self, node: Node, limit: float) -> Host:
+        """Log in to a machine, also when it has rebooted."""
+        again = functools.partial(self._connect_and_lock, node, self.services.ssh_timeout)
+        return Host(node, self._connect_and_lock(node, limit), self.services.clock, again)
+
+    def _connect_and_lock(self, node: Node, limit: float) -> Session:
         """Log in to a machine, which is this operation's alone until its connection ends.
 
         But not a dry run's.
         """
         services, request = self.services, self.request
         session = services.connect(self._endpoint(node), self._host_keys, self._masker, limit)
-        host = Host(node, session, services.clock)
         since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(services.clock.time()))
         who = f"{request.operation} of VNF {request.vnf_instance_id}, since {since}"
         try:
             if not services.dry_run:
-                lock.acquire(host, who)
+                lock.acquire(session, who)
         except BaseException:
             session.close()
             raise
-        return host
+        return session
 
     def _save_host_keys(self) -> Exception | None:
         """Keep what is new; a failure is logged, for it must not hide why the operation fails."""

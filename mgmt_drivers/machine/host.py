@@ -11,14 +11,25 @@ from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Session, Stdin
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Host:
-    """A node with its one open session, shared by every phase, and the time to wait by."""
+    """A node with its one open session, shared by every phase, and the time to wait by.
+
+    ``reopen`` opens another session to a machine that has rebooted.
+    """
 
     node: Node
     session: Session
     clock: Clock = SYSTEM_CLOCK
-    _facts: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    reopen: Callable[[], Session] | None = field(default=None, repr=False)
+    _facts: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def reconnect(self) -> None:
+        """Log in again to a machine that reboots, and forget all facts about it."""
+        assert self.reopen
+        self.session.close()
+        self.session = self.reopen()
+        self._facts.clear()
 
     def once(self, fact: str, gather: Callable[[], T]) -> T:
         """Gather a fact about the machine, and remember it until it is forgotten.

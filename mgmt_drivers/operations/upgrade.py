@@ -19,6 +19,7 @@ from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.cluster.packages.pull_images import PullImages
+from mgmt_drivers.cluster.pod_network.apply_manifest import UpdatePodNetwork
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.cluster.upgrade.check_cluster import CheckCluster, CheckMachines
@@ -140,7 +141,7 @@ def _upgrade_control_plane(
     return [
         on(masters if cluster.topology.is_ha else [], ConfigureLoadBalancer()),
         on(leader if cluster.params.image_repository else [], SetImageRepository()),
-        on(leader, UpgradeCluster(), keep),
+        on(leader, UpgradeCluster(), keep, UpdatePodNetwork()),
         in_turn(masters, UpgradeControlPlane()),
         give_kubeconfig(cluster, masters),  # kubeadm has renewed the administrator's certificate
     ]

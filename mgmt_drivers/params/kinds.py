@@ -6,6 +6,7 @@ that may be secret.
 """
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -23,6 +24,8 @@ _LONGEST_TEXT = 16384  # characters; an RSA key of 16384 bits has some twelve th
 _MOST = 100  # of what is counted
 _LARGEST = 2**31  # of numbers that are taken as their digits
 _LAST_PORT = 65535
+_DURATION = re.compile(r"(?P<number>[0-9]{1,4})(?P<unit>[mhd])")
+_UNITS = {"m": 60, "h": 3600, "d": 86400}  # in seconds
 
 
 class Kind(Generic[T]):
@@ -241,6 +244,27 @@ class Count(Kind[int]):
 
     def schema(self) -> dict[str, Any]:
         return {"type": "integer", "minimum": 1, "maximum": _MOST}
+
+
+class Duration(TextKind[int]):
+    """Minutes, hours or days; read as seconds."""
+
+    words = "duration, such as ``30m``, ``6h`` or ``1d``"
+    pattern = "^[0-9]{1,4}[mhd]$"
+
+    def __init__(self, shortest: str, longest: str) -> None:
+        self._range = f"from {shortest} to {longest}"
+        self.fallback, self._longest = self._seconds(shortest), self._seconds(longest)
+
+    def take(self, text: str, reader: Reader) -> int:
+        seconds = self._seconds(text)
+        if not self.fallback <= seconds <= self._longest:
+            reader.refuse(f"must be minutes, hours or days such as 30m, 6h or 1d, {self._range}")
+        return seconds or self.fallback
+
+    def _seconds(self, text: str) -> int:
+        match = _DURATION.fullmatch(text)
+        return int(match["number"]) * _UNITS[match["unit"]] if match else 0
 
 
 class Url(TextKind[Secret]):

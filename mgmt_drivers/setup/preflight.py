@@ -1,8 +1,14 @@
 """See that a new machine is ready for the operation."""
 
+import logging
+
 from mgmt_drivers.engine.phase import Check
+from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError
 from mgmt_drivers.machine import facts, platforms
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
+
+LOG = logging.getLogger(__name__)
 
 
 class CheckPlatform(Check[object]):
@@ -15,15 +21,36 @@ class CheckPlatform(Check[object]):
 
 
 _LIMIT = 600.0  # seconds
-_FINISHED = "/run/cloud-init/result.json"  # written at the end of its last stage
+_MOST_REBOOTS = 3
+_WAIT = Script(__package__, "wait-for-cloud-init")
 
 
 class WaitForCloudInit(Check[object]):
-    """Wait for cloud-init, where the image has it: before, packages and users may change."""
+    """Wait for cloud-init, where the image has it: before, packages and users may change.
+
+    cloud-init may reboot the machine: after an upgrade of packages, or as its last act.
+    """
 
     title = "wait for cloud-init"
 
     def check(self, host: Host, context: object) -> None:
-        if facts.gather(host).has_cloud_init and not host.ask("test", "-e", _FINISHED).ok:
-            # Its exit status speaks of cloud-init's own warnings, not of the wait.
-            host.ask("cloud-init", "status", "--wait", timeout=_LIMIT)
+        for _ in range(_MOST_REBOOTS):
+            try:
+                _wait(host)
+                return
+            except ConnectionFailed as error:
+                LOG.info("%s seems to reboot: %s", host.node, error)
+            host.reconnect()
+        try:
+            _wait(host)
+        except ConnectionFailed as error:
+            raise MgmtDriverError(
+                f"the machine has rebooted more than {_MOST_REBOOTS} times while cloud-init "
+                f"worked. See its console log, and the user data of its image and VDU: {error}"
+            ) from error
+
+
+def _wait(host: Host) -> None:
+    if facts.gather(host).has_cloud_init:
+        # Its exit status speaks of the last look, not of the wait.
+        host.ask(*_WAIT.command(), timeout=_LIMIT)

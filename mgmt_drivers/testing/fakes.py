@@ -16,7 +16,7 @@ from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 # The programs that the drivers run with sudo. Whoever adds one here has thought about what
 # it can do as root.
 SUDO = {
-    "bash", "blkid", "chmod", "cloud-init", "ctr", "dd", "docker", "dpkg-query", "env", "exportfs",
+    "bash", "blkid", "chmod", "ctr", "dd", "docker", "dpkg-query", "env", "exportfs",
     "findmnt", "flock", "haproxy", "iptables", "kubeadm", "kubectl", "mkdir", "mkfs.ext4", "mount",
     "mv", "python3", "rm", "sh", "ss", "systemctl", "test", "timeout", "wipefs",
 }

@@ -75,6 +75,7 @@ _EXCLUSIVE = (
     ("workers_at_once", "renew_certificates"), ("renew_certificates", "defragment_etcd"),
     ("kubernetes_version", "defragment_etcd"), ("package_repository", "defragment_etcd"),
     ("image_repository", "defragment_etcd"), ("workers_at_once", "defragment_etcd"),
+    ("drain_timeout", "renew_certificates"), ("drain_timeout", "defragment_etcd"),
 )  # fmt: skip
 _NEEDING = {"pv_registration_params": "storage_server", "image_sha256": "image_url"}
 # Text that is special to shells, systemd, apt, TOML, YAML, JSON, HAProxy, expressions and paths.

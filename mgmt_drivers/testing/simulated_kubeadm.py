@@ -1,5 +1,6 @@
 """kubeadm on a simulated machine, and the certificates that it makes."""
 
+import base64
 
 import yaml
 
@@ -14,7 +15,7 @@ from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.made_certificates import lasting
 from mgmt_drivers.testing.simulated_backup import Backups
 from mgmt_drivers.testing.simulated_world import (
-    CA_HASH,
+    CA,
     ETCD_DATA,
     IMAGE_NAMES,
     KUBELET_CONF,
@@ -78,13 +79,14 @@ class KubeadmPrograms(Backups):
         if words[:3] == ["certs", "renew", "all"]:
             self.machine.certify(365.0, *RENEWED)
             return OK
-        if words[:2] == ["token", "create"]:
-            made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
-            self.world.tokens.add(made.partition(".")[0])
-            return Result(0, f"kubeadm join --discovery-token-ca-cert-hash {CA_HASH}\n")
         if "upload-certs" in words:
             self.world.certificates = "bootstrap-token-0wner0"
         return OK
+
+    def _create_token(self, words: list[str], stdin: bytes) -> Result:
+        made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
+        self.world.tokens.add(made.partition(".")[0])
+        return Result(0, CA)
 
     def _upgraded(self, words: list[str]) -> Result:
         machine, world = self.machine, self.world
@@ -124,11 +126,14 @@ class KubeadmPrograms(Backups):
         urls = {url for member in world.members for url in member["peerURLs"]}
         if f"https://{machine.address}:2380" in urls:
             return Result(1, stderr="etcd has a member at this address")
-        join = yaml.safe_load(stdin)
-        if join["discovery"]["bootstrapToken"]["token"].partition(".")[0] not in world.tokens:
+        kubeconfig, join = yaml.safe_load_all(stdin)
+        if kubeconfig["users"][0]["user"]["token"].partition(".")[0] not in world.tokens:
             return Result(1, stderr="the token is not known")
-        if join["discovery"]["bootstrapToken"]["caCertHashes"] != [CA_HASH]:
+        ca = kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]
+        if base64.b64decode(ca).decode() != CA:
             return Result(1, stderr="the CA is another")
+        # Nobody but those whom the kubeconfig authenticates may read anything.
+        assert join["discovery"].keys() == {"file"}
         if "controlPlane" in join and not world.certificates:
             return Result(1, stderr="no certificates are uploaded")
         world.join(machine)

@@ -13,6 +13,20 @@ from mgmt_drivers.testing.simulated_world import (
     Programs,
 )
 
+_NO_KIND = 'no matches for kind "Thing" in version "example.com/v1"'
+_CONFLICT = 'Apply failed with 1 conflict: conflict with "kubectl-set" using apps/v1: .spec'
+_READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def _objects(stdin: bytes) -> dict[str, dict[str, Any]]:
+    """The objects of a manifest, by the names that ``kubectl get --output name`` shows."""
+    found = {}
+    for made in filter(None, yaml.safe_load_all(stdin)):
+        group, slash, _ = made["apiVersion"].partition("/")
+        kind = made["kind"].lower() + (f".{group}" if slash else "")
+        found[f"{kind}/{made['metadata']['name']}"] = made
+    return found
+
 
 class KubectlPrograms(Programs):
     """kubectl on a simulated machine, and the objects of the cluster."""
@@ -31,11 +45,38 @@ class KubectlPrograms(Programs):
         reason = self.world.databases.why_not_written(self.world.alive_members())
         if reason and verb not in ("get", "delete"):
             return Result(1, stderr=f"Error from server: {reason}")
+        if verb == "apply" and "--server-side" in rest:
+            return self._merged(stdin, "--force-conflicts" in rest)
         if verb == "apply":
             self._applied(stdin)
             return Result(0, "object configured\n")
+        if verb == "wait":
+            self.world.established |= {*_objects(stdin)}
+            return OK
         done: Result = getattr(self, f"_kubectl_{verb}")(rest)
         return done
+
+    def _compare_objects(self, words: list[str], stdin: bytes) -> Result:
+        """kubectl get and kubectl diff --server-side."""
+        world, objects = self.world, _objects(stdin)
+        known = "".join(f"{name}\n" for name in objects if name in world.objects)
+        if any(not world.serves(made) for made in objects.values()):
+            return Result(2, known, _NO_KIND)
+        if any(name in world.changed and world.objects[name] != objects[name] for name in objects):
+            return Result(2, known, _CONFLICT)
+        return Result(int(any(world.objects.get(n) != objects[n] for n in objects)), known)
+
+    def _merged(self, stdin: bytes, takes_over: bool) -> Result:
+        """Server-side apply: one object after another, and the errors at the end."""
+        errors = []
+        for name, made in _objects(stdin).items():
+            if not self.world.serves(made):
+                errors.append(_NO_KIND)
+            elif name in self.world.changed and not takes_over:
+                errors.append(_CONFLICT)
+            else:
+                self.world.objects[name] = made
+        return Result(1 if errors else 0, "object serverside-applied\n", "".join(errors))
 
     def _applied(self, stdin: bytes) -> None:
         for document in yaml.safe_load_all(stdin):
@@ -64,6 +105,8 @@ class KubectlPrograms(Programs):
         if words[0] == "secret":
             token = base64.b64encode(ACCOUNT_TOKEN.encode()).decode()
             return Result(0, json.dumps({"data": {"token": token, "ca.crt": "Yw=="}}))
+        if words[0] == "poddisruptionbudgets":
+            return Result(0, json.dumps({"items": self.world.budgets}))
         if words[0] == "persistentvolumes":
             return Result(0, json.dumps({"items": self._volumes()}))
         if words[0] == "persistentvolumeclaims":
@@ -72,7 +115,8 @@ class KubectlPrograms(Programs):
 
     def _pods(self, words: list[str]) -> list[dict[str, Any]]:
         if "--all-namespaces" in words:
-            return []
+            _, _, node = words[-3].rpartition("=")
+            return [pod for pod in self.world.pods if pod["spec"]["nodeName"] == node]
         if "k8s-app=kube-dns" in words:
             return self._dns_pods()
         name = words[-3].partition("=")[2]
@@ -87,11 +131,19 @@ class KubectlPrograms(Programs):
         ]
 
     def _dns_pods(self) -> list[dict[str, Any]]:
-        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
         return [
-            {"metadata": {"name": name}, "spec": {"nodeName": node}, "status": ready}
+            {
+                "metadata": {"name": name},
+                "spec": {"nodeName": node} if node else {},
+                "status": self.world.dns_broken.get(name, _READY),
+            }
             for name, node in self.world.dns_pods().items()
         ]
+
+    def _kubectl_logs(self, words: list[str]) -> Result:
+        if words[0] not in self.world.logs:
+            return Result(1, stderr=f"Error from server (BadRequest): {words[0]} waits to start")
+        return Result(0, f"{self.world.logs[words[0]]}\n")
 
     def _volumes(self) -> list[dict[str, Any]]:
         phase = {"phase": "Bound" if self.world.claimed else "Available"}
@@ -119,6 +171,11 @@ class KubectlPrograms(Programs):
     def _kubectl_drain(self, words: list[str]) -> Result:
         if self.world.budget:
             return Result(1, stderr=self.world.budget)
+        ending = [pod for pod in self.world.pods if pod["spec"]["nodeName"] == words[0]]
+        for pod in ending:
+            pod["metadata"].setdefault("deletionTimestamp", "now")
+        if ending:
+            return Result(1, stderr="global timeout reached: 20s")
         self.world.drained.append(words[0])
         return OK
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 
+from mgmt_drivers.errors import ConnectionFailed
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.simulated_world import (
     KUBECONFIG,
@@ -33,8 +34,18 @@ class MachinePrograms(Programs):
     def _describe_machine(self, words: list[str], stdin: bytes) -> Result:
         paths = [path for path in self.machine.files if path.startswith(words[0])]
         notes = [path.rpartition("/")[2] for path in paths]
-        parts = ["none", "", *notes, ".", "", *self.world.peers, ".", ""]
+        has = "none" if self.machine.reboots is None else "cloud-init"
+        parts = [has, "", *notes, ".", "", *self.world.peers, ".", ""]
         return Result(0, "\n".join([*parts, "ID=debian", "VERSION_ID=12", ""]))
+
+    def _wait_for_cloud_init(self, words: list[str], stdin: bytes) -> Result:
+        """A reboot ends all connections to the machine, that of its lock among them."""
+        if self.machine.reboots:
+            self.machine.reboots -= 1
+            assert self.machine.holder
+            self.machine.holder.broken = True
+            raise ConnectionFailed(f"{self.machine.address}: connection lost")
+        return OK
 
     def _set_conntrack(self, words: list[str], stdin: bytes) -> Result:
         return OK

@@ -35,7 +35,7 @@ USED = {
     "kube-controller-manager": ("controller-manager.conf",),
     "kube-scheduler": ("scheduler.conf",),
 }
-CA_HASH = f"sha256:{'0a' * 32}"
+CA = "the cluster's CA\n"
 OK = Result(0)
 NO = Result(1)
 
@@ -110,6 +110,7 @@ class Machine:
     container: str = ""  # as docker shows the registry's
     alive: bool = True
     came: bool = False  # since the cluster was built
+    reboots: int | None = None  # that cloud-init is still to make; None without cloud-init
     interrupted: bool = False  # a transaction of dpkg was broken off
     clock: float = 0.0  # seconds that it is ahead
     # On a control-plane node: each certificate's days left and serial number, by name, and the
@@ -207,9 +208,13 @@ class World:
     reset: list[str] = field(default_factory=list)  # machines on which kubeadm was
     drained: list[str] = field(default_factory=list)
     dns: list[str] = field(default_factory=list)  # the nodes of CoreDNS's two pods
+    dns_broken: dict[str, dict[str, Any]] = field(default_factory=dict)  # status by pod's name
+    logs: dict[str, str] = field(default_factory=dict)  # the last line, by pod's name
     budget: str = ""  # why no pod may be evicted
     # Addresses that machines must reach, as each tells them.
     peers: tuple[str, ...] = ("client 203.0.113.5", "nameserver 127.0.0.53", "nameserver 10.0.0.2")
+    budgets: list[dict[str, Any]] = field(default_factory=list)  # PodDisruptionBudgets
+    pods: list[dict[str, Any]] = field(default_factory=list)  # that do not end when evicted
     unhealthy: set[str] = field(default_factory=set)  # masters whose apiserver is not ready
     formatted: int = 0  # how often the Cinder volume was
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)  # PersistentVolumes
@@ -217,6 +222,12 @@ class World:
     claims: list[dict[str, Any]] = field(default_factory=list)  # PersistentVolumeClaims
     tokens: set[str] = field(default_factory=set)
     certificates: str = ""  # the Secret with which those end that are uploaded, if any are
+    # Objects that server-side apply has made, by names such as daemonset.apps/flannel; those that
+    # others have changed since; and the definitions of custom resources that are in force.
+    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+    established: set[str] = field(default_factory=set)
+    late: int = 0  # how often the API does not serve a new kind yet
     accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
     release: str = RELEASE  # of the cluster, as kubeadm keeps it
     repository: str = "registry.k8s.io"  # of its images, as kubeadm keeps it
@@ -256,11 +267,21 @@ class World:
             number = max((m["ID"] for m in self.members), default=0) + 1
             self.members.append({"ID": number, "name": machine.name, **urls})
 
+    def serves(self, made: Mapping[str, Any]) -> bool:
+        """Whether the API serves the kind of an object: its own, and those of definitions."""
+        group = made["apiVersion"].partition("/")[0]
+        if not group.endswith("example.com"):
+            return True
+        is_defined = any(name.endswith(f".{group}") for name in self.established)
+        self.late -= is_defined
+        return is_defined and self.late < 0
+
     def dns_pods(self) -> dict[str, str]:
         """Their nodes: at first the first one, which also gets those of nodes that are gone."""
         if self.nodes:
             first = next(iter(self.nodes))
-            self.dns = [n if n in self.nodes else first for n in self.dns] or [first, first]
+            known = {"", *self.nodes}
+            self.dns = [n if n in known else first for n in self.dns] or [first, first]
         return {f"coredns-{number}": node for number, node in enumerate(self.dns)}
 
     def move_dns(self, pod: str) -> None:

@@ -45,6 +45,39 @@ class ClusterDnsTest(SimulatedClusterTest):
         self.scale_out(cordon)
         self.assertEqual([first, first], self.world.dns)
 
+    def test_pods_that_crash_fail_the_operation_with_their_last_words(self) -> None:
+        self.build()
+        self.world.dns = [self.machine(address).name for address in WORKERS]
+        self.world.dns_broken["coredns-1"] = {
+            "conditions": [{"type": "Ready", "status": "False", "message": "unready: [coredns]"}],
+            "containerStatuses": [
+                {"state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}}
+            ],
+        }
+        self.world.logs["coredns-1"] = "plugin/loop: Loop detected"
+        with self.assertRaisesRegex(
+            MgmtDriverError,
+            r"1 of 2 pods are ready after 300 s\. coredns-1 on node worker-\S+: "
+            r"unready: \[coredns\]; CrashLoopBackOff: back-off; "
+            "the last line of its log: plugin/loop: Loop detected",
+        ):
+            self.scale_out()
+
+    def test_a_single_node_is_no_reason_not_to_wait(self) -> None:
+        self.build()
+        first = next(iter(self.world.nodes))
+        self.world.dns = [first, ""]
+        self.world.dns_broken["coredns-0"] = self.world.dns_broken["coredns-1"] = {}
+        with self.assertRaisesRegex(MgmtDriverError, "0 of 2 .*coredns-1 on no node: unknown"):
+            self.scale_out()
+
+    def test_a_pod_on_a_node_that_is_dead_is_not_waited_for(self) -> None:
+        self.build()
+        self.world.dns = [self.machine(address).name for address in WORKERS]
+        self.machine(WORKERS[1]).alive = False
+        self.world.dns_broken["coredns-1"] = {}
+        self.scale_out()
+
     def test_a_name_that_would_be_an_option_is_refused(self) -> None:
         self.build()
         self.world.dns_pods = lambda: {"--all": "n", "coredns-1": "n"}  # type: ignore[method-assign]

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import functools
 import hashlib
 import io
 import os
@@ -21,6 +22,7 @@ import paramiko
 from paramiko.buffered_pipe import BufferedPipe
 from paramiko.pipe import PosixPipe
 
+from mgmt_drivers.clock import SYSTEM_CLOCK, NotYet
 from mgmt_drivers.errors import (
     CommandFailed,
     CommandTimeout,
@@ -28,11 +30,14 @@ from mgmt_drivers.errors import (
     OutputTooLong,
     WrongHostKey,
 )
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Masker, Secret
+from mgmt_drivers.setup.preflight import WaitForCloudInit
 from mgmt_drivers.ssh.connection import Connection, Endpoint, connect
 from mgmt_drivers.ssh.conversation import LIMIT, converse
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from mgmt_drivers.ssh.watchdog import Watchdog
+from mgmt_drivers.testing.fakes import NODE
 from mgmt_drivers.testing.local_sshd import sshd
 
 PASSWORD = "p'a\"s$ wörd"
@@ -398,6 +403,29 @@ class HoldTest(SudoTest):
     def setUp(self) -> None:
         super().setUp()
         self.install_sudo('[ "$1" = -n ] && shift; [ "$1" = -- ] && shift; exec "$@"')
+
+    def test_a_reboot_of_cloud_init_is_survived(self) -> None:
+        """cloud-init breaks all connections of the machine once, and ends the second time."""
+        rebooted, asked = self.bin / "rebooted", self.bin / "asked"
+        program = self.bin / "cloud-init"
+        program.write_text(f"#!/bin/sh\necho >>{asked}\n[ -e {rebooted} ] || exec sleep 5\n")
+        program.chmod(0o755)
+
+        def reboot() -> None:
+            SYSTEM_CLOCK.until(functools.partial(self.is_there, asked), 20, "the wait")
+            rebooted.touch()
+            self.sshd.cut()
+
+        thread = threading.Thread(target=reboot)
+        thread.start()
+        self.addCleanup(thread.join)
+        host = Host(NODE, self.log_in(), reopen=self.log_in)
+        WaitForCloudInit().check(host, None)
+        self.assertEqual(2, len(asked.read_text().splitlines()))
+
+    def is_there(self, path: Path) -> None:
+        if not path.exists():
+            raise NotYet(f"no {path}")
 
     def test_it_lasts_as_long_as_the_connection(self) -> None:
         """However that ends; and no command has to wait for it."""

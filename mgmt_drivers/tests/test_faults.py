@@ -15,7 +15,6 @@ from mgmt_drivers.errors import (
     OperationError,
 )
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations import scale_in, scale_out, terminate
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Masker, Secret
@@ -341,7 +340,7 @@ class TwoOperationsTest(SimulatedClusterTest):
         self.build()
         new = self.arrive(new_node("worker", 20, "10.10.0.20"), is_member=True)
         session = self.services().connect(self.endpoint(new.node), HostKeys(), Masker(()), 0)
-        lock.acquire(Host(new.node, session), "scale out of VNF vnf-1, since noon")
+        lock.acquire(session, "scale out of VNF vnf-1, since noon")
         with self.assertRaisesRegex(MgmtDriverError, "scale out of VNF vnf-1, since noon"):
             scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
         self.assertIn(new.name, self.world.nodes)
@@ -356,7 +355,7 @@ class TwoOperationsTest(SimulatedClusterTest):
                 self.vims.register(Vim("vim", "", Credentials(Secret("t"), "ca")))
                 worker = self.machine(WORKERS[1]).node
                 session = self.services().connect(self.endpoint(worker), HostKeys(), Masker(()), 0)
-                lock.acquire(Host(worker, session), "scale in of VNF vnf-1, since noon")
+                lock.acquire(session, "scale in of VNF vnf-1, since noon")
                 for address in MASTERS[:2]:
                     self.machine(address).alive = False
                 with self.assertRaisesRegex(OperationError, "scale in of VNF vnf-1, since noon"):

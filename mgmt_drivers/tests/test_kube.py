@@ -1,5 +1,6 @@
 """The vocabulary of clusters: topology, kubeadm's files, load balancer, pod network."""
 
+import base64
 import dataclasses
 import tempfile
 import unittest
@@ -116,7 +117,7 @@ class KubeadmTest(unittest.TestCase):
         )
 
     def test_etcd_is_started_by_a_kubelet_that_does_not_know_its_disk_yet(self) -> None:
-        credentials = JoinCredentials(Secret("a.b"), Secret("k"), ("sha256:00",))
+        credentials = JoinCredentials(Secret("a.b"), Secret("k"), "CA")
         made, sessions = cluster(masters=3, version="1.21")
         master, worker = made.hosts[1], made.hosts[3]
         session = sessions[made.name(master)]
@@ -203,7 +204,7 @@ class KubeadmTest(unittest.TestCase):
 
     def test_join(self) -> None:
         token = Secret("abcdef.0123456789abcdef")
-        credentials = JoinCredentials(token, Secret("k" * 64), ("sha256:00",))
+        credentials = JoinCredentials(token, Secret("k" * 64), "CA")
         made, sessions = cluster(masters=3, version="1.33")
         for host in (made.hosts[1], made.hosts[3]):
             session = sessions[made.name(host)]
@@ -219,6 +220,26 @@ class KubeadmTest(unittest.TestCase):
             arguments = [{"name": "node-ip", "value": made.address(host)}]
             self.assertEqual(arguments, registration["kubeletExtraArgs"])
             self.assertEqual(made.is_control_plane(host), "controlPlane" in config)
+
+    def test_a_join_needs_nothing_that_everybody_may_read(self) -> None:
+        """A hardened cluster shows nobody its ConfigMap cluster-info."""
+        token = Secret("abcdef.0123456789abcdef")
+        for version in ("1.20", "1.37"):
+            made, sessions = cluster(masters=3, workers=1, version=version)
+            host = made.hosts[3]
+            session = sessions[made.name(host)]
+            if made.params.series.refuses_cgroup_v1:
+                session.expect("stat", stdout="cgroup2fs\n")
+            session.expect("sudo", "run-kubeadm")
+            kubeadm.join(host, made, JoinCredentials(token, None, "CA"))
+            found = self.documents(session.stdin[-1])
+            (path,) = found["JoinConfiguration"]["discovery"]["file"].values()
+            self.assertIn(f"kubeconfig={path}\n", str(session.commands[-1][2]))
+            (server,) = [c["cluster"] for c in found["Config"]["clusters"]]
+            self.assertEqual(f"https://{made.endpoint}", server["server"])
+            self.assertEqual(b"CA", base64.b64decode(server["certificate-authority-data"]))
+            (user,) = [u["user"] for u in found["Config"]["users"]]
+            self.assertEqual({"token": token.reveal()}, user)
 
     def test_a_later_api_of_kubeadm_is_like_the_newest(self) -> None:
         """Their names do not sort: v1 comes after v1beta10, and that after v1beta4."""

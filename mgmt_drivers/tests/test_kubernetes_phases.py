@@ -115,7 +115,8 @@ class InstallTest(PhaseTest):
 
     def test_a_cni_manifest_gets_the_pod_cidr(self) -> None:
         self.make()
-        self.sessions[0].expect("sudo", "kubectl", stdout="namespace/kube-flannel created\n")
+        self.sessions[0].expect("sudo", "compare-objects", status=1)
+        self.sessions[0].expect("sudo", "kubectl")
         self.assertEqual(CHANGED, self.run_on(0, ApplyCniManifest()))
         self.assertIn(b"192.168.0.0/16", self.sessions[0].stdin[-1])
 
@@ -307,10 +308,10 @@ class ControlPlaneTest(PhaseTest):
 
 class JoinTest(PhaseTest):
     def expect_credentials(
-        self, leader: FakeSession, digest: str = "sha256:00", *, for_masters: bool = True
+        self, leader: FakeSession, ca: str = "", *, for_masters: bool = True
     ) -> None:
         leader.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
-        leader.expect("sudo", "kubeadm", "token", "create", stdout=f"kubeadm join --x {digest} \n")
+        leader.expect("sudo", "create-token", stdout=ca)
         if for_masters:
             leader.expect("sudo", "kubeadm", "init", "phase", "upload-certs")
 
@@ -352,8 +353,8 @@ class JoinTest(PhaseTest):
 
     def test_credentials_for_all_are_revoked_at_the_end(self) -> None:
         self.make(masters=3, workers=1)
-        leader, digest = self.sessions[0], f"sha256:{'0a' * 32}"
-        self.expect_credentials(leader, digest)
+        leader = self.sessions[0]
+        self.expect_credentials(leader, "CA")
         for number in (1, 2, 3):
             self.expect_join(number)
         for _ in range(2):  # what joins that failed may have left in etcd
@@ -361,10 +362,10 @@ class JoinTest(PhaseTest):
         self.expect_revocation(leader)
         self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
         for number in (1, 2, 3):
-            self.assertIn(digest.encode(), self.sessions[number].stdin[-1])
-        config = yaml.safe_load(self.sessions[1].stdin[-1])
+            self.assertIn(base64.b64encode(b"CA"), self.sessions[number].stdin[-1])
+        kubeconfig, config = yaml.safe_load_all(self.sessions[1].stdin[-1])
         secrets = (
-            config["discovery"]["bootstrapToken"]["token"],
+            kubeconfig["users"][0]["user"]["token"],
             config["controlPlane"]["certificateKey"],
         )
         for secret in secrets:
@@ -400,8 +401,9 @@ class JoinTest(PhaseTest):
                 leader = self.sessions[0]
                 leader.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
                 if made == "certificates":
-                    leader.expect("sudo", "kubeadm", "token")
-                leader.expect("sudo", "kubeadm", status=1, stderr="no answer")
+                    leader.expect("sudo", "create-token")
+                failing = "create-token" if made == "token" else "kubeadm"
+                leader.expect("sudo", failing, status=1, stderr="no answer")
                 self.expect_revocation(leader)
                 with self.assertRaisesRegex(CommandFailed, "no answer"):
                     self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])

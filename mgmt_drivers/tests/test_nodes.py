@@ -7,9 +7,10 @@ from typing import Any
 from mgmt_drivers.errors import CommandFailed, InventoryError, MgmtDriverError
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations import scale_in, scale_out
-from mgmt_drivers.testing.fakes import MemoryStore
+from mgmt_drivers.testing.fakes import FakeClock, MemoryStore
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
+    PARAMS,
     STORAGE,
     WORKERS,
     SimulatedClusterTest,
@@ -22,6 +23,16 @@ from mgmt_drivers.testing.simulation import SimulatedSession
 class _FullStore(MemoryStore):
     def save(self, key: str, value: Any) -> None:
         raise OSError("the database is full")
+
+
+def pod(node: str, name: str, kind: str, grace: int = 30) -> dict[str, Any]:
+    """A pod that has not ended when its node is drained."""
+    return {
+        "metadata": {"namespace": "default", "name": name, "labels": {"app": "web"},
+                     "ownerReferences": [{"controller": True, "kind": kind, "name": "owner"}]},
+        "spec": {"nodeName": node, "terminationGracePeriodSeconds": grace},
+        "status": {"phase": "Running"},
+    }
 
 
 class NetworksTest(SimulatedClusterTest):
@@ -212,9 +223,65 @@ class NodesTest(SimulatedClusterTest):
 
     def test_pods_that_may_not_leave_keep_their_node(self) -> None:
         self.world.budget = "Cannot evict pod as it would violate the pod's disruption budget."
-        with self.assertRaisesRegex(MgmtDriverError, "300 s; last seen: Cannot evict.*relax"):
+        name = self.machine(WORKERS[0]).name
+        self.world.pods = [pod(name, f"web-{n}", "ReplicaSet") for n in range(7)]
+        held = {"matchLabels": {"app": "web"}, "matchExpressions": [
+            {"key": "tier", "operator": "DoesNotExist"},
+            {"key": "app", "operator": "In", "values": ["web"]},
+        ]}
+        self.world.budgets = [
+            {"metadata": {"namespace": namespace, "name": name}, "spec": {"selector": selector},
+             "status": {"disruptionsAllowed": allowed}}
+            for namespace, name, selector, allowed in (
+                ("default", "holds", held, 0), ("default", "allows", held, 1),
+                ("other", "elsewhere", held, 0),
+                ("default", "others", {"matchLabels": {"app": "db"}}, 0),
+            )
+        ]
+        with self.assertRaisesRegex(
+            MgmtDriverError,
+            "left: default/web-0 of ReplicaSet owner [(]not evicted[)].* and 2 more; no eviction "
+            "is allowed by PodDisruptionBudget default/holds; last seen: Cannot evict.*relax",
+        ):
             scale_in.scale_in(self.request(*self.ids(*WORKERS)), self.services(), self.vims)
         self.assert_whole(3, 2)
+
+    def test_pods_that_need_long_to_end_have_their_time(self) -> None:
+        """Their node stays cordoned meanwhile, and the next attempt goes on with the drain."""
+        name, other = (self.machine(address).name for address in WORKERS)
+        self.world.pods = [pod(name, "db-0", "StatefulSet", grace=900)]
+        clock = FakeClock()
+        request = self.request(*self.ids(*WORKERS))
+        with self.assertRaisesRegex(
+            MgmtDriverError, "db-0 of StatefulSet owner [(]evicted, has not ended[)].*cordoned: re"
+        ):
+            scale_in.scale_in(request, self.services(clock=clock), self.vims)
+        self.assertGreater(clock.now, 1200)
+        self.assertTrue(self.world.nodes[name]["spec"].get("unschedulable"))
+        self.assertFalse(self.world.nodes[other]["spec"].get("unschedulable"))
+        self.world.pods.clear()
+        scale_in.scale_in(request, self.services(), self.vims)
+        self.assertEqual(3, len(self.world.nodes))
+
+    def test_a_drain_ends_with_the_time_that_the_request_gives(self) -> None:
+        self.params = {**PARAMS, "drain_timeout": "10m"}
+        name = self.machine(WORKERS[0]).name
+        self.world.pods = [pod(name, "db-0", "StatefulSet", grace=900)]
+        with self.assertRaisesRegex(MgmtDriverError, r"after 60\d s [(]drain_timeout: 600 s[)]"):
+            scale_in.scale_in(self.request(*self.ids(*WORKERS)), self.services(), self.vims)
+
+    def test_a_drain_goes_on_while_pods_go(self) -> None:
+        """Of pods that a budget lets go one after another, each has its time."""
+        name = self.machine(WORKERS[0]).name
+        self.world.pods = [pod(name, f"db-{n}", "StatefulSet", grace=60) for n in range(5)]
+        clock = FakeClock()
+
+        def end(session: SimulatedSession, argv: Sequence[str]) -> None:
+            del self.world.pods[: len(self.world.pods) - 5 + int(clock.now / 300)]
+
+        services = self.services(end, clock=clock)
+        scale_in.scale_in(self.request(*self.ids(WORKERS[0])), services, self.vims)
+        self.assertGreater(clock.now, 1490)
 
     def test_a_cluster_is_never_without_a_master(self) -> None:
         self.refused("no control-plane node of the cluster would be left. Heal the wh", *MASTERS)

@@ -22,6 +22,8 @@ reset)
     ;;
 *)
     mkdir -p "$ROOT/etc/kubernetes" "$ROOT/var/lib/etcd/member"
+    cat >"$ROOT/config"
+    cp --preserve "$ROOT/run/tacker-mgmt-drivers-discovery.conf" "$ROOT/given" 2>/dev/null
     touch "$ROOT/etc/kubernetes/kubelet.conf"
     [ ! -e "$ROOT/breaks" ]
     ;;
@@ -115,7 +117,7 @@ class RunKubeadmTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
-        for path in ("bin", "etc", "var/lib/etcd", "state"):
+        for path in ("bin", "etc", "run", "var/lib/etcd", "state"):
             (self.root / path).mkdir(parents=True)
         self.marker = self.root / "state/member-server-1"
         for name, text in (("kubeadm", _KUBEADM), ("systemctl", ""), ("ip", "")):
@@ -124,13 +126,14 @@ class RunKubeadmTest(unittest.TestCase):
 
     def run_kubeadm(self, verb: str) -> subprocess.CompletedProcess[str]:
         text = _SCRIPT
-        for path in ("/etc/kubernetes", "/etc/cni", "/run/flannel", "/var/lib"):
+        for path in ("/etc/kubernetes", "/etc/cni", "/run/", "/var/lib"):
             text = text.replace(path, f"{self.root}{path}")
         words = ["socket", str(self.marker), str(self.root / "logins"), verb, "kubeadm", verb]
         environment = {"PATH": f"{self.root}/bin:{os.environ['PATH']}", "ROOT": str(self.root)}
         return subprocess.run(
             ["bash", "-c", text, "run-kubeadm", *words],
             env=environment, text=True, stderr=subprocess.PIPE, timeout=60,
+            input="kubeconfig: 1\n---\nconfig: 2\n---\nmore: 3\n",
         )
 
     def ran(self) -> list[str]:
@@ -203,6 +206,14 @@ class RunKubeadmTest(unittest.TestCase):
         self.marker.rename(self.root / "state/member")
         self.assertEqual(0, self.run_kubeadm("reset").returncode)
         self.assertEqual([], [*(self.root / "state").glob("member*")])
+    def test_a_join_has_a_kubeconfig_for_root_alone_while_it_runs(self) -> None:
+        for breaks in (True, False):
+            (self.root / "breaks").touch() if breaks else (self.root / "breaks").unlink()
+            self.run_kubeadm("join")
+            self.assertEqual("kubeconfig: 1\n", (self.root / "given").read_text())
+            self.assertEqual(0o600, (self.root / "given").stat().st_mode & 0o777)
+            self.assertEqual("config: 2\n---\nmore: 3\n", (self.root / "config").read_text())
+            self.assertEqual([], [*(self.root / "run").iterdir()])
 
     def test_a_member_that_leaves_is_reset(self) -> None:
         """The logins stay, for a machine that joins again is not configured anew."""
@@ -249,6 +260,53 @@ class NamesNodeTest(unittest.TestCase):
                 words = ["sh", "-c", text, "names-node", str(name), short_id]
                 done = subprocess.run(words, capture_output=True, timeout=60)
                 self.assertEqual(is_named, done.returncode == 0, (name, short_id))
+class WaitForCloudInitTest(unittest.TestCase):
+    """With a stand-in for cloud-init, and for the files by which a reboot is announced."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for path in ("bin", "proc/7", "run/cloud-init", "run/systemd/shutdown"):
+            (self.root / path).mkdir(parents=True)
+        for name, text in (
+            ("cloud-init", 'echo "$@" >>"$ROOT/ran"'),
+            ("systemctl", 'cat "$ROOT/state"'),
+            ("sleep", 'echo slept >>"$ROOT/ran"; rm -f "$ROOT/state" "$ROOT"/run/*/*/* '
+                      '"$ROOT/proc/7/cmdline"'),
+        ):
+            (self.root / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+            (self.root / "bin" / name).chmod(0o755)
+
+    def ran(self) -> str:
+        text = (_FOLDER / "setup/wait-for-cloud-init.sh").read_text()
+        text = text.replace("/run/", f"{self.root}/run/").replace("/proc/", f"{self.root}/proc/")
+        subprocess.run(
+            ["bash", "-c", text, "wait-for-cloud-init"], timeout=60, stderr=subprocess.DEVNULL,
+            env={"PATH": f"{self.root}/bin:{os.environ['PATH']}", "ROOT": str(self.root)},
+        )
+        found = self.root / "ran"
+        return found.read_text() if found.exists() else ""
+
+    def test_cloud_init_is_waited_for(self) -> None:
+        self.assertEqual("status --wait\n", self.ran())
+
+    def test_what_has_ended_is_not(self) -> None:
+        (self.root / "run/cloud-init/result.json").touch()
+        (self.root / "proc/7/cmdline").write_bytes(b"/bin/sh\0/usr/bin/cloud-init-like\0")
+        self.assertEqual("", self.ran())
+
+    def test_a_reboot_that_is_announced_is_waited_for(self) -> None:
+        (self.root / "run/cloud-init/result.json").touch()
+        for path, content in (
+            ("proc/7/cmdline", "/usr/bin/python3\0/usr/bin/cloud-init\0modules\0"),
+            ("run/systemd/shutdown/scheduled", ""),
+            ("state", "stopping\n"),
+        ):
+            with self.subTest(path):
+                (self.root / path).write_text(content)
+                self.assertEqual("slept\n", self.ran())
+                (self.root / "ran").unlink()
 
 
 class HoldLockTest(unittest.TestCase):

@@ -59,8 +59,7 @@ class CommonPhasesTest(PhaseTest):
 
     def test_cloud_init_is_waited_for_while_it_works(self) -> None:
         self.session.expect_facts("debian 12", has_cloud_init=True)
-        self.session.expect("sudo", "test", "-e", status=1)
-        self.session.expect("sudo", "cloud-init", "status", "--wait", status=2)
+        self.session.expect("sudo", "wait-for-cloud-init", status=2)
         self.assertEqual(CHECKED, self.run_phase(WaitForCloudInit()))
 
     def test_no_cloud_init(self) -> None:

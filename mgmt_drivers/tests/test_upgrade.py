@@ -235,6 +235,18 @@ class UpgradeTest(UpgradableClusterTest):
         self.modify()
         self.assert_upgraded()
 
+    def test_pods_that_still_end_keep_their_node_cordoned(self) -> None:
+        (name,) = self.names(WORKERS[0])
+        self.world.pods = [{
+            "metadata": {"namespace": "default", "name": "db-0"}, "spec": {"nodeName": name},
+        }]
+        with self.assertRaisesRegex(upgrade.UpgradeFailed, f"v1.36.4: .*{name} [(]cordoned[)]"):
+            upgrade.modify(self.request(), self.services(), {**WANTED, "drain_timeout": "2m"})
+        self.assertEqual("2m", changed_params.load(self.store)["drain_timeout"])
+        self.world.pods.clear()
+        self.modify()
+        self.assert_upgraded()
+
     def test_a_kubelet_that_does_not_come_up(self) -> None:
         (name,) = self.names(MASTERS[1])
 

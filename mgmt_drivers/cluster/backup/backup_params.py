@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.storage.storage_params import Folder, Storage, inside
 from mgmt_drivers.params.declaration import ObjectOf, When, param
-from mgmt_drivers.params.kinds import Count, PackageFile, Text, TextKind
+from mgmt_drivers.params.kinds import Count, Duration, PackageFile, Text, TextKind
 from mgmt_drivers.params.reader import Context, Reader
 
 NAME = "etcd_backup"
@@ -21,9 +21,6 @@ BACKUP = re.compile(
     r"etcd-(?P<time>[0-9]{8}T[0-9]{6}Z)-v[0-9]{1,3}(?:\.[0-9]{1,3}){2}-(?:(?P<key>[0-9a-f]{8})-)?"
     r"(?P<node>master-[0-9a-f]{12})\.tar(?:\.gz)?"
 )
-_INTERVAL = re.compile(r"(?P<number>[0-9]{1,4})(?P<unit>[mhd])")
-_UNITS = {"m": 60, "h": 3600, "d": 86400}  # in seconds
-_SHORTEST, _LONGEST = 300, 30 * 86400  # seconds
 # Folder in a volume of the storage server that has no exports.
 _ON_VOLUME = "etcd-backup"
 # Folders that are emptied with the machine's reboot, or with a reset of kubeadm.
@@ -31,21 +28,6 @@ _PASSING = (
     "/dev", "/etc/kubernetes", "/proc", "/run", "/sys", "/tmp",  # noqa: S108 - none is used
     "/var/lib/etcd", "/var/lib/kubelet", "/var/run",
 )
-
-
-class _Interval(TextKind[int]):
-    """Seconds."""
-
-    words = "duration, such as ``30m``, ``6h`` or ``1d``"
-    fallback = _SHORTEST
-    pattern = "^[0-9]{1,4}[mhd]$"
-
-    def take(self, text: str, reader: Reader) -> int:
-        match = _INTERVAL.fullmatch(text)
-        seconds = int(match["number"]) * _UNITS[match["unit"]] if match else 0
-        if not _SHORTEST <= seconds <= _LONGEST:
-            reader.refuse("must be minutes, hours or days such as 30m, 6h or 1d, from 5m to 30d")
-        return seconds or _SHORTEST
 
 
 class _LastingFolder(Folder):
@@ -64,7 +46,7 @@ class Backup:
     """
 
     interval: int = param(
-        "interval", _Interval(), default="6h", example="1d",
+        "interval", Duration("5m", "30d"), default="6h", example="1d",
         meaning="time between two backups, from ``5m`` to ``30d``",
     )
     keep: int = param("keep", Count(), default=12, example=3, meaning="how many backups are kept")

@@ -39,8 +39,6 @@ _CONFIG_MAP = ("configmap", "kubeadm-config", "--namespace", "kube-system")
 _CLUSTER = "ClusterConfiguration"  # key of the ConfigMap's data
 _IMAGE_REPOSITORY = "imageRepository"
 _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
-# By which kubeadm pins the cluster's CA.
-_CA_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 # The marker that earlier drivers wrote, which does not tell of which machine it is.
 _OLD_MEMBER = "member"
 _KUBELET_CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
@@ -69,6 +67,7 @@ _TOKEN_NAME = re.compile(f"{_TOKEN_SECRET}[a-z0-9]{{6}}")
 
 _RUN = Script(__package__, "run-kubeadm")
 _NAMES_NODE = Script(__package__, "names-node")
+_CREATE_TOKEN = Script(__package__, "create-token")
 
 
 def is_member(host: Host) -> bool:
@@ -198,18 +197,17 @@ def create_join_credentials(
         host.session.hide(certificate_key)
     credentials = JoinCredentials(_new_token(host), certificate_key)
     config = kubeadm_config.for_credentials(host, cluster, version(host), credentials)
-    create = ("kubeadm", "token", "create", "--print-join-command")
     upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
     words = (*upload, "--config", "/dev/stdin")
     try:
         with transient.explained():
-            command = host.sudo(*create, "--config", "/dev/stdin", stdin=config)
+            ca = host.sudo(*_CREATE_TOKEN.command(), stdin=config)
         if for_control_plane:
             transient.retry(host.clock, functools.partial(host.sudo, *words, stdin=config))
     except BaseException:  # it may have been done all the same
         revoke(host, credentials)
         raise
-    return dataclasses.replace(credentials, ca_hashes=tuple(_CA_HASH.findall(command)))
+    return dataclasses.replace(credentials, ca=ca)
 
 
 def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:

@@ -4,6 +4,7 @@ It follows kubeadm's API reference (kubeadm.k8s.io); how its versions differ sta
 :mod:`mgmt_drivers.cluster.series`.
 """
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,11 +26,13 @@ _PATIENT_ETCD = {"heartbeat-interval": "500", "election-timeout": "5000"}
 # (kubeadm's API reference, Timeouts; the defaults are one and two minutes.)
 _TIMEOUTS = {"kubernetesAPICall": "3m0s", "etcdAPICall": "4m0s"}
 _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
+# Where run-kubeadm puts the kubeconfig with which a machine joins.
+_DISCOVERY = "/run/tacker-mgmt-drivers-discovery.conf"
 
 
 @dataclass(frozen=True)
 class JoinCredentials:
-    """Credentials for a join: a short-lived token, and hashes of the CA to trust.
+    """Credentials for a join: a short-lived token, and the text of the CA to trust.
 
     ``certificate_key`` lets control-plane nodes fetch the control plane's certificates; without
     one only workers can join.
@@ -37,7 +40,7 @@ class JoinCredentials:
 
     token: Secret
     certificate_key: Secret | None
-    ca_hashes: tuple[str, ...] = ()
+    ca: str = ""
 
 
 def for_init(
@@ -99,18 +102,16 @@ def for_kubelet(host: Host, cluster: Cluster, release: str) -> Secret:
 
 
 def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secret:
-    """For ``kubeadm join`` on a worker, or on a control-plane node."""
+    """For ``kubeadm join`` on a worker, or on a control-plane node: a kubeconfig first.
+
+    With it kubeadm trusts the CA without the ConfigMap cluster-info, which a hardened cluster does
+    not show (kubeadm's documentation, "File or HTTPS-based discovery").
+    """
     config: dict[str, Any] = {
         **_header(cluster, "JoinConfiguration"),
         **_timeouts(cluster),
         "nodeRegistration": _registration(host, cluster),
-        "discovery": {
-            "bootstrapToken": {
-                "token": credentials.token.reveal(),
-                "apiServerEndpoint": cluster.endpoint,
-                "caCertHashes": list(credentials.ca_hashes),
-            }
-        },
+        "discovery": {"file": {"kubeConfigPath": _DISCOVERY}},
     }
     if cluster.is_control_plane(host):
         assert credentials.certificate_key
@@ -118,7 +119,7 @@ def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secr
             "localAPIEndpoint": _local_endpoint(host, cluster),
             "certificateKey": credentials.certificate_key.reveal(),
         }
-    return _documents([config])
+    return _documents([_kubeconfig(cluster, credentials), config])
 
 
 def kube_proxy(cluster: Cluster, sets_conntrack: bool, has_iptables: bool) -> dict[str, Any]:
@@ -143,6 +144,21 @@ def _most_pods(cluster: Cluster) -> int:
     """Kubelet's default, or as many as a node's pod CIDR has addresses for."""
     addresses = 2 ** (32 - cluster.params.node_cidr_prefix)
     return min(110, addresses - 3)  # the network's, the broadcast and the bridge's own
+
+
+def _kubeconfig(cluster: Cluster, credentials: JoinCredentials) -> dict[str, Any]:
+    """The kubeconfig of a machine that joins."""
+    ca = base64.b64encode(credentials.ca.encode()).decode()
+    server = {"server": f"https://{cluster.endpoint}", "certificate-authority-data": ca}
+    name = "join"
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": server}],
+        "users": [{"name": name, "user": {"token": credentials.token.reveal()}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
 
 
 def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:

@@ -5,7 +5,8 @@
 # an image has of the node that it was made from, whose own file beside $2 tells. A machine that
 # joins may lose its etcd data: whoever runs this has seen that the others have a quorum without it.
 # One that is initialized may not, unless an image has them, or an init that was broken off left
-# them: they may be all there is of a cluster.
+# them: they may be all there is of a cluster. Before the configuration of a join, and a line of
+# three dashes, the standard input has the kubeconfig that the configuration names: it holds a token.
 set -e
 socket=$1 member=$2 logins=$3 verb=$4
 shift 4
@@ -48,6 +49,16 @@ if [ -e "$kept" ]; then
 fi
 [ "$verb" != reset ] || exit 0
 [ "$verb" != init ] || touch "$begun"
+if [ "$verb" = join ]; then
+    kubeconfig=/run/tacker-mgmt-drivers-discovery.conf
+    trap 'rm -f "$kubeconfig"' EXIT
+    (
+        umask 077
+        while IFS= read -r line && [ "$line" != --- ]; do
+            printf '%s\n' "$line"
+        done >"$kubeconfig"
+    )
+fi
 "$@" 9>&-
 if [ "$verb" = init ]; then
     mv "$begun" "$member"  # in one step: an init that has ended must not look begun

@@ -39,7 +39,7 @@ class DrainNodes(Change[Cluster, Nodes]):
     """Cordon the ready nodes that leave, and drain them; PodDisruptionBudgets are respected.
 
     A node that is not ready has nobody to stop its pods. When one cannot be drained, all are
-    uncordoned but those that others had cordoned.
+    uncordoned but those that others had cordoned, and a node on which evicted pods still end.
     """
 
     title = "drain nodes"
@@ -62,10 +62,12 @@ class DrainNodes(Change[Cluster, Nodes]):
             for name in own:
                 kubectl.cordon(host, name, kubectl.LEAVING)
             for name in ready:
-                draining.drain(host, name)
-        except MgmtDriverError:
+                draining.drain(host, name, cluster.params.drain_timeout)
+        except MgmtDriverError as error:
+            closed = error.node if isinstance(error, draining.PodsEnding) else None
             for name in own:
-                draining.uncordon(host, name)
+                if name != closed:
+                    draining.uncordon(host, name)
             raise
 
 

@@ -3,13 +3,14 @@
 import functools
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.nodes import transient
 from mgmt_drivers.errors import CommandFailed
 from mgmt_drivers.machine import answers
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
 from mgmt_drivers.ssh.session import Result, Stdin
 
 # The machine's own apiserver, not the virtual IP, which may sit on a machine that fails.
@@ -21,7 +22,9 @@ _CORDONED = "tacker-mgmt-drivers/cordoned"  # annotation of the nodes that we co
 LEAVING, UPGRADE = "true", "upgrade"
 # Seconds after its own time to end: whoever then holds a pod, its node goes all the same.
 _OVERDUE = 30
-_READY = "ready"
+READY = "ready"
+_COMPARE = Script(__package__, "compare-objects")
+_MANAGER = "tacker-mgmt-drivers"  # of the fields that server-side apply sets for us
 
 
 def get(host: Host, *words: str) -> dict[str, Any]:
@@ -54,6 +57,50 @@ def apply(host: Host, manifest: str) -> bool:
     return any(not line.endswith(" unchanged") for line in shown.splitlines())
 
 
+class Comparison(NamedTuple):
+    """Objects of a manifest beside those of the cluster.
+
+    ``names`` are those that the cluster has, such as ``daemonset.apps/flannel``; ``conflict`` tells
+    which fields others have changed, if any.
+    """
+
+    names: list[str]
+    are_equal: bool
+    conflict: str
+
+
+def compare(host: Host, manifest: str) -> Comparison:
+    """Compare the objects of a manifest with the cluster's, as :func:`merge` would leave them."""
+
+    def check(seen: Result) -> None:
+        if seen.status > 1 and transient.passes(seen.complaint):
+            raise CommandFailed("kubectl diff", seen.status, seen.complaint)
+
+    argv = _COMPARE.command(_MANAGER, *_KUBECTL)
+    ask = functools.partial(
+        host.session.run, argv, stdin=manifest, sudo=True, check=False, timeout=2 * _LIMIT
+    )
+    seen = transient.retry(host.clock, ask, check)
+    conflict = seen.complaint if seen.status > 1 and "conflict" in seen.complaint else ""
+    return Comparison(seen.stdout.split(), seen.ok, conflict)
+
+
+def merge(host: Host, manifest: str, takes_over: bool) -> None:
+    """Apply a manifest on the server's side: objects of any size, whose other fields stay.
+
+    :param takes_over: also fields that others have changed, which are refused otherwise
+    """
+    options = ["--server-side", "--field-manager", _MANAGER]
+    options += ["--force-conflicts"] if takes_over else []
+    _run(host, "apply", *options, "--filename", "-", stdin=manifest)
+
+
+def wait_for(host: Host, condition: str, manifest: str) -> None:
+    """Wait until the objects of a manifest have a condition."""
+    words = (f"--for=condition={condition}", f"--timeout={_LIMIT:g}s")
+    _run(host, "wait", *words, "--filename", "-", stdin=manifest, limit=2 * _LIMIT)
+
+
 def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> None:
     """Delete objects; one that is gone is fine."""
     where = ("--namespace", namespace) if namespace else ()
@@ -71,6 +118,13 @@ def discard_pods(host: Host, node: str) -> None:
     """Delete all pods of a node whose machine is gone, where nobody will say that they ended."""
     where = ("--all-namespaces", "--field-selector", f"spec.nodeName={node}")
     _run(host, "delete", "pods", *where, "--grace-period=0", "--force", "--wait=false")
+
+
+def pods_of(host: Host, node: str) -> list[dict[str, Any]]:
+    """The Pod objects of a node, of all namespaces."""
+    where = ("--all-namespaces", "--field-selector", f"spec.nodeName={node}")
+    found: list[dict[str, Any]] = get(host, "pods", *where)["items"]
+    return found
 
 
 def discard(host: Host, kind: str, name: str) -> None:
@@ -142,6 +196,11 @@ def patch(host: Host, *words: str, patch: Mapping[str, Any]) -> None:
     _run(host, "patch", *words, "--type", "merge", "--patch", json.dumps(patch))
 
 
+def last_line(host: Host, pod: str, namespace: str) -> str:
+    """Ask for the last line of a pod's log; of its last container that ran."""
+    return _run(host, "logs", pod, "--namespace", namespace, "--tail=1").strip()
+
+
 def why_not_ready(host: Host, url: str = _OWN) -> str:
     """Why the API at a URL is not ready (its /readyz); empty when it is."""
     words = ("--server", url, "--request-timeout", "5s", "get", "--raw", "/readyz")
@@ -165,7 +224,7 @@ def wait_for_api(host: Host, address: str, port: int, limit: float) -> None:
 
 def is_ready(thing: Mapping[str, Any] | None) -> bool:
     """Whether the cluster holds a node or pod to be ready."""
-    return thing is not None and state_of(thing) == _READY
+    return thing is not None and state_of(thing) == READY
 
 
 def state_of(thing: Mapping[str, Any] | None) -> str:
@@ -174,7 +233,7 @@ def state_of(thing: Mapping[str, Any] | None) -> str:
         return "not in the cluster"
     conditions = {c["type"]: c for c in thing["status"].get("conditions", ())}
     ready = conditions.get("Ready", {})
-    return _READY if ready.get("status") == "True" else str(ready.get("message", "unknown"))
+    return READY if ready.get("status") == "True" else str(ready.get("message", "unknown"))
 
 
 def _patch(

@@ -1,48 +1,81 @@
-"""Cluster DNS that outlives the loss of a node."""
+"""Cluster DNS that works, and outlives the loss of a node."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import cluster_dns, kubectl
-from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
+from mgmt_drivers.cluster.nodes.cluster_dns import DnsPod
+from mgmt_drivers.engine.phase import DEPENDS, HostPhase, Prediction
+from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.machine.host import Host
 
 _LIMIT = 300.0  # seconds
 
 
-class SpreadDns(Change[Cluster, Sequence[str]]):
-    """Have CoreDNS on more than one node.
+class SpreadDns(HostPhase[Cluster]):
+    """Have CoreDNS on more than one node, and wait until its pods are ready.
 
     kubeadm starts all of its pods when the cluster has one node; when that dies, names are not
     resolved for the five minutes after which Kubernetes gives its pods up. One pod stays and
     answers meanwhile. (Kubernetes' documentation, "Creating Highly Available Clusters with
-    kubeadm", restarts them all.)
+    kubeadm", restarts them all.) Pods on nodes that are not ready are not waited for.
     """
 
     title = "spread cluster DNS"
     prediction = Prediction(DEPENDS, "on which nodes its pods are then")
 
-    def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
-        """The pods that are to go elsewhere."""
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
         pods = cluster_dns.pods(host)
-        places = {pod.node for pod in pods}
-        able = [name for name, node in kubectl.nodes(host).items() if _is_able(node)]
-        if len(pods) < 2 or len(places) > 1 or not {*able} - places:
-            return None
-        return [pod.name for pod in pods[1:]]
+        if not pods:
+            return UNCHANGED  # the cluster has no DNS of kubeadm
+        nodes = kubectl.nodes(host)
+        moving = _to_move(pods, nodes)
+        if moving:
+            cluster_dns.delete(host, moving)
+            pods = cluster_dns.pods(host)
+        ready = [name for name, node in nodes.items() if kubectl.is_ready(node)]
+        _wait(host, pods, ready, len(moving) + 1)
+        return CHANGED if moving else UNCHANGED
 
-    def act(self, host: Host, cluster: Cluster, found: Sequence[str]) -> None:
-        wanted = len(found) + 1
-        cluster_dns.delete(host, found)
 
-        def ready() -> None:
-            number = sum(pod.is_ready for pod in cluster_dns.pods(host))
-            if number < wanted:
-                raise NotYet(f"{number} of {wanted} pods are ready")
+def _to_move(pods: Sequence[DnsPod], nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The pods that are to go elsewhere: all but one, if one node has them all."""
+    places = {pod.node for pod in pods}
+    able = {name for name, node in nodes.items() if _is_able(node)}
+    if len(pods) < 2 or len(places) > 1 or "" in places or not able - places:
+        return []
+    return [pod.name for pod in pods[1:]]
 
-        host.clock.until(ready, _LIMIT, "readiness of cluster DNS")
+
+def _wait(host: Host, pods: list[DnsPod], nodes: Collection[str], wanted: int) -> None:
+    """Wait until all pods on the given nodes are ready, and at least a number of pods.
+
+    :param pods: as they have just been seen
+    """
+    for number, _ in enumerate(host.clock.attempts(_LIMIT)):
+        if number:
+            pods = cluster_dns.pods(host)
+        lacking = [pod for pod in pods if not pod.is_ready]
+        ready = len(pods) - len(lacking)
+        if ready >= wanted and not any(pod.node in nodes for pod in lacking):
+            return
+    told = "; ".join(_tell(host, pod) for pod in lacking)
+    raise WaitTimeout(
+        f"cluster DNS: {ready} of {max(wanted, len(pods))} pods are ready after {_LIMIT:g} s. "
+        f"{told}. Remove the cause, then retry the operation"
+    )
+
+
+def _tell(host: Host, pod: DnsPod) -> str:
+    """Why a pod is not ready."""
+    try:
+        log = cluster_dns.last_line(host, pod)
+    except MgmtDriverError:  # its container has not begun
+        log = ""
+    place = f"on node {pod.node}" if pod.node else "on no node"
+    return f"{pod.name} {place}: {pod.state}" + (log and f"; the last line of its log: {log}")
 
 
 def _is_able(node: Mapping[str, Any]) -> bool:

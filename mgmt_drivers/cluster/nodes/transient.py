@@ -41,6 +41,11 @@ def explained() -> Iterator[None]:
         raise
 
 
+def passes(text: str) -> bool:
+    """Whether an error of this text passes by itself."""
+    return bool(_TRANSIENT.search(text))
+
+
 def retry(
     clock: Clock, request: Callable[[], T], check: Callable[[T], None] = lambda _: None
 ) -> T:
@@ -59,7 +64,7 @@ def retry(
         except ConnectionFailed:  # SSH's own: another request would not get through either
             raise
         except MgmtDriverError as error:
-            if not _TRANSIENT.search(str(error)):
+            if not passes(str(error)):
                 raise
             seen = error
     raise WaitTimeout(

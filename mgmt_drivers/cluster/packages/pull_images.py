@@ -13,7 +13,7 @@ from mgmt_drivers.machine.host import Host
 class PullImages(Change[Cluster, Sequence[str]]):
     """Pull the images of Kubernetes that the node runs, before it joins or is upgraded.
 
-    :param is_upgrade: it is upgraded, and its pod network left as it is
+    :param is_upgrade: the node is upgraded; kubelet pulls the images of its pod network
     """
 
     title = "pull images"

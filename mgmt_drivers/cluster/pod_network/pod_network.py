@@ -9,6 +9,9 @@ import re
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
 
 _POD_CIDR = "@POD_CIDR@"
+_DOCUMENT = re.compile(r"^---[ \t]*(?:#.*)?$", re.MULTILINE)  # its beginning
+_CONTENT = re.compile(r"^[^#\s]", re.MULTILINE)
+_DEFINITION = re.compile(r"^kind:\s*[\"']?CustomResourceDefinition\b", re.MULTILINE)
 _IMAGE = re.compile(r"^(?P<key>\s*(?:- )?image:\s*)(?P<image>\S+)$", re.MULTILINE)
 
 
@@ -21,6 +24,14 @@ def manifest(params: KubernetesParams) -> str:
     """
     text = params.cni_manifest.path.read_text().replace(_POD_CIDR, str(params.pod_cidr))
     return _IMAGE.sub(lambda m: m["key"] + _reference(params, m["image"]), text)
+
+
+def split(manifest: str) -> tuple[str, str]:
+    """The definitions of custom resources in a manifest, and its other objects."""
+    documents = [text for text in _DOCUMENT.split(manifest) if _CONTENT.search(text)]
+    definitions = [text for text in documents if _DEFINITION.search(text)]
+    others = [text for text in documents if not _DEFINITION.search(text)]
+    return "\n---\n".join(definitions), "\n---\n".join(others)
 
 
 def images(params: KubernetesParams) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mgmt_drivers import package_yaml
 from mgmt_drivers.cluster.cluster_params import (
+    DRAIN_TIMEOUT,
     PACKAGE_REPOSITORY,
     REPLACED,
     ImageRepository,
@@ -45,6 +46,11 @@ class Modification:
     image_repository: ImageRepository | None = param(
         "image_repository", ImageRepositoryKind(), example="images.example.com/kubernetes",
         meaning="in place of the cluster's, and of the same registry",
+        left_out="the cluster's stays",
+    )
+    drain_timeout: int | None = param(
+        "drain_timeout", DRAIN_TIMEOUT, example="2h",
+        meaning="in place of the cluster's",
         left_out="the cluster's stays",
     )
     workers_at_once: int = param(
@@ -124,7 +130,7 @@ def _check(new: Modification, before: KubernetesParams, reader: Reader) -> None:
         reader.at("kubernetes_version").refuse(reason)
     old, images = before.image_repository, new.image_repository
     if old and images and (old.server, old.plain_http) != (images.server, images.plain_http):
-        # The pod network goes on using the images of its manifest.
+        # The pod network may go on using the images of its manifest.
         reader.at("image_repository").refuse(
             f"must be of {old.server}, which has the pod network's images"
         )

@@ -35,7 +35,7 @@ class _UpgradeNodes(HostPhase[Cluster]):
         node = kubectl.nodes(leader)[name]
         if kubectl.kubelet_release(node) == release and not kubectl.is_cordoned_by_us(node):
             return UNCHANGED
-        _drain(leader, name, node)
+        _drain(leader, name, node, cluster.params.drain_timeout)
         kubeadm.upgrade_node(host, cluster)
         node_packages.run_script(host, cluster, KUBERNETES_VERSION=release.removeprefix("v"))
         host.sudo("systemctl", "daemon-reload")
@@ -61,15 +61,18 @@ class UpgradeWorkers(_UpgradeNodes):
     title = "upgrade workers"
 
 
-def _drain(leader: Host, name: str, node: Mapping[str, Any]) -> None:
-    """Cordon and drain a node; one that cannot be drained is as it was before."""
+def _drain(leader: Host, name: str, node: Mapping[str, Any], longest: float) -> None:
+    """Cordon and drain a node; one that cannot be drained is as it was before.
+
+    A node on which evicted pods still end stays cordoned.
+    """
     is_open = not node["spec"].get("unschedulable")
     if is_open:
         kubectl.cordon(leader, name, kubectl.UPGRADE)
     try:
-        draining.drain(leader, name)
-    except MgmtDriverError:
-        if is_open:
+        draining.drain(leader, name, longest)
+    except MgmtDriverError as error:
+        if is_open and not isinstance(error, draining.PodsEnding):
             draining.uncordon(leader, name)
         raise
 

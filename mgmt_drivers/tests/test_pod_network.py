@@ -1,0 +1,86 @@
+"""The CNI manifest: how it is applied to a new cluster, and again by an upgrade."""
+
+from pathlib import Path
+
+from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
+from mgmt_drivers.cluster.pod_network import pod_network
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.operations import upgrade
+from mgmt_drivers.testing.fakes import FakeClock
+from mgmt_drivers.testing.simulated_cloud import PARAMS, SimulatedClusterTest
+
+_OBJECT = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: one}\n"
+_DEFINITION = (
+    "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n"
+    "metadata: {name: things.example.com}\n"
+)
+_CLUSTER = "daemonset.apps/flannel"
+
+
+class PodNetworkTest(SimulatedClusterTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.build(is_clustered=False)
+        self.path = Path(self.package / DEFAULT_CNI_MANIFEST)
+
+    def made_by(self, manifest: str) -> None:
+        self.path.write_text(manifest)
+        self.instantiate(self.services())
+
+    def upgrade(self, manifest: str) -> None:
+        self.path.write_text(manifest)
+        self.world.have("v1.36.4")
+        self.params = {**PARAMS, "kubernetes_version": "1.36"}
+        upgrade.modify(self.request(), self.services(), {"kubernetes_version": "1.37"})
+
+    def test_definitions_come_before_their_objects(self) -> None:
+        self.made_by(f"{_OBJECT}---\n# nothing\n--- # a definition\n{_DEFINITION}")
+        self.assertEqual(
+            ["customresourcedefinition.apiextensions.k8s.io/things.example.com",
+             "thing.example.com/one"],
+            [*self.world.objects],
+        )
+
+    def test_the_api_may_be_late_with_a_new_kind(self) -> None:
+        self.world.late = 3
+        self.made_by(f"{_DEFINITION}---\n{_OBJECT}")
+        self.assertIn("thing.example.com/one", self.world.objects)
+
+    def test_a_kind_that_nothing_defines_is_not_waited_for(self) -> None:
+        clock = FakeClock()
+        self.path.write_text(_OBJECT)
+        with self.assertRaisesRegex(MgmtDriverError, "apply the CNI manifest.*no matches for kind"):
+            self.instantiate(self.services(clock=clock))
+        self.assertEqual(0.0, clock.now)
+
+    def test_a_second_attempt_finds_the_objects_unchanged(self) -> None:
+        text = self.path.read_text()
+        self.made_by(text)
+        before = dict(self.world.objects)
+        self.made_by(text)
+        self.assertTrue(all(self.world.objects[name] is before[name] for name in before))
+
+    def test_an_upgrade_applies_the_manifest_of_its_package(self) -> None:
+        text = self.path.read_text()
+        self.made_by(text)
+        self.upgrade(f"{text}---\n{_DEFINITION}")
+        self.assertIn("things.example.com", "".join(self.world.objects))
+
+    def test_an_upgrade_leaves_what_others_have_changed(self) -> None:
+        text = self.path.read_text()
+        self.made_by(text)
+        self.world.changed.add(_CLUSTER)
+        self.world.objects[_CLUSTER] = {"changed": True}
+        self.upgrade(text)
+        self.assertEqual({"changed": True}, self.world.objects[_CLUSTER])
+
+    def test_an_upgrade_makes_no_second_pod_network(self) -> None:
+        text = self.path.read_text()
+        self.made_by(text)
+        self.world.objects.clear()
+        self.upgrade(text)
+        self.assertEqual({}, self.world.objects)
+
+    def test_what_looks_like_a_document_within_a_value_is_none(self) -> None:
+        text = "kind: ConfigMap\ndata:\n  a: |\n    ---\n    kind: CustomResourceDefinition\n"
+        self.assertEqual(("", text), pod_network.split(text))
