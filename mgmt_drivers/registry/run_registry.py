@@ -27,7 +27,7 @@ class RunRegistry(Change[PrivateRegistryParams, bool]):
 
     def look(self, host: Host, params: PrivateRegistryParams) -> bool | None:
         """Whether there is a container to be replaced."""
-        found = docker.container(host, settings.CONTAINER)
+        found = docker.inspect_container(host, settings.CONTAINER)
         if found and _is_as_wanted(found, params):
             return None
         return found is not None

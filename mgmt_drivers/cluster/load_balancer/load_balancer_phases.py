@@ -50,7 +50,7 @@ def _keepalived(host: Host, cluster: Cluster) -> str:
     return keepalived.render(
         cluster.topology.address,
         own,
-        interfaces.having(host, own),
+        interfaces.find(host, own),
         [address for address in addresses if address != own],
         # The same whoever else comes and goes.
         rank=cluster.topology.control_plane.index(host.node),
