@@ -78,7 +78,7 @@ class TextKind(Kind[T]):
         elif len(value) > _LONGEST_TEXT:
             reader.refuse(f"must not be longer than {_LONGEST_TEXT} characters")
         elif not (value.replace("\n", "") if self.has_lines else value).isprintable():
-            reader.refuse("must not have line breaks, NUL or other non-printable characters")
+            reader.refuse("must not hold line breaks, NUL or other non-printable characters")
         else:
             return value
         return ""
