@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.cluster.backup.backup import contents_of_file
+from mgmt_drivers.cluster.backup.backup import read_contents_of_file
 from mgmt_drivers.cluster.helm.helm_params import HELM
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.params.declaration import ObjectOf
@@ -26,7 +26,7 @@ class PackageArchiveTest(unittest.TestCase):
 
     def refused_backup(self) -> str:
         with self.assertRaises(MgmtDriverError) as caught:
-            contents_of_file(self.path)
+            read_contents_of_file(self.path)
         return str(caught.exception)
 
     def refused_helm(self) -> str:
@@ -48,7 +48,7 @@ class PackageArchiveTest(unittest.TestCase):
                 archive.addfile(tarfile.TarInfo("linux-amd64/helm"))
             with self.subTest(mode):
                 self.assertIn("p.archive_path: is not", self.refused_helm())
-                self.assertIn("is no whole backup", self.refused_backup())
+                self.assertIn("is not a complete backup", self.refused_backup())
 
     def test_what_recurses_without_end(self) -> None:
         link = tarfile.TarInfo("metadata.json")
@@ -73,7 +73,7 @@ class PackageArchiveTest(unittest.TestCase):
         with tarfile.open(self.path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
             archive.addfile(sparse)
             archive.addfile(entry, io.BytesIO(text))
-        self.assertEqual("v1.37.2", contents_of_file(self.path).release)
+        self.assertEqual("v1.37.2", read_contents_of_file(self.path).release)
 
     def test_what_is_no_archive(self) -> None:
         self.path.write_bytes(b"")

@@ -155,7 +155,7 @@ class BackupTest(BackedUpClusterTest):
             logging.disable(logging.NOTSET)
             self.heal_end(self.request(target.vnfc_id), self.services())
         self.assert_whole(3, 2)
-        self.assertIn("the storage server does not answer: it does not learn", log.getvalue())
+        self.assertIn("the storage server does not answer: control-plane nodes that are new cannot", log.getvalue())
 
     def test_masters_know_a_storage_server_that_is_healed(self) -> None:
         self.instantiated()
@@ -291,7 +291,7 @@ class RestoreTest(BackedUpClusterTest):
             ("etcd-20260101T000000Z-v1.20.2-x.tar.gz", {}, "there is no backup etcd-20260101"),
             ("../../etc/passwd", {}, "lies outside the VNF package"),
             ("Files/none", {}, "the VNF package has no file Files/none"),
-            ("./backup", {}, "backup is no whole backup: BadGzipFile"),
+            ("./backup", {}, "backup is not a complete backup: BadGzipFile"),
             ("newest", {}, "must be latest, the name of a backup, or the path"),
             (7, {}, "must be a string"),
             ("", {}, "must be a string"),

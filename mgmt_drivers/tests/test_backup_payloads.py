@@ -219,7 +219,7 @@ class MasterTest(PayloadTest):
         with tarfile.open(self.store / name) as file:
             members = {Path(member).as_posix() for member in file.getnames()}
         self.assertEqual({*_PKI, "etcd-backup.db", "metadata.json"}, members)
-        found = backup.contents_of_file(self.store / name)
+        found = backup.read_contents_of_file(self.store / name)
         wanted = backup.Contents("v1.37.2", _TOLD["pod_cidr"], _TOLD["cluster_cidr"])
         self.assertEqual(wanted, found)
         shown = self.run_script("show-backup", str(self.store / name)).stdout

@@ -1,11 +1,10 @@
-"""Backups of etcd: who saves them, who keeps them, and which there are.
+"""Backups of etcd: the units that save backups, their store, and the list of backups.
 
-Each control-plane node has a timer, and saves a backup where the newest is older than the
-interval. Where the storage server keeps the backups, nodes reach it over SSH, as an account that
-can do nothing else (payload ``backup-store``): what backups hold, the keys of the cluster's CAs
-and all its Secrets, must neither cross a network in clear text nor be served to whoever has the
-address of a node, as NFS would. Machines know each other by their host keys, which the driver has
-pinned.
+Each control-plane node has a timer, and saves a backup if the newest is older than the interval.
+If the storage server keeps the backups, nodes reach it over SSH with an account that can do nothing
+else (``backup-store.sh``). Backups hold the keys of the cluster's CAs and all its Secrets: they
+must not cross a network in clear text, and NFS would serve them to every machine with the address
+of a node. Machines identify each other by their host keys, which the driver has pinned.
 """
 
 import gzip
@@ -43,7 +42,7 @@ _ACCOUNT = "etcd-backup"
 _HOME = f"{STATE_FOLDER}/etcd-backup-account"
 _SAVE, _STORE = Script(__package__, "etcd-backup"), Script(__package__, "backup-store")
 _SHOW, _MAKE_ACCOUNT = Script(__package__, "show-backup"), Script(__package__, "backup-account")
-# A timer ticks that often in an interval: a backup that failed is tried again then.
+# Ticks of the timer in an interval: a tick repeats a backup that has failed.
 _TICKS = 4
 _SHORTEST_TICK = 60  # seconds
 _LARGEST_METADATA = 1 << 16  # bytes
@@ -63,7 +62,7 @@ TimeoutStartSec={SAVE_LIMIT:g}
 
 def _timer_unit(interval: int) -> str:
     tick = max(interval // _TICKS, _SHORTEST_TICK)
-    # Not all nodes at once: the first saves, and the others see that it has.
+    # Nodes tick at different times: the first saves a backup, and the others find a new one.
     return f"""\
 [Timer]
 OnActiveSec={_SHORTEST_TICK}
@@ -77,7 +76,7 @@ WantedBy=timers.target
 def of_node(host: Host, cluster: Cluster) -> list[File]:
     """The files of a control-plane node that saves and fetches backups."""
     backup = _backup(cluster)
-    found = [
+    result = [
         File(_STORE_PROGRAM, _STORE.text, "0755"),
         File(_PROGRAM, _SAVE.text, "0700"),
         File(f"{STATE_FOLDER}/in-container.sh", IN_CONTAINER.text, "0700"),
@@ -87,12 +86,12 @@ def of_node(host: Host, cluster: Cluster) -> list[File]:
     ]
     if backup.is_on_storage_server:
         key = f"{_storage_address(cluster)} {_key_of(_storage_node(cluster), cluster)}\n"
-        found.append(File(f"{STATE_FOLDER}/etcd-backup.known_hosts", key))
-    return found
+        result.append(File(f"{STATE_FOLDER}/etcd-backup.known_hosts", key))
+    return result
 
 
 def of_storage_server(cluster: Cluster) -> list[File]:
-    """The files of the storage server, which lets the control-plane nodes in."""
+    """The files of the storage server, which give control-plane nodes access to backups."""
     program = syntax.words(_STORE_PROGRAM, _backup(cluster).folder)
     options = f'restrict,command="bash {program}"'
     lines = [
@@ -107,7 +106,7 @@ def of_storage_server(cluster: Cluster) -> list[File]:
 
 
 def make_account(host: Host, cluster: Cluster) -> None:
-    """Make the account on the storage server, with the folder of the backups."""
+    """Create the account on the storage server, with the folder of the backups."""
     host.sudo(*_MAKE_ACCOUNT.command(_ACCOUNT, _HOME, _backup(cluster).folder))
 
 
@@ -128,7 +127,7 @@ def _settings(host: Host, cluster: Cluster, backup: Backup) -> str:
 
 def _backup(cluster: Cluster) -> Backup:
     backup = cluster.params.backup
-    assert backup, "phases of backups select nobody without one"
+    assert backup, "phases of backups run on no machine without the parameter"
     return backup
 
 
@@ -144,7 +143,9 @@ def _storage_address(cluster: Cluster) -> str:
 def _key_of(node: Node, cluster: Cluster) -> str:
     key: str | None = cluster.store.load(STORE_KEY, {}).get(node.server_id)
     if not key:
-        raise MgmtDriverError(f"the SSH host key of {node} is not known: SSH does not reach it")
+        raise MgmtDriverError(
+            f"the SSH host key of {node} is not known, since SSH does not reach the machine"
+        )
     return key
 
 
@@ -153,24 +154,24 @@ def save(host: Host) -> None:
     host.sudo("bash", _PROGRAM, "save", "now", timeout=SAVE_LIMIT)
 
 
-def names(host: Host) -> list[str]:
-    """The backups that a control-plane node sees, the newest last."""
+def list_names(host: Host) -> list[str]:
+    """List the backups that a control-plane node can read, the newest last."""
     return _checked(host.sudo("bash", _PROGRAM, "list", timeout=_LIST_LIMIT))
 
 
-def newest(host: Host) -> tuple[str, datetime] | None:
-    """The last good backup that a control-plane node sees, and when it was saved; None for none."""
-    listed = names(host)
-    return (listed[-1], time_of(listed[-1])) if listed else None
+def find_newest(host: Host) -> tuple[str, datetime] | None:
+    """Find the newest backup that a control-plane node can read, and its time; or None."""
+    names = list_names(host)
+    return (names[-1], time_of(names[-1])) if names else None
 
 
-def names_on(storage: Host, backup: Backup) -> list[str]:
-    """The backups that the storage server has, the newest last."""
+def list_on_server(storage: Host, backup: Backup) -> list[str]:
+    """List the backups on the storage server, the newest last."""
     return _checked(storage.sudo(*_STORE.command(backup.folder, "list"), timeout=_LIST_LIMIT))
 
 
 def _checked(listed: str) -> list[str]:
-    # Whole lines: a part of a secret in an error would be known to nobody as one.
+    # Whole lines: half of a secret in an error would not be recognized and masked.
     return [answers.checked(name, BACKUP, "the name of a backup") for name in listed.splitlines()]
 
 
@@ -180,20 +181,20 @@ def fetch(host: Host, name: str, path: str) -> None:
 
 
 def time_of(name: str) -> datetime:
-    """When a backup was saved."""
+    """The time at which a backup was saved."""
     text = name.split("-")[1]
     return datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
 
 
 def is_of(name: str, node: str) -> bool:
-    """Whether a backup was saved by a node."""
+    """Whether a node has saved a backup."""
     return name.endswith(f"-{node}.tar.gz")
 
 
 def chosen(restore: Restore, listed: list[str]) -> str:
-    """The name of the backup that is wanted.
+    """The name of the backup to restore.
 
-    :raises MgmtDriverError: when there is no such backup
+    :raises MgmtDriverError: if there is no such backup
     """
     if restore.name == LATEST and listed:
         return listed[-1]
@@ -212,56 +213,62 @@ class Contents:
     service_cidr: str
 
 
-def contents(host: Host, path: str) -> Contents:
+def read_contents(host: Host, path: str) -> Contents:
     """Read the metadata of the backup in a file of a machine.
 
-    :raises MgmtDriverError: when it is no whole backup
+    :raises MgmtDriverError: if the file is not a complete backup
     """
-    seen = host.ask(*_SHOW.command(path), timeout=SAVE_LIMIT)
-    if not seen.ok:
-        raise MgmtDriverError(f"{path} is no whole backup: {seen.tail}")
-    return _read(seen.stdout)
+    result = host.ask(*_SHOW.command(path), timeout=SAVE_LIMIT)
+    if not result.ok:
+        raise MgmtDriverError(f"{path} is not a complete backup: {result.tail}")
+    return _read(result.stdout)
 
 
-def contents_of_file(path: Path) -> Contents:
-    """As :func:`contents`, of a file of the VNF package."""
+def read_contents_of_file(path: Path) -> Contents:
+    """Read the metadata of the backup in a file of the VNF package.
+
+    :raises MgmtDriverError: if the file is not a complete backup
+    """
     try:
         with gzip.open(path) as whole:
-            while whole.read(_PIECE):  # the checksum stands at the end
+            while whole.read(_PIECE):  # the checksum is at the end
                 pass
         with tarfile.open(path, "r:gz") as archive:
             member = archive.extractfile("metadata.json")
             text = member.read(_LARGEST_METADATA).decode() if member else ""
     except BROKEN_ARCHIVE as error:
-        raise MgmtDriverError(f"{path.name} is no whole backup: {type(error).__name__}") from error
+        raise MgmtDriverError(
+            f"{path.name} is not a complete backup: {type(error).__name__}"
+        ) from error
     return _read(text)
 
 
 def _read(text: str) -> Contents:
     try:
-        found: Mapping[str, Any] = json.loads(text)
-        told = [found[key] for key in ("pod_cidr", "cluster_cidr")]
-        release = answers.checked(found["release"], answers.RELEASE, "a release of Kubernetes")
+        metadata: Mapping[str, Any] = json.loads(text)
+        cidrs = [metadata[key] for key in ("pod_cidr", "cluster_cidr")]
+        release = answers.checked(metadata["release"], answers.RELEASE, "a release of Kubernetes")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise MgmtDriverError(
-            f"the backup does not say what it is of: {type(error).__name__}"
+            f"the backup's metadata.json cannot be read ({type(error).__name__}). Choose another "
+            "backup"
         ) from error
-    networks = [grammar.ipv4_network(word) if isinstance(word, str) else None for word in told]
+    networks = [grammar.ipv4_network(cidr) if isinstance(cidr, str) else None for cidr in cidrs]
     return Contents(release, *map(str, networks))
 
 
-def why_not_restorable(found: Contents, params: KubernetesParams) -> str:
-    """Why a cluster of these parameters cannot be made of a backup; empty where it can."""
-    version = read_version(found.release)
+def why_not_restorable(contents: Contents, params: KubernetesParams) -> str:
+    """The reason why a backup cannot be restored with these parameters; empty if it can."""
+    version = read_version(contents.release)
     if version is None or version.series != params.series:
         return (
-            f"it is of Kubernetes {found.release}, and the cluster is to have "
+            f"it is of Kubernetes {contents.release}, and the cluster is to have "
             f"{params.version}: only the same series can read it. Choose another backup, or "
             "instantiate a VNF with the backup's series and restore it there"
         )
     for what, own, theirs in (
-        ("pod_cidr", params.pod_cidr, found.pod_cidr),
-        ("cluster_cidr", params.service_cidr, found.service_cidr),
+        ("pod_cidr", params.pod_cidr, contents.pod_cidr),
+        ("cluster_cidr", params.service_cidr, contents.service_cidr),
     ):
         if str(own) != theirs:
             return f"its cluster had the {what} {theirs}, and this one is to have {own}"
