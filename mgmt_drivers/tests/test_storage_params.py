@@ -58,7 +58,7 @@ _SPOILT = (
      "PersistentVolume x: its spec.nfs.path /volume/nfs/pv10 is not exported"),
     ("path: /volume2", 'path: "/volume2/\\0"', "spec.nfs.path has non-printable characters"),
     ("path: /volume2", 'path: "/volume2/\\n"', "spec.nfs.path has non-printable characters"),
-    ("path: /volume2", 'path: "/volume2/\\ud800"', "no YAML: found invalid Unicode"),
+    ("path: /volume2", 'path: "/volume2/\\ud800"', "not YAML: found invalid Unicode"),
     ("path: /volume2", f"path: /volume2/{'a' * 256}", "has a name of more than 255 bytes"),
     ("path: /volume2", f"path: /volume2{'/abcdefg' * 512}", "is longer than 4095 bytes"),
     ("capacity", "size", "PersistentVolume x has no spec.capacity.storage"),
