@@ -1,4 +1,4 @@
-"""The status of a cluster, as its control-plane nodes tell it."""
+"""The status of a cluster, read from its control-plane nodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,14 +15,14 @@ from mgmt_drivers.machine.host import Host
 
 @dataclass
 class Status:
-    """What was seen, in lines; and what is wrong, with what to do about it."""
+    """The lines of the status, and the faults with their advice."""
 
     lines: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
     @contextmanager
     def looking_at(self, what: str) -> Iterator[None]:
-        """What cannot be looked at is a fault like others."""
+        """Turn an error of the block into a fault."""
         try:
             yield
         except MgmtDriverError as error:
@@ -31,7 +31,7 @@ class Status:
 
 @dataclass(frozen=True)
 class _Runtime:
-    """What etcd is asked with."""
+    """The part of a cluster that commands of etcd need."""
 
     runtime: ContainerRuntime
 
@@ -82,18 +82,19 @@ def _runtime_of(nodes: Mapping[str, Mapping[str, Any]]) -> ContainerRuntime:
     return Docker() if with_docker else Containerd()
 
 
-def _add_members(status: Status, host: Host, runtime: ContainerRuntime, wanted: int) -> None:
-    found = etcd.read_status(host, _Runtime(runtime))
+def _add_members(status: Status, host: Host, runtime: ContainerRuntime, expected: int) -> None:
+    """:param expected: number of members"""
+    seen = etcd.read_status(host, _Runtime(runtime))
     status.lines.append("members of etcd:")
-    for member in found.members:
-        is_healthy = member.is_voter and member.id in found.healthy
-        state = "healthy" if is_healthy else "no healthy voter"
-        state += ", leader" if member.id == found.leader else ""
+    for member in seen.members:
+        is_healthy = member.is_voter and member.id in seen.healthy
+        state = "healthy" if is_healthy else "not a healthy voter"
+        state += ", leader" if member.id == seen.leader else ""
         status.lines.append(f"  {member}  {state}")
         if not is_healthy:
-            status.faults.append(f"etcd's member {member} is no healthy voter. Heal its VNFC")
-    if len(found.members) < wanted:
-        status.faults.append(f"etcd has {len(found.members)} of {wanted} members")
+            status.faults.append(f"etcd's member {member} is not a healthy voter. Heal its VNFC")
+    if len(seen.members) < expected:
+        status.faults.append(f"etcd has {len(seen.members)} of {expected} members")
 
 
 def _add_certificates(status: Status, host: Host, now: float) -> None:
