@@ -225,7 +225,7 @@ class ClusterScenario(Scenario):
         vim = self.vim(vnf)
         occurrence = vnf.terminate()
         if cnf:
-            self.assert_failed(occurrence, vim.name, "terminate and delete them first")
+            self.assert_failed(occurrence, vim.name, "terminate and delete these instances first")
             cnf.delete()
             occurrence = vnf.retry(occurrence)
         self.assert_completed(occurrence)

@@ -56,10 +56,10 @@ class StorageScenario(ClusterScenario):
             "volume_resource_id: the VNF package has no Cinder volume none",
             "mount_to: must be an absolute path",
             "nfs_server_setup_params[0].export_to: must be an IPv4 network",
-            "nfs_server_setup_params[1].export_dir: lies in none of the volumes: /volume, /other",
+            "nfs_server_setup_params[1].export_dir: is not below the mount point of a volume",
             "nfs_server_setup_params[1].export_to: must be an IPv4 network",
             "the VNF package has no file none.yaml",
-            "holds something else than PersistentVolumes",
+            "holds objects other than PersistentVolumes",
             "nfs_server_cp: the VNF package has no storage server's CP CP9",
         )
         self.assertEqual([], stacks.stack_ids(self.cloud, vnf.id))

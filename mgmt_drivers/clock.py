@@ -1,4 +1,4 @@
-"""Time, and waiting for a condition: with back-off, a limit, and what was seen last."""
+"""Time, and waiting for a condition: with back-off, a limit, and the last observation."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,11 +12,11 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0  # seconds
 
 
 class NotYet(Exception):
-    """Raised by a condition that does not hold yet; its text says what was seen."""
+    """Raised by a condition that does not hold yet; its text describes the current state."""
 
 
 class Clock:
-    """The time of this machine. Tests bring a clock of their own."""
+    """The clock of this machine. Tests use a clock of their own."""
 
     def time(self) -> float:
         """Seconds since the epoch."""
@@ -44,17 +44,17 @@ class Clock:
     def until(self, condition: Callable[[], T], timeout: float, what: str) -> T:
         """Call ``condition`` until it no longer raises NotYet; returns its value.
 
-        :param timeout: seconds after which it is not called again
-        :param what: what is waited for, for the error
+        :param timeout: seconds after which ``condition`` is not called again
+        :param what: name of the awaited thing, for the error
         :raises WaitTimeout: with ``what`` and the last NotYet
         """
-        seen = NotYet()
+        last = NotYet()
         for _ in self.attempts(timeout):
             try:
                 return condition()
             except NotYet as not_yet:
-                seen = not_yet
-        raise WaitTimeout(f"{what}: not within {timeout:g} s; last seen: {seen}") from seen
+                last = not_yet
+        raise WaitTimeout(f"{what}: not within {timeout:g} s; last seen: {last}") from last
 
 
 SYSTEM_CLOCK = Clock()

@@ -1,4 +1,4 @@
-"""Errors of the drivers. Their text is what the user reads in the operation occurrence."""
+"""Errors of the drivers. Users read their text in the operation occurrence."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,12 @@ _LONGEST = 4000  # characters
 
 
 def printable(text: str, longest: int = _LONGEST) -> str:
-    """A text as errors and logs tell it, whoever wrote it: in one line, a long one without middle.
+    """Make an untrusted text fit for errors and logs: one line, a long text without its middle.
 
-    What does not print, line feeds included, is escaped: it could forge lines of a log, or
-    command a terminal.
+    Non-printable characters, line feeds among them, are escaped: they could forge lines of a log,
+    or control a terminal.
 
-    :param longest: characters that are kept
+    :param longest: number of characters to keep
     """
     left_out = len(text) - longest
     if left_out > 0:
@@ -21,7 +21,7 @@ def printable(text: str, longest: int = _LONGEST) -> str:
 
 
 class MgmtDriverError(Exception):
-    """Base of everything the drivers raise on purpose; its text is :func:`printable`."""
+    """Base of all errors that the drivers raise on purpose; the text is :func:`printable`."""
 
     longest = _LONGEST  # characters
 
@@ -30,7 +30,7 @@ class MgmtDriverError(Exception):
 
 
 class ParameterError(MgmtDriverError):
-    """The request cannot be carried out as it is; lists every error with its path."""
+    """The request is not valid; lists every error with its path."""
 
     longest = 16 * _LONGEST
 
@@ -40,15 +40,15 @@ class ParameterError(MgmtDriverError):
 
 
 class InventoryError(MgmtDriverError):
-    """Heat or Tacker lack a machine or an address that the operation needs."""
+    """Heat or Tacker does not have a machine or an address that the operation needs."""
 
 
 class ConnectionFailed(MgmtDriverError):
-    """A machine cannot be reached, or does not let us in."""
+    """A machine cannot be reached, or refuses the login."""
 
 
 class WrongHostKey(ConnectionFailed):
-    """A machine shows an SSH host key that is not its own."""
+    """A machine shows another SSH host key than expected."""
 
 
 class Locked(MgmtDriverError):
@@ -56,13 +56,13 @@ class Locked(MgmtDriverError):
 
 
 class NotMade(MgmtDriverError):
-    """A dry run has asked a machine that is yet to be made."""
+    """A dry run has asked a machine that does not exist yet."""
 
 
 class CommandFailed(MgmtDriverError):
     """A command ended with another status than 0.
 
-    ``command`` and ``tail`` hold no secrets any more.
+    In ``command`` and ``tail`` secrets are masked.
     """
 
     def __init__(self, command: str, status: int, tail: str) -> None:
@@ -71,7 +71,7 @@ class CommandFailed(MgmtDriverError):
 
 
 class OutputTooLong(MgmtDriverError):
-    """A command wrote more than is read of any."""
+    """A command exceeded the output limit."""
 
 
 class CommandTimeout(MgmtDriverError):
@@ -79,11 +79,11 @@ class CommandTimeout(MgmtDriverError):
 
 
 class WaitTimeout(MgmtDriverError):
-    """A condition did not come true in time; says what was seen last."""
+    """A condition did not become true in time; the text has the last observation."""
 
 
 def text_of(error: Exception) -> str:
-    """The text of an error; of an unexpected one with its type, for its text may be empty."""
+    """The text of an error; with the type if the error is unexpected and may have no text."""
     if isinstance(error, MgmtDriverError):
         return str(error)
     return printable(": ".join(filter(None, (type(error).__name__, str(error)))))

@@ -1,8 +1,8 @@
-"""Words that come from outside: addresses, names, networks and URLs, in ASCII alone.
+"""The grammar of untrusted words: addresses, names, networks and URLs, in ASCII only.
 
-Readers of parameters, and of what machines report, ask here what such a word is. A library's
-parser takes more than files and commands can bear: :mod:`ipaddress` any characters as the scope
-of an IPv6 address (RFC 4007), ``\\d`` and ``isalnum`` the digits and letters of all scripts.
+Readers of parameters and of machines' answers use this module. The parsers of libraries accept more
+than is safe in files and commands: :mod:`ipaddress` accepts any characters as the scope of an IPv6
+address (RFC 4007), ``\\d`` and ``isalnum`` accept the digits and letters of all scripts.
 """
 
 import ipaddress
@@ -12,19 +12,19 @@ from urllib.parse import SplitResult, urlsplit
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Characters special to a shell between double quotes, and no more: systemd leaves a backslash
-# before any other character where it is (systemd.exec, "EnvironmentFile").
+# The characters that are special to a shell between double quotes, and no others: systemd keeps a
+# backslash before any other character (systemd.exec, "EnvironmentFile").
 IN_QUOTES = str.maketrans({character: f"\\{character}" for character in '"\\`$'})
-# Shortest prefixes of a network that is reached directly: the largest are private (RFC 1918, 4193).
+# Shortest prefixes of networks in no_proxy: those of the largest private networks (RFC 1918, 4193).
 _SHORTEST_PREFIX = {4: 8, 6: 7}
-# The blocks of this network, loopback, link-local (where clouds have their metadata), multicast,
-# and reserved addresses.
+# The blocks "this network", loopback, link-local (used by metadata services), multicast and
+# reserved.
 _SPECIAL = tuple(map(ipaddress.IPv4Network, (
     "0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4",
 )))
 # Special blocks that no machine uses. Link-local is not among them: the metadata service has
 # such an address.
-_NOBODYS = tuple(block for block in _SPECIAL if not block.is_link_local)
+_UNUSED = tuple(block for block in _SPECIAL if not block.is_link_local)
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _LONGEST_NAME = 253
@@ -37,17 +37,17 @@ _LONGEST_REFERENCE = 512
 _PREFIX = re.compile(r"[0-9]{1,3}")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _LAST_PORT = 65535
-# All that RFC 3986 knows but the apostrophe; the rest is percent-encoded.
+# All characters of RFC 3986 except the apostrophe; others must be percent-encoded.
 _URL = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&()*+,;=-]|%[0-9A-Fa-f]{2})+")
-# Text behind the last @ of a URL's authority, and the port behind it.
+# Host and port of a URL's authority, after the last @.
 _AUTHORITY = re.compile(r"(?:\[(?P<v6>[^\[\]]*)\]|(?P<host>[^:\[\]]*))(?::(?P<port>[0-9]*))?")
-# Windows' names, which stand in lists of hosts to be reached directly, have underscores.
+# Names of Windows hosts, which may be in no_proxy, can have underscores.
 _WORD = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _DIRECT = re.compile(rf"(?:\*?\.)?{_WORD}(?:\.{_WORD})*")
 
 
 def address(text: str) -> Address | None:
-    """The IPv4 or IPv6 address that a text is, without a scope; None where it is none."""
+    """Parse an IPv4 or IPv6 address without a scope; None for any other text."""
     try:
         return ipaddress.ip_address(text) if _ADDRESS.fullmatch(text) else None
     except ValueError:
@@ -55,10 +55,10 @@ def address(text: str) -> Address | None:
 
 
 def network(text: str) -> Network | None:
-    """The network that ADDRESS/PREFIX is, its host bits dropped; None for anything else.
+    """Parse a network as ADDRESS/PREFIX, its host bits dropped; None for any other text.
 
-    The prefix is a number of bits: a netmask, which :mod:`ipaddress` would take, is unknown to
-    the programs that get the notation as it was given.
+    The prefix is a number of bits: :mod:`ipaddress` would accept a netmask, but the programs that
+    get the original text would not.
     """
     base, _, prefix = text.partition("/")
     if not _ADDRESS.fullmatch(base) or not _PREFIX.fullmatch(prefix):
@@ -70,29 +70,26 @@ def network(text: str) -> Network | None:
 
 
 def ipv4_network(text: str) -> ipaddress.IPv4Network | None:
-    """As :func:`network`, of IPv4."""
-    found = network(text)
-    return found if isinstance(found, ipaddress.IPv4Network) else None
+    """Parse an IPv4 network as :func:`network` does; None for any other text."""
+    parsed = network(text)
+    return parsed if isinstance(parsed, ipaddress.IPv4Network) else None
 
 
-def special_part(found: ipaddress.IPv4Network) -> ipaddress.IPv4Network | None:
-    """The block that a network overlaps with and no machine's addresses are of (RFC 6890).
-
-    Whoever names the whole internet is told of the first of them.
-    """
-    return next((block for block in _SPECIAL if block.overlaps(found)), None)
+def special_part(network_: ipaddress.IPv4Network) -> ipaddress.IPv4Network | None:
+    """The first special block (RFC 6890) that a network overlaps with, or None."""
+    return next((block for block in _SPECIAL if block.overlaps(network_)), None)
 
 
-def is_one_machines(found: Address) -> bool:
-    """Whether an address may be that of another machine: no loopback, group, or unspecified one."""
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else found
-    if mapped is not None and any(mapped in block for block in _NOBODYS):
+def is_one_machines(ip: Address) -> bool:
+    """Whether an address may belong to another machine: not loopback, group, or unspecified."""
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else ip
+    if mapped is not None and any(mapped in block for block in _UNUSED):
         return False
-    return not (found.is_loopback or found.is_multicast or found.is_unspecified)
+    return not (ip.is_loopback or ip.is_multicast or ip.is_unspecified)
 
 
 def is_name(text: str) -> bool:
-    """Whether a text is a host name (RFC 1123, 2.1); one that ends in a number is an address."""
+    """Whether a text is a host name (RFC 1123, 2.1), which does not end in a number."""
     ends_in_number = text.rpartition(".")[2].isdigit()
     return len(text) <= _LONGEST_NAME and bool(_NAME.fullmatch(text)) and not ends_in_number
 
@@ -103,7 +100,7 @@ def is_host(text: str) -> bool:
 
 
 def is_repository(text: str) -> bool:
-    """Whether a text is a server, and perhaps a path on it, where images lie.
+    """Whether a text names a repository of images: a server, and optionally a path.
 
     As in references of images (the project distribution, "reference"), without tag and digest.
     """
@@ -115,7 +112,7 @@ def is_repository(text: str) -> bool:
 
 
 def is_image(text: str) -> bool:
-    """Whether a text is a reference of an image: a repository with a tag, a digest, or neither."""
+    """Whether a text is a reference of an image: a repository with optional tag and digest."""
     name, _, digest = text.partition("@")
     path, separator, tag = name.rpartition(":")
     has_tag = bool(separator) and "/" not in tag
@@ -128,33 +125,33 @@ def is_image(text: str) -> bool:
 
 
 def port(text: str) -> int | None:
-    """The TCP port that digits are; None for anything else."""
+    """Parse a TCP port; None for any other text."""
     number = int(text) if _PORT.fullmatch(text) else 0
     return number if 0 < number <= _LAST_PORT else None
 
 
 def url(text: str) -> SplitResult | None:
-    """The parts of an http or https URL; None for anything else."""
+    """Split an http or https URL; None for any other text."""
     try:
         parts = urlsplit(text) if _URL.fullmatch(text) else None
     except ValueError:
         return None
     if parts is None or parts.scheme not in ("http", "https"):
         return None
-    found = _AUTHORITY.fullmatch(parts.netloc.rpartition("@")[2])
-    if found is None or (found["port"] and port(found["port"]) is None):
+    match = _AUTHORITY.fullmatch(parts.netloc.rpartition("@")[2])
+    if match is None or (match["port"] and port(match["port"]) is None):
         return None
-    return parts if _is_ipv6(found["v6"]) or (found["host"] and is_host(found["host"])) else None
+    return parts if _is_ipv6(match["v6"]) or (match["host"] and is_host(match["host"])) else None
 
 
 def is_direct(text: str) -> bool:
-    """Whether a text can stand in a no_proxy list (Go's package httpproxy, "Config").
+    """Whether a text is valid in a no_proxy list (Go's package httpproxy, "Config").
 
-    That is a network, an address, or a host or domain, perhaps with a port; or ``*`` for all.
+    Valid are a network, an address, a host or domain, optionally with a port, and ``*`` for all.
     """
-    found = network(text)
-    if found:
-        return found.prefixlen >= _SHORTEST_PREFIX[found.version]
+    parsed = network(text)
+    if parsed:
+        return parsed.prefixlen >= _SHORTEST_PREFIX[parsed.version]
     if text == "*" or address(text):
         return True
     name, separator, number = text.rpartition(":")
@@ -163,7 +160,7 @@ def is_direct(text: str) -> bool:
     host = name if separator else text
     if host.startswith("["):
         return host.endswith("]") and _is_ipv6(host[1:-1])
-    # As in is_name: what ends in a number is an address.
+    # As in is_name: a domain does not end in a number.
     is_domain = bool(_DIRECT.fullmatch(host)) and not host.rpartition(".")[2].isdigit()
     return (is_domain and len(host) <= _LONGEST_NAME) or address(host) is not None
 

@@ -1,4 +1,4 @@
-"""The machines of a VNF and their addresses; the only module that knows Heat."""
+"""The machines of a VNF and their addresses; the only module that uses Heat's API."""
 
 import functools
 import ipaddress
@@ -26,7 +26,7 @@ _HOST = "OS-EXT-SRV-ATTR:host"
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a server runs: Nova's compute host, and its availability zone."""
+    """The compute host and the availability zone of a server in Nova."""
 
     host: str
     zone: str
@@ -36,8 +36,8 @@ class Placement:
 class Node:
     """One VNFC's machine.
 
-    ``server_id`` is empty when Heat could not make it; ``addresses`` maps CP names to
-    IPv4 addresses; ``placement`` is known where it was asked for.
+    ``server_id`` is empty if Heat could not create the server; ``addresses`` maps CP names to
+    IPv4 addresses; ``placement`` is None unless it was requested and Nova shows it.
     """
 
     vnfc_id: str
@@ -52,7 +52,7 @@ class Node:
         return self.server_id.replace("-", "")[:12]
 
     def address(self, cp: str) -> str:
-        """Address of one CP; raises InventoryError when the machine has no such CP."""
+        """The address of a CP; raises InventoryError if the machine has no such CP."""
         try:
             return self.addresses[cp]
         except KeyError:
@@ -70,9 +70,9 @@ class Node:
 class Inventory:
     """The VNF's machines, in the order in which Tacker lists its VNFCs.
 
-    ``shared`` holds the addresses that lie in the VNF's own stack and belong to
-    no machine, such as a virtual IP, by resource name; ``volumes`` the ids of the
-    Cinder volumes in all stacks, by resource name.
+    ``shared`` are the addresses in the VNF's own stack that belong to no machine, such as a
+    virtual IP, by resource name. ``volumes`` are the ids of the Cinder volumes in all stacks, by
+    resource name.
     """
 
     nodes: tuple[Node, ...]
@@ -82,9 +82,9 @@ class Inventory:
 
 @dataclass(frozen=True)
 class Address:
-    """An IPv4 address in a stack: a port's or a floating one.
+    """An IPv4 address in a stack, of a port or a floating IP.
 
-    ``name`` is its resource's, ``server_id`` empty when no machine has it.
+    ``name`` is the name of the resource; ``server_id`` is empty if no machine has the address.
     """
 
     name: str
@@ -94,11 +94,11 @@ class Address:
 
 @dataclass(frozen=True)
 class Contents:
-    """The contents of a stack.
+    """The contents of a stack; empty if the stack does not exist any more.
 
-    Addresses; its servers' ids, empty where Heat could not make one; its Cinder volumes'
-    ids by resource name; its servers' placements by server id, where they were asked for
-    and are known. It has nothing where it does not exist any more.
+    ``servers`` are the ids of the servers, empty for a server that Heat could not create;
+    ``volumes`` the ids of the Cinder volumes by resource name; ``placements`` the placements by
+    server id, if they were requested and Nova shows them.
     """
 
     addresses: Sequence[Address]
@@ -109,7 +109,7 @@ class Contents:
 
 
 class Stacks(Protocol):
-    """Heat, as the inventory asks it: for the resources of one stack, without nested ones."""
+    """Heat, which the inventory asks for the resources of one stack, without nested stacks."""
 
     def contents(self, stack_id: str, placed: bool) -> Contents: ...
 
@@ -145,7 +145,7 @@ class VimAccess:
 
 
 class Heat:
-    """Heat's API, reached with the access information of the VIM, which is asked for once."""
+    """Heat's API, with the access information of the VIM, which is requested once."""
 
     def __init__(self, access: Callable[[], VimAccess]) -> None:
         self._access = access
@@ -174,22 +174,22 @@ class Heat:
             listed = []
         except heat_errors.BaseException as error:
             raise InventoryError(f"Heat does not show stack {stack_id}: {error}") from error
-        if not listed:  # so Heat shows one that it has deleted, as long as it remembers
+        if not listed:  # for some time Heat shows a deleted stack without resources
             return Contents((), exists=False)
         holders = {port.get("id"): port.get("device_id") or "" for port in ports.values()}
-        found = [
+        addresses = [
             Address(name, address, port.get("device_id") or "")
             for name, port in ports.items()
             if (address := _ipv4(port))
         ]
-        found += [
+        addresses += [
             Address(name, fip["floating_ip_address"], holders.get(fip.get("port_id"), ""))
             for name, fip in floating.items()
             if fip.get("floating_ip_address")
         ]
         servers = _ids(listed, "OS::Nova::Server")
         return Contents(
-            found,
+            addresses,
             list(servers.values()),
             _ids(listed, "OS::Cinder::Volume"),
             {servers[n]: _placement(a) for n, a in machines.items() if a.get(_HOST)},
@@ -198,24 +198,24 @@ class Heat:
     def _attributes(
         self, stack_id: str, listed: Iterable[Any], kind: str
     ) -> dict[str, dict[str, Any]]:
-        """Attributes of those of the stack's resources that are of one type, by name."""
+        """Read the attributes of the stack's resources of one type, by name."""
         names = _ids(listed, kind)
         return {name: self._heat.resources.get(stack_id, name).attributes for name in names}
 
 
 def _ipv4(port: Mapping[str, Any]) -> str | None:
-    """A port's first IPv4 address; on a network of both kinds they come in any order."""
+    """A port's first IPv4 address; IPv4 and IPv6 addresses come in any order."""
     listed = (fixed["ip_address"] for fixed in port.get("fixed_ips") or ())
-    return next((found for found in listed if ipaddress.ip_address(found).version == 4), None)
+    return next((text for text in listed if ipaddress.ip_address(text).version == 4), None)
 
 
 def _placement(server: Mapping[str, Any]) -> Placement:
-    """A server's placement, of its attributes as Nova shows them."""
+    """A server's placement, from the attributes that Nova shows."""
     return Placement(server[_HOST], server.get("OS-EXT-AZ:availability_zone") or "")
 
 
 def _ids(listed: Iterable[Any], kind: str) -> dict[str, str]:
-    """Ids of the resources of one type by name, empty where Heat could not make them."""
+    """The ids of the resources of one type by name; empty if Heat could not create a resource."""
     return {
         r.resource_name: "" if r.resource_status == "CREATE_FAILED" else r.physical_resource_id
         for r in listed
@@ -224,58 +224,59 @@ def _ids(listed: Iterable[Any], kind: str) -> dict[str, str]:
 
 
 def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory:
-    """Learn what machines and addresses the VNF has.
+    """Read the machines and addresses of the VNF from Heat.
 
-    A VNFC whose own stack is gone has no machine any more, whatever Tacker has noted: a
-    scale-in may have failed when Heat had deleted it.
+    A VNFC whose own stack is deleted has no machine any more, even if Tacker still has the VNFC: a
+    scale-in may have failed after Heat had deleted the stack.
 
-    :param placed: whether to learn where its machines run, which costs a question each
-    :raises InventoryError: when there is no machine, or Heat does not show a stack
+    :param placed: whether to read the placements, with one request for each server
+    :raises InventoryError: if there is no machine, or Heat does not show a stack
     """
     if not request.vnfcs:
         raise InventoryError(f"VNF instance {request.vnf_instance_id} has no VNFC")
     ask = functools.partial(stacks.contents, placed=placed)
-    own = ask(request.stack_id)  # by this thread, for it may have to ask Tacker for the VIM
+    own = ask(request.stack_id)  # in this thread, since Tacker may be asked for the VIM
     if not own.exists:
-        raise InventoryError(f"Heat has no stack {request.stack_id}, that of the VNF")
+        raise InventoryError(f"Heat has no stack {request.stack_id}, the stack of the VNF")
     nested = sorted({vnfc.stack_id for vnfc in request.vnfcs} - {"", request.stack_id})
     with ThreadPoolExecutor(_REQUESTS) as pool:
         contents = dict(zip(nested, pool.map(ask, nested), strict=True))
     contents[request.stack_id] = own
-    places = {vnfc: contents[vnfc.stack_id or request.stack_id] for vnfc in request.vnfcs}
-    gone = [vnfc.id for vnfc, place in places.items() if not place.exists]
+    by_vnfc = {vnfc: contents[vnfc.stack_id or request.stack_id] for vnfc in request.vnfcs}
+    gone = [vnfc.id for vnfc, stack in by_vnfc.items() if not stack.exists]
     if gone:
         LOG.warning("Heat has no stacks any more of VNFCs %s", ", ".join(gone))
-    if len(gone) == len(places):
+    if len(gone) == len(by_vnfc):
         raise InventoryError(f"Heat has no stack of VNF instance {request.vnf_instance_id}'s VNFCs")
     return Inventory(
-        nodes=tuple(_node(vnfc, place) for vnfc, place in places.items() if place.exists),
+        nodes=tuple(_node(vnfc, stack) for vnfc, stack in by_vnfc.items() if stack.exists),
         shared={a.name: a.ip for a in own.addresses if not a.server_id},
-        volumes={name: id_ for found in contents.values() for name, id_ in found.volumes.items()},
+        volumes={name: id_ for stack in contents.values() for name, id_ in stack.volumes.items()},
     )
 
 
 def check_created(request: LcmRequest, lacking: Sequence[str]) -> None:
-    """Tacker goes on with a heal also when Heat could not replace what is to be replaced.
+    """Check that Heat has created everything, since Tacker continues a heal even if Heat failed.
 
-    :param lacking: what Heat has not created, in words
-    :raises InventoryError: when there is anything
+    :param lacking: names of things that Heat has not created
+    :raises InventoryError: if there are any
     """
     if lacking:
         raise InventoryError(
-            f"Heat could not create {', '.join(lacking)}; why is shown by "
-            f"`openstack stack failures list --long {request.stack_id}`"
+            f"Heat could not create {', '.join(lacking)}. Run `openstack stack failures list "
+            f"--long {request.stack_id}` for the reason"
         )
 
 
-def _node(vnfc: Vnfc, found: Contents) -> Node:
-    """A VNFC's machine: in a stack with one server that one, whatever Tacker has noted.
+def _node(vnfc: Vnfc, stack: Contents) -> Node:
+    """A VNFC's machine: the only server of its stack, or else the server that Tacker knows.
 
-    Heat may have replaced it in an operation that failed later; and the ports of one that
-    Nova has lost are nobody's, like the virtual IP's, which may lie in the same stack.
+    Tacker may not know a server that Heat has replaced in an operation that failed later. The
+    ports of a server that Nova has lost have no device, like the virtual IP, which may be in the
+    same stack.
     """
-    alone = len(found.servers) == 1
-    server_id = found.servers[0] if alone else vnfc.server_id
-    bound = [a for a in found.addresses if a.server_id == server_id]
-    own = {a.name: a.ip for a in bound or (found.addresses if alone else ())}
-    return Node(vnfc.id, vnfc.vdu_id, server_id, own, found.placements.get(server_id))
+    is_alone = len(stack.servers) == 1
+    server_id = stack.servers[0] if is_alone else vnfc.server_id
+    bound = [a for a in stack.addresses if a.server_id == server_id]
+    own = {a.name: a.ip for a in bound or (stack.addresses if is_alone else ())}
+    return Node(vnfc.id, vnfc.vdu_id, server_id, own, stack.placements.get(server_id))

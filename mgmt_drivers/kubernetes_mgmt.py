@@ -1,4 +1,4 @@
-"""The class that Tacker loads for the Kubernetes cluster VNF; the same bytes lie in the CSAR."""
+"""The class that Tacker loads for the Kubernetes cluster VNF; the CSAR has the same file."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from mgmt_drivers.tacker.vims_v1 import RegisteredVims
 
 
 class KubernetesMgmtDriver(MgmtDriver):
-    """Hooks that are not here do nothing."""
+    """The hooks of the Kubernetes cluster VNF; other hooks do nothing."""
 
     name = "mgmt-drivers-kubernetes"
     description = "Management driver for a kubeadm Kubernetes cluster"
@@ -30,7 +30,7 @@ class KubernetesMgmtDriver(MgmtDriver):
         instantiate.instantiate(request, services(context, vnf_instance), vims)
 
     def scale_start(self, context, vnf_instance, scale_vnf_request, **kwargs):
-        # A rollback of a scale-out comes here too; without any where Heat had none yet.
+        # Also called by the rollback of a scale-out, without ids if Heat had created no stack yet.
         leaving = _of_stacks(vnf_instance, kwargs.get("scale_out_id_list") or ())
         if leaving:
             aspect = scale_vnf_request.aspect_id
@@ -64,11 +64,11 @@ class KubernetesMgmtDriver(MgmtDriver):
         heal.heal_end(request, services(context, vnf_instance), vims)
 
     def modify_information_end(self, context, vnf_instance, modify_vnf_request=None, **kwargs):
-        # Tacker gives no request; it has merged the request's metadata into the instance's.
-        wanted = (vnf_instance.vnf_metadata or {}).get(MODIFICATION)
-        if wanted:
+        # Tacker passes no request, but has merged the request's metadata into the instance's.
+        modification = (vnf_instance.vnf_metadata or {}).get(MODIFICATION)
+        if modification:
             request = _request("upgrade", context, vnf_instance, ())
-            upgrade.modify(request, services(context, vnf_instance), wanted)
+            upgrade.modify(request, services(context, vnf_instance), modification)
             InstanceStore(vnf_instance).remove(MODIFICATION)
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
@@ -88,7 +88,7 @@ def _request(operation, context, vnf_instance, targets, aspect=""):
 
 
 def _heal_request(context, vnf_instance, heal_vnf_request):
-    """The request of a heal. That of the whole VNF makes a new stack, with new volumes."""
+    """The request of a heal. A heal of the whole VNF makes a new stack, with new volumes."""
     targets = heal_vnf_request.vnfc_instance_id or ()
     request = _request("heal", context, vnf_instance, targets)
     restore_from = (heal_vnf_request.additional_params or {}).get(RESTORE)
@@ -96,7 +96,7 @@ def _heal_request(context, vnf_instance, heal_vnf_request):
 
 
 def _of_stacks(vnf_instance, stack_ids):
-    """Ids of the VNFCs in the members of a scaling group."""
+    """The ids of the VNFCs in stacks, which are members of a scaling group."""
     return [
         vnfc.id
         for vnfc in vnf_instance.instantiated_vnf_info.vnfc_resource_info

@@ -15,7 +15,7 @@ from mgmt_drivers.tacker.v2 import USER_DATA, Call, resource_ids
 from mgmt_drivers.tacker.v2_process import run
 from mgmt_drivers.tacker.vims_v2 import InstanceVims
 
-_KNOWN, _TARGETS = "known_vnfcs", "healed_vnfcs"  # keys of what is kept between hooks
+_KNOWN, _TARGETS = "known_vnfcs", "healed_vnfcs"  # keys of values that are kept between hooks
 
 
 def instantiate_start(call: Call) -> None:
@@ -58,7 +58,7 @@ def scale_end(call: Call) -> None:
 
 
 def scale_rollback_start(call: Call) -> None:
-    # The instance is as it was before the operation; the machines that came are still there.
+    # The instance is in its state before the operation; the new machines still exist.
     request = call.lcm_request("roll back scale out")
     scale_out.begin_roll_back(request, call.services, _coming(call))
 
@@ -69,16 +69,16 @@ def scale_rollback_end(call: Call) -> None:
 
 
 def heal_start(call: Call) -> None:
-    wanted = call.request.get("vnfcInstanceId") or ()
-    # A VNFC that is replaced gets another id; its place in the VNF keeps its own.
+    requested = call.request.get("vnfcInstanceId") or ()
+    # A VNFC that is replaced gets another id in Tacker; the drivers' id is VDU and index.
     places = resource_ids(call)
     infos = {info["id"]: info["vnfcResourceInfoId"] for info in call.info.get("vnfcInfo", ())}
-    unknown = sorted(id_ for id_ in wanted if infos.get(id_) not in places)
+    unknown = sorted(id_ for id_ in requested if infos.get(id_) not in places)
     if unknown:
         raise InventoryError(
             f"the VNF does not have the VNFCs {', '.join(unknown)} of vnfcInstanceId"
         )
-    resources = {infos[id_] for id_ in wanted}
+    resources = {infos[id_] for id_ in requested}
     targets = [vnfc for resource, vnfc in places.items() if resource in resources]
     call.store.save(_TARGETS, targets)
     heal.heal_start(_heal_request(call, targets), call.services, InstanceVims(call))
@@ -90,7 +90,7 @@ def heal_end(call: Call) -> None:
 
 
 def _heal_request(call: Call, targets: Iterable[str]) -> LcmRequest:
-    """The request of a heal. With ``all`` that of the whole VNF makes new volumes, too."""
+    """The request of a heal. With ``all`` a heal of the whole VNF makes new volumes, too."""
     params = call.request.get("additionalParams") or {}
     return replace(
         call.lcm_request("heal", targets),
@@ -100,40 +100,40 @@ def _heal_request(call: Call, targets: Iterable[str]) -> LcmRequest:
 
 
 def modify_information_start(call: Call) -> None:
-    wanted = (call.request.get("metadata") or {}).get(MODIFICATION)
-    if wanted:
-        upgrade.validate(call.lcm_request("upgrade"), call.services, wanted)
+    modification = (call.request.get("metadata") or {}).get(MODIFICATION)
+    if modification:
+        upgrade.validate(call.lcm_request("upgrade"), call.services, modification)
 
 
 def modify_information_end(call: Call) -> None:
-    wanted = (call.request.get("metadata") or {}).get(MODIFICATION)
-    if wanted:
-        upgrade.modify(call.lcm_request("upgrade"), call.services, wanted)
+    modification = (call.request.get("metadata") or {}).get(MODIFICATION)
+    if modification:
+        upgrade.modify(call.lcm_request("upgrade"), call.services, modification)
         call.store.remove(MODIFICATION)
 
 
 def change_current_package_start(call: Call) -> None:
-    wanted = of_new_package(call)
-    if wanted:
-        upgrade.validate(call.lcm_request("upgrade"), call.services, wanted)
+    modification = of_new_package(call)
+    if modification:
+        upgrade.validate(call.lcm_request("upgrade"), call.services, modification)
 
 
 def change_current_package_end(call: Call) -> None:
-    wanted = of_new_package(call)
-    if wanted:
-        upgrade.modify(call.lcm_request("upgrade"), call.services, wanted)
+    modification = of_new_package(call)
+    if modification:
+        upgrade.modify(call.lcm_request("upgrade"), call.services, modification)
 
 
 def _coming(call: Call) -> Mapping[str, int]:
-    """How many machines the grant request adds, by VDU (ETSI SOL003 9.5.2.2, addResources)."""
+    """The number of new machines in the grant request, by VDU (ETSI SOL003 9.5.2.2)."""
     added = call.grant_request.get("addResources", ())
     return Counter(r["resourceTemplateId"] for r in added if r["type"] == "COMPUTE")
 
 
 def of_new_package(call: Call) -> Any:
-    """Read the modification from the request, or else from the new package, which Tacker gives.
+    """Read the modification from the request, or else from the new VNF package.
 
-    :raises ParameterError: when the request is not to be carried out
+    :raises ParameterError: if the request is not valid
     """
     check_user_data(call)
     params = call.request.get("additionalParams") or {}
@@ -144,7 +144,7 @@ def of_new_package(call: Call) -> Any:
 
 
 def check_user_data(call: Call) -> None:
-    """:raises ParameterError: for a request that leaves out the package's UserData"""
+    """:raises ParameterError: if the request leaves out the package's UserData"""
     params = call.request.get("additionalParams") or {}
     errors = [
         f"{key}: missing in additionalParams, the package has {value}"

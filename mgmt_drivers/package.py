@@ -9,7 +9,7 @@ from typing import Any
 
 from mgmt_drivers import package_yaml
 
-# Resources that carry an address a parameter may name.
+# Resources with an address that a parameter may name.
 _FLOATING_IP = "OS::Neutron::FloatingIP"
 _ADDRESSES = ("OS::Neutron::Port", _FLOATING_IP)
 _VOLUMES = ("OS::Cinder::Volume",)
@@ -23,31 +23,31 @@ BROKEN_ARCHIVE = (
 
 
 def address_names(package: Path, flavour: str) -> frozenset[str]:
-    """Names of the ports and floating IPs in the flavour's BaseHOT, nested ones included."""
+    """Names of the ports and floating IPs in the flavour's BaseHOT, nested templates included."""
     return _names((package / "BaseHOT" / flavour).rglob("*.yaml"), _ADDRESSES)
 
 
 def floating_ips(package: Path, flavour: str) -> dict[str, str]:
-    """Names of the floating IPs in the flavour's BaseHOT, nested ones included.
+    """The floating IPs in the flavour's BaseHOT, nested templates included.
 
-    Each with that of its port, or an empty one where the template does not name the port.
+    Returns the names of their ports by their own names, empty if the template names no port.
     """
-    found = {}
+    ports = {}
     for path in (package / "BaseHOT" / flavour).rglob("*.yaml"):
         for name, resource in _resources(path):
             port = (resource.get("properties") or {}).get("port_id")
             if resource.get("type") == _FLOATING_IP:
-                found[name] = str(port.get("get_resource")) if isinstance(port, dict) else ""
-    return found
+                ports[name] = str(port.get("get_resource")) if isinstance(port, dict) else ""
+    return ports
 
 
 def volume_names(package: Path, flavour: str) -> frozenset[str]:
-    """Names of the Cinder volumes in the flavour's BaseHOT, nested ones included."""
+    """Names of the Cinder volumes in the flavour's BaseHOT, nested templates included."""
     return _names((package / "BaseHOT" / flavour).rglob("*.yaml"), _VOLUMES)
 
 
 def has_server_group(package: Path, flavour: str) -> bool:
-    """Whether the flavour's BaseHOT says how servers are spread over compute hosts."""
+    """Whether the flavour's BaseHOT has a server group, which spreads servers over hosts."""
     return bool(_names((package / "BaseHOT" / flavour).glob("*.yaml"), _SERVER_GROUPS))
 
 

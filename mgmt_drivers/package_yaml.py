@@ -1,4 +1,4 @@
-"""YAML of VNF packages and of the cluster: of a bounded size, and with clear errors."""
+"""YAML of VNF packages and of the cluster, with a limit for the size and clear errors."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import yaml
 from mgmt_drivers.errors import MgmtDriverError
 
 _LARGEST = 4 << 20  # bytes; manifests with many definitions of resources have one or two million
-# In a tenth of the time, unless this PyYAML has no libyaml.
+# The C loader takes a tenth of the time, but PyYAML may be built without libyaml.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -17,23 +17,23 @@ class BadYaml(MgmtDriverError):
 
 
 def load_all(text: str | bytes) -> list[Any]:
-    """The documents of a text; empty ones, which are nothing, left out.
+    """Parse the documents of a text; empty documents are left out.
 
-    :raises BadYaml: when it is none, or is too large
+    :raises BadYaml: if the text is not YAML, or is too large
     """
     if len(text) > _LARGEST:
         raise BadYaml(f"larger than {_LARGEST >> 20} MiB")
     try:
         text = text.decode() if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:
-        raise BadYaml(f"no text in UTF-8: {error}") from error
+        raise BadYaml(f"not text in UTF-8: {error}") from error
     try:
-        documents = list(yaml.load_all(text, _LOADER))  # noqa: S506 - a safe one
+        documents = list(yaml.load_all(text, _LOADER))  # noqa: S506 - a safe loader
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise BadYaml(f"line {line}: no YAML: {error.problem}") from error
+        raise BadYaml(f"line {line}: not YAML: {error.problem}") from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise BadYaml(f"no YAML: {error}") from error
+        raise BadYaml(f"not YAML: {error}") from error
     # Raised by constructors for scalars that look like numbers, dates or binaries and are not.
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
         raise BadYaml(f"a value cannot be read: {error}") from error
@@ -41,20 +41,20 @@ def load_all(text: str | bytes) -> list[Any]:
 
 
 def load(text: str | bytes) -> Any:
-    """The only document of a text; None where it is empty.
+    """Parse the only document of a text; None if the text is empty.
 
-    :raises BadYaml: as :func:`load_all`, and when there are several
+    :raises BadYaml: as :func:`load_all`, and if there are several documents
     """
-    found = load_all(text)
-    if len(found) > 1:
-        raise BadYaml(f"{len(found)} documents where one is expected")
-    return found[0] if found else None
+    documents = load_all(text)
+    if len(documents) > 1:
+        raise BadYaml(f"{len(documents)} documents instead of one")
+    return documents[0] if documents else None
 
 
 def read(path: Path) -> Any:
-    """As :func:`load`, of a file.
+    """Parse the only document of a file; None if the file is empty.
 
-    :raises BadYaml: also when it cannot be read; it names the file
+    :raises BadYaml: naming the file, as :func:`load`, and if the file cannot be read
     """
     try:
         return load(_content(path))
@@ -63,9 +63,9 @@ def read(path: Path) -> Any:
 
 
 def read_all(path: Path) -> list[Any]:
-    """As :func:`load_all`, of a file.
+    """Parse the documents of a file.
 
-    :raises BadYaml: also when it cannot be read
+    :raises BadYaml: as :func:`load_all`, and if the file cannot be read
     """
     return load_all(_content(path))
 

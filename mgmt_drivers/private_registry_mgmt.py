@@ -1,11 +1,11 @@
-"""The class that Tacker loads for the private registry VNF; the same bytes lie in the CSAR."""
+"""The class that Tacker loads for the private registry VNF; the CSAR has the same file."""
 
 from mgmt_drivers.operations import registry
 from mgmt_drivers.tacker.v1 import MgmtDriver, lcm_request, services
 
 
 class PrivateRegistryMgmtDriver(MgmtDriver):
-    """Hooks that are not here do nothing."""
+    """The hooks of the private registry VNF; other hooks do nothing."""
 
     name = "mgmt-drivers-private-registry"
     description = "Management driver for a Docker private registry"

@@ -1,19 +1,19 @@
-"""One request for every operation, whatever API of Tacker it came through."""
+"""The request of an operation, the same for both APIs of Tacker."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-INSTANTIATE = "instantiate"  # the operation of a VNF that has no machines, or is retried
+INSTANTIATE = "instantiate"  # the operation that makes a VNF, and its retries
 
 
 @dataclass(frozen=True)
 class Vnfc:
-    """A VNFC instance as Tacker knows it (ETSI SOL003 VnfcResourceInfo).
+    """A VNFC instance in Tacker (ETSI SOL003 VnfcResourceInfo).
 
-    ``server_id`` is its compute resource; ``stack_id`` the stack, perhaps a
-    nested one, in which that lies. ``id`` stays when the machine is replaced.
+    ``server_id`` is its compute resource; ``stack_id`` the stack of the server, which may be
+    nested. ``id`` stays when the machine is replaced.
     """
 
     id: str
@@ -24,14 +24,14 @@ class Vnfc:
 
 @dataclass(frozen=True)
 class LcmRequest:
-    """The request for an operation, with everything that the drivers may need to know.
+    """The request of an operation, with all of Tacker's data that the drivers need.
 
-    ``additional_params`` are those of the *instantiate* request in every
-    operation. ``cps`` maps the VduCps of the VNFD's flavour to their VDUs,
-    ``aspects`` are its scaling aspects. ``targets`` are the ids of the VNFCs that the operation is
-    about, where it is not about all. ``restore_from`` is what a heal is to restore, as it stands
-    in the request; ``keeps_volumes``: Heat keeps the VNF's volumes when it replaces all machines.
-    ``aspect`` is the scaling aspect of a scale.
+    ``additional_params`` are the parameters of the *instantiate* request in every operation.
+    ``cps`` maps the VduCps of the VNFD's flavour to their VDUs, ``aspects`` are its scaling
+    aspects. ``targets`` are the ids of the targeted VNFCs, unless the operation is about the whole
+    VNF. ``restore_from`` is the value of this parameter in a heal request. ``keeps_volumes``: Heat
+    keeps the VNF's volumes when it replaces all machines. ``aspect`` is the scaling aspect of a
+    scale operation.
     """
 
     operation: str

@@ -1,4 +1,4 @@
-"""Secrets: values that must reach a machine and nothing else."""
+"""Secrets: values for machines that must not appear in logs, errors and commands."""
 
 import json
 import threading
@@ -8,12 +8,12 @@ from urllib.parse import quote, quote_plus
 
 from mgmt_drivers import grammar
 
-_TELLING = 16  # characters of a line
+_TELLING = 16  # characters from which on a line of a secret is masked by itself
 
 
 @dataclass(frozen=True)
 class Secret:
-    """A value that prints as asterisks; ``reveal`` is where it is used."""
+    """A value that prints as asterisks; ``reveal`` returns the value itself."""
 
     _value: str = field(repr=False)
 
@@ -27,14 +27,11 @@ class Secret:
         return "Secret(***)"
 
     def __reduce__(self) -> str:
-        raise TypeError("a secret is not written anywhere")
+        raise TypeError("a secret cannot be pickled")
 
 
 class Masker:
-    """Takes known secrets out of text that came from elsewhere (a command's output).
-
-    Thread safe.
-    """
+    """Masks known secrets in text, such as the output of a command. Thread safe."""
 
     def __init__(self, secrets: Iterable[Secret]) -> None:
         self._lock = threading.Lock()
@@ -42,12 +39,12 @@ class Masker:
         self.learn(*secrets)
 
     def learn(self, *secrets: Secret) -> None:
-        """Take these out as well, from now on."""
+        """Mask further secrets from now on."""
         with self._lock:
             parts = (part for secret in secrets for part in _parts(secret.reveal()))
-            found = {form for part in parts for form in _forms(part)}
+            forms = {form for part in parts for form in _forms(part)}
             # Longest first: one secret may be part of another.
-            self._values = sorted(found.union(self._values), key=len, reverse=True)
+            self._values = sorted(forms.union(self._values), key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         for value in self._values:
@@ -56,7 +53,7 @@ class Masker:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """A secret, and of one of several lines, such as a key, each that tells something."""
+    """A secret, and the long lines of a secret of several lines, such as a key."""
     lines = text.splitlines()
     if text:
         yield text
@@ -65,7 +62,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _forms(text: str) -> tuple[str, ...]:
-    """A text as it is, and as JSON, URLs and files of variables write it; none is shorter."""
+    """A text itself, and its forms in JSON, URLs and files of variables; none is shorter."""
     return (
         text,
         json.dumps(text)[1:-1],

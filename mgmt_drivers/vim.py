@@ -1,4 +1,4 @@
-"""A cluster as Tacker has it: a VIM, and the registry of VIMs."""
+"""A cluster as a VIM of Tacker, and the registry of VIMs."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,7 +9,7 @@ from mgmt_drivers.params.login import SshLogin
 
 @dataclass(frozen=True)
 class HelmAccess:
-    """The control-plane nodes that have Helm, by the addresses and login that SSH uses."""
+    """The SSH addresses and the login of the control-plane nodes that have Helm."""
 
     addresses: tuple[str, ...]
     login: SshLogin
@@ -17,7 +17,7 @@ class HelmAccess:
 
 @dataclass(frozen=True)
 class Vim:
-    """A cluster as it is to be registered in Tacker; with ``helm`` it takes charts."""
+    """A cluster to be registered in Tacker; with ``helm`` the VIM accepts charts."""
 
     name: str
     url: str
@@ -26,27 +26,27 @@ class Vim:
 
 
 def description_of(vnf_instance_id: str) -> str:
-    """The mark of a VIM as a VNF's own, which outlives an operation that failed."""
+    """The description that marks a VIM as a VNF's own, even after an operation that failed."""
     return f"Kubernetes cluster of VNF instance {vnf_instance_id}"
 
 
 class Vims(Protocol):
     """The clusters that are registered in Tacker.
 
-    ``log_in_for_helm``: Tacker runs Helm on the control-plane nodes, with their password; else
-    on its own host.
+    ``log_in_for_helm``: Tacker logs in to control-plane nodes by password to run Helm; otherwise
+    Tacker runs Helm on its own host.
     """
 
     log_in_for_helm: bool
 
     def is_taken(self, name: str) -> bool:
-        """Whether there is a VIM of that name which is not this VNF's."""
+        """Whether another VIM than this VNF's has the name."""
 
     def register(self, vim: Vim) -> None:
-        """Register a cluster, in the place of one of this VNF that was registered before."""
+        """Register a cluster, in place of a VIM of this VNF that was registered before."""
 
     def move_helm(self, access: HelmAccess) -> None:
-        """Let the cluster of this VNF that is registered have Helm on these nodes."""
+        """Change the nodes with Helm in the registered VIM of this VNF."""
 
     def unregister(self) -> None:
-        """Remove what is registered of this VNF, if anything."""
+        """Remove the VIM of this VNF, if one is registered."""

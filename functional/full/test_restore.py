@@ -240,7 +240,7 @@ class RestoreInAnotherVnf(BackupScenario):
         master = self.machines(vnf)[MASTER][0]
         copy = self.copy_of(master, self.save_backup(master))
         failed = vnf.heal({"additionalParams": {"restore_from": "latest"}})
-        self.assert_failed(failed, "restore_from: the backups lie in /var/backups/etcd on the mast")
+        self.assert_failed(failed, "restore_from: the backups are in /var/backups/etcd on the mast")
         self.tacker.fail_vnf_instance(failed["id"])
         old, keys = self.cluster.node_names(), vnf.show()["metadata"][_KEYS]
         self.assert_completed(vnf.terminate())

@@ -1,4 +1,4 @@
-"""The dry run of an operation: what its phases would do, from their looks alone."""
+"""The dry run of an operation: each phase predicts its effect from its look alone."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -39,9 +39,9 @@ class DryRun:
         return any(line.prediction.outcome not in (CHECKED, UNCHANGED) for line in self.lines)
 
     def predict(self, phase: Phase[C], host: Host, context: C) -> Prediction:
-        """:raises MgmtDriverError: where the operation would be refused"""
+        """:raises MgmtDriverError: if the operation would be refused"""
         if isinstance(phase, Check) and self.changes:
-            return _AFTERWARDS  # it is about what is not there yet
+            return _AFTERWARDS  # the check is about a state that does not exist yet
         try:
             return phase.prediction or phase.predict(host, context)
         except NotMade:

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Hold the lock $1 until the connection ends, which is the end of the input; $2 tells who does. Whom
-# another leaves waiting for more than $3 seconds is told who that is: exit status 75.
-# When the other machine dies nobody ends the connection: the kernel gives up some minutes after
+# Hold the lock $1 for the operation $2 until the connection ends, which ends the input. If another
+# operation holds the lock for more than $3 seconds, print that operation; exit status 75.
+# If the client's host dies, nothing ends the connection: the kernel closes it some minutes after
 # the next line that it cannot deliver.
-# shellcheck disable=SC2174 # the folders above it are there, or are nobody else's
+# shellcheck disable=SC2174 # the folders above exist, or belong to the drivers alone
 mkdir -p -m 0755 "${1%/*}" || exit
 exec 9>>"$1" || exit
 if ! flock --timeout "$3" 9; then

@@ -10,24 +10,25 @@ from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Session
 
 _HOLD = Script(__package__, "hold-lock")
 _LOCK = f"{STATE_FOLDER}/operation.lock"
-# Seconds for a connection that has just been closed to end on the machine.
+# Seconds to wait for the lock: a connection that was just closed ends later on the machine.
 _PATIENCE = 30
-_HELD, _LOCKED = "held", 75  # its word, and its exit status
+_HELD = "held"  # the line that hold-lock writes when it holds the lock
+_LOCKED = 75  # exit status of hold-lock if another operation holds the lock
 
 
 def acquire(session: Session, who: str) -> None:
-    """Lock the machine for an operation, until its connection ends.
+    """Lock the machine for an operation, until the operation's connection ends.
 
-    :param who: the operation, as the errors of others name it
-    :raises Locked: when another operation holds the lock
+    :param who: name of the operation, for the errors of other operations
+    :raises Locked: if another operation holds the lock
     """
     command = _HOLD.command(_LOCK, who, str(_PATIENCE))
-    seen = session.hold(command, _HELD, timeout=_PATIENCE + DEFAULT_TIMEOUT)
-    if seen.status == _LOCKED:
+    result = session.hold(command, _HELD, timeout=_PATIENCE + DEFAULT_TIMEOUT)
+    if result.status == _LOCKED:
         raise Locked(
-            f"another operation works on the machine: {seen.tail}. Wait until that operation has "
+            f"another operation works on the machine: {result.tail}. Wait until that operation has "
             "ended, then retry this one. If the conductor of that operation died, its connection "
-            "ends by itself, within 20 minutes where its host died, too"
+            "ends by itself, within 20 minutes if the conductor's host died, too"
         )
-    if not seen.ok:
-        raise CommandFailed("hold-lock", seen.status, seen.tail)
+    if not result.ok:
+        raise CommandFailed("hold-lock", result.status, result.tail)

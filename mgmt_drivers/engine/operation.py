@@ -1,4 +1,4 @@
-"""One LCM operation: it opens connections, and carries out plans on them."""
+"""One LCM operation: opens connections to machines, and runs phases on them."""
 
 import functools
 import logging
@@ -36,8 +36,8 @@ E = TypeVar("E", bound=BaseException)
 T = TypeVar("T")
 X = TypeVar("X", Host, Node)
 
-CONNECT = "connect"  # the phase under which logging in is traced
-RUNNING_LIMIT = 10.0  # seconds for a machine to answer that has been running all along
+CONNECT = "connect"  # title of logins in traces and errors
+RUNNING_LIMIT = 10.0  # seconds for a running machine to answer
 # Limit (s) for checking the locks of all machines before they are deleted. A locked machine uses
 # 30 s of it.
 _LOCKS_LIMIT = 60.0
@@ -46,12 +46,12 @@ _LOCKS_LIMIT = 60.0
 class Operation:
     """One LCM operation on the machines of one VNF instance.
 
-    A context manager. Each machine gets one connection, which is closed at the end; until then no
-    other operation gets the machine.
+    A context manager. Each machine gets one connection, which is closed at the end. The machine is
+    locked for other operations as long as the connection is open.
 
-    :param machines: all of the VNF's, whose host keys are kept
+    :param machines: all machines of the VNF, whose host keys are kept
     :param endpoint: how to log in to a machine
-    :param secrets: what must not be seen in what machines print
+    :param secrets: values to mask in the output of machines
     """
 
     def __init__(
@@ -85,18 +85,18 @@ class Operation:
             raise failure
 
     def connect(self, nodes: Sequence[Node], limit: float | None = None) -> list[Host]:
-        """Log in to machines that the operation cannot do without; they may still be booting.
+        """Log in to machines that the operation needs; the machines may still be booting.
 
-        :param limit: seconds for a machine to answer, where they have been running all along
-        :raises InventoryError: when Heat could not make one of them
-        :raises OperationError: naming each that cannot be reached, and why
+        :param limit: seconds for a machine to answer; default: the limit for new machines
+        :raises InventoryError: if Heat could not create one of the machines
+        :raises OperationError: naming each machine that cannot be reached, and the cause
         """
         check_created(self.request, [str(node) for node in nodes if not node.server_id])
         self._raise_any(self._log_in(nodes, limit or self.services.ssh_timeout))
         return [self._hosts[node] for node in nodes]
 
     def connect_to_running(self, nodes: Sequence[Node]) -> list[Host]:
-        """Log in to those of the machines that answer at once."""
+        """Log in to the machines that answer, and leave out the others."""
         self._log_in(nodes, RUNNING_LIMIT)
         return [self._hosts[node] for node in nodes if node in self._hosts]
 
@@ -106,7 +106,7 @@ class Operation:
         Checks all machines in parallel, within ``limit`` seconds. A machine that does not answer
         counts as unlocked and is not traced.
 
-        :raises OperationError: naming each machine that another operation has locked, and which
+        :raises OperationError: naming each locked machine, and the operation that holds the lock
         """
         pool = ThreadPoolExecutor(max_workers=self.services.threads)
         looks = [pool.submit(self._lock_error, node) for node in nodes if node.server_id]
@@ -127,11 +127,12 @@ class Operation:
     def choose(
         self, title: str, nodes: Sequence[Node], checks: Sequence[Callable[[Host], None]]
     ) -> Host:
-        """The first running machine that passes the first check; else the second, and so on.
+        """Choose the first running machine that passes a check.
 
-        None is chosen while one before it shows a host key that is not its own.
+        The first check is tried on all machines, then the second check, and so on. A machine with a
+        wrong host key ends the choice, before any later machine is tried.
 
-        :raises OperationError: naming what is wrong with each
+        :raises OperationError: naming the cause for each machine
         """
         failures: dict[Node, NodeError] = {}
         for check in checks:
@@ -143,7 +144,7 @@ class Operation:
                     failure = self._run_lane(title, _passes, check, [self._hosts[node]])
                     if failure is None:
                         return self._hosts[node]
-                    self._hosts.pop(node).session.close()  # it may be broken
+                    self._hosts.pop(node).session.close()  # the connection may be broken
                     failed = [failure]
                 failures[node] = failed[0]
         raise OperationError(self.request.operation, list(failures.values()))
@@ -151,9 +152,9 @@ class Operation:
     def ask(
         self, title: str, host: Host, question: Callable[[Host], T], outcome: Outcome = CHECKED
     ) -> T:
-        """The answer of one host to a question; the trace notes it under the title.
+        """Ask one host a question; the trace records the question under the title.
 
-        :raises OperationError: when the question fails
+        :raises OperationError: if the question fails
         """
         answers: list[T] = []
 
@@ -167,7 +168,7 @@ class Operation:
     def ask_each(
         self, title: str, hosts: Sequence[Host], question: Callable[[Host], T]
     ) -> list[T]:
-        """The answers of hosts to a question, in their order.
+        """Ask hosts the same question; returns the answers in the order of the hosts.
 
         :raises OperationError: naming each host on which the question fails
         """
@@ -182,11 +183,11 @@ class Operation:
         return [answers[host.node] for host in hosts]
 
     def run(self, context: C, *works: Work[C]) -> None:
-        """Run phases, each on its hosts; each begins when the one before has ended well.
+        """Run phases, each on its hosts; a phase begins when the phase before has succeeded.
 
-        In a dry run, collect what they would do.
+        In a dry run, collect the predictions of the phases.
 
-        :raises OperationError: naming each host that failed, and why
+        :raises OperationError: naming each host that failed, and the cause
         """
         dry_run = self.services.dry_run
         for phase, lanes in ((phase, work.lanes) for work in works for phase in work.phases):
@@ -213,9 +214,11 @@ class Operation:
             dry_run.note(phase.title, host.node, prediction)
 
     def _log_in(self, nodes: Sequence[Node], limit: float) -> list[NodeError]:
-        """Open what is not open yet; a machine that does not answer is waited for once.
+        """Log in to the machines without a connection; returns the errors of all that failed.
 
-        :raises OperationError: when another operation works on one
+        The operation does not try a machine again that has not answered once.
+
+        :raises OperationError: if another operation works on one of the machines
         """
         def log_in(node: Node, _: None) -> Outcome:
             self._hosts[node] = self._open(node, limit)
@@ -224,7 +227,7 @@ class Operation:
         new = [n for n in nodes if n not in self._hosts and n not in self._unreachable]
         lane = functools.partial(self._run_lane, CONNECT, log_in, None)
         for attempt in as_completed([self._pool.submit(lane, [node]) for node in new]):
-            self._save_host_keys()  # now: the process may not come to the last machine's answer
+            self._save_host_keys()  # now: the process may end before the last machine answers
             failure = attempt.result()
             if failure:
                 self._unreachable[failure.node] = failure
@@ -238,9 +241,9 @@ class Operation:
         return Host(node, self._connect_and_lock(node, limit), self.services.clock, again)
 
     def _connect_and_lock(self, node: Node, limit: float) -> Session:
-        """Log in to a machine, which is this operation's alone until its connection ends.
+        """Log in to a machine, and lock the machine until the connection ends.
 
-        But not a dry run's.
+        A dry run takes no lock.
         """
         services, request = self.services, self.request
         session = services.connect(self._endpoint(node), self._host_keys, self._masker, limit)
@@ -255,27 +258,30 @@ class Operation:
         return session
 
     def _save_host_keys(self) -> Exception | None:
-        """Keep what is new; a failure is logged, for it must not hide why the operation fails."""
+        """Save new host keys; returns the error, which must not hide the operation's own error."""
         keys = self._host_keys.as_dict()
         if keys == self._saved_keys:
             return None
         try:
             self.services.store.save(STORE_KEY, keys)
-        except Exception as error:  # noqa: BLE001 - whatever Tacker's database has to say
+        except Exception as error:  # noqa: BLE001 - Tacker's database may raise anything
             LOG.warning("SSH host keys are not saved: %s", text_of(error))
             return error
         self._saved_keys = keys
         return None
 
     def _raise_any(self, failures: Sequence[NodeError | None]) -> None:
-        found = [failure for failure in failures if failure]
-        if found:
-            raise OperationError(self.request.operation, found) from found[0].cause
+        errors = [failure for failure in failures if failure]
+        if errors:
+            raise OperationError(self.request.operation, errors) from errors[0].cause
 
     def _run_lane(
         self, title: str, step: Callable[[X, C], Outcome], context: C, lane: Sequence[X]
     ) -> NodeError | None:
-        """Run a step on hosts, or on nodes to log in to; returns the error that ended it."""
+        """Run a step on the hosts of a lane, one after another; returns the first error, or None.
+
+        The step of a login gets nodes instead of hosts.
+        """
         clock = self.services.clock
         nodes = [item.node if isinstance(item, Host) else item for item in lane]
         for number, (node, item) in enumerate(zip(nodes, lane, strict=True), start=1):
@@ -309,11 +315,10 @@ def _passes(host: Host, check: Callable[[Host], None]) -> Outcome:
 
 
 def _clean(error: E, mask: Masker) -> E | MgmtDriverError:
-    """The error, and what led to it, with neither secrets nor what could forge a log.
+    """Mask secrets and escape control characters in an error and its causes.
 
-    Whoever logs it with its traceback shows them all; they may quote what a machine said. In the
-    place of one that makes its text of other things than its arguments, as those of YAML do,
-    another tells it.
+    A log with a traceback shows the causes, too, and an error may quote the output of a machine. An
+    error whose text is not made of its arguments (PyYAML's) is replaced by a MgmtDriverError.
     """
     if error.__cause__:
         error.__cause__ = _clean(error.__cause__, mask)

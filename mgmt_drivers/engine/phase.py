@@ -1,4 +1,4 @@
-"""One step of an operation on one host, and the hosts on which an operation runs its steps."""
+"""Phases, the steps of an operation, and the hosts on which an operation runs them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -9,9 +9,9 @@ from typing import ClassVar, Final, Generic, Literal, Protocol, TypeVar
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED, Outcome
 from mgmt_drivers.machine.host import Host
 
-C = TypeVar("C")  # what the operation knows when it begins, immutable
+C = TypeVar("C")  # the context of an operation, such as its cluster; immutable
 C_contra = TypeVar("C_contra", contravariant=True)
-F = TypeVar("F")  # what a look finds to be done
+F = TypeVar("F")  # the change that a look found necessary
 T = TypeVar("T")
 
 Step = Callable[[Host, C], Outcome]
@@ -20,9 +20,9 @@ DEPENDS: Final = "depends"
 
 @dataclass(frozen=True)
 class Prediction:
-    """The effect that a step would have on a host; ``depends``: known only when it is taken.
+    """The effect that a step would have on a host; ``depends``: known only when the step runs.
 
-    ``reason`` says what would change, or on what it depends.
+    ``reason`` says what would change, or on what the effect depends.
     """
 
     outcome: Literal["changed", "unchanged", "checked", "depends"]
@@ -30,7 +30,7 @@ class Prediction:
 
 
 class Ask(Protocol):
-    """Asks one host for something that all hosts of a phase need; the trace notes it."""
+    """Asks one host for something that all hosts of a phase need; the trace has the question."""
 
     def __call__(
         self, host: Host, question: Callable[[Host], T], outcome: Outcome = CHECKED
@@ -40,9 +40,9 @@ class Ask(Protocol):
 class Phase(ABC, Generic[C_contra]):
     """One step of an operation, safe to run again.
 
-    ``title`` names the phase in logs, traces and errors. For dry runs, ``prediction`` is the effect
-    of a phase that cannot be told from a look, and ``on_new_machine`` that on a machine which is
-    not there yet.
+    ``title`` names the phase in logs, traces and errors. For dry runs, ``prediction`` is the
+    prediction of a phase without a look, and ``on_new_machine`` the prediction for a machine that
+    does not exist yet.
     """
 
     title: str
@@ -53,17 +53,17 @@ class Phase(ABC, Generic[C_contra]):
     def around(self, context: C_contra, ask: Ask) -> AbstractContextManager[Step[C_contra]]:
         """Give the step that is run on each host; not entered without a host.
 
-        Provides what all hosts need, and cleans up when the last has ended, however it did.
+        Provides what all hosts need, and cleans up when the last host has ended, even in an error.
         """
 
     def prepares(self, context: C_contra) -> Sequence[Host]:
-        """The hosts that :meth:`around` changes, besides those on which the step is run."""
+        """List the hosts that :meth:`around` changes, besides the hosts on which the step runs."""
         return ()
 
     def predict(self, host: Host, context: C_contra) -> Prediction:
         """Predict the effect of the step on the host from a look. Changes nothing.
 
-        :raises NotMade: if the machine has to be asked, and is not there yet
+        :raises NotMade: if the look needs a machine that does not exist yet
         """
         raise NotImplementedError("a phase without a look has a prediction")
 
@@ -81,13 +81,13 @@ class HostPhase(Phase[C_contra]):
 
 
 class Check(HostPhase[C_contra]):
-    """A phase that only looks, or waits: it passes or raises, and changes nothing."""
+    """A phase that only looks or waits: the check passes or raises, and changes nothing."""
 
     on_new_machine = Prediction(CHECKED)
 
     @abstractmethod
     def check(self, host: Host, context: C_contra) -> None:
-        """:raises MgmtDriverError: saying what is wrong and what to do"""
+        """:raises MgmtDriverError: with the fault and the advice"""
 
     def step(self, host: Host, context: C_contra) -> Outcome:
         self.check(host, context)
@@ -99,29 +99,31 @@ class Check(HostPhase[C_contra]):
 
 
 class Change(HostPhase[C_contra], Generic[C_contra, F]):
-    """A phase that looks at a host, and acts on what it found."""
+    """A phase that looks at a host, and acts if something has to change."""
 
     @abstractmethod
     def look(self, host: Host, context: C_contra) -> F | None:
-        """Find the work on the host; None if there is none. Changes nothing."""
+        """Find the change that the host needs; None if nothing has to change. Changes nothing."""
 
     @abstractmethod
-    def act(self, host: Host, context: C_contra, found: F) -> None:
-        """Do what :meth:`look` found."""
+    def act(self, host: Host, context: C_contra, change: F) -> None:
+        """Make the change that :meth:`look` returned."""
 
-    def describe(self, found: F) -> str:
-        """The work, in words without secrets; empty if the title says it all."""
+    def describe(self, change: F) -> str:
+        """Describe the change in words without secrets; empty if the title is enough."""
         return ""
 
     def predict(self, host: Host, context: C_contra) -> Prediction:
-        found = self.look(host, context)
-        return Prediction(UNCHANGED) if found is None else Prediction(CHANGED, self.describe(found))
+        change = self.look(host, context)
+        if change is None:
+            return Prediction(UNCHANGED)
+        return Prediction(CHANGED, self.describe(change))
 
     def step(self, host: Host, context: C_contra) -> Outcome:
-        found = self.look(host, context)
-        if found is None:
+        change = self.look(host, context)
+        if change is None:
             return UNCHANGED
-        self.act(host, context, found)
+        self.act(host, context, change)
         return CHANGED
 
 
@@ -129,8 +131,8 @@ class Change(HostPhase[C_contra], Generic[C_contra, F]):
 class Work(Generic[C_contra]):
     """Phases and the hosts on which an operation runs them, one phase after another.
 
-    Lanes run in parallel. The hosts of one lane come one after another, and the first that fails
-    ends its lane. Without hosts the phases are left out.
+    Lanes run in parallel, and the hosts of a lane one after another; the first host that fails ends
+    its lane. Without hosts the phases are left out.
     """
 
     lanes: Sequence[Sequence[Host]]
@@ -148,5 +150,5 @@ def in_turn(hosts: Sequence[Host], *phases: Phase[C]) -> Work[C]:
 
 
 def in_lanes(number: int, hosts: Sequence[Host], *phases: Phase[C]) -> Work[C]:
-    """Run each phase on as many hosts at a time as ``number`` allows."""
+    """Run each phase on at most ``number`` hosts at a time."""
     return Work([lane for first in range(number) if (lane := hosts[first::number])], phases)

@@ -1,4 +1,4 @@
-"""The services that the process around an operation gives it."""
+"""The services that the process around an operation provides."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from mgmt_drivers.ssh.connection import BOOT_LIMIT, Endpoint, connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import Session
 
-KEY_PREFIX = "mgmt_driver_"  # begins the keys of a Store in the metadata of a VNF instance
+KEY_PREFIX = "mgmt_driver_"  # prefix of a Store's keys in the metadata of a VNF instance
 
 
 class Store(Protocol):
-    """Values kept with the VNF instance from hook to hook, such as JSON can hold."""
+    """Keeps JSON values with the VNF instance from hook to hook."""
 
     def load(self, key: str, default: Any) -> Any:
-        """The value that was saved last, or ``default``."""
+        """Return the value that was saved last, or ``default``."""
 
     def save(self, key: str, value: Any) -> None:
-        """Keep a value, also if the operation fails later."""
+        """Keep a value, even if the operation fails later."""
 
     def save_secret(self, key: str, value: Any) -> None:
         """Keep a value that no error may show, perhaps only if the operation ends well."""
@@ -33,10 +33,10 @@ class Store(Protocol):
 class Services:
     """Everything outside of the driver that an operation uses.
 
-    ``stacks`` is the Heat that holds the VNF. ``trace_folder`` is where traces go, if
-    anywhere. ``ssh_timeout`` is how many seconds a new machine has to answer on its SSH port.
-    ``dry_run`` collects what the operation would do; nothing is changed then. ``threads`` is
-    on how many machines the operation works in parallel.
+    ``stacks`` is the Heat that holds the VNF. ``trace_folder`` is the folder for traces, or None
+    for no trace. ``ssh_timeout`` is the limit in seconds for a new machine to answer on its SSH
+    port. ``dry_run`` collects the predictions of a dry run, which changes nothing. ``threads`` is
+    the number of machines on which the operation works in parallel.
     """
 
     stacks: Stacks

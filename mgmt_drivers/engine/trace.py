@@ -2,8 +2,8 @@
 
 One object a line: ``operation`` (its name), ``vnf`` (the VNF instance's id),
 ``phase``, ``node`` (VDU and VNFC), ``start`` and ``end`` (seconds since the
-epoch), ``outcome`` (``changed``; ``unchanged``: the node was as it should be;
-``checked``: the phase only looks or waits; ``failed``) and, where it failed, ``error``.
+epoch), ``outcome`` (``changed``; ``unchanged``: nothing had to change;
+``checked``: the phase only looks or waits; ``failed``) and, if the phase failed, ``error``.
 """
 
 import json
@@ -20,9 +20,9 @@ CHANGED: Final = "changed"
 UNCHANGED: Final = "unchanged"
 CHECKED: Final = "checked"
 FAILED: Final = "failed"
-_MODE = 0o640  # errors quote machines, and what they say is not for everybody
-_LARGEST = 4 << 20  # bytes from which on an operation begins another file; some ten thousand lines
-_OLD = ".1"  # ends the name of the file before
+_MODE = 0o640  # errors quote the output of machines, which not everybody may read
+_LARGEST = 4 << 20  # bytes (some ten thousand lines); an operation renames a larger file
+_OLD = ".1"  # suffix of a renamed file
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Trace:
     """Writes records to ``folder``/<VNF instance id>.jsonl and to the log.
 
     A file that has grown is renamed before the first record of an operation; one older file is
-    kept. A trace that cannot be written is said once in the log and fails nothing.
+    kept. If the trace cannot be written, one warning is logged and the operation goes on.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -70,7 +70,7 @@ class Trace:
                     path.replace(f"{path}{_OLD}")
                     path.touch(_MODE)
                 self._has_begun = True
-                path.chmod(path.stat().st_mode & _MODE)  # earlier versions wrote it for all
+                path.chmod(path.stat().st_mode & _MODE)  # earlier versions let everybody read it
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(fields) + "\n")
             except OSError as error:

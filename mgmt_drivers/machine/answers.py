@@ -1,6 +1,6 @@
-"""Answers of machines, checked before they stand in a command or a file.
+"""Answers of machines, checked before they are put into a command or a file.
 
-Whoever has taken a machine over has it say anything, an option for another program among it.
+An attacker on a machine can make it answer anything, even an option for another program.
 """
 
 import re
@@ -23,15 +23,15 @@ _QUOTED = 200  # characters
 
 
 def checked(text: object, form: re.Pattern[str], what: str) -> str:
-    """A word that a machine reports, when it is of a form.
+    """Return a word that a machine reports, if the word matches a form.
 
-    :raises MgmtDriverError: when it is not
+    :param what: the expected word, for the error
+    :raises MgmtDriverError: if the word does not match
     """
     if isinstance(text, str) and form.fullmatch(text):
         return text
     if not isinstance(text, str):
-        quoted = f"a value of type {type(text).__name__}"  # which may be endless when written out
-    # Not cut: what is left might be half of a secret, which nobody would know again.
-    else:
+        quoted = f"a value of type {type(text).__name__}"  # the value itself may be long
+    else:  # not cut, since half of a secret would not be recognized and masked
         quoted = f"'{text}'" if len(text) <= _QUOTED else f"{len(text)} characters"
     raise MgmtDriverError(f"the machine reports {quoted}, which is not {what}")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Let the unit $1, from now on started at boot, read its files; then remove the file $2, which tells
-# that it has not. A unit that can reload goes on running.
+# Enable the unit $1 and let it read its files; then remove the file $2, which marks that the unit
+# has not read them. A unit that can reload is not restarted.
 set -e
 systemctl daemon-reload
 systemctl enable --quiet "$1"

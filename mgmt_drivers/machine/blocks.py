@@ -1,4 +1,4 @@
-"""Our part of a text file that others write to as well: lines between two marker lines."""
+"""The drivers' part of a text file that other programs also write: a block between two markers."""
 
 import re
 
@@ -8,12 +8,15 @@ _BLOCK = re.compile(rf"^{_BEGIN}$.*?^{_END}$\n?", re.DOTALL | re.MULTILINE)
 
 
 def without(text: str) -> str:
-    """The text of a file without our block."""
+    """The text of a file without the drivers' block."""
     return _BLOCK.sub("", text)
 
 
 def replaced(text: str, lines: str) -> str:
-    """The file's text with these lines, each with its line feed, as our block, at its end."""
+    """The text of a file with these lines as the drivers' block at its end.
+
+    :param lines: each with its line feed; none removes the block
+    """
     rest = without(text)
     if rest and not rest.endswith("\n"):
         rest += "\n"

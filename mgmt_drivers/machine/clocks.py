@@ -11,16 +11,16 @@ _TIME = re.compile(r"[0-9]{1,12}(?:[.][0-9]{1,9})?")
 
 @dataclass(frozen=True)
 class Offset:
-    """How many seconds a clock is ahead of this process's, and how far that may be wrong."""
+    """The seconds by which a clock is ahead of this process's clock, and the tolerance."""
 
     seconds: float
     tolerance: float
 
 
 def offset(host: Host) -> Offset:
-    """Ask a machine for its time, which it tells at some moment of the round trip."""
+    """Ask a machine for its time; the tolerance is half of the round trip."""
     before = host.clock.time()
-    shown = host.run("date", "+%s.%N").strip()
+    text = host.run("date", "+%s.%N").strip()
     after = host.clock.time()
-    told = float(answers.checked(shown, _TIME, "a time"))
-    return Offset(told - (before + after) / 2, (after - before) / 2)
+    time = float(answers.checked(text, _TIME, "a time"))
+    return Offset(time - (before + after) / 2, (after - before) / 2)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Describe the machine in four parts with an empty line between: whether it has cloud-init; the
-# names of the files in the folder $1; the address from which the SSH client comes, and those of the
+# Describe the machine in four parts with an empty line between: whether cloud-init is installed;
+# the names of the files in the folder $1; the address from which the SSH client comes, and those of the
 # name servers; /etc/os-release.
 if command -v cloud-init >/dev/null; then
     echo cloud-init

@@ -19,7 +19,7 @@ _NETWORK_KEYS = {"bip", "bridge", "default-address-pools"}  # of the file
 # Ends of the private blocks and of the block for benchmarks (RFC 1918, 2544), which few use.
 _NETWORKS = ("172.31.255.0/24", "192.168.255.0/24", "10.255.255.0/24", "198.19.255.0/24")
 _START_LIMIT = 120.0  # seconds for the engine to answer
-_RELOADS, _RELOAD_LIMIT = 6, 20.0  # how often, and seconds for each to show
+_RELOADS, _RELOAD_LIMIT = 6, 20.0  # number of reloads, and seconds for each to take effect
 _FETCH = Path(image_fetch.__file__).read_text()
 _TRANSFER_LIMIT = 1800.0  # seconds to load or pull an image
 
@@ -55,26 +55,26 @@ def wait_for_engine(host: Host) -> None:
     """Wait until the engine answers."""
 
     def answers() -> None:
-        seen = host.ask("docker", "version", "--format", "{{.Server.Version}}")
-        if not seen.ok:
-            raise NotYet(seen.tail)
+        result = host.ask("docker", "version", "--format", "{{.Server.Version}}")
+        if not result.ok:
+            raise NotYet(result.tail)
 
     host.clock.until(answers, _START_LIMIT, "the Docker engine")
 
 
 def reload_plain_http(host: Host, registries: Sequence[str]) -> None:
-    """Have the engine speak plain HTTP to registries, as its configuration says.
+    """Wait until the engine uses plain HTTP for registries, as its configuration says.
 
-    The engine reads that some time after a reload's signal, and loses one that comes while it
-    starts: then it gets another.
+    The engine reads its configuration some time after the signal of a reload, and loses a signal
+    that arrives while it starts: then the reload is repeated.
 
-    :raises WaitTimeout: when it does not after any of the reloads
+    :raises WaitTimeout: if no reload takes effect
     """
 
     def shows() -> None:
-        shown = host.sudo("docker", "info", "--format", "{{json .RegistryConfig.IndexConfigs}}")
-        known = json.loads(shown)
-        lacking = [name for name in registries if known.get(name, {}).get("Secure", True)]
+        text = host.sudo("docker", "info", "--format", "{{json .RegistryConfig.IndexConfigs}}")
+        configs = json.loads(text)
+        lacking = [name for name in registries if configs.get(name, {}).get("Secure", True)]
         if lacking:
             raise NotYet(f"its insecure registries are without {', '.join(lacking)}")
 
@@ -96,26 +96,26 @@ def is_installed(host: Host) -> bool:
 
 
 def image_id(host: Host, reference: str) -> str | None:
-    """Id of an image that the machine has, or None."""
-    seen = host.ask("docker", "image", "inspect", "--format", "{{.Id}}", reference)
-    return seen.stdout.strip() if seen.ok else None
+    """Ask for the id of an image; None if the machine does not have the image."""
+    result = host.ask("docker", "image", "inspect", "--format", "{{.Id}}", reference)
+    return result.stdout.strip() if result.ok else None
 
 
 def load(host: Host, archive: Path, reference: str, tag: str) -> None:
-    """Load an archive, streamed from here, and tag its image ``reference`` as ``tag``."""
+    """Stream an archive to the machine, load it, and tag its image ``reference`` as ``tag``."""
     host.sudo("docker", "load", "--quiet", stdin=archive, timeout=_TRANSFER_LIMIT)
     host.sudo("docker", "tag", reference, tag)
 
 
 def fetch(host: Host, url: str, sha256: str | None, proxy: Secret | None, tag: str) -> None:
-    """Let the machine fetch an archive itself, load it, and tag its image.
+    """Let the machine download an archive, load it, and tag its image.
 
     :raises CommandFailed: with the cause
     """
-    question = {"url": url, "sha256": sha256, "proxy": proxy.reveal() if proxy else None}
-    given = Secret(json.dumps({key: value for key, value in question.items() if value}))
-    said = host.sudo("python3", "-c", _FETCH, stdin=given, timeout=_TRANSFER_LIMIT)
-    name = said.rstrip().rpartition("\n")[2].partition(": ")[2]  # Loaded image: NAME
+    request = {"url": url, "sha256": sha256, "proxy": proxy.reveal() if proxy else None}
+    stdin = Secret(json.dumps({key: value for key, value in request.items() if value}))
+    output = host.sudo("python3", "-c", _FETCH, stdin=stdin, timeout=_TRANSFER_LIMIT)
+    name = output.rstrip().rpartition("\n")[2].partition(": ")[2]  # Loaded image: NAME
     host.sudo("docker", "tag", answers.checked(name, answers.IMAGE, "the name of an image"), tag)
 
 
@@ -123,8 +123,8 @@ def pull(host: Host, reference: str) -> None:
     host.sudo("docker", "pull", "--quiet", reference, timeout=_TRANSFER_LIMIT)
 
 
-def container(host: Host, name: str) -> dict[str, Any] | None:
-    """Ask for the ``docker container inspect`` of a container; None if there is none."""
-    seen = host.ask("docker", "container", "inspect", name)
-    found: list[dict[str, Any]] = json.loads(seen.stdout) if seen.ok else []
-    return found[0] if found else None
+def inspect_container(host: Host, name: str) -> dict[str, Any] | None:
+    """Inspect a container; None if it does not exist."""
+    result = host.ask("docker", "container", "inspect", name)
+    containers: list[dict[str, Any]] = json.loads(result.stdout) if result.ok else []
+    return containers[0] if containers else None

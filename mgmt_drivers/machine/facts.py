@@ -16,7 +16,7 @@ _PEERS = {"client": "the conductor", "nameserver": "a name server"}
 
 @dataclass(frozen=True)
 class MachineFacts:
-    """The system, and the notes of earlier operations.
+    """The operating system, and the notes of earlier operations.
 
     ``os_release`` is the text of /etc/os-release; ``notes`` are the names of the files in the
     drivers' state folder. ``peers`` are the IPv4 addresses that the machine must go on reaching,
@@ -30,12 +30,12 @@ class MachineFacts:
 
 
 def gather(host: Host) -> MachineFacts:
-    """Gather the facts of a machine, if they are not known."""
+    """Gather the facts of a machine, unless they are known."""
     return host.once(_FACT, lambda: _ask(host))
 
 
 def forget(host: Host) -> None:
-    """Gather the facts again when they are asked for next."""
+    """Forget the facts of a machine, so that they are gathered again."""
     host.forget(_FACT)
 
 

@@ -16,17 +16,17 @@ from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.conversation import source_of
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT
 
-# Where phases note on a machine how far it has come; gone with its disk.
+# Notes of phases about the state of the machine; lost with the machine's disk.
 STATE_FOLDER = "/var/lib/tacker-mgmt-drivers"
-_SLOWEST = 1 << 20  # bytes a second that networks and disks have to do
-_PIECE = 1 << 20  # bytes that are in memory
+_SLOWEST = 1 << 20  # lowest transfer rate of networks and disks, in bytes a second
+_PIECE = 1 << 20  # bytes of a file that are in memory
 
-Content = str | bytes | Secret | Path  # a Path is streamed, however large its file is
+Content = str | bytes | Secret | Path  # a Path is streamed, so the file may be large
 
 
 @dataclass(frozen=True)
 class File:
-    """A file as it is to be; the mode is octal."""
+    """The expected state of a file; the mode is octal."""
 
     path: str
     content: Content
@@ -40,23 +40,25 @@ _GIVE = Script(__package__, "give-folder")
 
 
 def read(host: Host, path: str) -> str:
-    """Read a text file; empty if there is none."""
+    """Read a text file; empty if the file does not exist."""
     return host.sudo(*_READ.command(path))
 
 
 def read_json(host: Host, path: str) -> dict[str, Any]:
-    """The JSON object in a file that the machine's image may have brought.
+    """Read the JSON object in a file that the machine's image may contain.
 
-    :raises MgmtDriverError: when it holds something else, which must not be lost
+    :raises MgmtDriverError: if the file has other content, which must not be overwritten
     """
     text = read(host, path)
     try:
-        found = json.loads(text or "{}")
+        value = json.loads(text or "{}")
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise MgmtDriverError(f"{path} on the machine is not a JSON object: mend it in the image")
-    return found
+        value = None
+    if not isinstance(value, dict):
+        raise MgmtDriverError(
+            f"{path} on the machine is not a JSON object. Correct the file in the image"
+        )
+    return value
 
 
 def has(host: Host, path: str, content: Content, mode: str = "0644") -> bool:
@@ -64,16 +66,16 @@ def has(host: Host, path: str, content: Content, mode: str = "0644") -> bool:
     return have(host, [File(path, content, mode)])
 
 
-def have(host: Host, wanted: Sequence[File]) -> bool:
+def have(host: Host, expected: Sequence[File]) -> bool:
     """Ask whether all files have their contents and modes."""
-    limit = _limit(sum(_size(file.content) for file in wanted))
-    answer = host.ask(*_DIGEST.command(*(file.path for file in wanted)), timeout=limit)
-    return answer.ok and are_digests(answer.stdout, wanted)
+    limit = _limit(sum(_size(file.content) for file in expected))
+    answer = host.ask(*_DIGEST.command(*(file.path for file in expected)), timeout=limit)
+    return answer.ok and are_digests(answer.stdout, expected)
 
 
-def are_digests(text: str, wanted: Sequence[File]) -> bool:
-    """Whether a machine has printed the digests and modes of these files."""
-    return text.split() == [word for file in wanted for word in _digest(file)]
+def are_digests(text: str, expected: Sequence[File]) -> bool:
+    """Whether a text has the digests and modes of these files."""
+    return text.split() == [word for file in expected for word in _digest(file)]
 
 
 def _digest(file: File) -> tuple[str, str, str]:
@@ -85,37 +87,37 @@ def _digest(file: File) -> tuple[str, str, str]:
 
 
 def write(host: Host, path: str, content: Content, mode: str = "0644") -> None:
-    """Make the file have this content and mode; atomic."""
+    """Write a file with this content and mode; atomic."""
     write_all(host, [File(path, content, mode)])
 
 
-def write_all(host: Host, wanted: Sequence[File]) -> None:
-    """Make the files have their contents and modes, one after another and each of them atomic.
+def write_all(host: Host, expected: Sequence[File]) -> None:
+    """Write files with their contents and modes, one after another, each atomically.
 
-    One that is as it is to be stays untouched. A Path is streamed, if it is the only one.
+    A file in the expected state is not touched. A Path is streamed if it is the only file.
     """
-    if not wanted:
+    if not expected:
         return
-    sizes = [_size(file.content) for file in wanted]
+    sizes = [_size(file.content) for file in expected]
     words = [
         word
-        for file, size in zip(wanted, sizes, strict=True)
+        for file, size in zip(expected, sizes, strict=True)
         for word in (file.path, file.mode, str(size))
     ]
-    contents = wanted[0].content if len(wanted) == 1 else _joined(wanted)
+    contents = expected[0].content if len(expected) == 1 else _joined(expected)
     host.sudo(*_WRITE.command(*words), stdin=contents, timeout=_limit(sum(sizes)))
 
 
-def _joined(wanted: Sequence[File]) -> bytes:
+def _joined(expected: Sequence[File]) -> bytes:
     parts = []
-    for file in wanted:
+    for file in expected:
         with closing(source_of(file.content)) as source:
             parts.append(source.read())
     return b"".join(parts)
 
 
 def give_folder(host: Host, folder: str, user: str) -> None:
-    """Make a folder that belongs to a user."""
+    """Create a folder, and give it to a user, unless it has content or another owner."""
     host.sudo(*_GIVE.command(folder, user))
 
 
@@ -126,5 +128,5 @@ def _size(content: Content) -> int:
 
 
 def _limit(size: int) -> float:
-    """Seconds for so many bytes to be sent or read."""
+    """Seconds for sending or reading a number of bytes."""
     return DEFAULT_TIMEOUT + size // _SLOWEST

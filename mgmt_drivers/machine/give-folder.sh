@@ -1,6 +1,6 @@
 #!/bin/sh
-# Make the folder $1. While it is root's and has nothing in it, give it to the user and group $2.
-# Clients may have put a link in its place: what that leads to is not touched.
+# Create the folder $1. If it belongs to root and is empty, give it to the user and group $2.
+# A client may have replaced the folder by a link: the link's target is not changed.
 set -e
 mkdir -p "$1"
 content=$(find "$1" -mindepth 1 -maxdepth 1 ! -name lost+found -print -quit)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Whether all programs that are named are there.
+# Fail unless all named programs are installed.
 for program in "$@"; do
     command -v "$program" || exit 1
 done

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Host:
-    """A node with its one open session, shared by every phase, and the time to wait by.
+    """A node with its only session, which all phases share, and the clock for waiting.
 
     ``reopen`` opens another session to a machine that has rebooted.
     """
@@ -34,7 +34,7 @@ class Host:
     def once(self, fact: str, gather: Callable[[], T]) -> T:
         """Gather a fact about the machine, and remember it until it is forgotten.
 
-        :param fact: its name; the function that gives the fact its type is its only user
+        :param fact: name of the fact; only one function, which gives the fact its type, may use it
         """
         if fact not in self._facts:
             self._facts[fact] = gather()
@@ -42,16 +42,16 @@ class Host:
         return remembered
 
     def forget(self, *facts: str) -> None:
-        """Gather facts again when they are asked for next: something has changed them."""
+        """Forget facts that have changed, so that they are gathered again."""
         for fact in facts:
             self._facts.pop(fact, None)
 
     def run(self, *argv: str, stdin: Stdin = None, timeout: float = DEFAULT_TIMEOUT) -> str:
-        """Run a command as the login user; returns what it printed."""
+        """Run a command as the login user; returns its standard output."""
         return self.session.run(argv, stdin=stdin, timeout=timeout).stdout
 
     def sudo(self, *argv: str, stdin: Stdin = None, timeout: float = DEFAULT_TIMEOUT) -> str:
-        """Run a command as root; returns what it printed."""
+        """Run a command as root; returns its standard output."""
         return self.session.run(argv, stdin=stdin, sudo=True, timeout=timeout).stdout
 
     def ask(self, *argv: str, timeout: float = DEFAULT_TIMEOUT) -> Result:

@@ -1,8 +1,7 @@
-"""Fetches an image archive and loads it into Docker, on the machine that is to run it.
+"""Downloads an image archive and loads it into Docker; this program runs on the machine itself.
 
-A program of its own for Python 3.8 and later, without any other package. It reads a
-JSON object with ``url``, and perhaps ``sha256`` (hexadecimal) and ``proxy`` (URL), and
-prints what ``docker load`` prints.
+The program needs Python 3.8 or later and no other package. It reads a JSON object with ``url`` and
+optionally ``sha256`` (hexadecimal) and ``proxy`` (URL), and prints the output of ``docker load``.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ import urllib.request
 from types import FrameType
 
 _LIMIT = 60  # seconds without a byte
-# Seconds for all of the image; a server may send a byte now and then. Less than whoever runs this
-# waits for it and for Docker: nobody is to find it still at work.
+# Seconds for the whole image, since a slow server may send a byte now and then. Shorter than the
+# driver's own limit, so that no download outlives its command.
 _WHOLE_LIMIT = 1200
 _CHUNK = 1 << 20
-_MOST = 16 << 30  # bytes; more would rather fill the disk than be an image of a registry
+_MOST = 16 << 30  # bytes; no registry's image is larger, and more could fill the disk
 
 
 def main() -> None:
-    wanted: dict[str, str] = json.load(sys.stdin)
-    proxy = wanted.get("proxy")
+    request: dict[str, str] = json.load(sys.stdin)
+    proxy = request.get("proxy")
     proxies = {"http": proxy, "https": proxy} if proxy else {}
     opener = _opener(proxies)
     sha = hashlib.sha256()
@@ -35,7 +34,7 @@ def main() -> None:
     signal.alarm(_WHOLE_LIMIT)
     with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:  # noqa: S108 - a disk, not memory
         try:
-            with opener.open(wanted["url"], timeout=_LIMIT) as answer:
+            with opener.open(request["url"], timeout=_LIMIT) as answer:
                 while chunk := answer.read(_CHUNK):
                     if file.tell() + len(chunk) > _MOST:
                         sys.exit(f"the image is larger than {_MOST >> 30} GiB")
@@ -45,7 +44,7 @@ def main() -> None:
             sys.exit(f"cannot fetch the image: {getattr(error, 'reason', error)}")
         signal.alarm(0)
         file.flush()
-        if wanted.get("sha256") not in (None, sha.hexdigest()):
+        if request.get("sha256") not in (None, sha.hexdigest()):
             sys.exit(f"the image that was fetched has another SHA-256: {sha.hexdigest()}")
         subprocess.run(["docker", "load", "--quiet", "--input", file.name], check=True)
 
@@ -55,7 +54,7 @@ def _give_up(number: int, frame: FrameType | None) -> None:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Leaves what comes with a redirection unread, which urllib reads whatever its length."""
+    """Does not read the body of a redirection, which urllib would read whatever its length."""
 
     def redirect_request(  # type: ignore[no-untyped-def] # names and types are urllib's
         self, req, fp, code, msg, headers, newurl
@@ -65,7 +64,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def _opener(proxies: dict[str, str]) -> urllib.request.OpenerDirector:
-    """One for http and https only, also where it is redirected: this runs as root."""
+    """An opener for http and https only, even after a redirection, since this program is root."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(proxies),

@@ -7,14 +7,14 @@ from mgmt_drivers.machine import answers
 from mgmt_drivers.machine.host import Host
 
 
-def having(host: Host, address: str) -> str:
-    """The name of the interface that has an IPv4 address.
+def find(host: Host, address: str) -> str:
+    """Find the name of the interface that has an IPv4 address.
 
-    :raises InventoryError: when none has
-    :raises MgmtDriverError: when the machine reports something else than an interface
+    :raises InventoryError: if no interface has the address
+    :raises MgmtDriverError: if the machine reports an invalid name
     """
-    shown = host.run("ip", "-json", "-4", "address", "show", "to", f"{address}/32")
-    for link in json.loads(shown or "[]"):  # empty objects stand for other interfaces
-        if any(found["local"] == address for found in link.get("addr_info", ())):
+    text = host.run("ip", "-json", "-4", "address", "show", "to", f"{address}/32")
+    for link in json.loads(text or "[]"):  # empty objects stand for other interfaces
+        if any(info["local"] == address for info in link.get("addr_info", ())):
             return answers.checked(link["ifname"], answers.INTERFACE, "the name of an interface")
     raise InventoryError(f"no interface of the machine has the address {address}")

@@ -8,7 +8,7 @@ from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 
 _INSTALL_LIMIT = 900.0  # seconds for one apt-get
-# A machine that has just booted may still be updating itself.
+# A machine that has just booted may still be installing updates.
 _LOCK_LIMIT = 300.0
 _LOCKED = (
     "Could not get lock", "Unable to lock", "is held by process", "locked by another process"
@@ -16,7 +16,7 @@ _LOCKED = (
 _NO_QUESTIONS = ("env", "DEBIAN_FRONTEND=noninteractive")
 # needrestart, which Ubuntu's apt runs, would restart services.
 _NO_RESTARTS = ("NEEDRESTART_SUSPEND=1", "NEEDRESTART_MODE=l")
-# Configuration that the image brought, or its owner changed, stays: dpkg would ask.
+# dpkg would ask about configuration files that the image or its owner has changed: they are kept.
 _KEPT = ("--force-confdef", "--force-confold")
 _APT = (
     *_NO_QUESTIONS, *_NO_RESTARTS, "apt-get", "-q", "-o", "Acquire::Retries=1",
@@ -42,44 +42,45 @@ def missing(host: Host, names: Sequence[str]) -> list[str]:
 
 
 def install(host: Host, names: Sequence[str]) -> None:
-    """Install what is missing.
+    """Install the missing packages among these.
 
-    :raises MgmtDriverError: with apt's own words
+    :raises MgmtDriverError: with apt's output
     """
-    wanted = missing(host, names)
-    if not wanted:
+    absent = missing(host, names)
+    if not absent:
         return
     repair(host)
     try:
         _apt(host, "update", "-o", "APT::Update::Error-Mode=any")
-        _apt(host, "install", "-y", "--no-install-recommends", *wanted)
+        _apt(host, "install", "-y", "--no-install-recommends", *absent)
     except CommandFailed as error:
         raise MgmtDriverError(
-            f"cannot install {', '.join(wanted)} from the machine's package sources. Give it a "
-            f"way to them (a route, or the parameter proxy), or an image that has them. {error}"
+            f"cannot install {', '.join(absent)} from the machine's package sources. Give it a "
+            "route to the sources, or the parameter proxy, or an image with the packages. "
+            f"{error}"
         ) from error
 
 
 def repair(host: Host) -> None:
-    """End a transaction of dpkg that was broken off; apt refuses all others before.
+    """End an interrupted transaction of dpkg; until then apt refuses all transactions.
 
-    :raises MgmtDriverError: with dpkg's own words
+    :raises MgmtDriverError: with dpkg's output
     """
     try:
-        # dpkg itself takes the lock that apt holds, but does not wait for it.
+        # dpkg needs the lock that apt holds, but does not wait for it.
         retry_while_locked(
             host, functools.partial(host.sudo, *_CONFIGURE, timeout=_INSTALL_LIMIT)
         )
     except CommandFailed as error:
         raise MgmtDriverError(
             "an installation of packages was broken off on the machine, and cannot be ended: "
-            f"{error}. Mend the packages (`dpkg --configure -a`), or heal the VNFC; then retry "
+            f"{error}. Repair the packages (`dpkg --configure -a`), or heal the VNFC; then retry "
             "the operation"
         ) from error
 
 
 def retry_while_locked(host: Host, run: Callable[[], object]) -> None:
-    """Run what calls apt; again while another program holds apt's lock."""
+    """Run a command that calls apt, and repeat it while another program holds apt's lock."""
     tail = ""
     for _ in host.clock.attempts(_LOCK_LIMIT):
         try:
@@ -90,8 +91,8 @@ def retry_while_locked(host: Host, run: Callable[[], object]) -> None:
                 raise
             tail = error.tail
     raise WaitTimeout(
-        f"another program holds apt's lock for more than {_LOCK_LIMIT:g} s: {tail}. Wait until it "
-        "ends, then retry the operation"
+        f"another program has held apt's lock for more than {_LOCK_LIMIT:g} s: {tail}. Wait until "
+        "it ends, then retry the operation"
     )
 
 

@@ -1,4 +1,4 @@
-"""The systems that machines may run: a table of facts."""
+"""The operating systems that the drivers support: a table of facts."""
 
 import shlex
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from mgmt_drivers.machine.host import Host
 
 @dataclass(frozen=True)
 class Platform:
-    """A supported system; ``docker`` names its packages of the Docker engine."""
+    """A supported system; ``docker`` are its packages of the Docker engine."""
 
     name: str
     docker: tuple[str, ...] = ("docker.io",)
@@ -28,9 +28,9 @@ SUPPORTED = {
 
 
 def detect(host: Host) -> Platform:
-    """The machine's system.
+    """Detect the machine's system.
 
-    :raises MgmtDriverError: when it is not supported
+    :raises MgmtDriverError: if the system is not supported
     """
     lines = facts.gather(host).os_release.splitlines()
     pairs = (line.partition("=") for line in lines if "=" in line)

@@ -1,3 +1,3 @@
 #!/bin/sh
-# Print the file $1; nothing where there is none.
+# Print the file $1; nothing if it does not exist.
 [ ! -e "$1" ] || cat "$1"

@@ -4,10 +4,10 @@ from importlib import resources
 
 
 class Script:
-    """A script beside the module that uses it; the script says what its arguments are.
+    """A script in the folder of the module that uses it; the script describes its arguments.
 
-    Read once, with the module that uses it: an upgrade of the drivers beneath a running
-    conductor must not mix the two. The name stands for the script in logs and errors.
+    The script is read when its module is imported: an upgrade of the drivers under a running
+    conductor must not mix two versions. Logs and errors show the name instead of the text.
     """
 
     def __init__(self, package: str | None, name: str) -> None:
@@ -18,7 +18,7 @@ class Script:
 
     @property
     def text(self) -> str:
-        """The script itself, for those that a machine keeps and runs by itself."""
+        """The text of a script that is stored on the machine."""
         return self._text
 
     def command(self, *arguments: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Print SHA-256 and mode of the files behind $2, if the unit $1 runs and has read them: the file $2
-# tells that it has not.
+# Print SHA-256 and mode of the files after $2, if the unit $1 runs and has read them. The file $2
+# marks that the unit has not read them.
 set -e
 systemctl is-active --quiet "$1"
 test ! -e "$2"

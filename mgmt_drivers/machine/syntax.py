@@ -1,7 +1,6 @@
-"""Values in the syntax of the files that they are written to: escaped, or refused.
+"""Values in the syntax of configuration files: escaped, or refused.
 
-Whatever readers promise of a value, what is made here cannot become another line, option or
-command of its file.
+No value becomes another line, option or command of its file, even if a reader let it pass.
 """
 
 import re
@@ -16,7 +15,7 @@ _WORD = re.compile(r"[A-Za-z0-9/._:-]+")
 def words(*texts: str) -> str:
     """Words of a line, with a space between them, in files where nothing needs quotes.
 
-    :raises MgmtDriverError: when one has other characters than letters, digits, and ``/._:-``
+    :raises MgmtDriverError: if a word has other characters than letters, digits, and ``/._:-``
     """
     for text in texts:
         if not _WORD.fullmatch(text):
@@ -25,18 +24,18 @@ def words(*texts: str) -> str:
 
 
 def variable(name: str, value: str) -> str:
-    """A line that shells and systemd (EnvironmentFile) read alike.
+    """A line that shells and systemd (EnvironmentFile) read in the same way.
 
-    :raises MgmtDriverError: when the value is not of printable ASCII; it is not quoted
+    :raises MgmtDriverError: if the value is not printable ASCII; the error does not quote the value
     """
     _check_printable(name, value)
     return f'{name}="{value.translate(IN_QUOTES)}"\n'
 
 
 def apt_option(name: str, value: str) -> str:
-    """A line of apt.conf(5), which has no way to escape a quote.
+    """A line of apt.conf(5), which has no escape for a quote.
 
-    :raises MgmtDriverError: when name or value cannot be written; the value is not quoted
+    :raises MgmtDriverError: if name or value cannot be written; the error does not quote the value
     """
     _check_printable(name, value)
     if '"' in value or "\\" in value:
@@ -47,7 +46,7 @@ def apt_option(name: str, value: str) -> str:
 def toml(text: str) -> str:
     """A basic string of TOML 1.0, with its quotes.
 
-    :raises MgmtDriverError: when it is not of printable ASCII
+    :raises MgmtDriverError: if the text is not printable ASCII
     """
     _check_printable("a string", text)
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')

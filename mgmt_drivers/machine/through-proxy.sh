@@ -1,6 +1,6 @@
 #!/bin/bash
-# Run a command with the variables of the file $1, also by the names in lower case that some
-# programs know alone.
+# Run a command with the variables of the file $1, also by their names in lower case, since some
+# programs read no others.
 set -a
 # shellcheck source=/dev/null
 . "$1"

@@ -11,20 +11,20 @@ _LIMIT = 180.0  # seconds for a unit to start
 _SHOW, _APPLY = Script(__package__, "show-unit"), Script(__package__, "apply-unit")
 
 
-def is_as_configured(host: Host, unit: str, wanted: Sequence[File]) -> bool:
-    """Ask whether the unit runs, its files are these, and it has read them."""
-    words = (unit, _pending(unit), *(file.path for file in wanted))
+def is_as_configured(host: Host, unit: str, expected: Sequence[File]) -> bool:
+    """Ask whether the unit runs, and has read files with these contents."""
+    words = (unit, _pending(unit), *(file.path for file in expected))
     answer = host.ask(*_SHOW.command(*words))
-    return answer.ok and files.are_digests(answer.stdout, wanted)
+    return answer.ok and files.are_digests(answer.stdout, expected)
 
 
-def configure(host: Host, unit: str, wanted: Sequence[File]) -> None:
-    """Write the files and let the unit, from now on started at boot, read them.
+def configure(host: Host, unit: str, expected: Sequence[File]) -> None:
+    """Write the files, enable the unit, and let the unit read the files.
 
-    A unit that can reload goes on running. If this is broken off, the unit is not as configured:
-    a marker file tells that the unit has not read its files yet.
+    A unit that can reload is not restarted. A marker file exists until the unit has read its files:
+    after an interruption the unit does not count as configured.
     """
-    files.write_all(host, [File(_pending(unit), ""), *wanted])
+    files.write_all(host, [File(_pending(unit), ""), *expected])
     host.sudo(*_APPLY.command(unit, _pending(unit)), timeout=_LIMIT)
 
 

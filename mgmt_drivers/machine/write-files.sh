@@ -1,14 +1,14 @@
 #!/bin/sh
-# Write the files that standard input holds one behind another. The arguments are three words for
-# each: path, mode, and length in bytes. A connection that breaks leaves each file as it was or as it
-# is to be: the end of a connection is also the end of the input, and the length tells whether all of
-# it came. The content is never readable by others before it has its mode.
+# Write files whose contents are concatenated on standard input. The arguments are three words for
+# each file: path, mode, and length in bytes. A connection that breaks leaves each file in its old
+# or its new state: the input ends with the connection, and the length shows whether all of the
+# content has arrived. Other users cannot read the content before it has its mode.
 set -e
 umask 077
 new=
 trap 'rm -f "$new"' EXIT
 while [ $# -gt 0 ]; do
-    # shellcheck disable=SC2174 # the folders above it are there, or are nobody else's
+    # shellcheck disable=SC2174 # the folders above exist, or belong to the drivers alone
     mkdir -p -m 0755 "${1%/*}"
     new=$(mktemp "$1.XXXXXX")
     head -c "$3" >"$new"

@@ -1,1 +1,1 @@
-"""The LCM operations, a module each: who is logged in to, which phases run on whom, and why."""
+"""The LCM operations, a module each: the machines to log in to, the phases, and their order."""

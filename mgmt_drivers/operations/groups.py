@@ -1,6 +1,6 @@
-"""Phases that several operations have in common, each with the machines on which it runs.
+"""Phases that several operations share, each with the machines on which the phase runs.
 
-Phases whose list of machines is empty are left out.
+Phases without machines are left out.
 """
 
 from collections.abc import Sequence
@@ -43,9 +43,9 @@ _RUNTIMES = ("containerd", "docker")
 def prepare(
     cluster: Cluster, new: Sequence[Host], storage: Sequence[Host], staying: Sequence[Host] = ()
 ) -> Works:
-    """Make machines that have come ready to join, and let the storage server serve the nodes.
+    """Prepare new machines for the cluster, and let the storage server serve the nodes.
 
-    :param storage: the storage server, if it is new, or its exports or accounts follow the nodes
+    :param storage: the storage server, if it is new, or if exports or accounts depend on the nodes
     :param staying: the control-plane nodes that were there before and answer
     """
     params, nodes = cluster.params, cluster.nodes(new)
@@ -76,7 +76,10 @@ def prepare_backups(cluster: Cluster, masters: Sequence[Host], storage: Sequence
 
 
 def join_nodes(cluster: Cluster, new: Sequence[Host], members: Sequence[Host]) -> Works:
-    """Join the new machines but for the leader, and members of an attempt before this one."""
+    """Join the new machines, except the leader and nodes that an earlier attempt has joined.
+
+    :param members: nodes that an earlier attempt has joined
+    """
     nodes, leader = cluster.nodes(new), [cluster.leader]
     workers = cluster.workers(nodes)
     missing = [host for host in nodes if host not in (*leader, *members)]
@@ -91,23 +94,23 @@ def join_nodes(cluster: Cluster, new: Sequence[Host], members: Sequence[Host]) -
 def give_kubeconfig(cluster: Cluster, nodes: Sequence[Host]) -> Work[Cluster]:
     """Give the login users of control-plane nodes a kubeconfig.
 
-    With Helm they get the kubeconfig of the VIM, which has the same rights.
+    With Helm the users get the kubeconfig of the VIM instead, which has the same rights.
     """
     return on([] if cluster.params.helm else cluster.masters(nodes), GiveKubeconfig())
 
 
 def serve(cluster: Cluster, masters: Sequence[Host], staying: Sequence[Host]) -> Works:
-    """Put new control-plane nodes into the load balancers, if there are any.
+    """Add new control-plane nodes to the load balancers.
 
-    :param staying: the control-plane nodes that were there before and answer
+    :param staying: the other control-plane nodes that answer
     """
     if not masters:
         return []
     return [
         on([cluster.leader], CheckAllReached([*staying, *masters])),
         on(masters, VerifyControlPlane()),
-        # The others must know the new ones first: a keepalived to which the holder of the virtual
-        # IP sends nothing takes the address, too.
+        # First on the other nodes: a keepalived that gets no advertisements from the holder of the
+        # virtual IP takes the address, too.
         on(staying, ConfigureLoadBalancer()),
         on(masters, ConfigureLoadBalancer()),
         on([cluster.leader, *masters], VerifyVirtualIp()),
@@ -116,7 +119,7 @@ def serve(cluster: Cluster, masters: Sequence[Host], staying: Sequence[Host]) ->
 
 
 def leave(cluster: Cluster, connected: Sequence[Host]) -> Works:
-    """Take the nodes that leave out of etcd and out of the cluster.
+    """Remove the leaving nodes from etcd and from the cluster.
 
     :param connected: the leaving control-plane nodes that answer
     """
@@ -132,11 +135,14 @@ def back_up(
     cluster: Cluster, masters: Sequence[Host], are_new: bool, is_new_cluster: bool = False,
     is_server_new: bool = False,
 ) -> Works:
-    """Let control-plane nodes save backups, if the parameters ask for it, and prove it once.
+    """Let control-plane nodes save backups, if the parameters say so.
+
+    A new cluster, or a cluster with a new storage server, saves a first backup, which proves that
+    backups can be saved.
 
     :param masters: the control-plane nodes that answer
-    :param are_new: control-plane nodes are among them that have come
-    :param is_server_new: the storage server has come
+    :param are_new: whether new control-plane nodes are among the masters
+    :param is_server_new: whether the storage server is new
     """
     if not cluster.params.backup:
         return []

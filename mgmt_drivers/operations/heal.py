@@ -1,4 +1,4 @@
-"""Heal: take the targets out of the cluster, and join the machines that Heat puts in their place.
+"""Heal: remove the targets from the cluster, and join the machines that replace them.
 
 Without targets all machines are replaced, and become a new cluster.
 """
@@ -50,12 +50,12 @@ _WAY_OUT = "To have a new cluster instead, heal the whole VNF (a request without
 
 
 def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
-    """Take the request's targets out of the cluster, before their machines are replaced.
+    """Remove the request's targets from the cluster, before their machines are replaced.
 
     Without targets the whole VNF is replaced, and its VIM is unregistered.
 
-    :raises MgmtDriverError: if the cluster would not survive it, or another operation works on
-        the VNF, with nothing changed
+    :raises MgmtDriverError: before any change, if the cluster would not survive the heal, or if
+        another operation works on the VNF
     """
     if not request.targets:
         if request.restore_from is not None:
@@ -78,7 +78,7 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
         )
     lost = [node for node in leaving if known.is_control_plane(node)]
     with open_operation(request, services, known) as operation:
-        # With an API that is not ready etcd can still tell why no control-plane node may go.
+        # If no apiserver is ready, etcd can still explain why no control-plane node may be removed.
         fallback = [kubeadm.check_member] if lost else []
         leader = choose_leader(operation, known, leaving, fallback)
         masters = operation.connect_to_running(staying) if lost else []
@@ -94,18 +94,18 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
             show_last_backup(cluster),
             on([leader], SaveNodeMetadata()),
             on(if_nodes, UncordonNodes(), DrainNodes()),
-            on(if_masters, RemoveEtcdMembers()),  # before the successor is added: etcd's quorum
+            on(if_masters, RemoveEtcdMembers()),  # for etcd's quorum, before a successor is added
             on(if_nodes, RemoveNodes()),
             on(if_storage, RemoveVolumes()),
-            on(masters, ConfigureLoadBalancer()),  # without the node that leaves
+            on(masters, ConfigureLoadBalancer()),  # without the leaving node
             on(going, ReleaseVirtualIp()),
         )
 
 
 def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
-    """Join the machines that have come in the place of the request's targets.
+    """Join the machines that have replaced the request's targets.
 
-    Without targets all machines have been replaced: they become a new cluster.
+    Without targets all machines have been replaced, and become a new cluster.
     """
     known = read_topology(request, services)
     if not request.targets:
@@ -127,7 +127,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         known = read_upgraded(operation, known, leader)
         new = operation.connect(coming)
         check_helm_login(operation, known, new, vims)
-        # Control-plane nodes that save backups, and the server that keeps them, know each other.
+        # Control-plane nodes and the storage server need each other's host keys for backups.
         is_told = masters_come or (server_comes and known.backup_server)
         others = operation.connect_to_running(staying) if is_told else []
         storage = connect_storage(operation, known, masters_come, is_needed=True)
@@ -148,7 +148,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
             *back_up(
                 cluster, [*connected, *masters], masters_come, is_server_new=server_comes
             ),
-            # No control-plane node is restarted before the new one serves.
+            # After the new control-plane node serves, other nodes may restart their programs.
             *renew_due(cluster, due),
         )
     if masters_come:

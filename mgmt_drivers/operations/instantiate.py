@@ -1,4 +1,4 @@
-"""Instantiate: make the VNF's machines a cluster, a new one or that of a backup.
+"""Instantiate: make the VNF's machines a new cluster, or restore a cluster from a backup.
 
 A heal of the whole VNF does the same with the machines that have replaced all others.
 """
@@ -47,7 +47,7 @@ from mgmt_drivers.vim import Vim, Vims
 
 
 def validate(request: LcmRequest, vims: Vims) -> None:
-    """Check the request before anything exists.
+    """Check the request before any machine exists.
 
     :raises ParameterError: with every error
     """
@@ -59,14 +59,14 @@ def validate(request: LcmRequest, vims: Vims) -> None:
         errors.append(f"{NAME}.vim_name: Tacker already has a VIM {name}; choose another")
     if params.helm and vims.log_in_for_helm and not params.master.login.password:
         errors.append(
-            f"{NAME}.master_node.password: missing: Tacker's v1 API logs in with it to run Helm"
+            f"{NAME}.master_node.password: missing: Tacker's v1 API needs the password to run Helm"
         )
     if errors:
         raise ParameterError(errors)
 
 
 def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
-    """Make the VNF's machines a cluster and register it.
+    """Make the VNF's machines a cluster, and register the cluster in Tacker.
 
     :raises MgmtDriverError: naming machine, phase and cause
     """
@@ -84,9 +84,9 @@ def make_cluster(
     backup: Restore | None,
     is_first: bool = False,
 ) -> None:
-    """Make all of the VNF's machines a cluster and register it.
+    """Make all of the VNF's machines a cluster, and register the cluster in Tacker.
 
-    :param backup: the backup that the cluster is made of, if any
+    :param backup: the backup to restore, if any
     :param is_first: the VNF has not been a cluster before; its networks are looked at
     """
     check_volumes(request, known, known.machines)
@@ -94,7 +94,7 @@ def make_cluster(
         hosts = operation.connect(known.machines)
         check_helm_login(operation, known, hosts, vims)
         marked = read_markers(operation, known, hosts)
-        # An attempt before this one may have initialized the control plane.
+        # An earlier attempt may have initialized the control plane.
         leader = next(h for h in [*marked, *hosts] if known.is_control_plane(h.node))
         is_initialized = leader in marked
         members = find_members(operation, known, leader, marked) if is_initialized else []
@@ -111,7 +111,7 @@ def make_cluster(
             *_finish(cluster, hosts, backup),
         )
         if services.dry_run:
-            return  # there is no cluster to register
+            return
         read_account = functools.partial(service_account.read, account=VIM_ACCOUNT)
         credentials = operation.ask("read the VIM credentials", leader, read_account)
     _register(request, vims, known, credentials)
@@ -120,9 +120,10 @@ def make_cluster(
 def _initialize(
     cluster: Cluster, hosts: Sequence[Host], backup: Restore | None, is_initialized: bool
 ) -> Works:
-    """Make the leader the first control-plane node, unless an attempt before did.
+    """Make the leader the first control-plane node, unless an earlier attempt did.
 
-    The nodes of a backup's cluster go before new ones join, whose pod CIDRs they may have.
+    The nodes of a restored cluster are removed before new nodes join, since their pod CIDRs may
+    collide.
     """
     leader = [cluster.leader]
     to_initialize = [] if is_initialized else leader
@@ -142,7 +143,7 @@ def _initialize(
 
 
 def _finish(cluster: Cluster, hosts: Sequence[Host], backup: Restore | None) -> Works:
-    """Give a cluster whose nodes have joined its volumes, its accounts and its backups."""
+    """Give a cluster, after its nodes have joined, its volumes, accounts and backups."""
     leader, storage = [cluster.leader], cluster.storage(hosts)
     masters = cluster.masters(hosts)
     restored = leader if backup else []

@@ -25,16 +25,16 @@ from mgmt_drivers.vim import HelmAccess, Vims
 
 LOG = logging.getLogger(__name__)
 
-GATHER = "gather facts"  # the title under which the trace notes it
+GATHER = "gather facts"  # title of questions in traces
 CHECK_LOGIN = "check the login for Helm"
 
 
 def read_topology(
     request: LcmRequest, services: Services, changed: Changed | None = None
 ) -> Topology:
-    """Read the parameters and the machines of a cluster; no machine is asked.
+    """Read the parameters and the machines of a cluster, without a login.
 
-    :param changed: parameters to be changed besides those that an upgrade has changed before
+    :param changed: parameters to change, besides the parameters that earlier upgrades have changed
     """
     kept = changed_params.load(services.store)
     params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
@@ -60,9 +60,9 @@ def choose_leader(
     targets: Sequence[Node] = (),
     fallback: Sequence[Callable[[Host], None]] = (),
 ) -> Host:
-    """Log in to the control-plane node from which an operation works: none of its targets.
+    """Choose and log in to the leader, from which the operation works; not one of its targets.
 
-    :param fallback: checks that will do, one after the other, if no node is well
+    :param fallback: weaker checks, tried one after the other if the API of no node is ready
     """
     candidates = [node for node in known.control_plane if node not in targets]
 
@@ -91,7 +91,7 @@ def _alarms(host: Host, cluster: Cluster) -> str:
 def read_upgraded(
     operation: Operation, known: Topology, leader: Host, changed: Changed | None = None
 ) -> Topology:
-    """Read the parameters as an upgrade has left them, of which Tacker may know nothing."""
+    """Read the parameters that upgrades have changed from the cluster; Tacker may not know them."""
     request, store = operation.request, operation.services.store
     kept = operation.ask(GATHER, leader, changed_params.of_cluster)
     if kept is None or kept == changed_params.load(store):
@@ -102,7 +102,7 @@ def read_upgraded(
 
 
 def read_markers(operation: Operation, known: Topology, new: Sequence[Host]) -> list[Host]:
-    """Find the new nodes on which kubeadm has ended well, in an attempt before this one."""
+    """Find the new nodes on which kubeadm has succeeded in an earlier attempt."""
     nodes = [host for host in new if host.node in known.nodes]
     answers = operation.ask_each(GATHER, nodes, kubeadm.is_member)
     return [host for host, is_member in zip(nodes, answers, strict=True) if is_member]
@@ -111,7 +111,7 @@ def read_markers(operation: Operation, known: Topology, new: Sequence[Host]) -> 
 def find_members(
     operation: Operation, known: Topology, leader: Host, marked: Sequence[Host]
 ) -> list[Host]:
-    """Find the nodes with a marker that the cluster has.
+    """Find the nodes with a marker that are nodes of the cluster.
 
     Trust the cluster, not the marker: a node may have been removed since. The leader is always a
     member.
@@ -125,11 +125,11 @@ def find_members(
 def connect_storage(
     operation: Operation, known: Topology, masters_change: bool, is_needed: bool = False
 ) -> list[Host]:
-    """Log in to the storage server, if its exports or those whom it lets in follow the nodes.
+    """Log in to the storage server, if its exports or its accounts depend on the nodes.
 
-    :param masters_change: control-plane nodes, which save backups there, come or go
-    :param is_needed: nodes come, which could mount nothing without it
-    :raises OperationError: when it is needed and does not answer
+    :param masters_change: control-plane nodes, which may save backups there, come or go
+    :param is_needed: new nodes need the exports
+    :raises OperationError: if the server is needed and does not answer
     """
     hosts = _connect_backup_server(operation, known) if masters_change else []
     storage = known.storage
@@ -140,19 +140,19 @@ def connect_storage(
 
 
 def _connect_backup_server(operation: Operation, known: Topology) -> list[Host]:
-    """Log in to the storage server, if it keeps backups. The control plane changes without it."""
+    """Log in to the storage server, if it keeps backups; a warning if it does not answer."""
     server = known.backup_server
     hosts = operation.connect_to_running([server.node]) if server else []
     if server and not hosts:
         LOG.warning(
-            "the storage server does not answer: it does not learn which control-plane nodes save "
-            "backups of etcd now, until it is healed, or a control-plane node is"
+            "the storage server does not answer: control-plane nodes that are new cannot save "
+            "backups of etcd there until the storage server or a control-plane node is healed"
         )
     return hosts
 
 
 def check_volumes(request: LcmRequest, known: Topology, machines: Sequence[Node]) -> None:
-    """:raises InventoryError: when Heat could not create a volume of the storage server"""
+    """:raises InventoryError: if Heat could not create a volume of the storage server"""
     server = known.storage
     if server and server.node in machines:
         missing = [f"volume {name}" for name, id_ in server.volumes.items() if not id_]
@@ -162,7 +162,7 @@ def check_volumes(request: LcmRequest, known: Topology, machines: Sequence[Node]
 def check_helm_login(
     operation: Operation, known: Topology, new: Sequence[Host], vims: Vims
 ) -> None:
-    """Check that Tacker will be able to run Helm on the new control-plane nodes, if it is to."""
+    """Check that Tacker can run Helm on the new control-plane nodes, if the parameters say so."""
     if known.params.helm and vims.log_in_for_helm:
         masters = [host for host in new if known.is_control_plane(host.node)]
         operation.ask_each(CHECK_LOGIN, masters, helm.check_login)
@@ -175,6 +175,6 @@ def helm_access(known: Topology, nodes: Sequence[Node]) -> HelmAccess:
 
 
 def move_helm(known: Topology, nodes: Sequence[Node], vims: Vims) -> None:
-    """Let Tacker know the control-plane nodes that have Helm, if the request asks for it."""
+    """Tell Tacker which control-plane nodes have Helm, if the parameters ask for Helm."""
     if known.params.helm:
         vims.move_helm(helm_access(known, nodes))

@@ -1,4 +1,4 @@
-"""The private registry: make machines registries, and make them so again when they are healed."""
+"""The private registry: instantiate the VNF, and heal its machines."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ from mgmt_drivers.ssh.connection import Endpoint
 
 
 def validate(request: LcmRequest) -> None:
-    """Check the request before anything exists.
+    """Check the request before any machine exists.
 
     :raises ParameterError: with every error
     """
@@ -29,8 +29,7 @@ def validate(request: LcmRequest) -> None:
 def instantiate(request: LcmRequest, services: Services) -> None:
     """Make the VNF's machines registries.
 
-    A healed registry runs on a new machine, or on one that was found whole: each phase looks for
-    itself.
+    Also for a heal, after which machines are new or were kept: each phase looks at its machine.
 
     :raises MgmtDriverError: naming machine, phase and cause
     """
@@ -47,9 +46,9 @@ def instantiate(request: LcmRequest, services: Services) -> None:
 
 
 def check_unlocked(request: LcmRequest, services: Services) -> None:
-    """See that no other operation works on the VNF, all machines of which are to be deleted.
+    """Check that no other operation works on the VNF before all its machines are deleted.
 
-    :raises OperationError: naming each machine that another operation has, and which
+    :raises OperationError: naming each locked machine, and the operation that holds the lock
     """
     check_machines(request, services, lambda: _open(request, services, read_params(request)))
 
@@ -57,7 +56,7 @@ def check_unlocked(request: LcmRequest, services: Services) -> None:
 def _open(
     request: LcmRequest, services: Services, params: PrivateRegistryParams
 ) -> tuple[Operation, Sequence[Node]]:
-    """The operation, and the VNF's machines."""
+    """Return the operation and the VNF's machines."""
     machines = inventory.read(request, services.stacks).nodes
 
     def endpoint(node: Node) -> Endpoint:

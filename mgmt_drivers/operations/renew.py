@@ -30,12 +30,12 @@ def renew(request: LcmRequest, services: Services) -> None:
 
     Workers that answer get a new certificate for kubelet, if kubelet has let its own expire.
 
-    :raises MgmtDriverError: naming machine, phase and cause; a retry goes on
+    :raises MgmtDriverError: naming machine, phase and cause; a retry continues the renewal
     """
     known = read_topology(request, services)
     named = replace(request, operation="renewal of certificates")
     with open_operation(named, services, known) as operation:
-        # With certificates that have expired no apiserver is ready, nor does kubectl get in.
+        # With expired certificates no apiserver is ready, and kubectl cannot log in.
         leader = choose_leader(operation, known, fallback=[kubeadm.check_member])
         masters = operation.connect(known.control_plane, RUNNING_LIMIT)
         operation.ask_each(GATHER, masters, kubeadm.check_member)
@@ -54,9 +54,9 @@ def renew_due(
     """Renew the certificates of control-plane nodes, one node after another.
 
     All nodes get their certificates before any program is restarted: a member of etcd with a new
-    certificate finds no peer that takes part, if the old ones have expired.
+    certificate reaches no quorum while the certificates of its peers have expired.
 
-    :param within: days; certificates that expire within them are renewed
+    :param within: days; certificates that expire within this time are renewed
     """
     return [
         in_turn(due, RenewCertificates(within), RenewKubeletCertificate(), RestartPrograms()),
@@ -65,9 +65,9 @@ def renew_due(
 
 
 def find_due(operation: Operation, nodes: Sequence[Node]) -> list[Host]:
-    """Log in to the control-plane nodes that answer, and find those with something to renew.
+    """Log in to the control-plane nodes that answer, and find the nodes with certificates to renew.
 
-    Another operation is not held up by a renewal: a node that does not answer is left out.
+    A node that does not answer is left out, so that a renewal never blocks another operation.
     """
     hosts = _connect_to_answering(operation, nodes)
     now = operation.services.clock.time()
@@ -75,7 +75,7 @@ def find_due(operation: Operation, nodes: Sequence[Node]) -> list[Host]:
     states = operation.ask_each(GATHER, hosts, certificates.read)
     for host, state in zip(hosts, states, strict=True):
         for worry in state.worries(now):
-            LOG.warning("%s: %s, and no operation renews it", host.node, worry)
+            LOG.warning("%s: %s, and no operation renews the certificate", host.node, worry)
         if state.needs_renewal(now, certificates.SOON):
             due.append(host)
     return due

@@ -1,4 +1,4 @@
-"""The backup that a new cluster is to be made of, checked before anything is changed."""
+"""The backup to restore in a new cluster, checked before anything is changed."""
 
 import logging
 from pathlib import Path
@@ -19,14 +19,14 @@ from mgmt_drivers.request import LcmRequest
 
 LOG = logging.getLogger(__name__)
 
-_HEAL = "additionalParams"  # of a heal
-_LATER = "the backup is looked for when it is needed"
+_HEAL = "additionalParams"  # of a heal request
+_LATER = "the backup is checked later, before kubeadm begins"
 
 
 def of_instantiation(params: KubernetesParams) -> Restore | None:
     """Find the backup that an instantiation restores, if any: a file of the VNF package.
 
-    :raises ParameterError: when no such cluster can be made of it
+    :raises ParameterError: if the backup cannot be restored with these parameters
     """
     file = params.restore_from
     if file is None:
@@ -39,31 +39,31 @@ def of_instantiation(params: KubernetesParams) -> Restore | None:
 def of_heal(request: LcmRequest, params: KubernetesParams, store: Store) -> Restore | None:
     """Find the backup that a heal of the whole VNF restores, if any.
 
-    :raises ParameterError: when it cannot be there, or no such cluster can be made of it
+    :raises ParameterError: if the backup cannot exist, or cannot be restored with these parameters
     """
     if request.restore_from is None:
         return None
     errors = ValidationErrors()
     reader = Reader({RESTORE: request.restore_from}, _HEAL, errors)
-    found = read_restore(reader, request.package, params.backup, request.keeps_volumes)
+    restore = read_restore(reader, request.package, params.backup, request.keeps_volumes)
     errors.raise_if_any()
-    if found.file:
+    if restore.file:
         keys = backup_keys.load(store).joined_with(params.restore_keys)
-        _check_file(f"{_HEAL}.{RESTORE}", found.file, params, keys)
-    return found
+        _check_file(f"{_HEAL}.{RESTORE}", restore.file, params, keys)
+    return restore
 
 
 def refuse(request: LcmRequest) -> None:
-    """:raises ParameterError: when a heal of single VNFCs is to restore something"""
+    """:raises ParameterError: if a heal of single VNFCs names a backup"""
     if request.restore_from is not None:
         text = "only the heal of the whole VNF (a request without vnfcInstanceId) restores a backup"
         raise ParameterError([f"{_HEAL}.{RESTORE}: {text}"])
 
 
 def prepare(request: LcmRequest, services: Services) -> None:
-    """Check that a heal of the whole VNF can restore its backup, as far as anybody can tell.
+    """Check that a heal of the whole VNF can restore its backup, and save the names of its nodes.
 
-    :raises ParameterError: when it cannot
+    :raises ParameterError: if the backup cannot be restored
     """
     known = read_topology(request, services)
     restore = of_heal(request, known.params, services.store)
@@ -79,10 +79,10 @@ def _check_backup(
 ) -> None:
     """Look for a backup on the storage server.
 
-    When that does not answer, or is a new one that an attempt which failed has not set up, a phase
-    looks for the backup, before kubeadm begins.
+    If the server does not answer, or an earlier attempt has failed before it set up a new server, a
+    phase looks for the backup later, before kubeadm begins.
 
-    :raises ParameterError: when there is none, or no such cluster can be made of it
+    :raises ParameterError: if there is no such backup, or the backup cannot be restored
     """
     server, place = known.backup_server, known.params.backup
     assert server and place, "the parameters were checked"
@@ -105,14 +105,14 @@ def _check_backup(
 
     try:
         reason = operation.ask("look for the backup", hosts[0], check)
-    except OperationError as error:  # which has no secrets any more
+    except OperationError as error:  # in which secrets are masked
         raise ParameterError([f"{_HEAL}.{RESTORE}: {error}"]) from error
     if reason:
         raise ParameterError([f"{_HEAL}.{RESTORE}: {reason}"])
 
 
 def _check_file(path: str, file: Path, params: KubernetesParams, keys: BackupKeys) -> None:
-    """:raises ParameterError: when no cluster of these parameters can be made of a file"""
+    """:raises ParameterError: if the backup in a file cannot be restored with these parameters"""
     try:
         reason = archive.why_not_restorable(archive.read_file(file, keys), params)
     except MgmtDriverError as error:

@@ -37,13 +37,13 @@ _REFUSED = "the control plane cannot be scaled in now, no node was removed"
 
 
 def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
-    """Drain and remove the nodes that are about to go: the request's targets.
+    """Drain and remove the request's targets, before Heat deletes their machines.
 
-    Targets whose machines Heat deleted before an attempt failed were removed then.
+    Targets whose machines Heat has deleted in an earlier attempt were removed in that attempt.
     """
     known = read_topology(request, services)
     if not request.targets:
-        raise InventoryError("nothing is to be scaled in: no VNFC of this VNF is to be removed")
+        raise InventoryError("nothing to scale in: the request removes no VNFC of this VNF")
     gone = {vnfc.id for vnfc in request.vnfcs} - {node.vnfc_id for node in known.machines}
     if request.targets <= gone:
         return
@@ -55,7 +55,7 @@ def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
     with open_operation(request, services, known) as operation:
         leader = choose_leader(operation, known, leaving)
         cluster = Cluster(known, services.store, leader, leaving=leaving)
-        # One that comes back later with the old configuration might claim the virtual IP twice.
+        # All must answer: a node that kept the old configuration could claim the virtual IP, too.
         masters = operation.connect(staying, RUNNING_LIMIT) if masters_go else []
         going = operation.connect_to_running(cluster.leaving_control_plane)
         storage = connect_storage(operation, known, masters_change=masters_go)
@@ -67,7 +67,7 @@ def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
             on(checking, RemoveOrphanedMembers(), CheckEtcdMembers(staying)),
             on(checking, CheckQuorum(_REFUSED)),
             on([leader], UncordonNodes(), DrainNodes()),
-            # Before their apiservers lose etcd.
+            # Before the leaving apiservers lose etcd.
             on(going, ReleaseVirtualIp()),
             on(masters, ConfigureLoadBalancer()),
             *leave(cluster, going),

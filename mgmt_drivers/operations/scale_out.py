@@ -1,4 +1,4 @@
-"""Scale out: join the machines that have come, or take back what a failed attempt has joined."""
+"""Scale out: join the new machines, or remove the nodes that a failed attempt has joined."""
 
 import functools
 import logging
@@ -42,8 +42,8 @@ LOG = logging.getLogger(__name__)
 def check_scale_out(request: LcmRequest, services: Services, coming: Mapping[str, int]) -> None:
     """Check a scale-out before its machines exist.
 
-    :param coming: how many machines will come, by VDU
-    :raises MgmtDriverError: when etcd would have a number of members that is even
+    :param coming: number of new machines, by VDU
+    :raises MgmtDriverError: if the number of etcd's members would be even
     """
     known = read_topology(request, services)
     masters = sum(coming.get(vdu, 0) for vdu in master_vdus(known))
@@ -53,10 +53,10 @@ def check_scale_out(request: LcmRequest, services: Services, coming: Mapping[str
 
 
 def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
-    """Join the machines that have come: the request's targets.
+    """Join the new machines, which are the request's targets.
 
-    A scale-out that fails leaves no node of them in the cluster: it can be tried again, or the
-    machines be taken away.
+    A scale-out that fails removes its nodes from the cluster again, so that the operation can be
+    repeated, or Heat can delete the machines.
     """
     known = read_topology(request, services)
     coming = targets_of(request, known)
@@ -94,12 +94,12 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
 
 @contextmanager
 def _undone_if_it_fails(undo: Callable[[], None]) -> Iterator[None]:
-    """Undo a scale-out that fails, whatever its error."""
+    """Undo a scale-out that fails with any error but a lock."""
     try:
         yield
     except Exception as failure:
         if isinstance(failure.__cause__, Locked):
-            raise  # nothing was changed, and the nodes may be the other operation's
+            raise  # nothing was changed, and the other operation may be joining the nodes
         try:
             undo()
         except Exception as error:  # noqa: BLE001 - must not hide why the scale-out failed
@@ -116,9 +116,9 @@ def _undo(
 ) -> None:
     """Remove the nodes that a failed scale-out has joined.
 
-    Most important first, for it may fail like the scale-out.
+    The most important phases run first, since the undo may fail for the same cause.
 
-    :param staying: the other control-plane nodes, if control-plane nodes have come
+    :param staying: the other control-plane nodes, if control-plane nodes are among the new ones
     """
     with open_operation(request, services, known) as operation:
         leader = choose_leader(operation, known, coming)
@@ -134,12 +134,12 @@ def _undo(
 
 
 def begin_roll_back(request: LcmRequest, services: Services, came: Collection[str]) -> None:
-    """Remove control-plane nodes of a scale-out that failed, before Heat takes their machines.
+    """Remove control-plane nodes of a failed scale-out, before Heat deletes their machines.
 
-    Most often the scale-out has done so itself. A member of etcd that is gone counts for the
-    quorum; a worker may just vanish.
+    Usually the scale-out has removed them itself. A deleted member of etcd would still count for
+    the quorum; workers need no removal before the deletion.
 
-    :param came: the VDUs of the machines
+    :param came: the VDUs of the new machines
     """
     if master_vdus(read_topology(request, services)) & {*came}:
         roll_back_scale_out(request, services, came)
@@ -148,9 +148,9 @@ def begin_roll_back(request: LcmRequest, services: Services, came: Collection[st
 def roll_back_scale_out(
     request: LcmRequest, services: Services, came: Collection[str] = ()
 ) -> None:
-    """Remove nodes that are no machines of the VNF any more, or never became any.
+    """Remove the nodes of a failed scale-out whose machines do not belong to the VNF.
 
-    :param came: the VDUs of the machines that came
+    :param came: the VDUs of the new machines
     """
     known = read_topology(request, services)
     masters_came = bool(master_vdus(known) & {*came})

@@ -1,4 +1,4 @@
-"""The machines that a request is about, checked against those that the cluster has."""
+"""The machines that a request targets, checked against the machines of the cluster."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,13 +10,13 @@ from mgmt_drivers.request import LcmRequest
 
 
 def without_unmanaged(request: LcmRequest, known: Topology) -> LcmRequest:
-    """The request without the targets that are not the cluster's, but are the VNF's."""
+    """The request without targets of the VDU that the drivers do not manage."""
     others = {vnfc.id for vnfc in request.vnfcs if vnfc.vdu_id == known.params.unmanaged_vdu}
     return replace(request, targets=request.targets - others)
 
 
 def targets_of(request: LcmRequest, known: Topology) -> list[Node]:
-    """The machines that the request is about, control plane first, the storage server last."""
+    """The machines that the request targets, control plane first, the storage server last."""
     if not request.targets:
         raise InventoryError(
             "Tacker has found no new machine. It may have looked before Heat began: give "
@@ -32,11 +32,11 @@ def targets_of(request: LcmRequest, known: Topology) -> list[Node]:
 def check_targets_of_scaling(
     request: LcmRequest, known: Topology, targets: Sequence[Node], before: int, after: int
 ) -> bool:
-    """Whether control-plane nodes are among the targets of scaling, and may be.
+    """Check the targets of scaling; returns whether control-plane nodes are among them.
 
-    :param before: how many control-plane nodes there are before
-    :param after: how many there will be
-    :raises MgmtDriverError: when they may not
+    :param before: number of control-plane nodes before the operation
+    :param after: number of control-plane nodes after the operation
+    :raises MgmtDriverError: if these targets cannot be scaled
     """
     if all(node in known.workers for node in targets):
         return False

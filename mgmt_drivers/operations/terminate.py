@@ -1,6 +1,6 @@
-"""Terminate, and heal of the whole VNF: before Heat deletes all machines of a VNF.
+"""Terminate, and heal of the whole VNF: the check before Heat deletes all machines of a VNF.
 
-Nothing is done on the machines; but no other operation may be at work on them.
+The drivers change nothing on the machines, but no other operation may be working on them.
 """
 
 import logging
@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 def check_unlocked(request: LcmRequest, services: Services) -> None:
     """Check that no other operation works on the machines of a cluster.
 
-    :raises OperationError: naming each machine that another operation has, and which
+    :raises OperationError: naming each locked machine, and the operation that holds the lock
     """
 
     def prepare() -> tuple[Operation, Sequence[Node]]:
@@ -34,13 +34,13 @@ def check_machines(
     services: Services,
     prepare: Callable[[], tuple[Operation, Sequence[Node]]],
 ) -> None:
-    """Check that no other operation works on the machines. An operation that died does not.
+    """Check that no other operation works on the machines.
 
     Other problems of the VNF do not block a deletion: they are logged. A dry run takes no lock,
     and checks nothing.
 
     :param prepare: makes the operation, and finds the VNF's machines
-    :raises OperationError: naming each machine that another operation has, and which
+    :raises OperationError: naming each locked machine, and the operation that holds the lock
     """
     if services.dry_run:
         return
@@ -48,7 +48,7 @@ def check_machines(
         operation, machines = prepare()
     except Exception as error:  # noqa: BLE001 - parameters, Heat, or the VNF package
         vnf = request.vnf_instance_id
-        text = "VNF %s: whether another operation works on its machines is not known: %s"
+        text = "VNF %s: the locks of its machines cannot be checked: %s"
         LOG.warning(text, vnf, text_of(error))
         return
     with operation:

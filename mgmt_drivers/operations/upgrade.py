@@ -1,7 +1,7 @@
 """Upgrade: another version of Kubernetes on all nodes. Or ``renew``, or ``defragment``.
 
-Nothing of the cluster changes before every machine has its packages and images. kubeadm renews the
-certificates of a control-plane node that it upgrades, and of no other.
+The cluster does not change before every machine has its packages and images. kubeadm renews only
+the certificates of control-plane nodes that it upgrades.
 """
 
 import logging
@@ -58,31 +58,31 @@ class UpgradeFailed(MgmtDriverError):
     longest = OperationError.longest
 
 
-def validate(request: LcmRequest, services: Services, wanted: Any) -> Change:
-    """Check what a cluster is to become, without asking any machine.
+def validate(request: LcmRequest, services: Services, modification: Any) -> Change:
+    """Check a modification without asking any machine.
 
-    :param wanted: the parameter ``k8s_cluster_modification_param``
+    :param modification: the parameter ``k8s_cluster_modification_param``
     :raises ParameterError: with every error
     """
     kept = changed_params.load(services.store)
     before = read_params(changed_params.applied(request, kept))
-    found = read_modification(wanted, before, request)
-    if not found.is_upgrade:
-        return found
-    after = read_params(changed_params.applied(request, {**kept, **found.params}))
+    change = read_modification(modification, before, request)
+    if not change.is_upgrade:
+        return change
+    after = read_params(changed_params.applied(request, {**kept, **change.params}))
     if not node_packages.can_install_some(after.script):
-        text = f"the script must heed {node_packages.PACKAGES}, as the package's own does"
+        text = f"the script must use {node_packages.PACKAGES}, as the script of this project does"
         raise ParameterError([f"{INSTALLATION}.script_path: {text}"])
-    return found
+    return change
 
 
-def modify(request: LcmRequest, services: Services, wanted: Any) -> None:
-    """Make the cluster what a modification wants.
+def modify(request: LcmRequest, services: Services, modification: Any) -> None:
+    """Upgrade the cluster, or renew its certificates.
 
-    :param wanted: the parameter ``k8s_cluster_modification_param``
-    :raises MgmtDriverError: with the cause; the cluster works, with the versions that it names
+    :param modification: the parameter ``k8s_cluster_modification_param``
+    :raises MgmtDriverError: naming the cause, and the versions with which the cluster goes on
     """
-    change = validate(request, services, wanted)
+    change = validate(request, services, modification)
     if change.renews_certificates:
         renew(request, services)
         return
@@ -122,7 +122,7 @@ def _prepare(cluster: Cluster, nodes: list[Host]) -> Works:
     params = cluster.params
     return [
         show_last_backup(cluster),
-        # The packages may come from another host. No runtime is restarted for it.
+        # The packages may come from a new host. The proxy is changed without a runtime's restart.
         on(nodes if cluster.proxy else [], ConfigureProxy(cluster.proxy)),
         on(nodes if params.registries else [], ConfigureRegistries()),
         on(nodes, InstallKubeadm(), PullImages(is_upgrade=True)),
@@ -133,7 +133,7 @@ def _prepare(cluster: Cluster, nodes: list[Host]) -> Works:
 def _upgrade_control_plane(
     cluster: Cluster, masters: list[Host], keep: KeepVersion
 ) -> Works:
-    """Upgrade the cluster's version on the leader, then the nodes one after another.
+    """Upgrade the cluster on the leader, then the control-plane nodes one after another.
 
     :param masters: the leader first
     """
@@ -148,23 +148,23 @@ def _upgrade_control_plane(
 
 
 def _state(request: LcmRequest, services: Services, known: Topology) -> str:
-    """Tell the versions of the nodes; on a new connection, for the old one may have failed."""
+    """Describe the versions of the nodes, with a new login, since the old one may have failed."""
     try:
         with open_operation(request, services, known) as operation:
             leader = choose_leader(operation, known)
             return operation.ask(GATHER, leader, _versions)
     except MgmtDriverError as error:
         LOG.warning("the versions of the nodes are not known: %s", error)
-        return "Which versions the nodes have is not known, for no control-plane node answers"
+        return "The versions of the nodes are not known, since no control-plane node answers"
 
 
 def _versions(host: Host) -> str:
-    having = defaultdict(list)
+    by_release = defaultdict(list)
     for name, node in sorted(kubectl.nodes(host).items()):
         state = "" if kubectl.is_ready(node) else ", not ready"
         state += ", cordoned" if kubectl.is_cordoned_by_us(node) else ""
-        having[kubectl.kubelet_release(node)].append(f"{name}{state and f' ({state[2:]})'}")
-    listed = "; ".join(f"{release}: {', '.join(names)}" for release, names in having.items())
+        by_release[kubectl.kubelet_release(node)].append(f"{name}{state and f' ({state[2:]})'}")
+    listed = "; ".join(f"{release}: {', '.join(names)}" for release, names in by_release.items())
     return (
         f"The nodes have now {listed}. The cluster goes on working with these versions: remove "
         "the cause, then retry"

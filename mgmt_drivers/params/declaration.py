@@ -1,12 +1,12 @@
-"""How a parameter is declared: once, as a field of the dataclass that the drivers use.
+"""Declarations of parameters: each is a field of the dataclass that the drivers use.
 
     @dataclass(frozen=True)
     class Backup:
         keep: int = param("keep", Count(), default=12, meaning="how many backups are kept")
 
-The reader, the guide's reference and the JSON schema come from the declaration. What spans several
-parameters is a function beside the dataclass, given to :class:`ObjectOf`. Fields that are no
-parameters are not read.
+The reader, the guide's reference and the JSON schema are made from the declaration. Rules between
+several parameters are a function beside the dataclass, given to :class:`ObjectOf`. Fields that are
+not declared as parameters are not read.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ T = TypeVar("T")
 INSTANTIATION, MODIFICATION = "instantiation", "modification"
 APIS = ("v1", "v2")
 FIRST_VERSION = "0.1.0"
-_REFERENCE = re.compile(r" \(:[a-z]+:`[^`]*`\)")  # to a place in the guide
+_REFERENCE = re.compile(r" \(:[a-z]+:`[^`]*`\)")  # a link within the guide
 
 
 class Optional:
@@ -32,7 +32,7 @@ class Optional:
     words = ""
 
     def lack(self, holder: Reader) -> str:
-        """The error of a parameter that is left out; empty if the parameter may be."""
+        """The error if the parameter is left out; empty if it may be left out."""
         return ""
 
     def schema(self, name: str) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Always(Optional):
 
 
 class Unless(Optional):
-    """Required unless one of other parameters of the object is given, and is not false."""
+    """Required unless one of other parameters of the object is given and is not false."""
 
     def __init__(self, *keys: str) -> None:
         self._keys = keys
@@ -79,7 +79,7 @@ class Beside(Optional):
 
 
 class When(Optional):
-    """Required under a condition, told in words; a function beside the dataclass checks it."""
+    """Required under a condition in words; a function beside the dataclass checks the condition."""
 
     def __init__(self, condition: str) -> None:
         self.words = f"required {condition}"
@@ -87,11 +87,11 @@ class When(Optional):
 
 @dataclass(frozen=True)
 class Parameter:
-    """All that is known of one.
+    """The declaration of one parameter.
 
-    ``default`` is as a request would write it; ``left_out`` tells in words what holds without the
-    parameter, if no value does. ``changed_by`` is the operation that gives a cluster another value:
-    a new instantiation, or a modification.
+    ``default`` is written as in a request; ``left_out`` describes the behaviour without the
+    parameter, if there is no default. ``changed_by`` is the operation that can change the value of
+    a cluster: a new instantiation, or a modification.
     """
 
     name: str
@@ -122,8 +122,8 @@ def param(
 ) -> Any:
     """A field that is a parameter.
 
-    :param value: the field's default for whoever makes the dataclass in code, if that is not the
-        parameter's own
+    :param value: default of the field for code that makes the dataclass itself, if not the
+        parameter's default
     """
     declared = Parameter(
         name, kind, meaning, example, required or Optional(), default, left_out, changed_by, apis,
@@ -135,9 +135,9 @@ def param(
 
 
 def inline(cls: type[Any], is_optional: bool = False, **options: Any) -> Any:
-    """A field that holds a group of parameters which stand beside the other ones.
+    """A field that holds a group of parameters of the same object.
 
-    :param is_optional: None stands for a group of which nothing is given
+    :param is_optional: the field is None if no parameter of the group is given
     """
     if is_optional:
         options["default"] = None
@@ -164,7 +164,7 @@ def class_of(kind: Kind[Any]) -> type[Any] | None:
 
 
 def all_parameters(path: str, cls: type[Any]) -> Iterator[tuple[str, Parameter]]:
-    """The parameters of an object and of the objects in it, each after its path."""
+    """The parameters of an object and of the objects in it, each with its path."""
     for parameter in parameters(cls):
         below = f"{path}.{parameter.name}"
         yield below, parameter
@@ -175,8 +175,8 @@ def all_parameters(path: str, cls: type[Any]) -> Iterator[tuple[str, Parameter]]
 class ObjectOf(Kind[T]):
     """An object, read into a dataclass.
 
-    :param check: notes what is wrong with several parameters together, and returns what is used
-    :param takes_blanks: an empty string stands for what is left out, as forms and templates write
+    :param check: checks rules between parameters, notes errors, and returns the value to use
+    :param takes_blanks: an empty string counts as left out, since forms and templates write one
     """
 
     words = "object"
@@ -188,7 +188,7 @@ class ObjectOf(Kind[T]):
         takes_blanks: bool = False,
     ) -> None:
         self.cls, self._check, self._takes_blanks = cls, check, takes_blanks
-        # An object whose lacks are not noted.
+        # An object whose missing parameters are not noted as errors.
         self.fallback = read_fields(cls, Reader({}, "", ValidationErrors()))
 
     def parse(self, reader: Reader) -> T:
@@ -236,7 +236,7 @@ class ObjectOf(Kind[T]):
 
 
 def read_fields(cls: type[T], reader: Reader) -> T:
-    """A dataclass, with what an object has for its parameters; errors are noted in the reader."""
+    """Read the parameters of an object into a dataclass; errors are noted in the reader."""
     values = {}
     for declared in dataclasses.fields(cls):  # type: ignore[arg-type]
         if "parameter" in declared.metadata:
@@ -260,9 +260,9 @@ def _read_one(declared: "dataclasses.Field[Any]", reader: Reader) -> Any:
 
 
 def _parsed(kind: Kind[T], default: Any) -> T:
-    """A default that is read as if a request had it.
+    """Read a default like a value of a request.
 
-    :raises ParameterError: when it is none of the kind's
+    :raises ParameterError: if the default is not valid
     """
     errors = ValidationErrors()
     value = kind.parse(Reader(default, "default", errors))
@@ -271,7 +271,7 @@ def _parsed(kind: Kind[T], default: Any) -> T:
 
 
 def read_object(kind: Kind[T], values: Mapping[str, Any], name: str, context: Context) -> T:
-    """Read the object below a name, which must be there.
+    """Read the required object of a name.
 
     :raises ParameterError: with every error
     """

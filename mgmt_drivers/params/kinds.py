@@ -1,7 +1,7 @@
-"""Kinds of parameters: how one value is read, told in the guide, and checked by an editor.
+"""Kinds of parameters: reading a value, its words in the guide, and its JSON schema.
 
-A kind that meets an error notes it and returns what seems to be meant, or its ``fallback``: no
-value may be used before :meth:`ValidationErrors.raise_if_any` was called. No error quotes a value
+A kind notes errors in the reader, and then returns the probable value or its ``fallback``: values
+must not be used before :meth:`ValidationErrors.raise_if_any` was called. No error quotes a value
 that may be secret.
 """
 
@@ -17,19 +17,19 @@ from mgmt_drivers.secret import Secret
 
 T = TypeVar("T")
 
-# Stands for one that cannot be read; overlaps with nothing in use (RFC 2544).
+# In place of a network that cannot be read; overlaps with no network in use (RFC 2544).
 _NEUTRAL_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
 _SHORTEST_PREFIX = 8  # of a network
 _LONGEST_TEXT = 16384  # characters; an RSA key of 16384 bits has some twelve thousand
-_MOST = 100  # of what is counted
-_LARGEST = 2**31  # of numbers that are taken as their digits
+_MOST = 100  # the largest count
+_LARGEST = 2**31  # the largest number that is read as its digits
 _LAST_PORT = 65535
 _DURATION = re.compile(r"(?P<number>[0-9]{1,4})(?P<unit>[mhd])")
 _UNITS = {"m": 60, "h": 3600, "d": 86400}  # in seconds
 
 
 class Kind(Generic[T]):
-    """``words`` name the kind in the guide; ``absent`` stands for a value that is left out."""
+    """A kind: ``words`` describe it in the guide; ``absent`` is the value if it is left out."""
 
     words: str
     fallback: Any = None
@@ -40,20 +40,20 @@ class Kind(Generic[T]):
         raise NotImplementedError
 
     def schema(self) -> dict[str, Any]:
-        """The kind in JSON Schema, which takes at least what :meth:`parse` takes."""
+        """The kind in JSON Schema, which accepts at least the values that :meth:`parse` accepts."""
         raise NotImplementedError
 
 
 class TextKind(Kind[T]):
-    """A kind that is written as a string that is not empty, of characters that print.
+    """A kind whose values are non-empty strings of printable characters.
 
-    ``has_lines``: line feeds may be in it, too. ``takes_digits``: a number will do as well, which
-    is then taken as its digits.
+    ``has_lines``: line feeds are allowed, too. ``takes_digits``: a number is allowed, too, and is
+    read as its digits.
     """
 
     words = "string"
     has_lines = takes_digits = False
-    pattern = ""  # for editors
+    pattern = ""  # of the JSON schema
 
     def parse(self, reader: Reader) -> T:
         text = self._text(reader)
@@ -61,7 +61,7 @@ class TextKind(Kind[T]):
         return taken
 
     def take(self, text: str, reader: Reader) -> T:
-        """The value that the text stands for."""
+        """Convert a text that is not empty to the value; errors are noted in the reader."""
         raise NotImplementedError
 
     def schema(self) -> dict[str, Any]:
@@ -81,14 +81,14 @@ class TextKind(Kind[T]):
         elif len(value) > _LONGEST_TEXT:
             reader.refuse(f"must not be longer than {_LONGEST_TEXT} characters")
         elif not (value.replace("\n", "") if self.has_lines else value).isprintable():
-            reader.refuse("must not hold line breaks, NUL or other characters that do not print")
+            reader.refuse("must not hold line breaks, NUL or other non-printable characters")
         else:
             return value
         return ""
 
 
 class Text(TextKind[str]):
-    """Any text, perhaps with a limit in characters."""
+    """Any text, with a limit in characters."""
 
     fallback = ""
 
@@ -112,7 +112,7 @@ class SecretText(TextKind[Secret]):
 
 
 class Reference(TextKind[str]):
-    """The name of something that the VNF package has."""
+    """The name of something in the VNF package, such as a CP."""
 
     fallback = ""
 
@@ -129,7 +129,7 @@ class Reference(TextKind[str]):
 
 
 class Choice(TextKind[str]):
-    """One of some words, of which the first stands for one that is refused."""
+    """One of several words; the first is the fallback."""
 
     def __init__(self, *allowed: str) -> None:
         self._allowed = allowed
@@ -159,9 +159,9 @@ class Flag(Kind[bool]):
 
 
 class Network(TextKind[ipaddress.IPv4Network]):
-    """An IPv4 network of machines in CIDR notation; bits beyond its prefix are dropped.
+    """An IPv4 network of machines in CIDR notation; host bits are dropped.
 
-    None is larger than the largest that is anybody's own (RFC 1918, 10.0.0.0/8).
+    Networks larger than the largest private network (RFC 1918, 10.0.0.0/8) are refused.
     """
 
     words = "IPv4 network"
@@ -189,9 +189,9 @@ class Network(TextKind[ipaddress.IPv4Network]):
 
 
 class NetworkOrAddress(Network):
-    """As a network; an address is a network of its own.
+    """A network, or an address as a network of its own.
 
-    But not an address that ends in 0, which rather is a network without its prefix.
+    An address that ends in 0 is refused: its author probably forgot the prefix.
     """
 
     words = "IPv4 network or address"
@@ -230,7 +230,7 @@ class Port(Kind[int]):
 
 
 class Count(Kind[int]):
-    """A number of things, of which there is at least one."""
+    """A number of things, at least one."""
 
     words = f"number from 1 to {_MOST}"
     fallback = 1
@@ -278,8 +278,8 @@ class Url(TextKind[Secret]):
         if grammar.url(text):
             return Secret(text)
         reader.refuse(
-            "must be a URL such as http://proxy.example.com:3128, with other characters "
-            "than RFC 3986 has percent-encoded"
+            "must be a URL such as http://proxy.example.com:3128; characters that RFC 3986 does "
+            "not allow must be percent-encoded"
         )
         return Secret("")
 
@@ -322,11 +322,14 @@ class TextFile(PackageFile):
         return path
 
     def check(self, path: Path, content: str, reader: Reader) -> None:
-        """Note what is wrong with the content."""
+        """Note errors in the content."""
 
 
 def read_yaml(path: Path, what: str, reader: Reader) -> list[Any]:
-    """The documents of a file; none if it is not ``what``."""
+    """Read the documents of a file; empty after an error.
+
+    :param what: the expected content, for the error
+    """
     try:
         documents = package_yaml.read_all(path)
     except package_yaml.BadYaml as error:
@@ -338,7 +341,7 @@ def read_yaml(path: Path, what: str, reader: Reader) -> list[Any]:
 
 
 class ListOf(Kind[tuple[T, ...]]):
-    """A list, whose items each are of one kind."""
+    """A list whose items are of one kind."""
 
     fallback = absent = ()
 
@@ -360,7 +363,7 @@ class ListOf(Kind[tuple[T, ...]]):
 
 
 def is_object(reader: Reader) -> bool:
-    """Whether a value is an object; else that is noted."""
+    """Whether a value is an object; if not, the error is noted."""
     if isinstance(reader.value, Mapping):
         return True
     reader.refuse(f"must be an object, not {reader.told_kind()}")

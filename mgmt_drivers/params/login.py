@@ -1,4 +1,4 @@
-"""How machines are logged in to by SSH, the same in every group of them."""
+"""The parameters of SSH logins, which are the same for every group of machines."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class _HostKey(TextKind[KnownKey | None]):
 
 
 def host_keys_param() -> tuple[KnownKey, ...]:
-    """The field ``host_key``, which a private registry has beside a login of its own."""
+    """The field ``host_key``, also for a private registry, which has other login parameters."""
     declared: tuple[KnownKey, ...] = param(
         "host_key", ListOf(_HostKey(), "string", at_least_one=True),
         example=["SHA256:rk5cAyJVKcKmS6LnYSf8jJ4VMEn3pkzuD9EN3TlCNUA"],
@@ -51,9 +51,9 @@ def host_keys_param() -> tuple[KnownKey, ...]:
 
 @dataclass(frozen=True)
 class SshLogin:
-    """A user with a password or a private key; beside the key, the password is for sudo.
+    """A user with a password or a private key; with a key, the password is for sudo.
 
-    ``host_keys`` are those that the machines may show; without any, they are trusted at first.
+    ``host_keys`` are the keys that the machines may show; without any, the first key is trusted.
     """
 
     username: str = param(

@@ -1,4 +1,4 @@
-"""The parameter ``proxy``: how machines reach the world outside."""
+"""The parameter ``proxy``: how machines reach other networks."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from mgmt_drivers.secret import Secret
 
 
 class _DirectHosts(TextKind[tuple[str, ...]]):
-    """Words separated by commas."""
+    """Hosts, domains and networks, separated by commas."""
 
     words = "hosts, domains and networks, separated by commas"
     fallback = absent = ()
@@ -28,9 +28,9 @@ class _DirectHosts(TextKind[tuple[str, ...]]):
 
 
 class _NodeNetwork(TextKind[str | None]):
-    """A network in the request's own notation.
+    """A network in the notation of the request.
 
-    Go's and curl's clients know networks, and a list of all addresses of a /16 would be too long
+    Go's and curl's clients understand networks; a list of all addresses of a /16 would be too long
     for a unit file.
     """
 
@@ -44,10 +44,10 @@ class _NodeNetwork(TextKind[str | None]):
 
 @dataclass(frozen=True)
 class Proxy:
-    """Proxies for apt and the container runtime; ``no_proxy`` lists what goes direct.
+    """Proxies for apt and the container runtime; ``no_proxy`` lists hosts to reach directly.
 
-    ``node_cidr`` is the network of a cluster's nodes as the request writes it; it
-    is part of ``no_proxy``.
+    ``node_cidr`` is the network of a cluster's nodes in the notation of the request, and a part of
+    ``no_proxy``.
     """
 
     http: Secret | None = param(
@@ -64,14 +64,14 @@ class Proxy:
     node_cidr: str | None = None
 
     def secrets(self) -> Iterator[Secret]:
-        """The URLs, and the passwords in them as they are and as they are written there."""
+        """The URLs, and the passwords in them, percent-encoded and decoded."""
         for url in filter(None, (self.http, self.https)):
             yield url
             password = urlsplit(url.reveal()).password or ""
             yield from (Secret(password), Secret(unquote(password)))
 
     def way_to(self, scheme: str, host: str) -> Secret | None:
-        """The proxy by which programs written in Go, as the runtimes are, reach a host."""
+        """The proxy by which programs written in Go, such as the runtimes, reach a host."""
         direct = any(_matches(word, host) for word in self.no_proxy)
         return None if direct else (self.http if scheme == "http" else self.https)
 
@@ -90,7 +90,7 @@ _Given = TypeVar("_Given", bound=Proxy)
 
 
 def _used(proxy: _Given, reader: Reader) -> _Given | None:
-    """With neither URL there is no proxy, whatever the other keys say."""
+    """The proxy, or None if neither URL is given, whatever the other keys say."""
     if proxy.node_cidr:
         proxy = replace(proxy, no_proxy=(*proxy.no_proxy, proxy.node_cidr))
     return proxy if proxy.http or proxy.https else None

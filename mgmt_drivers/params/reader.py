@@ -1,4 +1,4 @@
-"""A place in untrusted values: every error is noted with its path, none stops the reading."""
+"""A place in untrusted values: errors are noted with their paths, and reading goes on."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from mgmt_drivers.errors import ParameterError
 
 
 class ValidationErrors:
-    """The errors of a request, gathered while it is read."""
+    """The errors of a request, collected while the request is read."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
@@ -18,16 +18,16 @@ class ValidationErrors:
         self.found.append(f"{path}: {message}")
 
     def raise_if_any(self) -> None:
-        """:raises ParameterError: with all of them"""
+        """:raises ParameterError: with all errors, if there are any"""
         if self.found:
             raise ParameterError(self.found)
 
 
 @dataclass(frozen=True)
 class Context:
-    """The VNF package that parameters name files of, and the names in it by kind of thing.
+    """The VNF package whose files parameters name, and the package's names by kind of thing.
 
-    ``is_new``: nothing was made with these parameters yet.
+    ``is_new``: the request instantiates the VNF.
     """
 
     package: Path = Path("/nonexistent")
@@ -36,7 +36,7 @@ class Context:
 
 
 class Reader:
-    """A value and its path. Whoever meets an error notes it, and goes on reading."""
+    """A value and its path, with functions that note errors."""
 
     def __init__(
         self, value: Any, path: str, errors: ValidationErrors, context: Context | None = None
@@ -45,7 +45,7 @@ class Reader:
         self.context = context or Context()
 
     def at(self, key: str | int) -> "Reader":
-        """The value below a key, or at a number of a list; None if there is none."""
+        """A reader of the value of a key, or of an item of a list; None if there is no value."""
         if isinstance(key, int):
             path = f"{self.path}[{key}]"
             value = self.value[key] if isinstance(self.value, list) else None
@@ -55,15 +55,15 @@ class Reader:
         return Reader(value, path, self.errors, self.context)
 
     def has(self, key: str) -> bool:
-        """Whether a key is given; null stands for one that is left out."""
+        """Whether a key is given; null counts as left out."""
         return self.at(key).value is not None
 
     def refuse(self, message: str) -> None:
-        """Note what is wrong with the value."""
+        """Note an error of the value."""
         self.errors.add(self.path, message)
 
     def told_kind(self) -> str:
-        """The kind of the value in words, never the value: it may be a secret."""
+        """The type of the value in words, never the value, which may be a secret."""
         names = {str: "a string", bool: "a boolean", int: "a number", float: "a number"}
         if self.value is None:
             return "null"

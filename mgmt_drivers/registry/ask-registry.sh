@@ -1,5 +1,5 @@
 #!/bin/bash
-# Print the first line with which the registry on port $1 answers; $2 is tls or plain.
+# Print the first line of the answer from the registry on port $1; $2 is tls or plain.
 # bash and openssl are on every machine; curl is not.
 request='GET /v2/ HTTP/1.0\r\nHost: localhost\r\n\r\n'
 if [ "$2" = tls ]; then

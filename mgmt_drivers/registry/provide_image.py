@@ -1,4 +1,4 @@
-"""Bring the registry's image to the machine: from the package, from a server, or by pulling it."""
+"""The registry's image on the machine: from the VNF package, from a server, or pulled."""
 
 from urllib.parse import urlsplit
 
@@ -18,13 +18,13 @@ def image_tag(image: ImageArchive | RemoteImage | None) -> str:
 
 
 class ProvideImage(Change[PrivateRegistryParams, str]):
-    """Bring the registry's image: from the package, from a server, or by pulling it."""
+    """Bring the registry's image to the machine from the package or a server, or pull the image."""
 
     title = "provide the registry image"
     on_new_machine = Prediction(DEPENDS, "on whether the image of the new machine brings it")
 
     def look(self, host: Host, params: PrivateRegistryParams) -> str | None:
-        """The tag of the image that the machine lacks."""
+        """The tag of the image, if the machine lacks the image."""
         tag = image_tag(params.image)
         return tag if docker.image_id(host, tag) is None else None
 
@@ -56,6 +56,6 @@ def _pull(host: Host) -> None:
     except CommandFailed as error:
         raise MgmtDriverError(
             f"cannot pull {PUBLIC_IMAGE} from the public registry. Give the machine a way to "
-            "it (parameter proxy), or put a file made by `docker save` into the VNF package "
-            f"and name it in image_path. {error}"
+            "the registry (parameter proxy), or put a file made by `docker save` into the VNF "
+            f"package and name the file in image_path. {error}"
         ) from error

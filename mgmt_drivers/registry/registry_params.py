@@ -37,13 +37,13 @@ from mgmt_drivers.ssh.hostkeys import KnownKey
 NAME = "private_registry_installation_param"
 DEFAULT_PORT = 5000
 _LARGEST_MANIFEST = 1 << 20  # bytes
-_LARGEST_IMAGE = 4 << 30  # bytes; a registry's has some hundred million
-# Members of an image archive: each image of a registry has some dozens of them.
+_LARGEST_IMAGE = 4 << 30  # bytes; a registry's image has some hundred million
+# Members of an image archive; a registry's image has some dozens.
 _MOST_MEMBERS = 10_000
-_OWN_NAME = "private-registry"  # of an image that was given, on the machine
+_OWN_NAME = "private-registry"  # name on the machine of an image from the request
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
-# The registry checks passwords by bcrypt only, of a cost from 4 to 31 (Go's package bcrypt).
+# The registry accepts bcrypt only, with a cost from 4 to 31 (Go's package bcrypt).
 _HTPASSWD_LINE = re.compile(
     r"[^:\s]+:\$2[abxy]?\$(?:0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}"
 )
@@ -51,7 +51,7 @@ _HTPASSWD_LINE = re.compile(
 
 @dataclass(frozen=True)
 class ImageArchive:
-    """A file made by ``docker save``: the one image in it, as it names it."""
+    """A file made by ``docker save`` with one image; ``reference`` is the image's name in it."""
 
     path: Path
     reference: str
@@ -59,13 +59,13 @@ class ImageArchive:
 
     @property
     def tag(self) -> str:
-        """The image's name on the machine, which tells its content."""
+        """The image's name on the machine, made from the digest of its content."""
         return f"{_OWN_NAME}:{self.sha256[:12]}"
 
 
 @dataclass(frozen=True)
 class RemoteImage:
-    """A file made by ``docker save`` that the machine fetches itself."""
+    """A file made by ``docker save`` that the machine downloads itself."""
 
     url: str
     sha256: str | None = None
@@ -92,7 +92,7 @@ class _ImageArchive(TextKind[ImageArchive | None]):
         if len(images) != 1 or not references:
             reader.refuse("must hold one image with a name, as `docker save NAME` does")
         elif not all(isinstance(name, str) and grammar.is_image(name) for name in references):
-            reader.refuse("has an image whose name (RepoTags) is none of an image")
+            reader.refuse("has an image whose name (RepoTags) is not a valid name of an image")
         else:
             return ImageArchive(path, references[0], _sha256(path))
         return None
@@ -155,9 +155,10 @@ class Tls:
 
 @dataclass(frozen=True)
 class PrivateRegistryParams:
-    """The parameters of a private registry. Without ``image`` it is pulled.
+    """The parameters of a private registry.
 
-    ``archive``, ``image_url`` and ``image_sha256`` are used through ``image``.
+    ``image`` is made from ``archive``, ``image_url`` and ``image_sha256``; without ``image`` the
+    machine pulls a public image.
     """
 
     ssh_cp_name: str = param(
@@ -202,7 +203,7 @@ class PrivateRegistryParams:
     image: ImageArchive | RemoteImage | None = None
 
     def secrets(self) -> Iterator[Secret]:
-        """Every secret in here, for masking what machines print."""
+        """Every secret of the parameters, for masking the output of machines."""
         yield self.ssh_password
         if self.proxy:
             yield from self.proxy.secrets()
@@ -227,7 +228,7 @@ def _checked(params: PrivateRegistryParams, reader: Reader) -> PrivateRegistryPa
     if sha256 is not None and url is None:
         reader.at("image_sha256").refuse("is for image_url, which is missing")
     if url is not None and reader.has("image_path"):
-        reader.at("image_url").refuse("stands beside image_path: give one of them")
+        reader.at("image_url").refuse("cannot be combined with image_path: give one of them")
     _check_pair(params.tls, reader.at("tls_key_path"))
     return replace(params, image=RemoteImage(url, sha256) if url else params.archive)
 
@@ -259,7 +260,7 @@ def _own_key(path: Path) -> Any:
 
 
 def _tags(image: dict[str, Any]) -> list[Any]:
-    """:raises TypeError: when they are no list; docker writes null where there are none"""
+    """:raises TypeError: if the tags are not a list; docker writes null for no tags"""
     tags = image["RepoTags"]
     if tags is not None and not isinstance(tags, list):
         raise TypeError("RepoTags")
@@ -267,14 +268,14 @@ def _tags(image: dict[str, Any]) -> list[Any]:
 
 
 def _manifest(path: Path) -> bytes:
-    """The manifest of an archive, which is read to its end: one that is cut off is refused."""
+    """The manifest of an archive, which is read to its end so that a cut-off archive is refused."""
     manifest, size = b"[]", 0
     with tarfile.open(path) as archive:
-        for found in itertools.islice(archive, _MOST_MEMBERS):
-            size += found.size
+        for member in itertools.islice(archive, _MOST_MEMBERS):
+            size += member.size
             if size > _LARGEST_IMAGE:
                 raise ValueError(f"more than {_LARGEST_IMAGE} bytes")
-            file = archive.extractfile(found) if found.name == "manifest.json" else None
+            file = archive.extractfile(member) if member.name == "manifest.json" else None
             manifest = file.read(_LARGEST_MANIFEST) if file else manifest
     return manifest
 

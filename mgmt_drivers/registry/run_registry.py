@@ -1,4 +1,4 @@
-"""Run the registry: its image, its container, until it answers."""
+"""Run the registry's container, and wait until the registry answers."""
 
 from typing import Any
 
@@ -14,23 +14,22 @@ from mgmt_drivers.registry.registry_params import PrivateRegistryParams
 
 _LIMIT = 60.0  # seconds
 
-# The registry's API answers /v2/ with 200, or with 401 where it wants a login
-# (OCI distribution specification, "Determining Support"). bash and openssl are
-# on every machine; curl is not.
+# The registry's API answers /v2/ with 200, or with 401 if a login is required
+# (OCI distribution specification, "Determining Support").
 _ASK = Script(__package__, "ask-registry")
 
 
 class RunRegistry(Change[PrivateRegistryParams, bool]):
-    """Run the registry's container; one with other settings is replaced, its data stays."""
+    """Run the registry's container; a container with other settings is replaced, its data kept."""
 
     title = "run the registry"
 
     def look(self, host: Host, params: PrivateRegistryParams) -> bool | None:
-        """Whether there is a container to be replaced."""
-        found = docker.container(host, settings.CONTAINER)
-        if found and _is_as_wanted(found, params):
+        """Whether there is a container to be replaced; None if the container is as expected."""
+        container = docker.inspect_container(host, settings.CONTAINER)
+        if container and _is_as_expected(container, params):
             return None
-        return found is not None
+        return container is not None
 
     def act(self, host: Host, params: PrivateRegistryParams, is_replaced: bool) -> None:
         if is_replaced:
@@ -44,9 +43,9 @@ class RunRegistry(Change[PrivateRegistryParams, bool]):
         )
 
 
-def _is_as_wanted(found: dict[str, Any], params: PrivateRegistryParams) -> bool:
-    labels = found["Config"]["Labels"] or {}
-    running: bool = found["State"]["Running"]
+def _is_as_expected(container: dict[str, Any], params: PrivateRegistryParams) -> bool:
+    labels = container["Config"]["Labels"] or {}
+    running: bool = container["State"]["Running"]
     return running and labels.get(settings.SETTINGS_LABEL) == settings.digest(params)
 
 
@@ -55,7 +54,7 @@ def _refuse_occupied(host: Host, port: int) -> None:
     if listening:
         raise MgmtDriverError(
             f"port {port} is occupied on the machine: {' '.join(listening.split())}. "
-            "Free it, or choose another port_no"
+            "Free the port, or choose another port_no"
         )
 
 
@@ -66,9 +65,9 @@ class WaitForRegistry(Check[PrivateRegistryParams]):
 
     def check(self, host: Host, params: PrivateRegistryParams) -> None:
         def answers() -> None:
-            good, seen = _answers(host, params)
-            if not good:
-                raise NotYet(seen)
+            is_good, line = _ask(host, params)
+            if not is_good:
+                raise NotYet(line)
 
         try:
             host.clock.until(answers, _LIMIT, f"the registry on port {params.port}")
@@ -77,10 +76,10 @@ class WaitForRegistry(Check[PrivateRegistryParams]):
             raise WaitTimeout(f"{error}; its log ends: {logs.tail}") from None
 
 
-def _answers(host: Host, params: PrivateRegistryParams) -> tuple[bool, str]:
-    """Whether the registry answers as it should, and the line with which it does."""
+def _ask(host: Host, params: PrivateRegistryParams) -> tuple[bool, str]:
+    """Ask the registry; returns whether the status is as expected, and the line of the answer."""
     scheme = "tls" if params.tls else "plain"
-    seen = host.ask(*_ASK.command(str(params.port), scheme))
-    line = seen.stdout.strip()
-    wanted = "401" if params.htpasswd else "200"
-    return wanted in line.split()[1:2], line or seen.tail or "no answer"
+    result = host.ask(*_ASK.command(str(params.port), scheme))
+    line = result.stdout.strip()
+    expected = "401" if params.htpasswd else "200"
+    return expected in line.split()[1:2], line or result.tail or "no answer"

@@ -18,7 +18,7 @@ _INNER_CONFIG = "/private_registry"  # CONFIG_FOLDER as the container sees it
 
 
 def config_files(params: PrivateRegistryParams) -> list[File]:
-    """Certificate, key and password file, as far as they were given."""
+    """Certificate, key and password file, if they are given."""
     return [File(path, content, "0600") for path, content in _contents(params)]
 
 
@@ -60,7 +60,7 @@ def run_arguments(params: PrivateRegistryParams) -> list[str]:
 
 
 def digest(params: PrivateRegistryParams) -> str:
-    """Names the settings: another digest on a container means that it is outdated."""
+    """The digest of the settings: a container with another digest is outdated."""
     described = [run_arguments(params), image_tag(params.image)]
     described += [[path, content.reveal()] for path, content in _contents(params)]
     return hashlib.sha256(json.dumps(described).encode()).hexdigest()[:16]

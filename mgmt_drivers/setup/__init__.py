@@ -1,1 +1,1 @@
-"""Phases that prepare any machine, whatever it is to be."""
+"""Phases that prepare a machine of any role."""

@@ -13,16 +13,16 @@ from mgmt_drivers.secret import Secret
 
 APT_FILE = "/etc/apt/apt.conf.d/95-mgmt-driver-proxy"
 _DROP_IN = "/etc/systemd/system/{}.service.d/mgmt-driver-proxy.conf"
-# Tells that services have not read the files yet: an attempt was broken off.
+# Marks that services have not read the files yet, since an attempt was interrupted.
 _PENDING = f"{files.STATE_FOLDER}/proxy.pending"
 _UNIT = Secret(f"[Service]\nEnvironmentFile={ENVIRONMENT_FILE}\n")
-_MODE = "0600"  # a proxy's URL may carry a password
+_MODE = "0600"  # a proxy's URL may contain a password
 
 
 class ConfigureProxy(Change[object, Proxy]):
     """Write the proxy into the files of apt and of the given services, installed or not.
 
-    :param proxy: None leaves the machine as it is
+    :param proxy: the proxy; with None the machine is not changed
     """
 
     title = "configure the proxy"
@@ -54,7 +54,7 @@ class ConfigureProxy(Change[object, Proxy]):
 
 
 def _apt(proxy: Proxy) -> Secret:
-    # apt knows no networks or domains here, only hosts; colons separate the parts of its names.
+    # apt accepts only hosts here, no networks or domains; colons separate the parts of its names.
     direct = [word for word in proxy.no_proxy if ":" not in word and grammar.is_host(word)]
     text = ""
     for scheme, url in (("http", proxy.http), ("https", proxy.https)):

@@ -8,22 +8,22 @@ from mgmt_drivers.machine.host import Host
 
 
 class InstallDocker(Change[object, Sequence[str]]):
-    """Install Docker from the system's packages, unless the image brought an engine."""
+    """Install Docker from the system's packages, unless the image has an engine."""
 
     title = "install Docker"
     on_new_machine = Prediction(DEPENDS, "on whether the image of the new machine brings Docker")
 
     def look(self, host: Host, context: object) -> Sequence[str] | None:
-        """The packages to install; none where the engine only does not run."""
+        """The packages to install; empty if the installed engine does not run."""
         if not docker.is_installed(host):
             return platforms.detect(host).docker
         return None if docker.is_running(host) else ()
 
-    def act(self, host: Host, context: object, found: Sequence[str]) -> None:
-        if found:
+    def act(self, host: Host, context: object, names: Sequence[str]) -> None:
+        if names:
             docker.choose_network(host)
-            packages.install(host, found)
+            packages.install(host, names)
         else:
-            packages.repair(host)  # its installation may have been broken off
+            packages.repair(host)  # the installation may have been interrupted
         host.sudo("systemctl", "enable", "--quiet", "--now", "docker")
         docker.wait_for_engine(host)

@@ -1,6 +1,6 @@
-"""Algorithms that may secure a connection: the ones that OpenSSH 9 offers by default.
+"""Algorithms that may secure a connection: the defaults of OpenSSH 9.
 
-paramiko, in its older versions all the more, would also take others, down to CBC ciphers and MD5.
+paramiko, older versions above all, would also accept weaker algorithms, even CBC ciphers and MD5.
 """
 
 import paramiko
@@ -29,12 +29,12 @@ _OFFERED = {
         "rsa-sha2-512", "rsa-sha2-256",
     },
 }
-# Signatures with which an RSA key is not to prove who logs in; paramiko before 2.9 has no others.
+# Signatures that a login with an RSA key must not use; paramiko before 2.9 has no others.
 WEAK_SIGNATURES = ("ssh-rsa", "ssh-dss")
 
 
 def restrict(transport: paramiko.Transport) -> None:
-    """Offer none but these, in paramiko's order; before the handshake."""
+    """Offer these algorithms only, in paramiko's order; call before the handshake."""
     options = transport.get_security_options()
     for kind, offered in _OFFERED.items():
         setattr(options, kind, tuple(name for name in getattr(options, kind) if name in offered))

@@ -32,7 +32,7 @@ from mgmt_drivers.ssh.watchdog import Watchdog
 
 LOG = logging.getLogger(__name__)
 # paramiko logs a traceback for each attempt to reach a machine that still
-# boots; what is wrong in the end stands in our error.
+# boots; the error of the drivers has the final cause.
 _QUIET = logging.getLogger(f"{__name__}.paramiko")
 _QUIET.setLevel(logging.CRITICAL)
 
@@ -40,17 +40,17 @@ BOOT_LIMIT = 600.0  # seconds for a new machine to answer on its SSH port
 LOGIN_LIMIT = 30.0  # seconds for cloud-init to have set the password
 _CONNECT_TIMEOUT = 10.0
 _HANDSHAKE_LIMIT = 60.0  # seconds to log in, once the port answers
-# Seconds that paramiko may need beyond a deadline to let go of a command by itself.
+# Seconds beyond a deadline for paramiko to end a command by itself.
 _GRACE = 2.0
 _CONSENT_LIMIT = 10.0  # seconds for the machine to begin a command
 _KEEPALIVE = 15
-# One of paramiko's threads may send the end of a command's input behind the channel's own
-# end, at which sshd ends the whole connection. A command without input gets none to end.
+# paramiko may send EOF after CLOSE, and sshd then ends the connection. Commands without input read
+# /dev/null, so no EOF is sent.
 _NO_INPUT = " </dev/null"
-# Commands at a time. sshd allows ten sessions (MaxSessions) unless it is configured otherwise, and
-# one that has ended counts a little longer. One more is that of the machine's lock.
+# Commands at a time. sshd allows ten sessions by default (MaxSessions), and counts a session that
+# has ended a little longer. The machine's lock takes one more session.
 _SESSIONS = 4
-_SESSION_LIMIT = 30.0  # seconds for an sshd that allows fewer to have one again
+_SESSION_LIMIT = 30.0  # seconds for a session to become free if sshd allows fewer
 # Messages of programs are compared with English words. Behind sudo, which may set a locale.
 _IN_ENGLISH = ("env", "LC_ALL=C")
 _SHOWN = 1000  # characters of a command that logs and errors quote
@@ -58,10 +58,10 @@ _SHOWN = 1000  # characters of a command that logs and errors quote
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where and as whom to log in; ``server_id`` names the machine's host key.
+    """The address and the login of a machine; ``server_id`` is the key of its pinned host key.
 
-    With a ``private_key`` (its text), ``password`` is for sudo only, where that
-    wants one. It shows one of the ``host_keys``, if there are any.
+    With a ``private_key`` (its text), ``password`` is for sudo only, if sudo asks for a password.
+    The machine must show one of the ``host_keys``, if there are any.
     """
 
     address: str
@@ -74,7 +74,7 @@ class Endpoint:
 
 
 class _Refused(Exception):
-    """The machine answers, but there is no login: cloud-init may not have ended."""
+    """The machine answers but refuses the login: cloud-init may not have ended."""
 
     def __init__(self, error: ConnectionFailed) -> None:
         super().__init__(str(error))
@@ -111,7 +111,7 @@ def connect(
         what = f"SSH to {endpoint.address} port {endpoint.port}"
         return SYSTEM_CLOCK.until(attempt, boot_limit, what)
     except WaitTimeout as error:
-        # Behind what was seen last: who refused is there, and is told from who does not answer.
+        # The last attempt's cause tells a refused login from a machine that does not answer.
         refusal = error.__cause__ and error.__cause__.__cause__
         if isinstance(refusal, _Refused):
             raise refusal.error from None
@@ -149,12 +149,12 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connect
 def _closed_after(
     watchdog: Watchdog, transport: paramiko.Transport, seconds: float
 ) -> Iterator[None]:
-    """Close a transport when the block takes longer.
+    """Close a transport if the block takes longer.
 
-    paramiko sends without a limit: a machine that takes no more data would hold the thread, and
-    every other that sends, for ever. A close wakes them all.
+    paramiko sends without a time limit: a machine that accepts no more data would block all threads
+    that send, for ever. Closing the transport wakes them.
 
-    :raises TimeoutError: for what the close broke off
+    :raises TimeoutError: if the transport was closed
     """
     is_late = threading.Event()
 
@@ -167,7 +167,7 @@ def _closed_after(
             yield
     except (OSError, EOFError, paramiko.SSHException) as error:
         if is_late.is_set():
-            raise TimeoutError("the machine takes no more data") from error
+            raise TimeoutError("the machine accepts no more data") from error
         raise
 
 
@@ -178,11 +178,11 @@ def _shake_hands(
     types = host_keys.types_of(endpoint.server_id, endpoint.host_keys)
     if types:
         options = transport.get_security_options()
-        wanted = (proof for name in types for proof in _signature_algorithms(name))
-        # The algorithms that this paramiko has: old ones lack SHA-2.
-        proofs = tuple(dict.fromkeys(p for p in wanted if p in options.key_types))
-        # First, so that a server with several keys shows one we know.
-        options.key_types = (*proofs, *(t for t in options.key_types if t not in proofs))
+        wanted = (name for type_ in types for name in _signature_algorithms(type_))
+        # Old versions of paramiko lack SHA-2.
+        known = tuple(dict.fromkeys(name for name in wanted if name in options.key_types))
+        # Offered first, so that a server with several keys shows a known key.
+        options.key_types = (*known, *(t for t in options.key_types if t not in known))
     transport.start_client(timeout=_CONNECT_TIMEOUT)
     shown = transport.get_remote_server_key()
     host_keys.check(endpoint.server_id, endpoint.address, shown)
@@ -204,7 +204,7 @@ def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
 
 
 def _signature_algorithms(key_type: str) -> tuple[str, ...]:
-    """Algorithms by which a server can prove a key of this type."""
+    """Signature algorithms of a host key type."""
     if key_type == "ssh-rsa":
         return ("rsa-sha2-512", "rsa-sha2-256")
     return (key_type,)
@@ -225,8 +225,8 @@ class Connection:
         self._masker = masker
         self._sudo_needs_password: bool | None = None
         self._sessions = threading.BoundedSemaphore(_SESSIONS)
-        self._knows_shell = False  # whether it has been told that the shell prints something
-        self._held: list[paramiko.Channel] = []  # paramiko closes one that is forgotten
+        self._knows_shell = False  # whether a warning was logged that the shell prints something
+        self._held: list[paramiko.Channel] = []  # paramiko closes a channel without references
 
     def run(
         self,
@@ -269,13 +269,13 @@ class Connection:
         return shlex.join(words), prefix
 
     def _as_root(self, argv: Sequence[str]) -> tuple[list[str], bytes]:
-        """The command under sudo, and what sudo must read before its input."""
+        """The command under sudo, and sudo's own input, which precedes the command's."""
         if self._sudo_needs_password is None:
             ask = "sudo -n true"
-            seen = self._execute(ask, b"", None, DEFAULT_TIMEOUT, ask)
-            self._sudo_needs_password = not seen.ok
+            result = self._execute(ask, b"", None, DEFAULT_TIMEOUT, ask)
+            self._sudo_needs_password = not result.ok
         if self._sudo_needs_password and self._endpoint.password:
-            # Without -k a sudo that remembers leaves the password to the command's input.
+            # Without -k a sudo with cached credentials would leave the password to the command.
             password = self._endpoint.password.reveal().encode() + b"\n"
             return ["sudo", "-k", "-S", "-p", "", "--", *argv], password
         return ["sudo", "-n", "--", *argv], b""
@@ -314,7 +314,7 @@ class Connection:
 
     @contextmanager
     def _errors(self, shown: str, timeout: float) -> Iterator[None]:
-        """Raise what goes wrong with a command as an error of the drivers."""
+        """Turn errors of a command into errors of the drivers."""
         try:
             yield
         except Overflow:
@@ -333,7 +333,7 @@ class Connection:
     ) -> tuple[int, Output]:
         """Run a line in a session of its own.
 
-        :raises TimeoutError: when it has not ended in time, the wait for the session not counted
+        :raises TimeoutError: if the line has not ended in time; the wait for a session comes before
         """
         with self._sessions:
             channel = self._session()
@@ -345,24 +345,25 @@ class Connection:
     def _begin_line(
         self, line: str, prefix: bytes, word: str, timeout: float
     ) -> tuple[int, Output]:
-        """Run a line in a session of its own, which stays open, until it writes a word or ends.
+        """Begin a line in a session that stays open, until the line writes a word or ends.
 
-        :raises TimeoutError: when it has done neither in time
+        :raises TimeoutError: if the line has neither written nor ended in time
         """
         channel = self._session()
         self._held.append(channel)
         with self._limit(timeout + _GRACE):
             deadline = time.monotonic() + timeout
             self._begin(channel, line)
-            with contextlib.suppress(OSError):  # it has ended, as will be seen
+            with contextlib.suppress(OSError):  # the command has ended: converse returns its status
                 channel.sendall(prefix)
             return conversation.converse(channel, b"", None, deadline, last_line=word)
 
     def _begin(self, channel: paramiko.Channel, line: str) -> None:
-        """Have the machine run the line.
+        """Request that the machine runs the line.
 
-        paramiko would wait for the machine's consent without end: the watchdog lets it see that
-        there is none. To close the channel could block the watchdog.
+        paramiko would wait for the answer without a limit: after a limit the watchdog sets the
+        event, and paramiko sees that the request failed. Closing the channel instead could block
+        the watchdog.
         """
         with self._watchdog.after(_CONSENT_LIMIT, channel.event.set):
             channel.exec_command(f"echo {conversation.BEGIN}; {line}")
@@ -394,6 +395,6 @@ class Connection:
 
 
 def _shown(argv: Sequence[str]) -> str:
-    """The command as logs and errors quote it: scripts left out, which only hide the rest."""
+    """The command for logs and errors, with dots in place of scripts."""
     words = ("..." if "\n" in word.strip() else shlex.quote(word) for word in argv)
     return " ".join(words)

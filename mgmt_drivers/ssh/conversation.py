@@ -11,9 +11,9 @@ import paramiko
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import Stdin
 
-# Begins the output of each command. What is before it, start-up files of the shell have printed.
+# Begins the output of each command, after the output of the shell's start-up files.
 BEGIN = "tacker-mgmt-drivers:begin"
-# Bytes that one command may write: kubectl does, of some thousands of pods.
+# Bytes that one command may write: enough for kubectl and some thousands of pods.
 LIMIT = 32 << 20
 _CHUNK = 32768
 
@@ -30,11 +30,11 @@ def source_of(stdin: Stdin) -> BinaryIO:
 
 
 class _Arrival(threading.Event):
-    """Set when either stream of a channel has more, or has ended.
+    """Set when either stream of a channel has more data, or has ended.
 
-    In the place of the pipe that paramiko makes for select(): a channel that is closed while data
-    comes closes it under the hands of the thread that receives. Its byte then goes to nobody,
-    which ends the connection, or into whatever has the pipe's descriptor by now.
+    Replaces the pipe that paramiko makes for select(): a channel that is closed while data arrives
+    closes the pipe while the receiving thread still writes to it. The write then fails and ends the
+    connection, or hits a reused descriptor.
     """
 
     def __init__(self, channel: paramiko.Channel) -> None:
@@ -43,18 +43,18 @@ class _Arrival(threading.Event):
         channel.in_stderr_buffer.set_event(self)
 
     def clear(self) -> None:
-        """Nothing: a stream that is empty knows nothing of the other."""
+        """Do nothing: paramiko calls this when one stream is empty, and the other may have data."""
 
     def forget(self) -> None:
         super().clear()
 
 
 class Overflow(Exception):
-    """A command wrote more than is read."""
+    """A command exceeded the output limit."""
 
 
 class Output:
-    """The output of a command on both of its streams, as far as it is read."""
+    """The output of a command on both streams that was read so far."""
 
     def __init__(self, channel: paramiko.Channel) -> None:
         self._channel = channel
@@ -73,7 +73,7 @@ class Output:
         return line in self.texts()[1].splitlines()
 
     def read(self) -> None:
-        """Take a piece of each stream, no more: whoever waits for the end has a deadline."""
+        """Read one piece of each stream only, so that the caller can check its deadline."""
         if self._channel.recv_ready():
             self._stdout += self._channel.recv(_CHUNK)
         if self._channel.recv_stderr_ready():
@@ -98,18 +98,18 @@ def converse(
     *,
     last_line: str | None = None,
 ) -> tuple[int, Output]:
-    """Feed the command and read its output until it has ended; its status, and the output.
+    """Feed a command and read its output until it has ended; returns its status and output.
 
-    :param last_line: ends the conversation, not the command: with status 0
-    :raises TimeoutError: at the deadline, however busy the machine keeps us
+    :param last_line: return with status 0 at this line of output, while the command runs
+    :raises TimeoutError: at the deadline, even while data still arrives
     """
     channel.setblocking(False)
     output, arrival = Output(channel), _Arrival(channel)
     to_send = prefix
     while True:
         arrival.forget()
-        # Before anything is looked at: another thread receives, and the end comes right
-        # behind the last data and the status.
+        # Read before the streams: another thread receives, and the channel closes right after the
+        # last data and the status.
         closed = channel.closed
         if source and channel.send_ready():
             to_send = to_send or source.read(_CHUNK)
@@ -129,12 +129,12 @@ def converse(
         if closed and not output.is_ready:
             raise EOFError("the machine closed the channel")
         if not output.is_ready and not (source and channel.send_ready()):
-            # Wakes at once on data; a full send window is looked at again soon.
+            # Data ends the wait; a full send window is checked again soon.
             arrival.wait(min(left, 0.05 if source else 1.0))
 
 
 def _send(channel: paramiko.Channel, data: bytes) -> int:
-    """Bytes taken by the channel; a command that no longer reads takes them all."""
+    """Send data; returns the number of sent bytes: all if the command no longer reads."""
     try:
         return channel.send(data)
     except TimeoutError:

@@ -1,10 +1,10 @@
-"""Host keys, pinned: taken at the first login to a machine, checked ever after.
+"""Pinned host keys: saved at the first login to a machine, checked ever after.
 
-What a machine shows at first is trusted, unless the parameters say which keys it may show.
-Not before the login: a machine that still boots may show a key that cloud-init replaces, and
-whoever answers in its place but does not take the login must not become it.
-Keys are kept by the id of the server, not by address: a replaced machine has
-another id and so is met for the first time, while the address may be the same.
+The first key of a machine is trusted, unless the parameters list the keys that it may show. A key
+is pinned only after the login: a machine that still boots may show a key that cloud-init replaces,
+and another machine that answers but refuses the login must not be trusted.
+Keys are saved by server id, not by address: a replaced machine has a new id, and so a new key,
+while its address may be the same.
 """
 
 import base64
@@ -19,7 +19,7 @@ import paramiko
 from mgmt_drivers.errors import WrongHostKey
 from mgmt_drivers.ssh import keys
 
-STORE_KEY = "ssh_host_keys"  # of what is kept with the VNF instance: keys by server id
+STORE_KEY = "ssh_host_keys"  # key of the Store: host keys by server id
 
 # 256 bits in base64: the last character has four of them.
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]")
@@ -30,16 +30,16 @@ _KEY = re.compile(r"[a-z0-9@.-]+ [A-Za-z0-9+/]+=*")
 
 @dataclass(frozen=True)
 class KnownKey:
-    """A host key that is known beforehand: its fingerprint, and its type if that is known."""
+    """A host key from the parameters: its fingerprint, and its type if the type is known."""
 
     fingerprint: str
     type: str = ""
 
     @classmethod
     def parse(cls, text: str) -> "KnownKey":
-        """From a public key as OpenSSH writes it, or a fingerprint as ``ssh-keygen -l`` shows it.
+        """Parse a public key in OpenSSH's format, or a fingerprint as ``ssh-keygen -l`` prints.
 
-        :raises ValueError: when it is neither
+        :raises ValueError: if the text is neither
         """
         if _FINGERPRINT.fullmatch(text):
             return cls(text)
@@ -48,7 +48,7 @@ class KnownKey:
 
 
 class HostKeys:
-    """Server id to its key as ``type base64``; thread safe."""
+    """The pinned keys by server id, each as ``type base64``; thread safe."""
 
     def __init__(self, known: Mapping[str, str] | None = None) -> None:
         """:raises WrongHostKey: if somebody has changed what is kept with the VNF instance"""
@@ -63,7 +63,7 @@ class HostKeys:
                 )
 
     def keep_only(self, server_ids: set[str]) -> None:
-        """Forget the machines that are no more."""
+        """Forget the keys of all other servers."""
         with self._lock:
             self._keys = {id_: key for id_, key in self._keys.items() if id_ in server_ids}
 
@@ -72,44 +72,44 @@ class HostKeys:
             return dict(self._keys)
 
     def types_of(self, server_id: str, known: Collection[KnownKey]) -> list[str]:
-        """Types of the key that the server is asked for: of the pinned one, else of the known."""
+        """Key types to ask the server for: the type of the pinned key, else of the known keys."""
         pinned = self.type_of(server_id)
         return [pinned] if pinned else [key.type for key in known if key.type]
 
     def type_of(self, server_id: str) -> str | None:
-        """Type of the key that is pinned for a server, such as ssh-ed25519."""
+        """Type of a server's pinned key, such as ssh-ed25519; None without a pinned key."""
         pinned = self.as_dict().get(server_id)
         return pinned.split()[0] if pinned else None
 
     def check(self, server_id: str, address: str, shown: paramiko.PKey) -> None:
-        """Compare the key a server shows with the pinned one, if there is one.
+        """Compare the key that a server shows with its pinned key, if there is one.
 
-        :raises WrongHostKey: when it is another one
+        :raises WrongHostKey: if the keys differ
         """
         if self.as_dict().get(server_id, _text(shown)) != _text(shown):
             raise WrongHostKey(
                 f"{address} shows an SSH host key ({_fingerprint(shown)}) other than the one seen "
                 f"before, though server {server_id} was not replaced. If its key was changed on "
-                "purpose, heal the VNFC; otherwise something answers in its place"
+                "purpose, heal the VNFC; otherwise another machine answers in its place"
             )
 
     def pin(self, server_id: str, shown: paramiko.PKey) -> None:
-        """Keep the key of a server that has taken the login, unless one is pinned."""
+        """Pin the key of a server after a login, unless a key is pinned already."""
         with self._lock:
             self._keys.setdefault(server_id, _text(shown))
 
 
 def check_known(known: Collection[KnownKey], address: str, shown: paramiko.PKey) -> None:
-    """Compare the key a server shows with those that it may show, if they are known.
+    """Compare the key that a server shows with the known keys, if there are any.
 
-    :raises WrongHostKey: when it is none of them
+    :raises WrongHostKey: if the key is not among them
     """
     print_ = _fingerprint(shown)
     if known and print_ not in {key.fingerprint for key in known}:
         raise WrongHostKey(
-            f"{address} shows the SSH host key {shown.get_name()} {print_}, which is none of "
-            "host_key in additionalParams. Compare it with the fingerprints on the machine's "
-            "console: something may answer in its place"
+            f"{address} shows the SSH host key {shown.get_name()} {print_}, which is not in "
+            "host_key of additionalParams. Compare it with the fingerprints on the machine's "
+            "console: another machine may answer in its place"
         )
 
 
@@ -118,6 +118,6 @@ def _text(key: paramiko.PKey) -> str:
 
 
 def _fingerprint(key: paramiko.PKey) -> str:
-    """As OpenSSH shows it; paramiko itself has it from 3.2 on."""
+    """The fingerprint in OpenSSH's format, which paramiko before 3.2 cannot print."""
     digest = base64.b64encode(hashlib.sha256(key.asbytes()).digest()).decode().rstrip("=")
     return f"SHA256:{digest}"

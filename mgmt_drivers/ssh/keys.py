@@ -1,4 +1,4 @@
-"""Keys of SSH: private ones for logging in, public ones of machines."""
+"""SSH keys: private keys of logins, public keys of machines."""
 
 import base64
 import io
@@ -11,22 +11,22 @@ _TYPES = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
 
 
 def load(key: Secret) -> paramiko.PKey:
-    """A private key from its text (OpenSSH or PEM), without a passphrase.
+    """Load a private key without a passphrase from its text (OpenSSH or PEM).
 
-    :raises ValueError: when it is none
+    :raises ValueError: if the text is not such a key
     """
     for kind in _TYPES:
         try:
             return kind.from_private_key(io.StringIO(key.reveal()))
-        except Exception:  # noqa: BLE001, S112 - parsers of keys raise whatever comes to pass
+        except Exception:  # noqa: BLE001, S112 - parsers of keys may raise anything
             continue
     raise ValueError("not an SSH private key without a passphrase (ed25519, ECDSA or RSA)")
 
 
 def load_public(line: str) -> paramiko.PKey:
-    """A public key from a line as OpenSSH writes it: its type, base64, and perhaps a comment.
+    """Load a public key from OpenSSH's line: its type, base64, and an optional comment.
 
-    :raises ValueError: when it is none
+    :raises ValueError: if the line is not a public key
     """
     name, encoded, *_ = [*line.split(None, 2), "", ""]
     for kind in _TYPES:

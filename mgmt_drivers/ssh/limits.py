@@ -1,7 +1,7 @@
-"""How much of what a machine sends is kept before anybody reads it.
+"""Limits for data that a machine sends and nobody has read yet.
 
-paramiko believes whatever length a packet says it has, also before the login, and keeps what
-comes on a session without regard to its window: either could fill the memory.
+paramiko trusts the length in a packet's header, even before the login, and buffers a session's
+data without regard to the window: either could fill the memory.
 """
 
 import socket
@@ -11,16 +11,16 @@ from paramiko.buffered_pipe import BufferedPipe
 from paramiko.common import DEFAULT_WINDOW_SIZE
 from paramiko.packet import Packetizer
 
-_LONGEST = 256 << 10  # bytes of a packet, as OpenSSH has it
+_LONGEST = 256 << 10  # bytes of a packet; OpenSSH has the same limit
 
 
 def limit_packets(transport: paramiko.Transport, sock: socket.socket) -> None:
-    """Refuse packets that are longer than any should be; before the handshake."""
+    """Refuse packets that are too long; call before the handshake."""
     transport.packetizer = _Packetizer(sock)
 
 
 def limit_unread(channel: paramiko.Channel) -> None:
-    """End the connection when more comes than the machine may send; before the command begins."""
+    """End the connection if the machine exceeds its window; call before the command begins."""
     channel.in_buffer = _Unread()
     channel.in_stderr_buffer = _Unread()
 
@@ -33,7 +33,7 @@ class _Packetizer(Packetizer):
 
 
 class _Unread(BufferedPipe):
-    """Has a window's size, which no machine exceeds that heeds the window (RFC 4254, 5.2)."""
+    """A buffer of the window's size; a machine must not send more (RFC 4254, 5.2)."""
 
     def feed(self, data: bytes) -> None:
         if len(self) + len(data) > DEFAULT_WINDOW_SIZE:

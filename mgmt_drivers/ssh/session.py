@@ -21,9 +21,9 @@ def _as_it_is(text: str) -> str:
 
 @dataclass(frozen=True)
 class Result:
-    """How a command ended: exit status, and what it wrote, decoded as UTF-8.
+    """The exit status of a command, and its output, decoded as UTF-8.
 
-    ``mask`` takes secrets out of a text; what was written may hold some, and is not shown.
+    ``mask`` removes secrets from a text. The output itself may hold secrets, and is not printed.
     """
 
     status: int
@@ -37,16 +37,16 @@ class Result:
 
     @property
     def tail(self) -> str:
-        """The end of what it wrote, on standard error if there, fit for an error or a log."""
+        """The end of standard error, or else of standard output, fit for an error or a log."""
         return self.complaint or self._end_of(self.stdout)
 
     @property
     def complaint(self) -> str:
-        """The end of what it wrote on standard error, fit for an error or a log."""
+        """The end of standard error, fit for an error or a log."""
         return self._end_of(self.stderr)
 
     def _end_of(self, output: str) -> str:
-        # Masked as a whole: what is cut off may be half of a secret.
+        # Masked before it is cut, since half of a secret would not be recognized.
         return printable(self.mask(output.strip())[-_TAIL:])
 
 
@@ -65,23 +65,24 @@ class Session(Protocol):
         """Run one command, without a shell's interpretation of its words.
 
         :param argv: program and arguments; never a secret among them
-        :param sudo: run it as root
-        :param check: raise CommandFailed when the exit status is not 0
+        :param sudo: run the command as root
+        :param check: raise CommandFailed if the exit status is not 0
         :param timeout: seconds until the command times out
         :raises CommandFailed, CommandTimeout, ConnectionFailed, OutputTooLong:
         """
 
     def hold(self, argv: Sequence[str], word: str, *, timeout: float = DEFAULT_TIMEOUT) -> Result:
-        """Begin a command, as root, that goes on until its input ends: with the connection.
+        """Begin a command, as root, that runs until its input ends with the connection.
 
-        One that ends before its word ends as in :meth:`run`, with a status that is an answer.
+        Returns status 0 when the command has written its word. If the command ends before,
+        returns its result as :meth:`run` does without ``check``.
 
         :param word: the line that the command writes when it has begun
-        :param timeout: seconds until it must have begun
+        :param timeout: seconds for the command to write its word
         """
 
     def hide(self, *secrets: Secret) -> None:
-        """Take secrets that were made on the way out of all that errors and logs tell."""
+        """Mask secrets that the operation has created in errors and logs from now on."""
 
     def close(self) -> None:
         """End the connection; closing twice is fine."""

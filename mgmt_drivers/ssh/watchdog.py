@@ -1,4 +1,4 @@
-"""Limits for what may take for ever: one thread watches all commands of a connection."""
+"""Time limits for calls that may block for ever: one thread for all commands of a connection."""
 
 import contextlib
 import threading
@@ -10,17 +10,17 @@ Act = Callable[[], object]
 
 
 class Watchdog:
-    """Watches until it is closed."""
+    """Calls functions when their time limits are exceeded, until it is closed."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._limits: dict[object, tuple[float, Act]] = {}  # when to act, and how
+        self._limits: dict[object, tuple[float, Act]] = {}  # deadline and function of each block
         self._is_closed = False
         threading.Thread(target=self._watch, name="ssh-watchdog", daemon=True).start()
 
     @contextmanager
     def after(self, seconds: float, act: Act) -> Iterator[None]:
-        """Act when the block takes longer. No act may block while others are still to come."""
+        """Call a function if the block takes longer. The function must not block the watchdog."""
         key = object()
         with self._changed:
             self._limits[key] = time.monotonic() + seconds, act
@@ -40,7 +40,7 @@ class Watchdog:
     def _watch(self) -> None:
         while (acts := self._wait()) is not None:
             for act in acts:
-                with contextlib.suppress(Exception):  # the others must come to theirs
+                with contextlib.suppress(Exception):  # the other limits still apply
                     act()
 
     def _wait(self) -> list[Act] | None:

@@ -1,1 +1,1 @@
-"""Tacker's two APIs: requests, stored values and VIMs are translated here, and nowhere else."""
+"""Tacker's two APIs: only this package translates requests, stored values and VIMs."""

@@ -21,13 +21,13 @@ _OPTIONS = [
 
 
 def register(conf: Any) -> Any:
-    """The section's values in a configuration that has been read, or is going to be."""
+    """Register the options in a configuration; returns the values of the section."""
     conf.register_opts(_OPTIONS, SECTION)
     return conf[SECTION]
 
 
 def read() -> Any:
-    """The section's values, for a process to which nobody gives a configuration."""
+    """Read Tacker's configuration in a process of its own; returns the values of the section."""
     conf = cfg.ConfigOpts()
     conf(args=[], project="tacker")
     return register(conf)

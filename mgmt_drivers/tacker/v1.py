@@ -1,7 +1,6 @@
 """The common part of the classes that Tacker's v1 API loads.
 
-They only translate: Tacker's objects into a request, and what was learned back
-into the VNF instance.
+The classes only translate Tacker's objects into a request, and results into the VNF instance.
 """
 
 import functools
@@ -25,10 +24,10 @@ _CONFIG = options.register(cfg.CONF)
 
 
 class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
-    """Hooks that a subclass has not do nothing; Tacker calls them by keyword.
+    """Base of the drivers; hooks that a subclass does not have do nothing.
 
-    ``name`` is the entry point's. ``user_data`` holds file and class that
-    Tacker's v1 API wants in every request, for those that leave them out.
+    ``name`` is the name of the entry point. ``user_data`` are the file and the class that Tacker's
+    v1 API needs in every request, for requests that leave them out.
     """
 
     name: str
@@ -47,15 +46,15 @@ class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
     def heal_start(
         self, context: Any, vnf_instance: Any, heal_vnf_request: Any, **kwargs: Any
     ) -> None:
-        # Heal of the whole VNF instantiates anew, from what Tacker kept of the
-        # instantiate request: that lacks what instantiate_start added.
+        # A heal of the whole VNF instantiates again, with the parameters that Tacker kept from the
+        # instantiate request, without the additions of instantiate_start.
         self.add_user_data(vnf_instance.instantiated_vnf_info)
 
     def terminate_end(
         self, context: Any, vnf_instance: Any, terminate_vnf_request: Any, **kwargs: Any
     ) -> None:
-        # Also the end of a rollback, which has no terminate_start and gives no request. What led
-        # to the rollback stands in the trace.
+        # Also called at the end of a rollback, without terminate_start and without a request. The
+        # trace is kept then, since it shows the cause of the rollback.
         InstanceStore(vnf_instance).clear()
         if terminate_vnf_request is not None:
             trace.remove(_trace_folder(), vnf_instance.id)
@@ -83,7 +82,7 @@ class InstanceStore:
     save_secret = save
 
     def remove(self, key: str) -> None:
-        """Remove what a request has put there, when it is done."""
+        """Remove a key that a request has put into the metadata, after the operation."""
         metadata = self._vnf_instance.vnf_metadata or {}
         self._replace({k: v for k, v in metadata.items() if k != key})
 
@@ -98,7 +97,7 @@ class InstanceStore:
 
 
 def services(context: Any, vnf_instance: Any) -> Services:
-    """Tacker's configuration, the VNF's Heat, and the VNF instance as the place to keep things."""
+    """The services of a hook: Tacker's configuration, the VNF's Heat, and the VNF instance."""
     return Services(
         stacks=Heat(functools.partial(_vim_access, context, vnf_instance)),
         store=InstanceStore(vnf_instance),
@@ -113,11 +112,11 @@ def _trace_folder() -> Path | None:
 
 
 def _vim_access(context: Any, vnf_instance: Any) -> VimAccess:
-    # The first, whatever the request calls its type: that one Tacker itself takes.
+    # Tacker itself uses the first VIM, whatever type the request gives it.
     connections = vnf_instance.vim_connection_info[:1]
     vim_id = connections[0].vim_id if connections else None
     region = (connections[0].access_info or {}).get("region") if connections else None
-    # Its password is decrypted.
+    # VimClient decrypts the password.
     auth = vim_client.VimClient().get_vim(context, vim_id, region_name=region)["vim_auth"]
     verify = str(auth.get("cert_verify", "True")).lower() == "true"
     return VimAccess.from_auth(auth, auth.get("region"), verify)
@@ -133,10 +132,10 @@ def lcm_request(
 ) -> LcmRequest:
     """The request of an operation.
 
-    :param source: what holds the instantiate request's parameters: that request, or
-        the ``instantiated_vnf_info`` in which Tacker keeps them
-    :param targets: ids of the VNFCs that the operation is about, where not about all
-    :param aspect: the scaling aspect of a scale
+    :param source: the object with the instantiate request's parameters: the request, or
+        ``instantiated_vnf_info``, in which Tacker keeps them
+    :param targets: ids of the targeted VNFCs, unless the operation is about the whole VNF
+    :param aspect: the scaling aspect of a scale operation
     """
     package = vnflcm_utils._get_vnf_package_path(context, vnf_instance.vnfd_id)
     definition = vnflcm_utils.get_vnfd_dict(context, vnf_instance.vnfd_id, source.flavour_id)

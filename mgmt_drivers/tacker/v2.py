@@ -1,6 +1,6 @@
 """The call of a script by Tacker's v2 API: the hook's input, and the answer.
 
-Nothing of Tacker is imported: all comes and goes as dictionaries.
+Input and answer are dictionaries, and no module of Tacker is imported.
 """
 
 import json
@@ -21,22 +21,22 @@ LOG = logging.getLogger(__name__)
 
 _OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
 _PARAMS = "params"
-# Without them in a request, Tacker's default sets other parameters than the templates have.
+# Required in requests: Tacker's default UserData sets parameters that the templates do not have.
 USER_DATA = {
     "lcm-operation-user-data": "./UserData/userdata_standard.py",
     "lcm-operation-user-data-class": "StandardUserData",
 }
 
 
-# Makes the services of a hook, of how to reach the VNF's Heat and of a store.
+# Makes the services of a hook from a function for the access to the VNF's Heat, and a store.
 MakeServices = Callable[[Callable[[], VimAccess], Store], Services]
 
 
 class CallStore:
-    """A :class:`mgmt_drivers.engine.services.Store` in what Tacker hands on to later hooks.
+    """A :class:`mgmt_drivers.engine.services.Store` in the data that Tacker gives to later hooks.
 
-    ``memory`` is what Tacker hands on to the hooks that follow, also of a retry; it saves the
-    instance only when the operation has ended well.
+    Tacker gives ``memory`` to later hooks, even of a retry, and saves the instance only when the
+    operation has succeeded.
     """
 
     def __init__(self, instance: dict[str, Any], memory: Mapping[str, Any]) -> None:
@@ -54,12 +54,12 @@ class CallStore:
         self.save_secret(key, value)
 
     def save_secret(self, key: str, value: Any) -> None:
-        """Keep in the instance only: the memory of an operation that fails ends up in its error."""
+        """Save in the instance only: ``memory`` is part of an operation's error."""
         metadata = self._instance.get("metadata") or {}
         self._instance["metadata"] = {**metadata, f"{KEY_PREFIX}{key}": json.dumps(value)}
 
     def remove(self, key: str) -> None:
-        """Remove what a request has put into the instance's metadata, when it is done."""
+        """Remove a key that a request has put into the metadata, after the operation."""
         metadata = self._instance.get("metadata") or {}
         self._instance["metadata"] = {k: v for k, v in metadata.items() if k != key}
 
@@ -71,7 +71,7 @@ class CallStore:
 
 
 class Call:
-    """One hook: what Tacker gave, and what it is to get back."""
+    """The call of one hook: Tacker's input, and the answer."""
 
     def __init__(self, given: Mapping[str, Any], services: MakeServices) -> None:
         self.operation: str = given["operation"]
@@ -91,12 +91,12 @@ class Call:
 
     @property
     def info(self) -> dict[str, Any]:
-        """The instance's instantiatedVnfInfo (ETSI SOL003 5.5.2.2), empty before there is one."""
+        """The instance's instantiatedVnfInfo (ETSI SOL003 5.5.2.2); empty if not instantiated."""
         return self.instance.get("instantiatedVnfInfo") or {}
 
     @property
     def vnfcs(self) -> list[Vnfc]:
-        """The VNFCs, known by their places: VDU and index, which outlive their machines."""
+        """The VNFCs, whose ids are VDU and index, which stay when a machine is replaced."""
         return [_vnfc(vnfc) for vnfc in self.info.get("vnfcResourceInfo", ())]
 
     @property
@@ -104,20 +104,20 @@ class Call:
         return self._services(self._vim_access, self.store)
 
     def forget(self) -> None:
-        """Keep nothing of a VNF instance that has been terminated."""
+        """Remove the stored values and the trace of a VNF instance that has been terminated."""
         self.store.clear()
         trace.remove(self.services.trace_folder, self.instance["id"])
 
     def lcm_request(self, operation: str, targets: Iterable[str] = ()) -> LcmRequest:
-        """:param targets: ids of the VNFCs that the operation is about, where not about all"""
+        """:param targets: ids of the targeted VNFCs, unless the operation is about the whole VNF"""
         if self.operation.startswith("instantiate"):
             # Later operations need the parameters of the instantiate request; Tacker drops them.
             self.store.save_secret(_PARAMS, self.request.get("additionalParams") or {})
         if self.operation == "instantiate_start":
             LOG.warning(
                 "passwords and keys of additionalParams are kept in clear text in the metadata of "
-                "VNF instance %s, as they are in the operation occurrence: whoever may read either "
-                "reads them",
+                "VNF instance %s, as they are in the operation occurrence: every user who may read "
+                "either can read them",
                 self.instance["id"],
             )
         flavour = self.request.get("flavourId") or self.info["flavourId"]
@@ -137,7 +137,7 @@ class Call:
         )
 
     def _vim_access(self) -> VimAccess:
-        """The OpenStack among the instance's VIMs (VimConnectionInfo, SOL003 4.4.1.6)."""
+        """The access to the instance's OpenStack VIM (VimConnectionInfo, SOL003 4.4.1.6)."""
         vims = (self.instance.get("vimConnectionInfo") or {}).values()
         vim = next((vim for vim in vims if vim.get("vimType") == _OPENSTACK), None)
         if vim is None:
@@ -156,7 +156,7 @@ class Call:
 
 
 def resource_ids(call: Call) -> dict[str, str]:
-    """Ids of the VnfcResourceInfos, each with that of its VNFC."""
+    """The ids of VNFCs by the ids of their VnfcResourceInfos."""
     resources = call.info.get("vnfcResourceInfo", ())
     return {resource["id"]: _vnfc(resource).id for resource in resources}
 
@@ -173,5 +173,5 @@ def _vnfc(resource: Mapping[str, Any]) -> Vnfc:
 
 
 def _short(stack_id: str) -> str:
-    """A stack's id alone, where Tacker writes <name>/<id>."""
+    """A stack's id without its name; Tacker writes <name>/<id>."""
     return stack_id.rpartition("/")[2]

@@ -1,7 +1,7 @@
-"""A process for one hook of Tacker's v2 API.
+"""The process of one hook of Tacker's v2 API.
 
-It gets a pickled dictionary on its standard input and answers with one on its
-standard output, on which nothing else may be (Tacker's vnflcm_driver_v2).
+The process reads a pickled dictionary from standard input and writes a pickled dictionary, and
+nothing else, to standard output (Tacker's vnflcm_driver_v2).
 """
 
 import fcntl
@@ -26,15 +26,15 @@ LOG = logging.getLogger(__name__)
 
 _FOLDER = "/var/log/tacker/mgmt_drivers"
 _FALLBACK = f"{tempfile.gettempdir()}/mgmt_drivers-{os.getuid()}"
-_LOG_SIZE = 10 << 20  # bytes from which on a process begins another log
+_LOG_SIZE = 10 << 20  # bytes; a process rotates a larger log
 _OLD_LOGS = 5
 
 Hook = Callable[[Call], None]
 
 
 def run(hooks: Mapping[str, Hook]) -> None:
-    """Run the hook that standard input asks for; one that is not there does nothing."""
-    os.umask(0o077)  # logs and traces are nobody else's
+    """Run the hook that standard input names; an unknown hook does nothing."""
+    os.umask(0o077)  # other users must not read logs and traces
     output = _claim_standard_output()
     trace_dir, ssh_timeout = _configured()
     folder, log = _log_to_file(trace_dir or _FOLDER)
@@ -48,7 +48,7 @@ def run(hooks: Mapping[str, Hook]) -> None:
     try:
         LOG.info("%s of VNF %s", call.operation, call.instance["id"])
         hooks.get(call.operation, lambda call: None)(call)
-    except Exception as error:  # noqa: BLE001 - said in one line, the rest is in the log
+    except Exception as error:  # noqa: BLE001 - reported in one line; the log has the traceback
         LOG.exception("%s failed", call.operation)
         status = 1
         text = str(error) if isinstance(error, MgmtDriverError) else _last_line(error)
@@ -60,7 +60,7 @@ def run(hooks: Mapping[str, Hook]) -> None:
 
 
 def _claim_standard_output() -> io.BufferedWriter:
-    """Keep standard output for the answer; what anybody prints goes nowhere."""
+    """Reserve standard output for the answer; anything else that is printed is discarded."""
     own = os.fdopen(os.dup(1), "wb")
     with Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), 1)
@@ -78,9 +78,9 @@ def _configured() -> tuple[str, float]:
 
 
 def _log_to_file(preferred: str) -> tuple[Path | None, str]:
-    """Open the log file; returns its folder, in which traces belong, too, and its name.
+    """Open the log file; returns its folder, which is also for traces, and its name.
 
-    Warnings of libraries go there too: on standard error is the error alone.
+    Warnings of libraries go to the log, too: standard error has the error only.
     """
     root = logging.getLogger()
     logging.captureWarnings(True)
@@ -89,7 +89,7 @@ def _log_to_file(preferred: str) -> tuple[Path | None, str]:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-                continue  # somebody else prepared it
+                continue  # another user has prepared the folder
             handler = _rotated(folder / "v2.log")
         except OSError:
             continue
@@ -102,9 +102,9 @@ def _log_to_file(preferred: str) -> tuple[Path | None, str]:
 
 
 def _rotated(path: Path) -> logging.FileHandler:
-    """The log to append to; one that has grown is set aside, by one process at a time.
+    """Open the log for appending; a large log is rotated first, by one process at a time.
 
-    Only when a process begins: others may be writing, and go on in the file that they have.
+    Only when a process begins: other processes may be writing, and go on in their open file.
     """
     handler = logging.handlers.RotatingFileHandler(path, backupCount=_OLD_LOGS, encoding="utf-8")
     folder = os.open(path.parent, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""A cluster as a VIM of Tacker's, which its v1 API keeps in a registry of its own."""
+"""A cluster as a VIM, which Tacker's v1 API keeps in its registry of VIMs."""
 
 import logging
 from typing import Any
@@ -34,11 +34,11 @@ class RegisteredVims:
         if vim.helm:
             LOG.warning(
                 "the password of user %s of the control-plane nodes is kept in clear text in the "
-                "extra of VIM %s, where Tacker's v1 API wants it to run Helm: whoever may show the "
-                "VIM, or read Tacker's database, reads it",
+                "extra of VIM %s, where Tacker's v1 API needs the password to run Helm: every user "
+                "who may show the VIM, or read Tacker's database, can read the password",
                 vim.helm.login.username, vim.name,
             )
-        created = NfvoPlugin().create_vim(self._context, {"vim": self._as_tacker_wants_it(vim)})
+        created = NfvoPlugin().create_vim(self._context, {"vim": self._as_request(vim)})
         connection = objects.VimConnectionInfo(
             id=uuidutils.generate_uuid(),
             vim_id=created["id"],
@@ -49,14 +49,14 @@ class RegisteredVims:
         self._set_connections([*self._vnf_instance.vim_connection_info, connection])
 
     def move_helm(self, access: HelmAccess) -> None:
-        """Where CNFs use the VIM, too, whose update Tacker's own plugin refuses then."""
+        """Write to the database: Tacker's plugin refuses to update a VIM that CNFs use."""
         plugin = NfvoPlugin()
-        for found in self._find(description=self._description):
-            vim = NfvoPluginDb.get_vim(plugin, self._context, found["id"], mask_password=False)
-            wanted = {**(vim["extra"] or {}), **_extra(access)}
-            if vim["extra"] != wanted:
-                changed = {**vim, "extra": wanted}
-                NfvoPluginDb.update_vim(plugin, self._context, found["id"], changed)
+        for own in self._find(description=self._description):
+            vim = NfvoPluginDb.get_vim(plugin, self._context, own["id"], mask_password=False)
+            extra = {**(vim["extra"] or {}), **_extra(access)}
+            if vim["extra"] != extra:
+                changed = {**vim, "extra": extra}
+                NfvoPluginDb.update_vim(plugin, self._context, own["id"], changed)
 
     def unregister(self) -> None:
         for vim in self._find(description=self._description):
@@ -65,7 +65,7 @@ class RegisteredVims:
             except VimInUseException as error:
                 raise MgmtDriverError(
                     f"VNF instances use VIM {vim['name']}, which is this cluster: terminate and "
-                    "delete them first"
+                    "delete these instances first"
                 ) from error
         connections = self._vnf_instance.vim_connection_info
         others = [c for c in connections if c.vim_type != _TYPE]
@@ -76,7 +76,7 @@ class RegisteredVims:
         self._vnf_instance.vim_connection_info = connections
         self._vnf_instance.save()
 
-    def _as_tacker_wants_it(self, vim: Vim) -> dict[str, Any]:
+    def _as_request(self, vim: Vim) -> dict[str, Any]:
         return {
             "name": vim.name,
             "description": self._description,
@@ -92,17 +92,17 @@ class RegisteredVims:
             **({"extra": _extra(vim.helm)} if vim.helm else {}),
         }
 
-    def _find(self, **wanted: str) -> list[dict[str, Any]]:
-        filters = {key: [value] for key, value in wanted.items()}
-        found: list[dict[str, Any]] = NfvoPlugin().get_vims(self._context, filters=filters)
-        return found
+    def _find(self, **attributes: str) -> list[dict[str, Any]]:
+        filters = {key: [value] for key, value in attributes.items()}
+        vims: list[dict[str, Any]] = NfvoPlugin().get_vims(self._context, filters=filters)
+        return vims
 
 
 def _extra(access: HelmAccess) -> dict[str, Any]:
-    """The extra data of a VIM that takes charts, as Tacker's v1 API has them.
+    """The extra data of a VIM that accepts charts, in the form of Tacker's v1 API.
 
-    ``helm_info`` is for CNFs of the v1 API (tacker.vnfm.infra_drivers.kubernetes), ``use_helm``
-    makes the VIM one of type ETSINFV.HELM.V_3 for those of the v2 API
+    ``helm_info`` is for CNFs of the v1 API (tacker.vnfm.infra_drivers.kubernetes). ``use_helm``
+    gives the VIM the type ETSINFV.HELM.V_3 for CNFs of the v2 API
     (tacker.sol_refactored.common.vim_utils).
     """
     login = access.login

@@ -3,7 +3,8 @@
 from mgmt_drivers.tacker.v2 import Call
 from mgmt_drivers.vim import HelmAccess, Vim
 
-# Tacker's v2 API deploys manifests onto the one, and charts onto the other (SOL003 4.4.1.6).
+# Tacker's v2 API deploys manifests to VIMs of the first type, and charts to VIMs of the second
+# type (SOL003 4.4.1.6).
 _KUBERNETES, _HELM = "ETSINFV.KUBERNETES.V_1", "ETSINFV.HELM.V_3"
 
 
@@ -20,10 +21,10 @@ class InstanceVims:
         return any(vim.get("vimId") == name for vim in vims.values())
 
     def register(self, vim: Vim) -> None:
-        """Behind the VIM that Tacker goes on to use.
+        """Add the cluster after the OpenStack VIM, since Tacker uses the first VIM.
 
-        Tacker takes the first. Its key begins the new one's, which is longer: so it stays
-        the first in whatever order a database keeps them.
+        The new key begins with the first VIM's key and is longer, so that the first VIM stays first
+        if the database sorts the keys.
         """
         self.unregister()
         first = next(iter(self._instance["vimConnectionInfo"]))
@@ -35,7 +36,7 @@ class InstanceVims:
         }
 
     def move_helm(self, access: HelmAccess) -> None:
-        """Nothing in the instance names nodes."""
+        """Do nothing: the instance has no data of nodes."""
 
     def unregister(self) -> None:
         vims = self._instance.get("vimConnectionInfo") or {}

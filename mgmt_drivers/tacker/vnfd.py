@@ -1,4 +1,4 @@
-"""The parts of a VNFD (ETSI SOL001) that the drivers use; Tacker gives it as dictionaries."""
+"""The parts of a VNFD (ETSI SOL001) that the drivers use; Tacker gives the VNFD as dictionaries."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,33 +13,33 @@ Vnfd = Mapping[str, Any]
 
 
 def of_flavour(package: Path, flavour: str) -> Vnfd:
-    """The VNFD file of a flavour.
+    """Read the VNFD file of a flavour.
 
-    :raises InventoryError: when the package has none, or a file that is no VNFD
-    :raises BadYaml: when one of its files cannot be read
+    :raises InventoryError: if the package has no such file, or a file that is not a VNFD
+    :raises BadYaml: if one of the package's VNFD files cannot be read
     """
     for path in sorted((package / "Definitions").glob("*.y*ml")):
         document = package_yaml.read(path) or {}
         if not isinstance(document, Mapping):
-            raise InventoryError(f"{path.name}: not a mapping; each YAML file beside a VNFD is one")
+            raise InventoryError(f"{path.name}: not a mapping, as files in Definitions must be")
         try:
             if _flavour(document) == flavour:
-                cps(document), aspects(document)  # read now, while the file is known
+                cps(document), aspects(document)  # errors here can name the file
                 return document
         except (AttributeError, KeyError, TypeError) as error:
-            text = f"{path.name}: its topology_template is none of a VNFD (ETSI SOL001): {error}"
+            text = f"{path.name}: its topology_template is not valid (ETSI SOL001): {error}"
             raise InventoryError(text) from error
     raise InventoryError(f"the VNF package has no flavour {flavour}")
 
 
 def _flavour(vnfd: Vnfd) -> Any:
-    """The flavour that a VNFD describes; None where it describes none, but has types."""
+    """The flavour that a file describes; None for a file that has only types."""
     mappings = vnfd.get("topology_template", {}).get("substitution_mappings", {})
     return mappings.get("properties", {}).get("flavour_id")
 
 
 def cps(vnfd: Vnfd) -> dict[str, str]:
-    """The VduCps, each with its VDU."""
+    """The VDUs by the names of their VduCps."""
     nodes = vnfd.get("topology_template", {}).get("node_templates", {})
     return {name: _vdu(node) for name, node in nodes.items() if node.get("type") == _CP}
 
@@ -48,13 +48,13 @@ def aspects(vnfd: Vnfd) -> frozenset[str]:
     """Names of the scaling aspects."""
     policies = vnfd.get("topology_template", {}).get("policies", ())
     bodies = (body for policy in policies for body in policy.values())
-    found = (body["properties"]["aspects"] for body in bodies if body.get("type") == _ASPECTS)
-    return frozenset(name for aspects in found for name in aspects)
+    listed = (body["properties"]["aspects"] for body in bodies if body.get("type") == _ASPECTS)
+    return frozenset(name for aspects in listed for name in aspects)
 
 
 def _vdu(cp: Mapping[str, Any]) -> str:
     """The VDU that a VduCp is bound to."""
     bound = [requirement.get("virtual_binding") for requirement in cp.get("requirements", ())]
     # Short and extended notation of TOSCA's requirement assignments.
-    found = [b["node"] if isinstance(b, Mapping) else b for b in bound if b]
-    return str(found[0]) if found else ""
+    vdus = [b["node"] if isinstance(b, Mapping) else b for b in bound if b]
+    return str(vdus[0]) if vdus else ""

@@ -171,7 +171,7 @@ class BackupTest(BackedUpClusterTest):
             logging.disable(logging.NOTSET)
             self.heal_end(self.request(target.vnfc_id), self.services())
         self.assert_whole(3, 2)
-        self.assertIn("the storage server does not answer: it does not learn", log.getvalue())
+        self.assertIn("the storage server does not answer: control-plane nodes", log.getvalue())
 
     def test_masters_know_a_storage_server_that_is_healed(self) -> None:
         self.instantiated()

@@ -37,10 +37,10 @@ class Touch(Change[Context, str]):
             raise NotMade("who?")
         return "work" if host.node is NODES[0] else None
 
-    def describe(self, found: str) -> str:
-        return f"do {found}"
+    def describe(self, change: str) -> str:
+        return f"do {change}"
 
-    def act(self, host: Host, context: Context, found: str) -> None:
+    def act(self, host: Host, context: Context, change: str) -> None:
         raise AssertionError("a dry run acts")
 
 

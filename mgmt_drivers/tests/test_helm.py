@@ -85,7 +85,7 @@ class ParametersTest(SimulatedClusterTest):
     def test_two_sources(self) -> None:
         script = "install_k8s_cluster.sh"
         path = f"{_NAME}.helm_installation_script_path"
-        self.refused(f"{path}: stands beside", helm={}, helm_installation_script_path=script)
+        self.refused(f"{path}: cannot be combined", helm={}, helm_installation_script_path=script)
 
     def test_files_that_are_none_of_the_package(self) -> None:
         for name in ("/etc/passwd", "../x/../../etc/passwd", "missing"):
@@ -310,7 +310,7 @@ class PayloadsTest(unittest.TestCase):
         for stdin in (archive[:-5], archive + b"x", b""):
             ran = self.run_script("unpack-helm", "linux-amd64/helm", digest, stdin=stdin)
             self.assertNotEqual(0, ran.returncode)
-            self.assertIn(b"not come as it is in the VNF package", ran.stderr)
+            self.assertIn(b"differs from the archive in the VNF package", ran.stderr)
         self.assertEqual([program], list(program.parent.iterdir()))
 
     def test_write_kubeconfig(self) -> None:
@@ -350,7 +350,7 @@ class PayloadsTest(unittest.TestCase):
             self.assertLess(60, options["timeout"])
             return Result(0, self.run_script(*named(argv)).stdout.decode())
 
-        folders = helm.packed(Host(NODE, mock.Mock(run=run)))
+        folders = helm.pack(Host(NODE, mock.Mock(run=run)))
         self.assertEqual([".cache/helm/repository"], list(folders))
         packed = base64.b64decode(folders[".cache/helm/repository"])
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:

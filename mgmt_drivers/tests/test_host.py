@@ -128,11 +128,11 @@ class InterfacesTest(HostTest):
         found = [{"local": "192.0.2.1"}, {"local": "192.0.2.10"}]  # the virtual IP is there, too
         shown = json.dumps([{}, {"ifname": "ens3", "addr_info": found}])
         self.session.expect("ip", "-json", "-4", "address", stdout=shown)
-        self.assertEqual("ens3", interfaces.having(self.host, "192.0.2.10"))
+        self.assertEqual("ens3", interfaces.find(self.host, "192.0.2.10"))
         for nothing in ("", "[]", "[{}]"):
             self.session.expect("ip", stdout=nothing)
             with self.assertRaisesRegex(InventoryError, "no interface .* 192.0.2.10"):
-                interfaces.having(self.host, "192.0.2.10")
+                interfaces.find(self.host, "192.0.2.10")
 
 
 class PackagesTest(HostTest):
@@ -269,7 +269,7 @@ class PlatformsTest(HostTest):
 class DockerTest(HostTest):
     def test_container_that_is_not_there(self) -> None:
         self.session.expect("sudo", "docker", "container", "inspect", "x", status=1, stdout="[]")
-        self.assertIsNone(docker.container(self.host, "x"))
+        self.assertIsNone(docker.inspect_container(self.host, "x"))
 
     def test_image(self) -> None:
         self.session.expect("sudo", "docker", "image", "inspect", stdout="sha256:abc\n")

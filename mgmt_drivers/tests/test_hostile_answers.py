@@ -66,7 +66,7 @@ class FactsTest(unittest.TestCase):
     def test_interfaces(self) -> None:
         for name in ("eth0\n}", "-x", "x" * 16, 7):
             shown = json.dumps([{"ifname": name, "addr_info": [{"local": "192.0.2.1"}]}])
-            self.refused(lambda host: interfaces.having(host, "192.0.2.1"), shown, "ip")
+            self.refused(lambda host: interfaces.find(host, "192.0.2.1"), shown, "ip")
 
     def test_members_of_etcd(self) -> None:
         made, sessions = cluster(masters=3)

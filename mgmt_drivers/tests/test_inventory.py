@@ -100,7 +100,7 @@ class InventoryTest(unittest.TestCase):
         self.assertEqual("vnfc-1", node.vnfc_id)
         for stack, words in (
             ("nested", "no stack of VNF instance vnf-1's"),
-            ("stack-1", "stack-1, that of the VNF"),
+            ("stack-1", "stack-1, the stack of the VNF"),
         ):
             gone.add(stack)
             with self.assertRaisesRegex(InventoryError, words):

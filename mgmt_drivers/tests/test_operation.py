@@ -76,9 +76,9 @@ class Touch(Change[Context, str]):
         vnfc = host.node.vnfc_id
         return f"found on {vnfc}" if vnfc in context.outdated else None
 
-    def act(self, host: Host, context: Context, found: str) -> None:
+    def act(self, host: Host, context: Context, change: str) -> None:
         vnfc = host.node.vnfc_id
-        assert found == f"found on {vnfc}"
+        assert change == f"found on {vnfc}"
         if vnfc in self.fail_on:
             raise CommandFailed("touch it", 3, "no space left")
         self.ran.append(vnfc)

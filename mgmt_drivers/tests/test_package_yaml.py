@@ -27,15 +27,15 @@ class PackageYamlTest(unittest.TestCase):
             ("a: 2024-13-45", "a value cannot be read: month"),
             ("a: !!timestamp x", "a value cannot be read"),
             ("a: !!int ''", "a value cannot be read"),
-            ("a: !!binary é", "no YAML"),
-            ("a: !!python/object/apply:os.system [id]", "no YAML: could not determine a constr"),
-            ("? {a: b}\n: c", "no YAML"),
-            ("a: \x00", "no YAML"),
-            (b"a: \xff", "no text in UTF-8"),
-            ("a:\n  b: [", "no YAML: "),  # in words of the parser
-            ("a: b: c", "no YAML"),
-            (BROKEN, "line 2: no YAML: found undefined alias"),
-            ("a\n---\nb", "2 documents where one is expected"),
+            ("a: !!binary é", "not YAML"),
+            ("a: !!python/object/apply:os.system [id]", "not YAML: could not determine a constr"),
+            ("? {a: b}\n: c", "not YAML"),
+            ("a: \x00", "not YAML"),
+            (b"a: \xff", "not text in UTF-8"),
+            ("a:\n  b: [", "not YAML: "),  # in words of the parser
+            ("a: b: c", "not YAML"),
+            (BROKEN, "line 2: not YAML: found undefined alias"),
+            ("a\n---\nb", "2 documents instead of one"),
         ):
             with self.subTest(text[:20]), self.assertRaises(BadYaml) as caught:
                 package_yaml.load(text)
@@ -62,7 +62,7 @@ class PackageYamlTest(unittest.TestCase):
         )
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         self.assertEqual("{'a': [1, 'b']}\n", ran.stdout)
-        self.assertIn("BadYaml: no YAML: maximum recursion", ran.stderr)
+        self.assertIn("BadYaml: not YAML: maximum recursion", ran.stderr)
 
     def test_what_is_read(self) -> None:
         self.assertEqual({"a": [1], "b": [1]}, package_yaml.load("a: &x [1]\nb: *x"))
@@ -83,9 +83,9 @@ class ReadersTest(unittest.TestCase):
             (self.package / name).write_text(BROKEN)
 
     def test_templates_and_definitions(self) -> None:
-        with self.assertRaisesRegex(BadYaml, "top.yaml: line 2: no YAML"):
+        with self.assertRaisesRegex(BadYaml, "top.yaml: line 2: not YAML"):
             package.address_names(self.package, "simple")
-        with self.assertRaisesRegex(BadYaml, "top.yaml: line 2: no YAML"):
+        with self.assertRaisesRegex(BadYaml, "top.yaml: line 2: not YAML"):
             vnfd.of_flavour(self.package, "simple")
 
     def test_manifests(self) -> None:
@@ -94,4 +94,4 @@ class ReadersTest(unittest.TestCase):
         where = "p.pv_registration_params"
         PV_REGISTRATION.parse(Reader([manifest], where, errors, Context(self.package)))
         words = "p.pv_registration_params[0].pv_manifest_file_path: is not a file of Persist"
-        self.assertTrue(any(e.startswith(words) and "line 2: no YAML" in e for e in errors.found))
+        self.assertTrue(any(e.startswith(words) and "line 2: not YAML" in e for e in errors.found))

@@ -50,15 +50,15 @@ _GOOD = {
         {"pv_manifest_file_path": "two.yaml", "nfs_server_cp": "CP3"},
     ],
 }
-_CONSEQUENCE = re.compile("is not exported|lies in none of|/etc belongs to the system")
+_CONSEQUENCE = re.compile("is not exported|is not below the mount|/etc belongs to the system")
 # Where a good manifest is spoilt, and what is said of it.
 _SPOILT = (
     ("nfs: {", "other: {", "PersistentVolume x has no spec.nfs.path"),
     ("/volume2", "/volume/nfs/pv10",
      "PersistentVolume x: its spec.nfs.path /volume/nfs/pv10 is not exported"),
-    ("path: /volume2", 'path: "/volume2/\\0"', "spec.nfs.path has characters that do not print"),
-    ("path: /volume2", 'path: "/volume2/\\n"', "spec.nfs.path has characters that do not print"),
-    ("path: /volume2", 'path: "/volume2/\\ud800"', "no YAML: found invalid Unicode"),
+    ("path: /volume2", 'path: "/volume2/\\0"', "spec.nfs.path has non-printable characters"),
+    ("path: /volume2", 'path: "/volume2/\\n"', "spec.nfs.path has non-printable characters"),
+    ("path: /volume2", 'path: "/volume2/\\ud800"', "not YAML: found invalid Unicode"),
     ("path: /volume2", f"path: /volume2/{'a' * 256}", "has a name of more than 255 bytes"),
     ("path: /volume2", f"path: /volume2{'/abcdefg' * 512}", "is longer than 4095 bytes"),
     ("capacity", "size", "PersistentVolume x has no spec.capacity.storage"),
@@ -125,7 +125,7 @@ class StorageParamsTest(unittest.TestCase):
         self.assertEqual([False, False, True], [e.squashes_root for e in found.exports])
         del values["storage_server"]["nfs_server_setup_params"][1]["export_to"]
         (error,) = self.read(values)[1]
-        self.assertIn("nfs_server_setup_params[1].export_dir: is exported to the nodes before",
+        self.assertIn("nfs_server_setup_params[1].export_dir: is exported to the nodes twice",
                       error)
 
     def test_export_to_one_address(self) -> None:
@@ -147,14 +147,14 @@ class StorageParamsTest(unittest.TestCase):
         manifest = "pv_registration_params"
         cases: list[tuple[str, Any, str]] = [
             (f"{volume}.0.volume_resource_id", "vol9", "the VNF package has no Cinder volume vol9"),
-            (f"{volume}.1.volume_resource_id", "vol1", "vol1 is listed before"),
+            (f"{volume}.1.volume_resource_id", "vol1", "vol1 is listed twice"),
             (f"{volume}.1.mount_to", "volume2", "must be an absolute path"),
             (f"{volume}.1.mount_to", "/volume2/../etc", "must be an absolute path"),
             (f"{volume}.1.mount_to", "/a b", "must be an absolute path"),
             (f"{volume}.1.size", 3, "unknown parameter"),
-            (f"{export}.0.export_dir", "/volumes/x", "lies in none of the volumes: /volume, /volu"),
+            (f"{export}.0.export_dir", "/volumes/x", "is not below the mount point of a volume"),
             (f"{export}.0.export_dir", f"/volume/{'a' * 256}", "has a name of more than 255 bytes"),
-            (f"{export}.1.export_to", "10.10.0.0/24", "is exported to this network before"),
+            (f"{export}.1.export_to", "10.10.0.0/24", "is exported to this network twice"),
             (f"{export}.0.export_to", "everybody", "must be an IPv4 network"),
             (f"{export}.0.export_to", "10.10.0.0", "must be an IPv4 network such as"),
             (f"{export}.0.export_to", "10.10.0.256", "must be an IPv4 network such as"),
@@ -168,7 +168,7 @@ class StorageParamsTest(unittest.TestCase):
             (f"{manifest}.0.pv_manifest_file_path", "none", "the VNF package has no file none"),
             (f"{manifest}.0.pv_manifest_file_path", None, "missing"),
             (f"{manifest}.0.pv_manifest_file_path", "text.yaml", "is not a file of PersistentV"),
-            (f"{manifest}.0.pv_manifest_file_path", "pod.yaml", "holds something else than"),
+            (f"{manifest}.0.pv_manifest_file_path", "pod.yaml", "holds objects other than"),
             (f"{manifest}.0.nfs_server_cp", "CP1",
              "the VNF package has no storage server's CP CP1; it has: CP3, FIP"),
             ("storage_server.ssh_cp_name", "CP1",
@@ -199,7 +199,7 @@ class StorageParamsTest(unittest.TestCase):
         values["storage_server"]["nfs_server_setup_params"][2]["export_dir"] = "/elsewhere/x"
         errors = "\n".join(self.read(values)[1])
         self.assertIn("[1].mount_to: must be an absolute path", errors)
-        self.assertIn("[2].export_dir: lies in none of the volumes: /volume, /volume2", errors)
+        self.assertIn("[2].export_dir: is not below the mount point of a volume:", errors)
 
     def test_mount_points(self) -> None:
         path = "storage_server.cinder_volume_setup_params.1.mount_to"

@@ -1,4 +1,4 @@
 """A client of Tacker and its cloud, which the demo and the scenarios share.
 
-It uses the APIs of Tacker and Heat and the machines' SSH, and so works with every cloud.
+The client uses the APIs of Tacker and Heat and SSH to machines only, and so works on every cloud.
 """

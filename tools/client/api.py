@@ -1,6 +1,6 @@
-"""The versions of Tacker's LCM API: what differs between their requests and answers.
+"""The versions of Tacker's LCM API: the differences of their requests and answers.
 
-Requests are written as the v1 API takes them, and translated for the v2 API.
+Requests are written for the v1 API, and translated for the v2 API.
 """
 
 import hashlib
@@ -28,10 +28,10 @@ class ClusterVim:
 
 
 class Api(Protocol):
-    """``variant`` is the suffix of the names of the VNF packages for this version.
+    """A version of the API; ``variant`` is the suffix of the names of its VNF packages.
 
-    ``ends_modifications`` tells whether *fail* ends a modification that has failed: through v1
-    Tacker 16 answers with status 500, and other operations need no such end.
+    ``ends_modifications``: *fail* ends a modification that has failed. Through v1 Tacker 16 answers
+    with status 500, and other operations do not need the end.
     """
 
     version: str
@@ -45,7 +45,7 @@ class Api(Protocol):
         ...
 
     def vnfcs(self, instance: dict[str, Any]) -> list[dict[str, Any]]:
-        """VNFC resources; their ``id`` is what a heal request names."""
+        """VNFC resources, with the ``id`` for a heal request."""
         ...
 
     def cluster_vims(self, instance: dict[str, Any], client: "Client") -> list[ClusterVim]: ...
@@ -61,19 +61,19 @@ class V1:
         return request
 
     def vnfcs(self, instance: dict[str, Any]) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
-        return found
+        resources: list[dict[str, Any]] = instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
+        return resources
 
     def cluster_vims(self, instance: dict[str, Any], client: "Client") -> list[ClusterVim]:
-        found = []
+        vims = []
         for connection in instance.get("vimConnectionInfo", ()):
             if connection["vimType"] not in KUBERNETES:
                 continue
             vim = client.show_vim(connection["vimId"])["vim"]
             if (vim["status"], vim["auth_url"]) != ("ACTIVE", connection["accessInfo"]["authUrl"]):
                 raise ClientError(f"{vim} differs from the instance's connection: {connection}")
-            found.append(ClusterVim(vim["id"], vim["name"], vim["auth_url"]))
-        return found
+            vims.append(ClusterVim(vim["id"], vim["name"], vim["auth_url"]))
+        return vims
 
 
 class V2:
@@ -98,23 +98,23 @@ class V2:
     def vnfcs(self, instance: dict[str, Any]) -> list[dict[str, Any]]:
         info = instance["instantiatedVnfInfo"]
         ids = {vnfc["vnfcResourceInfoId"]: vnfc["id"] for vnfc in info["vnfcInfo"]}
-        return [{**found, "id": ids[found["id"]]} for found in info["vnfcResourceInfo"]]
+        return [{**resource, "id": ids[resource["id"]]} for resource in info["vnfcResourceInfo"]]
 
     def cluster_vims(self, instance: dict[str, Any], client: "Client") -> list[ClusterVim]:
-        found = instance.get("vimConnectionInfo", {}).values()
+        vims = instance.get("vimConnectionInfo", {}).values()
         return [
             ClusterVim(
                 hashlib.sha256(vim["interfaceInfo"]["ssl_ca_cert"].encode()).hexdigest(),
                 vim["vimId"],
                 vim["interfaceInfo"]["endpoint"],
             )
-            for vim in found
+            for vim in vims
             if vim["vimType"] in KUBERNETES
         ]
 
 
 def _cp(cp: dict[str, Any]) -> dict[str, Any]:
-    """A CP as v2 has it: a map of configurations, with the addresses that v1 assigns unasked."""
+    """A CP for v2: a map of configurations, with the addresses that v1 assigns by default."""
     (config,) = cp["cpConfig"]
     protocols = [{"ipOverEthernet": _ADDRESS, **data} for data in config["cpProtocolData"]]
     return {"cpdId": cp["cpdId"], "cpConfig": {f"{cp['cpdId']}_1": {"cpProtocolData": protocols}}}

@@ -27,11 +27,11 @@ class _Variable(Generic[T]):
 
 
 class CloudConfig:
-    """Names of what the cloud must have, and folders; FUNCTIONAL_* variables change them."""
+    """Names of resources of the cloud, and folders; FUNCTIONAL_* variables change them."""
 
     # Network of the machines, which Tacker and the scenarios reach.
     network = _Variable("FUNCTIONAL_NETWORK", "public", str)
-    # Network of machines that are reached by floating IPs of the external network.
+    # Network of machines with floating IPs of the external network.
     tenant_network = _Variable("FUNCTIONAL_TENANT_NETWORK", "private", str)
     external_network = _Variable("FUNCTIONAL_EXTERNAL_NETWORK", "public", str)
     # Flavor of test machines.
@@ -39,36 +39,36 @@ class CloudConfig:
     # The image of the packages, and one with Docker preinstalled.
     node_image = "node-debian-13"
     docker_image = _Variable("FUNCTIONAL_DOCKER_IMAGE", "node-debian-13-docker", str)
-    # An image with the packages of a cluster, for scenarios that are not about installing them;
-    # empty: they take the packages' image.
+    # An image with the packages of a cluster, for scenarios that do not test their installation;
+    # empty: these scenarios use the image of the VNF packages.
     prepared_image = _Variable("FUNCTIONAL_PREPARED_IMAGE", "", str)
-    # An image with the Debian before.
+    # An image with the previous Debian.
     older_image = "node-debian-12"
     # An image whose servers can have volumes.
     vm_image = _Variable("FUNCTIONAL_VM_IMAGE", "vm-debian-12", str)
     # URL of packages and images of Kubernetes (its layout: tools/devcloud/kubernetes/mirror.sh);
-    # empty where machines reach the Kubernetes project's own.
+    # empty if machines can reach the servers of the Kubernetes project.
     kubernetes_mirror = _Variable("FUNCTIONAL_KUBERNETES_MIRROR", "", str)
-    # A series, of which the newest release is meant, or a release.
+    # A release, or a series, which stands for its newest release.
     kubernetes_version = _Variable("FUNCTIONAL_KUBERNETES_VERSION", str(DEFAULT_VERSION), str)
-    # Shell command that kills tacker-conductor, which something starts again.
+    # Shell command that kills tacker-conductor, which the cloud then restarts.
     kill_conductor = _Variable("FUNCTIONAL_KILL_CONDUCTOR", "", str)
-    # Shell commands, a line each, that kill a service of the cloud which something starts again.
+    # Shell commands, a line each, that kill a service of the cloud, which the cloud then restarts.
     kill_services = _Variable("FUNCTIONAL_KILL_SERVICES", "", str)
     # Whether Tacker's host has Helm, which the v2 API runs there.
     helm_on_tacker = _Variable("FUNCTIONAL_HELM_ON_TACKER", False, lambda value: value == "1")
-    # Shell command that shows the drivers' trace of the VNF instance whose id follows.
+    # Shell command that shows the drivers' trace of a VNF instance; its argument is the id.
     show_trace = _Variable("FUNCTIONAL_SHOW_TRACE", "", str)
-    # Command that is ovn-trace on this cloud, if it is OVN's.
+    # Command for ovn-trace on this cloud, if the cloud uses OVN.
     ovn_trace = _Variable("FUNCTIONAL_OVN_TRACE", "", str)
-    # Shell command that runs the gate's playbooks, whose names follow, on this cloud.
+    # Shell command that runs the gate's playbooks on this cloud; its arguments are their names.
     playbooks = _Variable("FUNCTIONAL_PLAYBOOKS", "", str)
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)
     password = _Variable("FUNCTIONAL_PASSWORD", "ubuntu", str)
     logs = _Variable("FUNCTIONAL_LOGS", CHECKOUT / "build" / "logs", Path)
     # Whether the scenarios record the outputs that the guide shows.
     record = _Variable("FUNCTIONAL_RECORD", False, lambda value: value == "1")
-    # File to which each scenario that passed adds its name, if any.
+    # File to which each scenario that passed adds its name; empty for none.
     passed = _Variable("FUNCTIONAL_PASSED", "", str)
     build = _Variable("FUNCTIONAL_BUILD", CHECKOUT / "build", Path)
 
@@ -82,7 +82,10 @@ def cloud() -> Connection:
 
 
 def tacker(connection: Connection, version: str = "1") -> TackerClient:
-    """Tacker's API on that cloud; the version is that of lifecycle management."""
+    """A client of Tacker's API on a cloud.
+
+    :param version: version of the LCM API
+    """
     return TackerClient(
         api_version=version,
         session=connection.session,

@@ -1,5 +1,5 @@
-"""What goes wrong while the cloud behind Tacker is used."""
+"""Errors of the cloud behind Tacker."""
 
 
 class ClientError(Exception):
-    """The cloud or one of its machines did not do what was asked; the message says why."""
+    """The cloud or one of its machines refused a request; the message has the reason."""

@@ -7,13 +7,13 @@ _HYPERVISOR = "img_hv_type"
 
 
 def count(connection: Connection, image: str) -> int:
-    """How many compute hosts take servers of an image. Only an administrator may know."""
-    found = connection.image.find_image(image)
-    wanted = str((found.properties or {}).get(_HYPERVISOR, "") if found else "").lower()
+    """Count the compute hosts for servers of an image; needs an administrator's login."""
+    shown = connection.image.find_image(image)
+    kind = str((shown.properties or {}).get(_HYPERVISOR, "") if shown else "").lower()
     types = [
         str(hypervisor.hypervisor_type).lower()
         for hypervisor in connection.compute.hypervisors(details=True)
         if (hypervisor.state, hypervisor.status) == ("up", "enabled")
     ]
-    # Where there is one kind of hosts, the image's property names it in another word (kvm, QEMU).
-    return types.count(wanted) if wanted in types else len(types)
+    # On a cloud with one type of hosts the image may use another word for the type (kvm, QEMU).
+    return types.count(kind) if kind in types else len(types)

@@ -1,7 +1,7 @@
-"""Images of archives into a registry, by its HTTP API (OCI Distribution Specification 1.1).
+"""Uploads images from archives to a registry (OCI Distribution Specification 1.1).
 
-Docker's engine would unpack each image first, and compress it again: a minute for those of a
-cluster, which the machines then decompress once more. skopeo compresses layers, too.
+Docker's engine would first unpack and then compress each image, which takes a minute for the images
+of a cluster, and machines would have to decompress the layers. skopeo compresses layers, too.
 """
 
 import hashlib
@@ -18,15 +18,15 @@ from tools.client.web import ask
 
 _MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 _CONFIG = "application/vnd.docker.container.image.v1+json"
-_LAYER = "application/vnd.docker.image.rootfs.diff.tar"  # which is not compressed
+_LAYER = "application/vnd.docker.image.rootfs.diff.tar"  # not compressed
 
 
 def upload(archive: bytes, registry: str) -> str:
     """Upload the image of an archive that ``docker save`` made; returns its short name.
 
-    :param archive: of one image with one name; its layers are plain tars
-    :param registry: ``host:port``, by plain HTTP and without a login
-    :raises ClientError: with the answer of a registry that refuses it
+    :param archive: an archive of one image with one name, whose layers are plain tars
+    :param registry: ``host:port`` of a registry with plain HTTP and without a login
+    :raises ClientError: with the answer of the registry, if it refuses the image
     """
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar, requests.Session() as session:
         (image,) = json.loads(_read(tar, "manifest.json"))
@@ -58,5 +58,5 @@ def _blob(session: requests.Session, base: str, media_type: str, content: bytes)
 def _read(tar: tarfile.TarFile, name: str) -> bytes:
     member = tar.extractfile(name)
     if member is None:
-        raise ClientError(f"the archive's {name} is no file")
+        raise ClientError(f"the archive's {name} is not a file")
     return member.read()

@@ -1,4 +1,4 @@
-"""Where clusters get Kubernetes from: the cloud's own mirror, or the Kubernetes project."""
+"""The source of Kubernetes for clusters: the cloud's own mirror, or the Kubernetes project."""
 
 import hashlib
 import urllib.request
@@ -48,7 +48,7 @@ def source_params(image_repository: str | None, key: str = _KEY) -> dict[str, An
 def series() -> Series:
     """The series of the configured version.
 
-    :raises ClientError: when the drivers do not support it
+    :raises ClientError: if the drivers do not support the version
     """
     version = read_version(CONFIG.kubernetes_version)
     if version is None:
@@ -57,7 +57,7 @@ def series() -> Series:
 
 
 def mirror_url() -> str:
-    """URL of what the mirror has of the configured series."""
+    """URL of the configured series on the mirror."""
     return f"{CONFIG.kubernetes_mirror}/{series().name}"
 
 
@@ -69,10 +69,11 @@ def missing_version() -> str:
 def push_images(registry: str) -> None:
     """Push the images of Kubernetes, and busybox, into a registry of the cloud.
 
-    Those of a mirror from here; published ones by way of a machine that is deleted afterwards.
+    Images of a mirror are uploaded from here; a test machine, which is deleted at the end, pushes
+    published images.
 
     :param registry: ``host:port``
-    :raises ClientError: when the mirror, the machine or the registry gives an error
+    :raises ClientError: if the mirror, the machine or the registry gives an error
     """
     with step(f"push the images of Kubernetes to {registry}"):
         if CONFIG.kubernetes_mirror:
@@ -90,7 +91,7 @@ def _upload_mirrored(registry: str) -> None:
             digest, name = line.split()
             content = ask(session, "GET", f"{folder}/{name}").content
             if hashlib.sha256(content).hexdigest() != digest:
-                raise ClientError(f"{folder}/{name} is not what SHA256SUMS says")
+                raise ClientError(f"{folder}/{name} has another digest than in SHA256SUMS")
             log(f"pushed {upload(content, registry)}")
 
 

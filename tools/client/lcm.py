@@ -17,7 +17,7 @@ FINAL_STATES = {"COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"}
 
 
 class Package:
-    """A VNF package in Tacker, and the CSAR that it was made of."""
+    """A VNF package in Tacker, and its CSAR."""
 
     def __init__(self, client: Client, csar: Path) -> None:
         self._client = client
@@ -35,7 +35,7 @@ class Package:
             client.upload_vnf_package(self.id, file_data=file)
             shown = wait.until(
                 lambda: client.show_vnf_package(self.id),
-                lambda seen: seen["onboardingState"] == "ONBOARDED",
+                lambda answer: answer["onboardingState"] == "ONBOARDED",
                 60,
                 "onboarding (see Tacker's log)",
             )
@@ -63,10 +63,10 @@ class Vnf:
 
     @classmethod
     def all(cls, client: Client) -> list["Vnf"]:
-        """Every instance that Tacker knows."""
+        """List all instances in Tacker."""
         listed = client.list_vnf_instances()
-        found = listed if isinstance(listed, list) else listed["vnf_instances"]
-        return [cls(client, vnf["id"], vnf.get("vnfInstanceName", "")) for vnf in found]
+        vnfs = listed if isinstance(listed, list) else listed["vnf_instances"]
+        return [cls(client, vnf["id"], vnf.get("vnfInstanceName", "")) for vnf in vnfs]
 
     def show(self) -> dict[str, Any]:
         shown: dict[str, Any] = self._client.show_vnf_instance(self.id)
@@ -85,11 +85,11 @@ class Vnf:
             return self._await_outcome("INSTANTIATE")
 
     def start_instantiate(self, body: dict[str, Any]) -> None:
-        """Start the instantiation and do not wait for its end."""
+        """Start the instantiation without waiting for its end."""
         self._client.instantiate_vnf_instance(self.id, self._api.instantiation(body))
 
     def cancel(self) -> dict[str, Any]:
-        """Cancel the newest operation, as soon as Tacker allows it; returns the occurrence."""
+        """Cancel the newest operation as soon as Tacker allows it; returns the occurrence."""
         occurrence: dict[str, Any] = self.occurrences()[-1]
 
         def attempt() -> str:
@@ -162,8 +162,8 @@ class Vnf:
 
     def occurrences(self) -> list[dict[str, Any]]:
         listed = self._client.list_vnf_lcm_op_occs(filter=f"(eq,vnfInstanceId,{self.id})")
-        found = listed if isinstance(listed, list) else listed["vnf_lcm_op_occs"]
-        return sorted(found, key=lambda occurrence: str(occurrence["startTime"]))
+        occurrences = listed if isinstance(listed, list) else listed["vnf_lcm_op_occs"]
+        return sorted(occurrences, key=lambda occurrence: str(occurrence["startTime"]))
 
     def _occurrence_ids(self) -> set[str]:
         return {occurrence["id"] for occurrence in self.occurrences()}
@@ -174,10 +174,10 @@ class Vnf:
         before: dict[str, Any] | None = None,
         known: Collection[str] = (),
     ) -> dict[str, Any]:
-        """The newest occurrence of the operation that was not ``known``, once it has ended.
+        """Wait for the end of the newest occurrence of the operation that is not ``known``.
 
-        An occurrence that is retried or rolled back has ended once, as ``before``: its state
-        must change first. (Its stateEnteredTime does not change: Tacker keeps it.)
+        An occurrence that is retried or rolled back has already ended once, as ``before``: its
+        state must change first. (Tacker does not change its stateEnteredTime.)
         """
         changed = before is None
 
@@ -189,15 +189,15 @@ class Vnf:
             ]
             if not new:
                 return {"operationState": "none yet"}
-            if operation == "MODIFY_INFO":  # which Tacker 16's v1 API lists, but cannot show
+            if operation == "MODIFY_INFO":  # Tacker 16's v1 API lists it, but cannot show it
                 return new[-1]
             shown: dict[str, Any] = self._client.show_vnf_lcm_op_occs(new[-1]["id"])
             return shown
 
-        def ended(seen: dict[str, Any]) -> bool:
+        def ended(occurrence: dict[str, Any]) -> bool:
             nonlocal changed
-            changed = changed or before is None or _state(seen) != _state(before)
-            return seen["operationState"] in FINAL_STATES and changed
+            changed = changed or before is None or _state(occurrence) != _state(before)
+            return occurrence["operationState"] in FINAL_STATES and changed
 
         return wait.until(look, ended, _LIMIT, f"{operation} of {self.name}")
 
@@ -209,7 +209,7 @@ class Vnf:
             if occurrence["operationState"] != "FAILED_TEMP":
                 continue
             if occurrence["operation"] == "INSTANTIATE":
-                self.rollback(occurrence)  # takes the stack away as well
+                self.rollback(occurrence)  # deletes the stack as well
             elif occurrence["operation"] != "MODIFY_INFO" or self._api.ends_modifications:
                 self._client.fail_vnf_instance(occurrence["id"])
         if self.show()["instantiationState"] == "INSTANTIATED":

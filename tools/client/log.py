@@ -1,4 +1,4 @@
-"""The log of what is done to the cloud, of how long each step takes, and how idle CPUs are."""
+"""The log of the steps on the cloud, with their times, and the share of idle CPUs."""
 
 import json
 import time
@@ -12,7 +12,7 @@ _STARTED = time.monotonic()
 
 
 def log(text: str) -> None:
-    """Add a line to scenario.log, which tools.scenarios shows while stestr captures stdout."""
+    """Add a line to scenario.log, which tools.scenarios shows, since stestr captures stdout."""
     line = f"[{time.monotonic() - _STARTED:7.1f} s] {text}"
     CONFIG.logs.mkdir(parents=True, exist_ok=True)
     with (CONFIG.logs / "scenario.log").open("a") as file:
@@ -37,7 +37,7 @@ def step(text: str) -> Iterator[None]:
 
 
 class Clock:
-    """Measures from its making on."""
+    """Measures the time, and the share of idle CPUs, since its creation."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -50,6 +50,6 @@ class Clock:
 
 
 def _cpu_ticks() -> tuple[int, int]:
-    """How long this machine's CPUs have been idle, and how long they have been there."""
+    """The idle time and the total time of this machine's CPUs, in ticks."""
     ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
     return ticks[3] + ticks[4], sum(ticks)

@@ -18,16 +18,16 @@ from tools.client import wait
 from tools.client.config import CONFIG
 from tools.client.errors import ClientError
 
-# Seconds. The entry of an earlier machine at the address stays in the neighbour table for ten.
+# Seconds. An earlier machine's entry for the address stays in the neighbour table for ten seconds.
 _CONNECT_LIMIT = 30
 
-# Machines that boot break connections: the log of the steps is enough.
+# Booting machines break connections: the log of the steps is enough.
 logging.getLogger("paramiko.transport").setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True)
 class Remote:
-    """A machine that takes a password at its login."""
+    """A machine with password login."""
 
     address: str
     password: str = field(default_factory=lambda: CONFIG.password)
@@ -42,7 +42,7 @@ class Remote:
 
     def _log_in(self, attempts: int = 2) -> paramiko.SSHClient:
         client = paramiko.SSHClient()
-        # The machine was just made: nobody knows its host key yet.
+        # The machine is new: its host key is not known yet.
         client.set_missing_host_key_policy(paramiko.AutoAddPolicy())  # noqa: S507
         try:
             client.connect(
@@ -55,14 +55,14 @@ class Remote:
             )
         except paramiko.SSHException as error:
             client.close()
-            # One key exchange in ten thousand breaks; the drivers try again too.
+            # One key exchange in ten thousand fails; the drivers try again, too.
             if attempts == 1 or isinstance(error, paramiko.AuthenticationException):
                 raise
             return self._log_in(attempts - 1)
         return client
 
     def run(self, command: str, check: bool = True) -> str:
-        """Run a shell command; returns what it printed."""
+        """Run a shell command; returns its standard output."""
         with self._client() as client:
             return self._run(client, command, check)
 
@@ -76,7 +76,7 @@ class Remote:
 
     @contextlib.contextmanager
     def ssh_stopped(self) -> Iterator[None]:
-        """Stop sshd for a while; the login that stops and starts it outlives sshd."""
+        """Stop sshd during the block; the login that stops and starts sshd stays open."""
         with self._client() as client:
             self._run(client, "sudo systemctl stop ssh")
             try:
@@ -90,7 +90,7 @@ class Remote:
             sftp.put(str(file), name)
 
     def cut_power(self) -> None:
-        """Power the machine off at once, without stopping its services."""
+        """Power the machine off immediately, without stopping its services."""
         self.run("sudo systemctl --force --force poweroff", check=False)
         self.await_shutdown()
 
@@ -101,23 +101,23 @@ class Remote:
         return f" {address}/" in self.run("ip -4 -o address show")
 
     def await_login(self, limit: float = 300) -> None:
-        wait.until(self._boot_id, lambda seen: len(seen) == 37, limit, f"SSH to {self.address}")
+        wait.until(self._boot_id, _is_boot_id, limit, f"SSH to {self.address}")
 
     def await_shutdown(self, limit: float = 60) -> None:
         """Wait until logins fail."""
         what = f"the shutdown of {self.address}"
-        wait.until(self._boot_id, lambda seen: len(seen) != 37, limit, what)
+        wait.until(self._boot_id, lambda answer: not _is_boot_id(answer), limit, what)
 
     def await_reboot(self, before: str, limit: float = 300) -> None:
         """Wait for a login after the boot whose /proc/sys/kernel/random/boot_id was ``before``."""
 
-        def rebooted(seen: str) -> bool:
-            return len(seen) == 37 and seen != before
+        def rebooted(answer: str) -> bool:
+            return _is_boot_id(answer) and answer != before
 
         wait.until(self._boot_id, rebooted, limit, f"the reboot of {self.address}")
 
     def _boot_id(self) -> str:
-        """A line of 36 characters and a line feed, or the error that came instead."""
+        """Read the id of the boot, 36 characters and a line feed; or the error of the login."""
         try:
             return self.run("cat /proc/sys/kernel/random/boot_id")
         except (ClientError, OSError, EOFError, paramiko.SSHException) as error:
@@ -127,9 +127,9 @@ class Remote:
         """Let the machine's Docker engine use HTTP with a registry (host and port)."""
         settings = json.dumps({"insecure-registries": [registry]})
         self.run(f"echo '{settings}' | sudo tee /etc/docker/daemon.json")
-        # The engine reads the file some time after its signal, and loses one while it starts.
+        # The engine reads the file some time after a signal, and loses signals while it starts.
         reload = "sudo systemctl reload docker && sleep 1 && sudo docker info"
-        wait.until(lambda: self.run(reload), lambda seen: registry in seen, 60, "Docker's reload")
+        wait.until(lambda: self.run(reload), lambda info: registry in info, 60, "Docker's reload")
 
     @contextlib.contextmanager
     def docker(self) -> Iterator[docker.DockerClient]:
@@ -147,8 +147,12 @@ class Remote:
                 server.server_close()
 
 
+def _is_boot_id(answer: str) -> bool:
+    return len(answer) == 37
+
+
 class _Tunnel(socketserver.ThreadingUnixStreamServer):
-    """Connects each client of a local socket to the engine on the far side."""
+    """Connects each client of a local socket to the engine on the machine."""
 
     daemon_threads = True
 

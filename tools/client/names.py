@@ -1,4 +1,4 @@
-"""Names that nothing else on the cloud has, not even what a run that was killed has left there."""
+"""Unique names on the cloud, even beside leftovers of a run that was killed."""
 
 import uuid
 

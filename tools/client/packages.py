@@ -19,7 +19,7 @@ def _run_tool(*arguments: str) -> None:
 
 
 def ask_csar(*arguments: str) -> tuple[int, str]:
-    """Run a command of tools.csar whose exit status is an answer; returns it and the output."""
+    """Run a command of tools.csar; returns its exit status and its output."""
     command = [sys.executable, "-m", "tools.csar", *arguments]
     ran = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     return ran.returncode, ran.stdout + ran.stderr
@@ -37,7 +37,7 @@ def registry_image() -> Path:
 
 
 def private_registry_csar(files: Mapping[str, Path] | None = None, variant: str = "") -> Path:
-    """A CSAR of the private registry, with ``files`` and, for the v1 API, the image inside.
+    """Build a CSAR of the private registry, with ``files`` and, for the v1 API, the image.
 
     The v2 API would copy an image for each hook.
     """
@@ -48,18 +48,18 @@ def private_registry_csar(files: Mapping[str, Path] | None = None, variant: str 
 def kubernetes_csar(
     files: Mapping[str, Path] | None = None, overlays: Sequence[str] = (), variant: str = ""
 ) -> Path:
-    """A CSAR of the Kubernetes cluster, with ``files`` inside and ``overlays`` laid over it.
+    """Build a CSAR of the Kubernetes cluster, with ``files`` and ``overlays``.
 
-    Where the cloud has a mirror of Kubernetes, the key of its package repository is inside too.
+    If the cloud has a mirror of Kubernetes, the CSAR has the key of its package repository, too.
     """
     source = SOURCES / f"kubernetes{variant}"
     return build_csar(source, {**kubernetes_source.repository_key(), **(files or {})}, overlays)
 
 
 def build_csar(source: Path, files: Mapping[str, Path], overlays: Sequence[str] = ()) -> Path:
-    """Build a package with ``files``, by their paths in it, under a VNFD id of its own.
+    """Build a package with ``files``, by their paths in the package, and with a new VNFD id.
 
-    Tacker takes every VNFD id only once, even when the package that had it is deleted.
+    Tacker accepts every VNFD id only once, even after its package is deleted.
     """
     vnfd_id = str(uuid.uuid4())
     csar = CONFIG.build / f"{source.name}-{vnfd_id[:8]}.csar"

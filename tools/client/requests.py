@@ -1,4 +1,4 @@
-"""Requests of the LCM API, read from files and fitted to the cloud."""
+"""Requests of the LCM API, read from files and adapted to the cloud."""
 
 import json
 from pathlib import Path
@@ -12,10 +12,10 @@ from tools.client.config import CONFIG
 def load_request(
     path: Path, client: Client, network: str | None = None, **params: Any
 ) -> dict[str, Any]:
-    """The request in a JSON file, with a network (default: the configuration's) and default VIM.
+    """Load the request in a JSON file, with a network and the default VIM of the cloud.
 
-    ``params`` replace parameters of the management driver; a parameter that is None is
-    left out.
+    :param network: default: the network of the configuration
+    :param params: parameters of the management driver to replace; None removes a parameter
     """
     request: dict[str, Any] = json.loads(path.read_text())
     for link in request["extVirtualLinks"]:
@@ -23,8 +23,8 @@ def load_request(
     default = next(vim for vim in client.list_vims()["vims"] if vim["is_default"])
     for vim in request["vimConnectionInfo"]:
         vim["vimId"] = default["id"]
-    found = request["additionalParams"].values()
-    (driver_params,) = (value for value in found if isinstance(value, dict))
+    values = request["additionalParams"].values()
+    (driver_params,) = (value for value in values if isinstance(value, dict))
     driver_params.update(params)
     for key in [key for key, value in driver_params.items() if value is None]:
         del driver_params[key]

@@ -1,4 +1,4 @@
-"""Stacks in Heat: those of VNFs are read; stacks of plain test machines are made."""
+"""Stacks in Heat: reads stacks of VNFs, and makes stacks of test machines."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -20,21 +20,21 @@ _PORT, _FLOATING_IP = "OS::Neutron::Port", "OS::Neutron::FloatingIP"
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource of a stack, as Heat lists it."""
+    """A resource of a stack in Heat's list."""
 
-    stack: str  # its path in Heat's API
+    stack: str  # path of the stack in Heat's API
     name: str
     type: str
     status: str
     reason: str
-    id: str  # of what Heat has made
-    created: str  # when, in the form of ISO 8601
+    id: str  # physical id
+    created: str  # time of creation in ISO 8601
 
     def attributes(self, connection: Connection) -> dict[str, Any]:
-        """The attributes that Heat shows of the resource."""
+        """Read the attributes of the resource from Heat."""
         answer = connection.orchestration.get(f"{self.stack}/resources/{self.name}").json()
-        found: dict[str, Any] = answer["resource"]["attributes"]
-        return found
+        attributes: dict[str, Any] = answer["resource"]["attributes"]
+        return attributes
 
 
 def resources(connection: Connection, vnf_id: str) -> list[Resource]:
@@ -51,14 +51,14 @@ def _resources(connection: Connection, stack: str) -> list[Resource]:
     return [
         Resource(
             stack,
-            found["resource_name"],
-            found["resource_type"],
-            found["resource_status"],
-            found["resource_status_reason"],
-            found["physical_resource_id"],
-            found["creation_time"],
+            resource["resource_name"],
+            resource["resource_type"],
+            resource["resource_status"],
+            resource["resource_status_reason"],
+            resource["physical_resource_id"],
+            resource["creation_time"],
         )
-        for found in listed.get("resources", ())  # a stack that was deleted has none
+        for resource in listed.get("resources", ())  # a deleted stack has none
     ]
 
 
@@ -68,7 +68,7 @@ def attributes(connection: Connection, stack_id: str, name: str) -> dict[str, An
 
 
 def physical_id(connection: Connection, stack_id: str, name: str) -> str:
-    """The id of what Heat has made of one resource of a stack."""
+    """The physical id of one resource of a stack."""
     return _resource(connection, stack_id, name).id
 
 
@@ -77,14 +77,14 @@ def members(connection: Connection, stack_id: str, group: str) -> list[str]:
     made = physical_id(connection, stack_id, group)
     path = _path(connection, made)
     listed = connection.orchestration.get(f"{path}/resources").json().get("resources", ())
-    complete = [found for found in listed if found["resource_status"].endswith("COMPLETE")]
-    complete.sort(key=lambda found: (found["creation_time"], found["resource_name"]))
-    return [found["physical_resource_id"] for found in complete]
+    complete = [member for member in listed if member["resource_status"].endswith("COMPLETE")]
+    complete.sort(key=lambda member: (member["creation_time"], member["resource_name"]))
+    return [member["physical_resource_id"] for member in complete]
 
 
 def _resource(connection: Connection, stack_id: str, name: str) -> Resource:
-    found = _resources(connection, _path(connection, stack_id))
-    named = [resource for resource in found if resource.name == name]
+    listed = _resources(connection, _path(connection, stack_id))
+    named = [resource for resource in listed if resource.name == name]
     if not named:
         raise ClientError(f"stack {stack_id} has no resource {name}")
     return named[0]
@@ -92,7 +92,7 @@ def _resource(connection: Connection, stack_id: str, name: str) -> Resource:
 
 def _path(connection: Connection, stack_id: str) -> str:
     """A stack's path in Heat's API."""
-    # Heat would compute the outputs, for minutes, of a stack that it shows.
+    # With outputs, Heat would need minutes to show a stack.
     stack = connection.orchestration.get_stack(stack_id, resolve_outputs=False)
     return f"/stacks/{stack.name}/{stack.id}"
 
@@ -103,15 +103,15 @@ def address(connection: Connection, stack_id: str, port: str) -> str:
 
 
 def _fixed_address(port: dict[str, Any]) -> str:
-    """The first IPv4 address: a network may have IPv6, too, in any order."""
-    found = (fixed["ip_address"] for fixed in port["fixed_ips"])
-    return next(address for address in found if ":" not in address)
+    """The first IPv4 address: a network may have IPv6 addresses, too, in any order."""
+    addresses = (fixed["ip_address"] for fixed in port["fixed_ips"])
+    return next(address for address in addresses if ":" not in address)
 
 
 def _stacks(connection: Connection, vnf_id: str) -> dict[str, str]:
-    """A VNF's stacks in Heat, nested ones too, also those that Tacker has forgotten.
+    """The paths of a VNF's stacks in Heat's API, by id.
 
-    Their paths in Heat's API, by id.
+    Nested stacks, and stacks that Tacker has forgotten, are included.
     """
     listed = connection.orchestration.get("/stacks?show_nested=true").json()["stacks"]
     return {
@@ -157,17 +157,17 @@ def _floating_ips(shown: list[dict[str, Any]]) -> dict[str, str]:
     return {ip["fixed_ip_address"]: ip["floating_ip_address"] for ip in shown}
 
 
-def _shown(connection: Connection, found: list[Resource], kind: str) -> list[dict[str, Any]]:
-    """The attributes of the resources of a type that exist."""
+def _shown(connection: Connection, listed: list[Resource], kind: str) -> list[dict[str, Any]]:
+    """Read the attributes of the existing resources of a type."""
     return [
         resource.attributes(connection)
-        for resource in found
+        for resource in listed
         if resource.type == kind and resource.id
     ]
 
 
 def failure_reasons(connection: Connection, vnf_id: str) -> set[str]:
-    """Why resources of a VNF's stacks have failed."""
+    """The reasons for failed resources in a VNF's stacks."""
     return {
         resource.reason
         for resource in resources(connection, vnf_id)
@@ -176,7 +176,7 @@ def failure_reasons(connection: Connection, vnf_id: str) -> set[str]:
 
 
 def mark_lost_ports(connection: Connection, vnf_id: str) -> list[str]:
-    """Let Heat's next update replace ports that Neutron has not any more; returns their ids."""
+    """Let Heat's next update replace ports that Neutron does not have; returns their ids."""
     lost = [
         resource
         for resource in resources(connection, vnf_id)
@@ -191,7 +191,7 @@ def mark_lost_ports(connection: Connection, vnf_id: str) -> list[str]:
 
 
 def servers(connection: Connection, vnf_id: str) -> list[Any]:
-    """Nova's servers in a VNF's stacks. (Heat shows less of a server than Nova does.)"""
+    """The servers in a VNF's stacks from Nova, which shows more attributes than Heat."""
     return [
         connection.compute.get_server(resource.id)
         for resource in resources(connection, vnf_id)
@@ -200,13 +200,13 @@ def servers(connection: Connection, vnf_id: str) -> list[Any]:
 
 
 def members_by_age(connection: Connection, vnf_id: str, name: str) -> list[str]:
-    """Servers of a name in a scaling group, the oldest first, which is how the group shrinks.
+    """Ids of the servers of a name in a scaling group, in the order in which the group shrinks.
 
-    Each lies in a stack of its own, which is a member of the group; their ids.
+    The oldest server is first. Each server is in a stack of its own, a member of the group.
     """
-    found = resources(connection, vnf_id)
-    servers = {r.stack.rpartition("/")[2]: r.id for r in found if r.name == name}
-    members = sorted((r.created, r.name, r.id) for r in found if r.id in servers)
+    listed = resources(connection, vnf_id)
+    servers = {r.stack.rpartition("/")[2]: r.id for r in listed if r.name == name}
+    members = sorted((r.created, r.name, r.id) for r in listed if r.id in servers)
     return [servers[stack_id] for _, _, stack_id in members]
 
 
@@ -225,15 +225,12 @@ def addresses(connection: Connection, vnf_id: str) -> list[str]:
 
 
 def server_addresses(connection: Connection, vnf_id: str) -> dict[str, str]:
-    """Address of each machine of a VNF, by the id of its server.
-
-    The address of a machine with a floating IP is the floating IP.
-    """
-    found = resources(connection, vnf_id)
-    floating = _floating_ips(_shown(connection, found, _FLOATING_IP))
+    """The address of each machine of a VNF, a floating IP if there is one, by server id."""
+    listed = resources(connection, vnf_id)
+    floating = _floating_ips(_shown(connection, listed, _FLOATING_IP))
     fixed = {
         port["device_id"]: _fixed_address(port)
-        for port in _shown(connection, found, _PORT)
+        for port in _shown(connection, listed, _PORT)
         if port["device_id"]  # a virtual IP has a port without a machine
     }
     return {server: floating.get(address, address) for server, address in fixed.items()}
@@ -241,7 +238,7 @@ def server_addresses(connection: Connection, vnf_id: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def stack(connection: Connection, resources: dict[str, Any]) -> Iterator[str]:
-    """Id of a stack with these resources, which is deleted at the end."""
+    """Make a stack with these resources, and delete it at the end; gives its id."""
     template = {"heat_template_version": "2018-08-31", "resources": resources}
     name = unique("test-machines")
     made = connection.orchestration.create_stack(name=name, template=template, timeout_mins=10)
@@ -254,7 +251,7 @@ def stack(connection: Connection, resources: dict[str, Any]) -> Iterator[str]:
             connection.orchestration.delete_stack(made.id, ignore_missing=True)
             wait.until(
                 lambda: connection.orchestration.find_stack(name, resolve_outputs=False),
-                lambda seen: seen is None,
+                lambda stack: stack is None,
                 300,
                 "the deletion of the stack",
             )
@@ -264,7 +261,7 @@ def stack(connection: Connection, resources: dict[str, Any]) -> Iterator[str]:
 def machines(
     connection: Connection, names: list[str], ports: Sequence[int] = ()
 ) -> Iterator[list[Remote]]:
-    """Test machines with Docker, which are deleted at the end.
+    """Make test machines with Docker, and delete them at the end.
 
     :param ports: TCP ports that the machines serve, besides SSH
     """
@@ -303,7 +300,7 @@ def server(
 
 
 def _security_group(ports: Sequence[int]) -> dict[str, Any]:
-    """Lets in SSH and these TCP ports, and everything between the group's members."""
+    """A security group that allows SSH, these TCP ports, and all traffic within the group."""
     rules: list[dict[str, Any]] = [
         {"protocol": "tcp", "port_range_min": port, "port_range_max": port}
         for port in (_SSH, *ports)
@@ -315,7 +312,7 @@ def _security_group(ports: Sequence[int]) -> dict[str, Any]:
 def _await_creation(connection: Connection, stack_id: str) -> None:
     stack = wait.until(
         lambda: connection.orchestration.get_stack(stack_id, resolve_outputs=False),
-        lambda seen: not seen.status.endswith("IN_PROGRESS"),
+        lambda stack: not stack.status.endswith("IN_PROGRESS"),
         600,
         "the stack of the test machines",
     )

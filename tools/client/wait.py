@@ -1,4 +1,4 @@
-"""Waiting for a condition, with a limit and the last thing seen."""
+"""Waiting for a condition, with a limit and the last observation."""
 
 import time
 from collections.abc import Callable
@@ -9,16 +9,16 @@ _SHORTEST, _LONGEST = 0.5, 2.0  # seconds between two looks
 
 
 def until(look: Callable[[], T], good: Callable[[T], object], limit: float, what: str) -> T:
-    """Look twice a second, later every other second, until what is seen is good; returns it.
+    """Look twice a second, later every other second, until the result is good; returns the result.
 
-    A look at what takes minutes costs the cloud more than the second that it saves.
+    More frequent looks in a wait of minutes would cost the cloud more than they save.
     """
     start = time.monotonic()
     while True:
-        seen = look()
-        if good(seen):
-            return seen
+        result = look()
+        if good(result):
+            return result
         waited = time.monotonic() - start
         if waited > limit:
-            raise TimeoutError(f"{what}: not within {limit:.0f} s; last seen: {seen}")
+            raise TimeoutError(f"{what}: not within {limit:.0f} s; last seen: {result}")
         time.sleep(min(max(_SHORTEST, waited / 20), _LONGEST))

@@ -1,4 +1,4 @@
-"""Requests by HTTP, whose failures are errors that say what was asked."""
+"""HTTP requests, whose errors name the request."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ _SHOWN = 300  # characters of an answer
 
 
 def ask(session: requests.Session, method: str, url: str, **options: Any) -> requests.Response:
-    """An answer of success.
+    """Send a request; returns the answer if its status is a success.
 
-    :param options: those of ``requests.Session.request``
-    :raises ClientError: without an answer, or with the answer of a server that refuses
+    :param options: options of ``requests.Session.request``
+    :raises ClientError: if there is no answer, or the server refuses the request
     """
     try:
         answer = session.request(method, url, timeout=_PATIENCE, **options)

@@ -1,1 +1,1 @@
-"""Looks at clusters that the drivers have made; changes nothing."""
+"""Shows the status of clusters that the drivers have made; changes nothing."""

@@ -1,4 +1,4 @@
-"""Command line of the looks at clusters."""
+"""The command line for the status of clusters."""
 
 import argparse
 import contextlib
@@ -24,12 +24,12 @@ from tools.client.lcm import Vnf
 from tools.cluster.status import Status, look_at
 
 _PASSWORD = "CLUSTER_PASSWORD"  # noqa: S105 - the name of a variable
-# Where the drivers keep SSH host keys with the VNF instance, as Tacker's API shows the name.
+# Name of the drivers' SSH host keys in the metadata of a VNF instance, as Tacker's API shows it.
 _HOST_KEYS = "mgmtdriversshhostkeys"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0: all is well; 1: something is not, or cannot be looked at."""
+    """0: the cluster is healthy; 1: there is a fault, or the cluster cannot be checked."""
     options = _parser().parse_args(argv)
     status = Status()
     try:
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             masters = _masters(options, status, connections)
             look_at(status, masters, time.time())
     except Exception as error:
-        print(f"cluster: the cluster cannot be looked at: {error}", file=sys.stderr)
+        print(f"cluster: the cluster cannot be checked: {error}", file=sys.stderr)
         return 1
     print("\n".join([*status.lines, *(f"FAULT: {fault}" for fault in status.faults)]))
     return int(bool(status.faults))
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     status = commands.add_parser(
         "status",
         help="nodes, members of etcd, days left of certificates",
-        description="Tell the nodes, the members of etcd and the days left of the certificates of "
+        description="Show the nodes, the members of etcd and the days left of the certificates of "
         "a cluster in the Tacker of OS_CLOUD or OS_*. The exit status is 1 when something is not "
         "healthy or expires soon.",
     )
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("--username", default=CONFIG.username, help="SSH user of the machines")
     status.add_argument(
         "--private-key", type=Path, metavar="FILE",
-        help=f"of the user; without it the password is taken from {_PASSWORD}, or asked for",
+        help=f"private key of the user; default: the password in {_PASSWORD}, or from a prompt",
     )
     return parser
 
@@ -67,12 +67,12 @@ def _parser() -> argparse.ArgumentParser:
 def _masters(
     options: argparse.Namespace, status: Status, connections: contextlib.ExitStack
 ) -> list[Host]:
-    """The control-plane nodes, logged in to; one that does not answer is a fault."""
+    """Log in to the control-plane nodes; a node that does not answer is a fault."""
     connection = cloud()
     api = V2() if options.api == "2" else V1()
     vnf = Vnf(tacker(connection, api.version), options.vnf, options.vnf, api)
-    found = [vnfc for vnfc in vnf.vnfcs() if vnfc["vduId"] == options.vdu]
-    if not found:
+    vnfcs = [vnfc for vnfc in vnf.vnfcs() if vnfc["vduId"] == options.vdu]
+    if not vnfcs:
         raise LookupError(f"VNF instance {vnf.id} has no VNFC of VDU {options.vdu}")
     addresses = stacks.server_addresses(connection, vnf.id)
     keys = HostKeys(pinned(vnf.show().get("metadata") or {}))
@@ -81,7 +81,7 @@ def _masters(
     secret = Secret(password) if password else None
     masker = Masker([s for s in (key, secret) if s])
     hosts: list[Host] = []
-    for vnfc in found:
+    for vnfc in vnfcs:
         server = vnfc["computeResource"]["resourceId"]
         address = addresses[server]
         node = Node(vnfc["id"], vnfc["vduId"], server, {"SSH": address})
@@ -94,9 +94,9 @@ def _masters(
 
 
 def pinned(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """The SSH host keys that the drivers have seen, by the ids of servers."""
+    """The SSH host keys that the drivers have pinned, by server id."""
     for name, value in metadata.items():
         if name.replace("_", "").lower() == _HOST_KEYS:
-            found: dict[str, str] = json.loads(value)
-            return found
+            keys: dict[str, str] = json.loads(value)
+            return keys
     return {}

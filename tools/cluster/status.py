@@ -1,4 +1,4 @@
-"""The status of a cluster, as its control-plane nodes tell it."""
+"""The status of a cluster, read from its control-plane nodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,14 +16,14 @@ from mgmt_drivers.machine.host import Host
 
 @dataclass
 class Status:
-    """What was seen, in lines; and what is wrong, with what to do about it."""
+    """The lines of the status, and the faults with their advice."""
 
     lines: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
     @contextmanager
     def looking_at(self, what: str) -> Iterator[None]:
-        """What cannot be looked at is a fault like others."""
+        """Turn an error of the block into a fault."""
         try:
             yield
         except MgmtDriverError as error:
@@ -32,7 +32,7 @@ class Status:
 
 @dataclass(frozen=True)
 class _Runtime:
-    """What etcd is asked with."""
+    """The part of a cluster that commands of etcd need."""
 
     runtime: ContainerRuntime
 
@@ -86,7 +86,8 @@ def _runtime_of(nodes: Mapping[str, Mapping[str, Any]]) -> ContainerRuntime:
     return Docker() if with_docker else Containerd()
 
 
-def _add_members(status: Status, host: Host, runtime: ContainerRuntime, wanted: int) -> None:
+def _add_members(status: Status, host: Host, runtime: ContainerRuntime, expected: int) -> None:
+    """:param expected: number of members"""
     found = etcd.read_status(host, _Runtime(runtime))
     status.lines.append("members of etcd:")
     for member in found.members:
@@ -99,12 +100,12 @@ def _add_members(status: Status, host: Host, runtime: ContainerRuntime, wanted: 
         status.lines.append(line)
         if state != etcd.HEALTHY:
             status.faults.append(
-                f"etcd's member {member} is no healthy voter ({state}). Heal its VNFC"
+                f"etcd's member {member} is not a healthy voter ({state}). Heal its VNFC"
             )
     if found.alarms:
         status.faults.append(found.tell_alarms())
-    if len(found.members) < wanted:
-        status.faults.append(f"etcd has {len(found.members)} of {wanted} members")
+    if len(found.members) < expected:
+        status.faults.append(f"etcd has {len(found.members)} of {expected} members")
 
 
 def _add_certificates(status: Status, host: Host, now: float) -> None:

@@ -46,9 +46,9 @@ def build(
 
     :param files: files to add that are not in the folder, by their name in the CSAR
     :param overlays: folders to lay over the package
-    :param vnfd_id: to take the place of the one in the package
+    :param vnfd_id: replaces the VNFD id of the package
     :param say: gets a line for each warning, and for each step that takes a while
-    :raises CsarError: the package has faults, all of which the message lists
+    :raises CsarError: the package has faults, and the message lists all of them
     """
     assembled = assemble(folder, files, overlays)
     if vnfd_id:
@@ -75,12 +75,12 @@ def build(
 def assemble(
     folder: Path, files: Mapping[str, Path] | None = None, overlays: Sequence[Path] = ()
 ) -> Contents:
-    """Return all that goes into the CSAR, bar the blocks of TOSCA.meta.
+    """Return all contents of the CSAR, except the blocks of TOSCA.meta.
 
-    That is the package's own files with the overlays, ``files``, the ETSI types and the drivers
-    named in the VNFD.
+    The contents are the package's own files with the overlays, ``files``, the ETSI types and the
+    drivers named in the VNFD.
 
-    :raises CsarError: one of ``files`` or the ETSI types cannot be had, or an overlay does not fit
+    :raises CsarError: a file or the ETSI types are missing, or an overlay does not fit
     """
     assembled = overlay.of_package(folder)
     for folder in overlays:
@@ -95,7 +95,7 @@ def assemble(
 
 
 def with_vnfd_id(assembled: Contents, vnfd_id: str) -> Contents:
-    """Return the package under another VNFD id: Tacker takes each only once, for ever."""
+    """Return the package with another VNFD id, since Tacker accepts each id only once."""
     ids = {
         mapping(document, "topology_template", "node_templates", "VNF", "properties").get(
             "descriptor_id"
@@ -114,9 +114,9 @@ def with_vnfd_id(assembled: Contents, vnfd_id: str) -> Contents:
 
 
 def _driver_files(assembled: Contents) -> Contents:
-    """Return the modules of the drivers in the VNFD: one that is registered, or all of a script.
+    """Return the modules of the drivers in the VNFD: a registered module, or a script's modules.
 
-    A script for Tacker's v2 API is named relative to Definitions/ and brings along what it imports.
+    A script for Tacker's v2 API is named relative to Definitions/; its modules are all it imports.
     """
     registered = drivers.registered()
     found: Contents = {}

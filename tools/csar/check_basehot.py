@@ -12,8 +12,8 @@ from tools.csar.package import Fault, Flavour, Package, mapping
 FOLDER = "BaseHOT"
 
 PORT = "OS::Neutron::Port"
-# Heat's resource type, the VNFD node type which must have one of the same name, and the node
-# types that a resource may stand for: an address which VMs share is a Cp of no VDU.
+# Heat's resource type, the VNFD node type that must have a node of the same name, and the node
+# types that a resource may represent: an address that VMs share is a Cp without a VDU.
 _PAIRS = (
     ("OS::Nova::Server", model.VDU, (model.VDU,)),
     (PORT, model.VDU_CP, (model.VDU_CP, "tosca.nodes.nfv.Cp")),
@@ -25,7 +25,7 @@ _PARAMETER_NODES = {"VDU": (model.VDU, model.STORAGE), "CP": (model.VDU_CP, "tos
 
 
 def templates(package: Package) -> Iterator[Fault]:
-    """Each flavour of machines has one template, whose resources are the VNFD's nodes by name."""
+    """Check that each flavour of machines has one template, with the VNFD's nodes as resources."""
     for flavour in filter(_has_machines, package.flavours):
         top = top_templates(package, flavour)
         if len(top) != 1:
@@ -47,7 +47,7 @@ def top_templates(package: Package, flavour: Flavour) -> list[str]:
 
 
 def _has_machines(flavour: Flavour) -> bool:
-    """Whether VDUs are machines made from images; else they are pods."""
+    """Whether the VDUs are machines made from images, and not pods."""
     vdus = flavour.nodes_of(model.VDU).values()
     return not vdus or any("sw_image_data" in mapping(vdu, "properties") for vdu in vdus)
 
@@ -71,7 +71,7 @@ def _resources(package: Package, flavour: Flavour, top: str) -> Iterator[Fault]:
 
 
 def parameters(package: Package) -> Iterator[Fault]:
-    """What a template gets from the parameter nfv is something that UserData puts there."""
+    """Check that UserData provides the parts of the parameter nfv that templates use."""
     provided = check_userdata.provided_keys(package)
     for flavour in package.flavours:
         for file, name, resource in _all_resources(package, flavour):
@@ -82,13 +82,13 @@ def parameters(package: Package) -> Iterator[Fault]:
 
 
 def nfv_paths(package: Package, flavour: Flavour) -> Iterator[list[Any]]:
-    """Give the paths by which the flavour's templates take something from nfv."""
+    """Give the paths by which the flavour's templates use the parameter nfv."""
     for _, _, resource in _all_resources(package, flavour):
         yield from _nfv_paths(resource)
 
 
 def _wrong(flavour: Flavour, path: list[Any], provided: set[str]) -> str:
-    """Say what is wrong with a path into nfv, nothing where it is right."""
+    """Return the error of a path into nfv; empty if the path is right."""
     if len(path) == 2:
         return "" if path[1] in provided else f"no UserData provides {path[1]}"
     if len(path) != 4 or path[1] not in _PARAMETER_NODES:
@@ -108,7 +108,7 @@ def _wrong(flavour: Flavour, path: list[Any], provided: set[str]) -> str:
 def _all_resources(
     package: Package, flavour: Flavour
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Give the resources of the flavour's templates, nested ones too: file, name, resource."""
+    """Give the resources of all the flavour's templates: file, name, resource."""
     for file, document in package.documents.items():
         if PurePosixPath(FOLDER, flavour.id) in PurePosixPath(file).parents:
             for name, resource in mapping(document, "resources").items():
@@ -117,7 +117,7 @@ def _all_resources(
 
 
 def _nfv_paths(value: Any) -> Iterator[list[Any]]:
-    """Give each get_param list that starts with nfv, however deep it lies."""
+    """Give each get_param list that starts with nfv, at any depth."""
     if isinstance(value, dict):
         path = value.get("get_param")
         if isinstance(path, list) and path and path[0] == "nfv":

@@ -1,7 +1,7 @@
-"""Has Heat's own code validate the templates, without a cloud.
+"""Validates the templates with Heat's own code, without a cloud.
 
-Heat checks resource types, properties, references between resources and nested templates. What
-only a cloud knows is taken for given: images, flavors, networks, quotas, extensions.
+Heat checks resource types, properties, references between resources and nested templates. Images,
+flavors, networks, quotas and extensions, which only a cloud knows, are assumed to exist.
 """
 
 import importlib.util
@@ -18,7 +18,7 @@ from tools.csar.package import Fault, Flavour, Package, mapping
 
 NOT_INSTALLED = "Heat is not installed: templates are checked only in their syntax"
 
-# Values of parameters by their names, in nfv too; all others are a text that is an address, too.
+# Example values by parameter name, in nfv, too; all other parameters get an address as text.
 _EXAMPLES: dict[str, Any] = {
     "fixed_ips": [{"ip_address": "192.0.2.5"}],
     "registry_port": 5000,
@@ -31,9 +31,9 @@ def is_installed() -> bool:
 
 
 def templates(package: Package) -> Iterator[Fault]:
-    """Heat takes each flavour's templates; without Heat nothing is said.
+    """Check that Heat accepts each flavour's templates; without Heat nothing is checked.
 
-    In a nested template Heat leaves values for later, hence each is tried by itself, too.
+    Heat does not check all values of a nested template, so each is validated by itself, too.
     """
     if not is_installed():
         return
@@ -48,16 +48,16 @@ def templates(package: Package) -> Iterator[Fault]:
 
 
 def nested(package: Package, top: str) -> dict[str, str]:
-    """Return the texts of a template's nested ones, as Tacker finds them, by their file names."""
+    """Return the texts of a template's nested templates, as Tacker finds them, by file name."""
     folder = PurePosixPath(top).parent / "nested"
     found = [PurePosixPath(name) for name in package.contents]
     return {path.name: _text(package, str(path)) for path in found if path.parent == folder}
 
 
 def refusal(text: str, files: Mapping[str, str], parameters: Mapping[str, Any]) -> str:
-    """Return Heat's words on a template with these parameters, nothing where it is right.
+    """Return Heat's error for a template with these parameters; empty if there is none.
 
-    :param files: texts of nested templates, by the names that the template has for them
+    :param files: texts of nested templates, by their names in the template
     """
     heat = _heat()
     try:
@@ -75,7 +75,7 @@ def refusal(text: str, files: Mapping[str, str], parameters: Mapping[str, Any]) 
 def _refused(
     package: Package, name: str, files: Mapping[str, str], given: Mapping[str, Any]
 ) -> Iterator[Fault]:
-    """Try a template with examples of its parameters, but for those that are given."""
+    """Validate a template with given parameters, and examples for all others."""
     declared = mapping(package.documents.get(name), "parameters")
     lacking = [key for key, schema in declared.items() if "default" not in mapping(schema)]
     parameters = {key: given.get(key, _example(key)) for key in lacking}
@@ -89,7 +89,7 @@ def _text(package: Package, name: str) -> str:
 
 
 def _nfv(package: Package, flavour: Flavour) -> dict[str, Any]:
-    """Return an example of the parameter nfv, with all that the flavour's templates take of it."""
+    """Return an example of the parameter nfv, with all values that the templates use."""
     nfv: dict[str, Any] = {}
     for path in check_basehot.nfv_paths(package, flavour):
         place = nfv
@@ -137,9 +137,9 @@ class NoCloud:
 
 
 class _Service:
-    """A client plugin that finds whatever it is asked for."""
+    """A client plugin that finds every requested resource."""
 
-    # Heat does not ask Keystone for endpoints of what has no service type.
+    # Without service types Heat asks Keystone for no endpoints.
     service_types: tuple[str, ...] = ()
 
     def get_image(self, name: str) -> SimpleNamespace:

@@ -1,4 +1,4 @@
-"""Checks of the management drivers that the VNFD names, against those which are installed."""
+"""Checks of the management drivers in the VNFD against the installed drivers."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ _OPERATIONS = (
 )
 _MOMENTS = ("start", "end")
 HOOKS = frozenset(f"{name}_{moment}" for name in _OPERATIONS for moment in _MOMENTS)
-# Besides them, those of Tacker's v2 API, which alone has scripts (vnflcm_driver_v2).
+# Further hooks of Tacker's v2 API, the only API with scripts (vnflcm_driver_v2).
 _CHANGE = "change_current_package"
 _V2_HOOKS = frozenset(
     f"{name}_{moment}"
@@ -31,7 +31,7 @@ _NODE = "topology_template.node_templates.VNF"
 
 
 def hooks(package: Package) -> Iterator[Fault]:
-    """Hooks are those which Tacker calls, each implemented by an artifact of the node."""
+    """Check that Tacker calls the hooks, and that an artifact of the node implements each."""
     for flavour in package.flavours:
         vnf = flavour.nodes.get("VNF", {})
         for hook, definition in mapping(vnf, "interfaces", "Vnflcm").items():
@@ -39,7 +39,7 @@ def hooks(package: Package) -> Iterator[Fault]:
             place = f"{_NODE}.interfaces.Vnflcm.{hook}"
             called = HOOKS | _V2_HOOKS if _is_script(vnf, driver) else HOOKS
             if driver is not None and hook not in called:
-                yield Fault(flavour.file, place, "no hook that Tacker calls")
+                yield Fault(flavour.file, place, "not a hook that Tacker calls")
             if hook in _V2_HOOKS and hook not in _declared(package):
                 text = "unknown to SOL001: declare it in the node type's interface, empty"
                 yield Fault(flavour.file, place, text)
@@ -64,7 +64,7 @@ def _is_script(vnf: dict[str, Any], driver: Any) -> bool:
 
 
 def drivers(package: Package, registered: Mapping[str, Path]) -> Iterator[Fault]:
-    """Each driver is registered, and in the package as it is installed."""
+    """Check that each driver is registered, and that the package has the installed file."""
     for flavour in package.flavours:
         for name, artifact in mapping(flavour.nodes, "VNF", "artifacts").items():
             file = str(mapping(artifact).get("file"))
@@ -78,12 +78,12 @@ def drivers(package: Package, registered: Mapping[str, Path]) -> Iterator[Fault]
 
 
 def _wrong(package: Package, artifact: dict[str, Any], installed: Path | None) -> str:
-    """Say what is wrong with a driver, nothing where it is right."""
+    """Return the error of a driver; empty if there is none."""
     if installed is None:
         return "no such driver is installed; run 'pip install .' in the checkout"
     file = artifact.get("file")
     if file not in package.contents:
         return f"no file {file}"
     if contents.sha256(package.contents[file]) != contents.sha256(installed):
-        return f"{file} is not what is installed, so Tacker will refuse it; build the CSAR again"
+        return f"{file} differs from the installed file, so Tacker refuses it; build the CSAR again"
     return ""

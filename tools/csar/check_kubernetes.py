@@ -1,4 +1,4 @@
-"""Checks of what the Kubernetes driver wants of a package, besides what Tacker wants."""
+"""Checks of requirements of the Kubernetes driver, besides Tacker's requirements."""
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -16,12 +16,12 @@ _GROUP = "OS::Heat::AutoScalingGroup"
 
 
 def flavours(package: Package) -> list[Flavour]:
-    """Return the flavours whose driver is this one."""
+    """Return the flavours with the Kubernetes driver."""
     return [flavour for flavour in package.flavours if driver_of(flavour)]
 
 
 def driver_of(flavour: Flavour) -> str:
-    """Return the name under which a flavour has the driver; empty where it has not."""
+    """Return the name of the driver in a flavour; empty if the flavour does not have the driver."""
     artifacts = mapping(flavour.nodes, "VNF", "artifacts")
     named = {name: str(mapping(value).get("file")) for name, value in artifacts.items()}
     files = {name: PurePosixPath(file).name for name, file in named.items()}
@@ -34,21 +34,21 @@ def scripts(package: Package) -> list[str]:
 
 
 def contract(package: Package) -> Iterator[Fault]:
-    """There is a script that keeps the driver's contract: without, no machine gets its packages."""
+    """Check that a script declares the driver's contract, since scripts install the packages."""
     if flavours(package) and not scripts(package):
         for name in _shell(package) or [_SCRIPTS]:
             yield Fault(name, "", UNDECLARED)
 
 
 def pod_network(package: Package) -> Iterator[Fault]:
-    """The pod network is there that requests need not name."""
+    """Check that the package has the default pod network, which requests need not name."""
     if flavours(package) and DEFAULT_CNI_MANIFEST not in package.contents:
         text = "missing: each request must name another file in cni_manifest_path"
         yield Fault(DEFAULT_CNI_MANIFEST, "", text, is_harmless=True)
 
 
 def hooks(package: Package) -> Iterator[Fault]:
-    """Requests are checked while there is nothing yet to clean up."""
+    """Check that requests are validated before machines exist."""
     for flavour in flavours(package):
         known = mapping(flavour.nodes, "VNF", "interfaces", "Vnflcm")
         if not mapping(known, "instantiate_start").get("implementation"):
@@ -58,7 +58,7 @@ def hooks(package: Package) -> Iterator[Fault]:
 
 
 def sizes(package: Package) -> Iterator[Fault]:
-    """Tacker can set the number of machines."""
+    """Check that Tacker can set the number of machines."""
     for flavour in flavours(package):
         for top in check_basehot.top_templates(package, flavour):
             for group, size in fixed_sizes(package.documents[top]):

@@ -6,12 +6,12 @@ from typing import Any
 from tools.csar import contents, toscameta
 from tools.csar.package import Fault, Package
 
-_AUTHOR = "Created-By"  # SOL004 wants it, and Tacker does not look
+_AUTHOR = "Created-By"  # required by SOL004, not read by Tacker
 _HEADER_KEYS = ("TOSCA-Meta-File-Version", "CSAR-Version", _AUTHOR, toscameta.ENTRY)
 
 
 def header(package: Package) -> Iterator[Fault]:
-    """The file is there and leads to the VNFD."""
+    """Check that the file exists and names the VNFD."""
     if toscameta.NAME not in package.contents:
         yield Fault(toscameta.NAME, "", "missing")
         return
@@ -25,7 +25,7 @@ def header(package: Package) -> Iterator[Fault]:
 
 
 def blocks(package: Package) -> Iterator[Fault]:
-    """Each artifact has one block, each block its file, and the digests agree."""
+    """Check that each artifact has one block, each block has its file, and the digests agree."""
     source = package.contents.get(toscameta.NAME)
     try:
         _, found = toscameta.parse(source.read_bytes().decode() if source else "")

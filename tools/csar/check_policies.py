@@ -12,7 +12,7 @@ _PREFIX = "tosca.policies.nfv."
 
 @dataclass(frozen=True)
 class Policies:
-    """A flavour's policies, and the aspects and levels which they may refer to."""
+    """A flavour's policies, and the aspects and levels to which policies may refer."""
 
     flavour: Flavour
     by_name: dict[str, dict[str, Any]]
@@ -29,7 +29,7 @@ class Policies:
         return cls(flavour, by_name)
 
     def value(self, policy_type: str, key: str) -> dict[str, Any]:
-        """Return a property of the policy of this type, empty where there is none."""
+        """Return a property of the policy of this type; empty if there is none."""
         for policy in self.by_name.values():
             if policy.get("type") == _PREFIX + policy_type:
                 return mapping(policy, "properties", key)
@@ -48,58 +48,58 @@ class Policies:
 
 
 def policies(package: Package) -> Iterator[Fault]:
-    """Policies refer to nodes, aspects and levels which exist."""
+    """Check that policies refer to existing nodes, aspects and levels."""
     for flavour in package.flavours:
-        found = Policies.of(flavour)
-        for name, policy in found.by_name.items():
-            yield from _targets(found, name, policy)
-            yield from _deltas(found, name, policy)
-            yield from _default_level(found, name, policy)
-            yield from _vdu_levels(found, name, policy)
-        yield from _scale_info(found)
+        own = Policies.of(flavour)
+        for name, policy in own.by_name.items():
+            yield from _targets(own, name, policy)
+            yield from _deltas(own, name, policy)
+            yield from _default_level(own, name, policy)
+            yield from _vdu_levels(own, name, policy)
+        yield from _scale_info(own)
 
 
-def _targets(found: Policies, name: str, policy: dict[str, Any]) -> Iterator[Fault]:
+def _targets(own: Policies, name: str, policy: dict[str, Any]) -> Iterator[Fault]:
     kind = str(policy.get("type")).removeprefix(_PREFIX)
-    nodes = found.flavour.nodes_of(model.VDU) if kind.startswith("Vdu") else found.flavour.nodes
+    nodes = own.flavour.nodes_of(model.VDU) if kind.startswith("Vdu") else own.flavour.nodes
     for target in policy.get("targets") or []:
         if target not in nodes:
-            yield found.fault(f"{name}.targets", f"no node {target} of the type that {kind} is for")
+            yield own.fault(f"{name}.targets", f"no node {target} of the type that {kind} is for")
 
 
-def _deltas(found: Policies, name: str, policy: dict[str, Any]) -> Iterator[Fault]:
+def _deltas(own: Policies, name: str, policy: dict[str, Any]) -> Iterator[Fault]:
     if policy.get("type") != f"{_PREFIX}VduScalingAspectDeltas":
         return
     properties = mapping(policy, "properties")
     aspect = properties.get("aspect")
-    if aspect not in found.aspects:
-        yield found.fault(f"{name}.properties.aspect", f"no scaling aspect {aspect}")
+    if aspect not in own.aspects:
+        yield own.fault(f"{name}.properties.aspect", f"no scaling aspect {aspect}")
         return
-    for step in mapping(found.aspects, str(aspect)).get("step_deltas") or []:
+    for step in mapping(own.aspects, str(aspect)).get("step_deltas") or []:
         if step not in mapping(properties, "deltas"):
-            yield found.fault(f"{name}.properties.deltas", f"{aspect}'s step {step} is missing")
+            yield own.fault(f"{name}.properties.deltas", f"{aspect}'s step {step} is missing")
 
 
-def _default_level(found: Policies, name: str, policy: dict[str, Any]) -> Iterator[Fault]:
+def _default_level(own: Policies, name: str, policy: dict[str, Any]) -> Iterator[Fault]:
     level = mapping(policy, "properties").get("default_level")
-    if level is not None and level not in found.levels:
-        yield found.fault(f"{name}.properties.default_level", f"no instantiation level {level}")
+    if level is not None and level not in own.levels:
+        yield own.fault(f"{name}.properties.default_level", f"no instantiation level {level}")
 
 
-def _vdu_levels(found: Policies, name: str, policy: dict[str, Any]) -> Iterator[Fault]:
+def _vdu_levels(own: Policies, name: str, policy: dict[str, Any]) -> Iterator[Fault]:
     if policy.get("type") == f"{_PREFIX}VduInstantiationLevels":
         for level in mapping(policy, "properties", "levels"):
-            if level not in found.levels:
-                yield found.fault(
+            if level not in own.levels:
+                yield own.fault(
                     f"{name}.properties.levels.{level}", f"no instantiation level {level}"
                 )
 
 
-def _scale_info(found: Policies) -> Iterator[Fault]:
-    for level, definition in found.levels.items():
+def _scale_info(own: Policies) -> Iterator[Fault]:
+    for level, definition in own.levels.items():
         place = f"InstantiationLevels.levels.{level}.scale_info"
         if not isinstance(mapping(definition).get("scale_info"), dict):
-            yield found.fault(place, "missing; Tacker needs it")
+            yield own.fault(place, "missing; Tacker needs it")
         for aspect in mapping(definition, "scale_info"):
-            if aspect not in found.aspects:
-                yield found.fault(f"{place}.{aspect}", "no such scaling aspect")
+            if aspect not in own.aspects:
+                yield own.fault(f"{place}.{aspect}", "no such scaling aspect")

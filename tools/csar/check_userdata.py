@@ -1,4 +1,4 @@
-"""Checks of the UserData modules, read but not run: they import Tacker, which need not be here."""
+"""Checks of the UserData modules, which are not run: they import Tacker, which may be missing."""
 
 import ast
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ _STANDARD_KEYS = {"computeFlavourId", "vcImageId", "locationConstraints", "netwo
 
 
 def classes(package: Package) -> Iterator[Fault]:
-    """A package with UserData has a class there which Tacker can call."""
+    """Check that each UserData module has a class that Tacker can call."""
     for name in _modules(package):
         try:
             tree = _parse(package, name)
         except (SyntaxError, ValueError) as error:
-            yield Fault(name, "", f"no Python that can be read ({error})")
+            yield Fault(name, "", f"not valid Python ({error})")
             continue
         methods = list(_instantiate_methods(tree))
         is_standard = _is_standard(tree)
@@ -33,10 +33,10 @@ def classes(package: Package) -> Iterator[Fault]:
 
 
 def provided_keys(package: Package) -> set[str]:
-    """Return what may be a key of a VDU's or CP's parameters, as far as can be read.
+    """Return possible keys of a VDU's or CP's parameters.
 
-    It is any string in a UserData module, and what Tacker's create_final_param_dict or the
-    StandardUserData of its v2 API fill in.
+    Possible keys are all strings in a UserData module, and the keys that Tacker's
+    create_final_param_dict or the StandardUserData of its v2 API add.
     """
     keys: set[str] = set()
     for name in _modules(package):
@@ -58,19 +58,19 @@ def provided_keys(package: Package) -> set[str]:
 
 
 def _is_standard(tree: ast.Module) -> bool:
-    """Whether a module passes the class of Tacker's v2 API on, or builds on it."""
+    """Whether a module imports the class of Tacker's v2 API, to pass it on or to extend it."""
     imported = [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
     return any(module.startswith(_V2) for module in imported)
 
 
 def takes_images_by_id(package: Package) -> bool:
-    """Say whether a module asks the grant for images, as far as can be read."""
+    """Say whether a module seems to take images from the grant."""
     sources = [package.contents[name].read_bytes() for name in _modules(package)]
     return any(_GRANTED in source for source in sources)
 
 
 def _modules(package: Package) -> list[str]:
-    """The modules that requests may name: what makes the folder a Python package is none."""
+    """The modules that requests may name, without __init__.py."""
     names = [name for name in package.contents if name.startswith(FOLDER)]
     return [name for name in names if name.endswith(".py") and not name.endswith("/__init__.py")]
 
@@ -93,7 +93,7 @@ def _signature(
     place = f"{class_name}.instantiate"
     decorators = [node.id for node in method.decorator_list if isinstance(node, ast.Name)]
     if "staticmethod" not in decorators:
-        yield Fault(file, place, "is no staticmethod")
+        yield Fault(file, place, "is not a staticmethod")
     arguments = [argument.arg for argument in method.args.args]
     if arguments != expected:
         yield Fault(file, place, f"takes ({', '.join(arguments)}), not ({', '.join(expected)})")

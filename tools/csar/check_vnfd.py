@@ -1,4 +1,4 @@
-"""Checks of the VNFD in itself and against the package's files."""
+"""Checks of the VNFD by itself and against the package's files."""
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -9,7 +9,7 @@ from tools.csar import package as model
 from tools.csar.package import Fault, Flavour, Package, mapping
 
 _SW_IMAGE = "tosca.artifacts.nfv.SwImage"
-# What SOL001 2.6.1 requires of a tosca.nodes.nfv.VNF and of a SwImageData.
+# Required properties of a tosca.nodes.nfv.VNF and of a SwImageData (SOL001 2.6.1).
 _VNF_PROPERTIES = (
     "descriptor_id",
     "descriptor_version",
@@ -29,7 +29,7 @@ _REQUIREMENT_TARGETS = {
 
 
 def imports(package: Package) -> Iterator[Fault]:
-    """Imported files are in the package."""
+    """Check that imported files are in the package."""
     for name, document in package.documents.items():
         folder = PurePosixPath(name).parent
         for target in document.get("imports") or []:
@@ -39,18 +39,17 @@ def imports(package: Package) -> Iterator[Fault]:
 
 
 def flavours(package: Package) -> Iterator[Fault]:
-    """There is a flavour, each only once, described with the keys that Tacker reads unasked."""
-    found = package.flavours
-    if not found:
+    """Check that there are flavours, each only once, with all keys that Tacker needs."""
+    if not package.flavours:
         yield Fault("Definitions", "", "no file has substitution_mappings with a flavour_id")
-    seen: dict[str, str] = {}
-    for flavour in found:
-        if flavour.id in seen:
-            yield Fault(flavour.file, "", f"flavour {flavour.id} is in {seen[flavour.id]} too")
-        seen[flavour.id] = flavour.file
+    files: dict[str, str] = {}
+    for flavour in package.flavours:
+        if flavour.id in files:
+            yield Fault(flavour.file, "", f"flavour {flavour.id} is in {files[flavour.id]} too")
+        files[flavour.id] = flavour.file
         yield from _flavour(flavour)
         yield from _inputs(flavour)
-    yield from _reachable(package, found)
+    yield from _reachable(package)
 
 
 def _flavour(flavour: Flavour) -> Iterator[Fault]:
@@ -69,24 +68,24 @@ def _flavour(flavour: Flavour) -> Iterator[Fault]:
 
 
 def _inputs(flavour: Flavour) -> Iterator[Fault]:
-    """Each property that the node type requires is an input, which tosca-parser insists on."""
+    """Check that required properties of the node type are inputs, as tosca-parser requires."""
     inputs = mapping(flavour.document, "topology_template", "inputs")
     for name in _VNF_PROPERTIES:
         if name not in inputs:
             yield Fault(flavour.file, f"topology_template.inputs.{name}", "missing")
 
 
-def _reachable(package: Package, found: list[Flavour]) -> Iterator[Fault]:
-    """The top VNFD imports every flavour."""
+def _reachable(package: Package) -> Iterator[Fault]:
+    """Check that the top VNFD imports every flavour."""
     entry = str(package.header().get(toscameta.ENTRY))
     imported = package.documents.get(entry, {}).get("imports") or []
-    for flavour in found:
+    for flavour in package.flavours:
         if PurePosixPath(flavour.file).name not in imported and flavour.file != entry:
             yield Fault(entry, "imports", f"{flavour.file} is missing")
 
 
 def node_types(package: Package) -> Iterator[Fault]:
-    """The VNF's node type admits all flavours and needs no link."""
+    """Check that the VNF's node type allows all flavours and requires no link."""
     for name, document in package.documents.items():
         for type_name, definition in mapping(document, "node_types").items():
             if mapping(definition).get("derived_from") == "tosca.nodes.nfv.VNF":
@@ -112,7 +111,7 @@ def _flavour_ids(
 
 
 def _optional_links(file: str, place: str, definition: dict[str, Any]) -> Iterator[Fault]:
-    """tosca-parser misses the links that substitution_mappings give, as Tacker takes them out."""
+    """Check that links are optional, since Tacker removes them from substitution_mappings."""
     for requirement in definition.get("requirements") or []:
         for name, link in mapping(requirement).items():
             if mapping(link).get("occurrences") != [0, "UNBOUNDED"]:
@@ -121,7 +120,7 @@ def _optional_links(file: str, place: str, definition: dict[str, Any]) -> Iterat
 
 
 def requirements(package: Package) -> Iterator[Fault]:
-    """Requirements of node templates lead to nodes of the right type."""
+    """Check that requirements of node templates name nodes of the right type."""
     for flavour in package.flavours:
         for name, node in flavour.nodes.items():
             place = f"topology_template.node_templates.{name}.requirements"
@@ -139,7 +138,7 @@ def requirements(package: Package) -> Iterator[Fault]:
 
 
 def software_images(package: Package) -> Iterator[Fault]:
-    """Images are described, and those that are carried are there."""
+    """Check that images are described, and that images in the package have their files."""
     for flavour in package.flavours:
         for name, node in flavour.nodes_of(model.VDU, model.STORAGE).items():
             place = f"topology_template.node_templates.{name}"
@@ -152,7 +151,7 @@ def software_images(package: Package) -> Iterator[Fault]:
 
 
 def images_of(node: dict[str, Any]) -> dict[str, str]:
-    """Return the files of a node's artifacts that Tacker takes for images, by their keys."""
+    """Return the files of a node's artifacts that Tacker treats as images, by their keys."""
     found = mapping(node, "artifacts")
     files = {key: value for key, value in found.items() if isinstance(value, str)}
     typed = {key: mapping(value) for key, value in found.items()}
@@ -161,7 +160,7 @@ def images_of(node: dict[str, Any]) -> dict[str, str]:
 
 
 def _carried(package: Package, flavour: Flavour, place: str, file: str) -> Fault:
-    """An image in the package is uploaded for each VNF; where its file lacks, no VNF comes up."""
+    """Return the fault of an image in the package: uploaded for each VNF, or without a file."""
     inside = file.lstrip("./")  # as Tacker finds it
     if inside not in package.contents and "://" not in file:
         return Fault(flavour.file, place, f"no file {inside}")

@@ -11,7 +11,7 @@ from tools.csar.package import Fault
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; 0 is success, 1 a fault of the package, 2 one of the usage."""
+    """Run a command; 0 is success, 1 a fault of the package, 2 an error of usage."""
     arguments = _parser().parse_args(argv)
     try:
         if arguments.command == "build":
@@ -40,21 +40,21 @@ def _overlays(arguments: argparse.Namespace) -> list[Path]:
 def _verify(packages: Sequence[str], overlays: Sequence[Path]) -> int:
     if not check_heat.is_installed():
         print(check_heat.NOT_INSTALLED)
-    found = {package: _faults(package, overlays) for package in packages}
-    return max([_told(package, faults) for package, faults in found.items()])
+    by_package = {package: _faults(package, overlays) for package in packages}
+    return max([_print_faults(package, faults) for package, faults in by_package.items()])
 
 
-def _told(package: str, found: Sequence[Fault]) -> int:
-    """Print what was found of a package; what is harmless leaves the status at 0."""
-    warnings = [fault for fault in found if fault.is_harmless]
-    faults = [fault for fault in found if not fault.is_harmless]
+def _print_faults(package: str, faults: Sequence[Fault]) -> int:
+    """Print the faults of a package; returns the exit status, 0 if all faults are harmless."""
+    warnings = [fault for fault in faults if fault.is_harmless]
+    errors = [fault for fault in faults if not fault.is_harmless]
     for warning in warnings:
         print(f"{package}: warning: {warning}")
-    for fault in faults:
-        print(f"{package}: {fault}")
-    counted = [_count(len(faults), "fault"), _count(len(warnings), "warning")]
+    for error in errors:
+        print(f"{package}: {error}")
+    counted = [_count(len(errors), "fault"), _count(len(warnings), "warning")]
     print(f"{package}: {', '.join(counted)}")
-    return 1 if faults else 0
+    return 1 if errors else 0
 
 
 def _count(number: int, what: str) -> str:
@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         "--vnfd-id",
         default="",
         metavar="UUID",
-        help="the CSAR's VNFD id, in the place of the package's: Tacker takes each only once",
+        help="VNFD id of the CSAR, instead of the package's: Tacker accepts each id only once",
     )
     checking = commands.add_parser("verify", help="list all faults of packages")
     checking.add_argument("packages", nargs="+", metavar="PACKAGE", help="a folder or a CSAR")
@@ -118,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         "--image",
         default="",
         metavar="NAME",
-        help="an image that the cloud has, in the place of those which the package brings",
+        help="name of an image in the cloud, to replace the images in the package",
     )
     for command in (making, checking):
         command.add_argument(

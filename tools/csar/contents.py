@@ -1,4 +1,4 @@
-"""The files of a package by their name in the CSAR, whether in a folder or in a zip."""
+"""The files of a package by their names in the CSAR, from a folder or a zip."""
 
 import hashlib
 import io
@@ -21,7 +21,7 @@ _YAML = (".yaml", ".yml")
 
 @dataclass(frozen=True)
 class InMemory:
-    """A file that lies nowhere."""
+    """A file that exists only in memory."""
 
     name: str
     content: bytes
@@ -41,7 +41,7 @@ Contents = dict[str, Source]
 
 
 def of_folder(folder: Path) -> Contents:
-    """Return the package's files in ``folder``; what editors and interpreters leave is no part."""
+    """Return the package's files in ``folder``, without leftovers of editors and interpreters."""
     return {
         path.relative_to(folder).as_posix(): path
         for path in sorted(folder.rglob("*"))
@@ -51,7 +51,7 @@ def of_folder(folder: Path) -> Contents:
 
 @contextmanager
 def of_csar(csar: Path) -> Iterator[Contents]:
-    """Give the files of a zip, which stays open as long as the context."""
+    """Give the files of a zip, which is open during the context."""
     try:
         archive = zipfile.ZipFile(csar)
     except (OSError, zipfile.BadZipFile) as error:
@@ -86,9 +86,9 @@ def is_yaml(name: str) -> bool:
 
 
 def parse(source: Source) -> Any:
-    """Return what a YAML file holds.
+    """Return the value in a YAML file.
 
-    :raises CsarError: it is no YAML
+    :raises CsarError: the file is not YAML
     """
     try:
         return package_yaml.load(source.read_bytes())

@@ -1,4 +1,4 @@
-"""Management drivers as Tacker finds them: entry points of installed distributions."""
+"""Management drivers, which Tacker finds as entry points of installed distributions."""
 
 from importlib import metadata, util
 from pathlib import Path
@@ -7,10 +7,10 @@ import mgmt_drivers
 from tools.csar.contents import Contents
 
 GROUP = "tacker.tacker.mgmt.drivers"
-SCRIPTS = "../Scripts/"  # where scripts lie, as seen from Definitions/
+SCRIPTS = "../Scripts/"  # the folder of scripts, relative to Definitions/
 _CORE = Path(mgmt_drivers.__file__).parent
 _KINDS = (".py", ".sh")  # programs and scripts that run on machines among them
-# Modules that only Tacker's v1 API has a use for.
+# Modules that only Tacker's v1 API uses.
 _V1 = {"tacker/v1.py", "tacker/vims_v1.py", "kubernetes_mgmt.py", "private_registry_mgmt.py"}
 _TESTS = {"tests", "testing"}
 
@@ -18,7 +18,7 @@ _TESTS = {"tests", "testing"}
 def script(name: str) -> Contents:
     """Return a script for Tacker's v2 API and the modules that it needs, by their names in a CSAR.
 
-    They are none where there is no such script.
+    The result is empty if there is no such script.
     """
     if not (_CORE / name).is_file():
         return {}
@@ -32,11 +32,11 @@ def script(name: str) -> Contents:
 
 
 def registered() -> dict[str, Path]:
-    """Return the module file of each registered driver by name; without a file it is left out.
+    """Return the module file of each registered driver by name; a driver without one is left out.
 
-    Tacker compares the module that it loaded with the CSAR's copy, so what is installed counts,
-    not what lies in the checkout. Nothing is imported: the modules need Tacker, which need not be
-    here.
+    Tacker compares the module that it loaded with the CSAR's copy, so these are the installed
+    files, not the files of the checkout. The modules are not imported: they need Tacker, which may
+    be missing.
     """
     files = {entry.name: _module_file(entry) for entry in metadata.entry_points(group=GROUP)}
     return {name: path for name, path in files.items() if path is not None}

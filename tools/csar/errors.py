@@ -1,4 +1,4 @@
-"""What goes wrong with a package, said to its author."""
+"""Errors for the authors of packages."""
 
 
 class CsarError(Exception):

@@ -1,7 +1,7 @@
-"""Flavours that differ little from another, of which a package holds the differences only.
+"""Flavours that are similar to a base flavour: a package has only the differences.
 
-A package's file ``flavours.yaml`` gives for each such flavour the one that it is like. It gets a
-copy of each file of that one, over which the files that the package has for it are laid.
+A package's file ``flavours.yaml`` names the base of each such flavour. The flavour gets a copy of
+each file of its base, and the package's own files for the flavour are laid over the copies.
 """
 
 from pathlib import PurePosixPath
@@ -16,9 +16,9 @@ DECLARATION = "flavours.yaml"
 
 
 def copies(package: Contents, declaration: Source) -> Contents:
-    """Return what flavours get from those that they are like, under their own names.
+    """Return the files that flavours get from their bases, under their own names.
 
-    :raises CsarError: the declaration is none, or does not fit the package
+    :raises CsarError: the declaration is not valid, or does not fit the package
     """
     copied: Contents = {}
     for flavour, base in _declared(declaration).items():
@@ -58,7 +58,7 @@ def _files(package: Contents, flavour: str) -> Contents:
 
 
 def _copy(files: Contents, base: str, flavour: str) -> Contents:
-    """Copy files; the copies name their flavour and each other as they are called."""
+    """Copy files; in the copies, the names of files and of the flavour are replaced."""
     new_names = {name: name.replace(base, flavour) for name in files}
     renamed = {PurePosixPath(old).name: PurePosixPath(new).name for old, new in new_names.items()}
     copied: Contents = {}
@@ -76,7 +76,7 @@ def _copy(files: Contents, base: str, flavour: str) -> Contents:
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
-    """Replace each string that is one of ``names``, however deep it lies."""
+    """Replace each string that is one of ``names``, at any depth."""
     if isinstance(value, dict):
         return {key: _renamed(item, names) for key, item in value.items()}
     if isinstance(value, list):

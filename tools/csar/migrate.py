@@ -1,7 +1,7 @@
-"""Makes a package for these drivers out of one for Tacker's sample of a Kubernetes driver.
+"""Migrates a package for Tacker's sample of a Kubernetes driver to these drivers.
 
-That is the mechanical part. What only the author can decide is said, not done. The package is
-written to another folder; YAML is edited as text, so that it stays the author's.
+Mechanical changes are made; decisions of the author are listed as work to do. The package is
+written to another folder. YAML is edited as text, so that comments and formatting are kept.
 """
 
 import re
@@ -30,14 +30,14 @@ _OURS = build.PACKAGES / "kubernetes"
 _SCRIPT = "Scripts/install_k8s_cluster.sh"
 _USER_DATA = "UserData/k8s_cluster_user_data.py"
 _IMAGES = "Files/images/"
-_MASTER_CP = "masterNode_CP1"  # as the samples name it
+_MASTER_CP = "masterNode_CP1"  # the name in the samples
 _CREATED_BY = re.compile("^created-by:", re.IGNORECASE)
 _VNFLCM = ("topology_template", "node_templates", "VNF", "interfaces", "Vnflcm")
 
 
 @dataclass
 class Migration:
-    """A package on its way: its files, what was done, and what is left to its author."""
+    """A package during its migration: its files, the changes made, and the author's work to do."""
 
     files: Contents
     done: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Migration:
         return Document(self.files[name].read_bytes().decode())
 
     def write(self, name: str, text: str) -> bool:
-        """Put a text into the package; returns whether it differs from what was there."""
+        """Write a text to a file of the package; returns whether the file has changed."""
         data = text.encode()
         is_new = name not in self.files or self.files[name].read_bytes() != data
         self.files[name] = InMemory(name, data)
@@ -64,95 +64,99 @@ class Migration:
 def migrate(folder: Path, target: Path, image: str = "") -> Migration:
     """Write the package in ``folder`` to the folder ``target``, changed for these drivers.
 
-    :param image: name of an image that the cloud has, in the place of those that the package
-        brings
-    :raises CsarError: the target holds something, or the package is none for a Kubernetes driver
+    :param image: name of an image in the cloud, to replace the images in the package
+    :raises CsarError: the target is not empty, or the package is not for a Kubernetes driver
     """
     if target.exists() and any(target.iterdir()):
         raise CsarError(f"{target}: is not empty; name another folder with -o")
-    found = Migration(contents.of_folder(folder))
-    if not check_kubernetes.flavours(found.package):
+    migration = Migration(contents.of_folder(folder))
+    if not check_kubernetes.flavours(migration.package):
         raise CsarError(
             f"{folder}: no flavour's node VNF has an artifact {check_kubernetes.MODULE}, "
             "which is the driver's file"
         )
     for step in _STEPS:
-        step(found)
+        step(migration)
     if image:
-        _image(found, image)
-    _say_what_is_left(found)
-    for name, source in found.files.items():
+        _image(migration, image)
+    _say_what_is_left(migration)
+    for name, source in migration.files.items():
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(source.read_bytes())
-    return found
+    return migration
 
 
-def _supplied(found: Migration) -> None:
-    """The build puts ETSI's types and the installed driver into each CSAR."""
+def _supplied(migration: Migration) -> None:
+    """Remove ETSI's types and the driver, since the build puts both into each CSAR."""
     types = [f"Definitions/{name}" for name in sol001.DIGESTS]
     modules = [
         str(mapping(artifact).get("file"))
-        for flavour in check_kubernetes.flavours(found.package)
+        for flavour in check_kubernetes.flavours(migration.package)
         for artifact in mapping(flavour.nodes, "VNF", "artifacts").values()
     ]
-    for name in sorted({*types, *modules} & set(found.files)):
-        del found.files[name]
-        found.done.append(f"{name}: removed, `build` supplies it")
+    for name in sorted({*types, *modules} & set(migration.files)):
+        del migration.files[name]
+        migration.done.append(f"{name}: removed, `build` supplies it")
 
 
-def _header(found: Migration) -> None:
-    """The build writes the blocks; keys of the header are spelt as SOL004 does."""
-    source = found.files.get(toscameta.NAME)
+def _header(migration: Migration) -> None:
+    """Remove the blocks, since the build writes them, and spell the header's keys as in SOL004."""
+    source = migration.files.get(toscameta.NAME)
     if source is None:
         return
     lines = toscameta.header(source.read_bytes().decode()).splitlines()
     spelt = [_CREATED_BY.sub("Created-By:", line) for line in lines]
-    if found.write(toscameta.NAME, "\n".join(spelt) + "\n"):
-        found.done.append(f"{toscameta.NAME}: its header alone, `build` writes the blocks")
+    if migration.write(toscameta.NAME, "\n".join(spelt) + "\n"):
+        migration.done.append(f"{toscameta.NAME}: its header alone, `build` writes the blocks")
 
 
-def _script(found: Migration) -> None:
-    if check_kubernetes.scripts(found.package):
+def _script(migration: Migration) -> None:
+    if check_kubernetes.scripts(migration.package):
         return
-    had = _SCRIPT in found.files
-    found.take_ours(_SCRIPT)
-    found.done.append(f"{_SCRIPT}: that of vnf_packages/kubernetes, whose head has the contract")
+    had = _SCRIPT in migration.files
+    migration.take_ours(_SCRIPT)
+    migration.done.append(
+        f"{_SCRIPT}: the script of vnf_packages/kubernetes, whose head has the contract"
+    )
     if had:
-        found.left.append(
-            f"{_SCRIPT}: what your own did on one machine (packages, settings of the runtime) goes "
-            "into this one; what it did to make the cluster is the driver's"
+        migration.left.append(
+            f"{_SCRIPT}: move what your own script did on one machine (packages, settings of the "
+            "runtime) into this script; the driver makes the cluster"
         )
 
 
-def _pod_network(found: Migration) -> None:
-    if DEFAULT_CNI_MANIFEST not in found.files:
-        found.take_ours(DEFAULT_CNI_MANIFEST)
-        found.done.append(f"{DEFAULT_CNI_MANIFEST}: the pod network, which the script made before")
-        found.left.append(
-            "the pod network is flannel now: for another, put its manifest into the package, and "
-            "name it in the request's cni_manifest_path"
+def _pod_network(migration: Migration) -> None:
+    if DEFAULT_CNI_MANIFEST not in migration.files:
+        migration.take_ours(DEFAULT_CNI_MANIFEST)
+        migration.done.append(
+            f"{DEFAULT_CNI_MANIFEST}: the pod network, which the script made before"
+        )
+        migration.left.append(
+            "the pod network is flannel now: for another pod network, put its manifest into the "
+            "package, and name the manifest in the request's cni_manifest_path"
         )
 
 
-def _user_data(found: Migration) -> None:
-    if _USER_DATA not in found.files or b"def scale(" in found.files[_USER_DATA].read_bytes():
+def _user_data(migration: Migration) -> None:
+    source = migration.files.get(_USER_DATA)
+    if source is None or b"def scale(" in source.read_bytes():
         return
-    found.take_ours(_USER_DATA)
-    found.done.append(
-        f"{_USER_DATA}: that of vnf_packages/kubernetes, which keeps the number of workers when "
-        "Tacker updates the stack, and takes uploaded images by their ids"
+    migration.take_ours(_USER_DATA)
+    migration.done.append(
+        f"{_USER_DATA}: the module of vnf_packages/kubernetes, which keeps the number of workers "
+        "when Tacker updates the stack, and takes uploaded images by their ids"
     )
 
 
-def _hooks(found: Migration) -> None:
-    """Hooks that the driver has and the VNFD does not name are not called."""
-    for flavour in check_kubernetes.flavours(found.package):
+def _hooks(migration: Migration) -> None:
+    """Add the driver's hooks that the VNFD does not name, since Tacker calls no others."""
+    for flavour in check_kubernetes.flavours(migration.package):
         hooks = mapping(flavour.nodes, "VNF", "interfaces", "Vnflcm")
         missing = [hook for hook in _hooks_of_ours() if hook not in hooks]
         driver = check_kubernetes.driver_of(flavour)
         lines = "".join(f"{hook}:\n  implementation: {driver}\n" for hook in missing)
-        _put(found, flavour.file, _VNFLCM, lines, f"hooks {', '.join(missing)}")
+        _put(migration, flavour.file, _VNFLCM, lines, f"hooks {', '.join(missing)}")
 
 
 def _hooks_of_ours() -> list[str]:
@@ -161,73 +165,73 @@ def _hooks_of_ours() -> list[str]:
     return [name for name, hook in mapping(document, *_VNFLCM).items() if mapping(hook)]
 
 
-def _links(found: Migration) -> None:
-    """Without the key Tacker's parser refuses the VNFD when the VNF is scaled."""
-    for flavour in found.package.flavours:
+def _links(migration: Migration) -> None:
+    """Add the key virtual_link, without which Tacker's parser refuses the VNFD in a scaling."""
+    for flavour in migration.package.flavours:
         for name, node in flavour.nodes_of(model.VDU_CP).items():
             if "virtual_link" not in dict(requirements(node)):
                 path = ("topology_template", "node_templates", name, "requirements")
                 text = f"{name}'s requirement virtual_link, left open"
-                _put(found, flavour.file, path, "- virtual_link:\n", text)
+                _put(migration, flavour.file, path, "- virtual_link:\n", text)
 
 
-def _sizes(found: Migration) -> None:
-    """Sizes of groups become parameters, which Tacker and UserData set."""
-    for flavour in check_kubernetes.flavours(found.package):
-        for top in check_basehot.top_templates(found.package, flavour):
-            for group, size in check_kubernetes.fixed_sizes(found.package.documents[top]):
+def _sizes(migration: Migration) -> None:
+    """Replace the sizes of groups by parameters, which Tacker and UserData set."""
+    for flavour in check_kubernetes.flavours(migration.package):
+        for top in check_basehot.top_templates(migration.package, flavour):
+            for group, size in check_kubernetes.fixed_sizes(migration.package.documents[top]):
                 name = f"{group}_desired_capacity"
                 lines = f"{name}:\n  type: number\n  default: {size}\n"
-                if _put(found, top, ("parameters",), lines, f"parameter {name}"):
-                    document = found.edit(top)
+                if _put(migration, top, ("parameters",), lines, f"parameter {name}"):
+                    document = migration.edit(top)
                     place = ("resources", group, "properties", "desired_capacity")
                     node = document.at(*place)
                     assert node is not None
                     document.replace(node, f"{{ get_param: {name} }}")
-                    found.write(top, document.edited())
+                    migration.write(top, document.edited())
 
 
-def _networks(found: Migration) -> None:
-    """A virtual IP lies in the masters' network, which the request names."""
-    for flavour in check_kubernetes.flavours(found.package):
+def _networks(migration: Migration) -> None:
+    """Put virtual IPs into the masters' network, which the request names."""
+    for flavour in check_kubernetes.flavours(migration.package):
         if _MASTER_CP not in flavour.nodes_of(model.VDU_CP):
             continue
-        for top in check_basehot.top_templates(found.package, flavour):
-            document, ports = found.edit(top), []
+        for top in check_basehot.top_templates(migration.package, flavour):
+            document, ports = migration.edit(top), []
             wanted = f"{{ get_param: [ nfv, CP, {_MASTER_CP}, network ] }}"
-            for name, port in mapping(found.package.documents[top], "resources").items():
+            for name, port in mapping(migration.package.documents[top], "resources").items():
                 network = document.at("resources", name, "properties", "network")
                 is_port = mapping(port).get("type") == check_basehot.PORT
                 if is_port and isinstance(network, ScalarNode):
                     document.replace(network, wanted)
                     ports.append(name)
-            found.write(top, document.edited())
-            found.done += [f"{top}: {name} is in the network of {_MASTER_CP}" for name in ports]
+            migration.write(top, document.edited())
+            migration.done += [f"{top}: {name} is in the network of {_MASTER_CP}" for name in ports]
 
 
 def _put(
-    found: Migration, file: str, path: tuple[str, ...], lines: str, what: str
+    migration: Migration, file: str, path: tuple[str, ...], lines: str, what: str
 ) -> bool:
-    """Put lines where a path leads, and say so; or that it has to be done by hand."""
+    """Put lines at a path, and note the change; or note that the author has to make the change."""
     if not lines:
         return False
-    document = found.edit(file)
+    document = migration.edit(file)
     is_put = document.put_first(document.at(*path), lines)
     if is_put:
-        found.write(file, document.edited())
-        found.done.append(f"{file}: {what}")
+        migration.write(file, document.edited())
+        migration.done.append(f"{file}: {what}")
     else:
-        found.left.append(f"{file}: add at {'.'.join(path)} the {what}")
+        migration.left.append(f"{file}: add at {'.'.join(path)} the {what}")
     return is_put
 
 
-def _image(found: Migration, image: str) -> None:
-    """Name an image of the cloud, and upload none."""
-    for flavour in found.package.flavours:
+def _image(migration: Migration, image: str) -> None:
+    """Name an image of the cloud, and remove images that Tacker would upload."""
+    for flavour in migration.package.flavours:
         for name, node in flavour.nodes_of(model.VDU).items():
             if not mapping(node, "properties", "sw_image_data"):
                 continue
-            document = found.edit(flavour.file)
+            document = migration.edit(flavour.file)
             place = ("topology_template", "node_templates", name)
             named = document.at(*place, "properties", "sw_image_data", "name")
             if named is not None:
@@ -238,21 +242,21 @@ def _image(found: Migration, image: str) -> None:
                 parent = document.at(*place) if whole else document.at(*place, "artifacts")
                 for key in ["artifacts"] if whole else images:
                     document.remove(parent, key)
-            found.write(flavour.file, document.edited())
-            found.done.append(f"{flavour.file}: {name} runs the cloud's image {image}")
-    for name in [name for name in found.files if name.startswith(_IMAGES)]:
-        del found.files[name]
-        found.done.append(f"{name}: removed, nothing uploads it any more")
+            migration.write(flavour.file, document.edited())
+            migration.done.append(f"{flavour.file}: {name} runs the cloud's image {image}")
+    for name in [name for name in migration.files if name.startswith(_IMAGES)]:
+        del migration.files[name]
+        migration.done.append(f"{name}: removed, nothing uploads it any more")
 
 
-def _say_what_is_left(found: Migration) -> None:
-    package = found.package
+def _say_what_is_left(migration: Migration) -> None:
+    package = migration.package
     for flavour in package.flavours:
         nodes = flavour.nodes_of(model.VDU).values()
         if any(check_vnfd.images_of(node) for node in nodes):
-            found.left.append(
+            migration.left.append(
                 f"{flavour.file}: Tacker uploads the images to Glance for each VNF; with `--image "
-                "NAME` the package names one that the cloud has"
+                "NAME` the package names an image of the cloud"
             )
 
 

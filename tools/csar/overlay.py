@@ -1,11 +1,10 @@
-"""Variants of packages: what a package has, with changes.
+"""Variants of packages: a package with changes.
 
-An overlay is a folder with the package's own tree. A YAML file that the package
-has is merged into it, any other file is added. A folder that holds a file
-``variant.yaml`` is an overlay of the package which that names as ``base``, of
-which it leaves away what it lists in ``without`` (files or folders). Flavours
-that are like another are completed when a package has all its own files, and
-before overlays are laid over it.
+An overlay is a folder with the tree of a package. A YAML file that the package has is merged with
+the package's file, any other file is added. A folder with a file ``variant.yaml`` is an overlay of
+the package that the file names as ``base``, without the files or folders that the file lists in
+``without``. Flavours that are similar to another are completed when a package has all its own
+files, before overlays are laid over the package.
 """
 
 from pathlib import Path
@@ -19,9 +18,9 @@ VARIANT = "variant.yaml"
 
 
 def of_package(folder: Path) -> Contents:
-    """Return the files of a package, or of the variant of one, complete in every flavour.
+    """Return the files of a package, or of a variant, complete in every flavour.
 
-    :raises CsarError: the variant does not fit its base, or a flavour the one that it is like
+    :raises CsarError: a variant or a flavour does not fit its base
     """
     sources = _sources(folder)
     declaration = sources.pop(flavours.DECLARATION, None)
@@ -52,7 +51,7 @@ def _lies_in(name: str, path: str) -> bool:
 def lay(base: Contents, overlay: Path) -> Contents:
     """Return the package's files with those of the overlay.
 
-    :raises CsarError: a file that is there already is no YAML, or does not fit
+    :raises CsarError: a file of the package is not YAML, or does not fit
     """
     return _laid(base, contents.of_folder(overlay))
 
@@ -71,7 +70,7 @@ def _merged(name: str, base: Source, addition: Source) -> InMemory:
 
 
 def merge(base: Any, addition: Any) -> Any:
-    """Mappings are merged by key, lists joined; of anything else the addition counts."""
+    """Merge mappings by key and join lists; any other value is replaced by the addition."""
     if isinstance(base, dict) and isinstance(addition, dict):
         merged = {key: merge(base[key], value) for key, value in addition.items() if key in base}
         return {**base, **addition, **merged}

@@ -1,4 +1,4 @@
-"""A package as the checks see it: its files, the YAML among them, and the faults in them."""
+"""A package for the checks: its files, the YAML documents among them, and their faults."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ VDU_CP = "tosca.nodes.nfv.VduCp"
 
 @dataclass(frozen=True)
 class Fault:
-    """Something Tacker would stumble over: the file, the place in it and what is wrong there.
+    """A fault that would cause an error in Tacker: the file, the place in it, and the text.
 
-    One that is harmless is only a warning: the package works, though not in everything.
+    A harmless fault is only a warning: the package works, but with restrictions.
     """
 
     file: str
@@ -52,7 +52,7 @@ class Flavour:
 
 
 class Package:
-    """A package's files and parsed documents; what does not parse is kept as a fault."""
+    """A package's files and parsed documents; a file that does not parse becomes a fault."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
@@ -63,16 +63,16 @@ class Package:
 
     @property
     def flavours(self) -> list[Flavour]:
-        """The flavours, found as Tacker finds them: by substitution_mappings."""
+        """The flavours, by substitution_mappings, as Tacker finds them."""
         path = ("topology_template", "substitution_mappings", "properties")
-        found = [
+        described = [
             (mapping(document, *path).get("flavour_id"), name, document)
             for name, document in self.documents.items()
         ]
-        return [Flavour(str(id_), name, document) for id_, name, document in found if id_]
+        return [Flavour(str(id_), name, document) for id_, name, document in described if id_]
 
     def header(self) -> dict[str, Any]:
-        """Return TOSCA.meta's header, empty where there is none that can be read."""
+        """Return TOSCA.meta's header; empty if it is missing or not readable."""
         source = self.contents.get(toscameta.NAME)
         try:
             return toscameta.parse(source.read_bytes().decode())[0] if source else {}
@@ -83,7 +83,7 @@ class Package:
         try:
             document = package_yaml.load(self.contents[name].read_bytes())
         except package_yaml.BadYaml as error:
-            self.faults.append(Fault(name, "", f"no single YAML document ({_brief(error)})"))
+            self.faults.append(Fault(name, "", f"not a single YAML document ({_brief(error)})"))
             return
         if isinstance(document, dict):
             self.documents[name] = document
@@ -97,7 +97,7 @@ Check = Callable[[Package], Iterator[Fault]]
 
 
 def mapping(document: Any, *path: str) -> dict[str, Any]:
-    """Return the mapping at ``path``, an empty one where there is none."""
+    """Return the mapping at ``path``; empty if there is none."""
     for key in path:
         document = document.get(key) if isinstance(document, dict) else None
     return document if isinstance(document, dict) else {}

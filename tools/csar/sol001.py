@@ -1,7 +1,7 @@
 """ETSI's type definitions, which every VNFD imports.
 
-They are taken from the installed python-tackerclient, so that no copy of them is kept here. Other
-editions are about under the same names, and Tacker's parser fails on some: hence the digests.
+The files are taken from the installed python-tackerclient, so that the project has no copy. Other
+editions have the same names, and Tacker's parser fails on some of them: hence the digests.
 """
 
 from importlib import metadata
@@ -25,7 +25,7 @@ DIGESTS = {
 def definitions() -> dict[str, Path]:
     """Return the type definition files by name.
 
-    :raises CsarError: they are not installed, or are not the edition of SOL001 2.6.1 known to work
+    :raises CsarError: the files are not installed, or are not the tested edition of SOL001 2.6.1
     """
     return {name: _checked(name, digest) for name, digest in DIGESTS.items()}
 

@@ -1,7 +1,8 @@
 """TOSCA-Metadata/TOSCA.meta: a header, then one block for each artifact.
 
-The form is ETSI SOL004's, within what Tacker makes of it: blocks are parted by empty lines, each
-is YAML by itself, and so is the whole file, of which only the first block's keys count.
+The form is ETSI SOL004's, restricted to what Tacker reads: empty lines separate the blocks, and
+each block is YAML by itself. The whole file must be YAML, too, of which only the keys of the first
+block count.
 """
 
 import re
@@ -30,7 +31,7 @@ _CONTENT_TYPES = {
 def is_artifact(name: str) -> bool:
     """Say whether a file gets a block.
 
-    Tacker publishes what has a block as an artifact of the package, which the VNFD itself is not.
+    Tacker publishes files with a block as artifacts of the package; the VNFD is not an artifact.
     """
     return not name.startswith(("Definitions/", "TOSCA-Metadata/"))
 
@@ -38,7 +39,7 @@ def is_artifact(name: str) -> bool:
 def render(text: str, digests: Mapping[str, str]) -> str:
     """Return the header, as its author wrote it, with a block for each name and SHA-256.
 
-    :param text: the author's file; blocks that it has are left away, for they may be of before
+    :param text: the author's file; its blocks may be outdated and are dropped
     """
     blocks = [_block(name, digest) for name, digest in sorted(digests.items())]
     return "\n".join([header(text), *blocks])
@@ -52,7 +53,7 @@ def header(text: str) -> str:
 def parse(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the header and the blocks.
 
-    :raises ValueError: a part is no mapping
+    :raises ValueError: a part is not a mapping
     """
     first, *blocks = [_mapping(part) for part in _PARTED.split(text) if part.strip()] or [{}]
     return first, blocks

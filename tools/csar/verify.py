@@ -1,4 +1,4 @@
-"""Finds whatever in a package does not fit together, before Tacker does."""
+"""Finds the faults of a package before Tacker does."""
 
 from collections.abc import Mapping
 from pathlib import Path

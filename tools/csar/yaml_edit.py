@@ -1,4 +1,4 @@
-"""Edits of YAML as text: what is not edited, comments too, stays as its author wrote it."""
+"""Edits of YAML as text, which keep comments and formatting."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from yaml.nodes import CollectionNode, MappingNode, Node
 
 @dataclass
 class Document:
-    """A YAML document and the edits of its text, which are made together by :meth:`edited`."""
+    """A YAML document and the edits of its text, which :meth:`edited` applies together."""
 
     text: str
     _edits: list[tuple[int, int, str]] = field(default_factory=list)
@@ -17,16 +17,16 @@ class Document:
         self._root: Node | None = yaml.compose(self.text, yaml.SafeLoader)
 
     def at(self, *path: str) -> Node | None:
-        """The node at a path of keys; None where there is none."""
-        found = self._root
+        """The node at a path of keys; None if there is none."""
+        node = self._root
         for key in path:
-            found = next((value for name, value in pairs(found) if name.value == key), None)
-        return found
+            node = next((value for name, value in pairs(node) if name.value == key), None)
+        return node
 
     def put_first(self, node: Node | None, lines: str) -> bool:
         """Put lines, without their indentation, before the first item of a list or mapping.
 
-        :returns: whether that can be done: the node is there and is written in lines itself
+        :returns: whether the lines were put: the node must exist and use block style
         """
         if not isinstance(node, CollectionNode) or node.flow_style or not node.value:
             return False
@@ -37,18 +37,18 @@ class Document:
         return True
 
     def replace(self, node: Node, text: str) -> None:
-        """Write another value in the place of a scalar."""
+        """Replace a scalar by a text."""
         self._edits.append((node.start_mark.index, node.end_mark.index, text))
 
     def remove(self, parent: Node | None, key: str) -> None:
-        """Take the lines of a key out of a mapping."""
+        """Remove the lines of a key from a mapping."""
         name, value = next(pair for pair in pairs(parent) if pair[0].value == key)
         begin = self._line_of(name.start_mark.index)
         end = value.end_mark.index
         if not isinstance(value, CollectionNode) or value.flow_style:
             end = self.text.find("\n", end) + 1 or len(self.text)
         elif end < len(self.text):
-            end = self._line_of(end)  # the next key's, which lies deeper in it
+            end = self._line_of(end)  # the line of the next key, before its indentation
         self._edits.append((begin, end, ""))
 
     def edited(self) -> str:
@@ -58,10 +58,10 @@ class Document:
         return text
 
     def _line_of(self, index: int) -> int:
-        """Where the line begins in which a place lies."""
+        """The index at which the line of another index begins."""
         return self.text.rfind("\n", 0, index) + 1
 
 
 def pairs(node: Node | None) -> list[tuple[Node, Node]]:
-    """Keys and values of a mapping; none of anything else."""
+    """Keys and values of a mapping; empty for other nodes."""
     return list(node.value) if isinstance(node, MappingNode) else []

@@ -1,1 +1,1 @@
-"""The dry run of an operation: what the drivers would do, told without doing it."""
+"""The dry run of an operation: predicts the changes of the drivers, and changes nothing."""

@@ -33,7 +33,7 @@ _FAILURES = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0: the operation would do that; 1: it would be refused, or is not what was predicted."""
+    """0: success; 1: the operation would be refused, or has differed from its prediction."""
     arguments = _parser().parse_args(argv)
     logging.basicConfig(level=logging.CRITICAL)
     try:
@@ -55,11 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    found = report.compare(report.load(arguments.report), arguments.trace)
-    print("\n".join(["predicted       done       phase and machine", *found.lines]))
-    for line in found.wrong:
+    comparison = report.compare(report.load(arguments.report), arguments.trace)
+    print("\n".join(["predicted       done       phase and machine", *comparison.lines]))
+    for line in comparison.wrong:
         print(f"wrong: {line}", file=sys.stderr)
-    return int(bool(found.wrong))
+    return int(bool(comparison.wrong))
 
 
 def _dry_run(arguments: argparse.Namespace) -> Result:
@@ -86,7 +86,7 @@ def _cloud(version: str) -> Cloud:
 
 
 def _instantiate(arguments: argparse.Namespace, body: dict[str, Any]) -> Result:
-    """Without a cloud in the environment, Tacker is not asked whether it has the VIM already."""
+    """Run an instantiation; Tacker's VIMs are checked only with a cloud in the environment."""
     if not arguments.package:
         raise ClientError("--package: name the VNF package, a CSAR or the folder of its files")
     has_cloud = os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")
@@ -103,17 +103,17 @@ def _instantiate(arguments: argparse.Namespace, body: dict[str, Any]) -> Result:
 
 @contextmanager
 def _package(arguments: argparse.Namespace, asked: Cloud, vnfd_id: str) -> Iterator[Path]:
-    """The VNF package that is given, or the one in Tacker."""
+    """The VNF package of the command line, or else the package in Tacker."""
     given = arguments.package
     with unpacked(given) if given else asked.package(vnfd_id) as package:
         yield package
 
 
 def run_operation(operation: str, vnf: Vnf, instance: Instance, body: dict[str, Any]) -> Result:
-    """What an operation on a VNF would do.
+    """Run an operation on a VNF as a dry run.
 
     :param body: the request
-    :raises MgmtDriverError: when it would be refused
+    :raises MgmtDriverError: if the operation would be refused
     """
     if operation == "scale":
         return _scale(vnf, instance, body)
@@ -132,31 +132,31 @@ def _scale(vnf: Vnf, instance: Instance, body: dict[str, Any]) -> Result:
     if kind not in ("SCALE_OUT", "SCALE_IN"):
         errors.append("type: must be SCALE_OUT or SCALE_IN")
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
-        errors.append("numberOfSteps: must be a whole number from 1 on")
+        errors.append("numberOfSteps: must be a whole number of at least 1")
     if errors:
         raise ParameterError(errors)
     aspect = str(body.get("aspectId", ""))
     request = instance.request()
-    found = numbers.scaled(vnfd.of_flavour(request.package, request.flavour), aspect, steps)
+    machines = numbers.scaled(vnfd.of_flavour(request.package, request.flavour), aspect, steps)
     if kind == "SCALE_OUT":
-        return vnf.scale_out(found)
-    return vnf.scale_in(instance.leaving(aspect, found))
+        return vnf.scale_out(machines)
+    return vnf.scale_in(instance.leaving(aspect, machines))
 
 
 def _body(path: Path | None) -> dict[str, Any]:
-    """The request; an empty one where none is given.
+    """Read the request; empty without a file.
 
-    :raises ClientError: when the file holds none
+    :raises ClientError: if the file is not a request
     """
     if path is None:
         return {}
     try:
-        found = json.loads(path.read_text())
+        body = json.loads(path.read_text())
     except (ValueError, RecursionError) as error:
-        raise ClientError(f"{path} is no request in JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise ClientError(f"{path} is no request: it must be an object in JSON")
-    return found
+        raise ClientError(f"{path} is not a request in JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise ClientError(f"{path} is not a request: it must be an object in JSON")
+    return body
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -172,13 +172,13 @@ def _parser() -> argparse.ArgumentParser:
         if request is not None:
             added.add_argument(
                 "request", type=Path, nargs=request or None, metavar="REQUEST",
-                help="the JSON file that Tacker would be given",
+                help="the JSON file of the request to Tacker",
             )
         if name != "instantiate":
             added.add_argument("--vnf", required=True, metavar="VNF", help="its id or name")
         added.add_argument(
             "--package", type=Path, metavar="PACKAGE",
-            help="a CSAR or the folder of its files; default: that in Tacker",
+            help="a CSAR or the folder of its files; default: the package in Tacker",
         )
         added.add_argument("--api-version", choices=("1", "2"), default="1", help="of Tacker's API")
         added.add_argument("--json", action="store_true", help="print JSON, for compare")
@@ -190,8 +190,8 @@ def _parser() -> argparse.ArgumentParser:
     operation("modify", "Modify a VNF.", "")
     operation("change-package", "Change the VNF package (v2 API).", "")
     operation("terminate", "Terminate a VNF.", None)
-    text = "Compare what was predicted with the last operation in a trace."
+    text = "Compare a prediction with the last operation in a trace."
     comparing = commands.add_parser("compare", help=text, description=text)
-    comparing.add_argument("report", type=Path, metavar="REPORT", help="what --json printed")
+    comparing.add_argument("report", type=Path, metavar="REPORT", help="output of --json")
     comparing.add_argument("trace", type=Path, metavar="TRACE", help="JSON lines of the drivers")
     return parser

@@ -1,4 +1,4 @@
-"""VNF instances as Tacker's APIs show them, read into what the hooks would be given."""
+"""VNF instances from the answers of Tacker's APIs, as input for the operations."""
 
 import json
 import re
@@ -14,34 +14,34 @@ from mgmt_drivers.tacker import vnfd
 from mgmt_drivers.tacker.v2 import Call, resource_ids
 from tools.dry_run.operations import ForgetfulStore
 
-NEW = "new"  # in the place of the id of an instance that is yet to be made
+NEW = "new"  # id of an instance that does not exist yet
 
 Shown = Mapping[str, Any]  # an instance, or a request
 
 
 class Instance(Protocol):
-    """A VNF instance, of whichever version of the API."""
+    """A VNF instance of either version of the API."""
 
     store: Store
 
     def request(self) -> LcmRequest:
-        """What every operation is given, before it is known which VNFCs the operation is about."""
+        """The request of any operation, without targets."""
 
-    def targets(self, wanted: Collection[str]) -> list[str]:
-        """The VNFCs that a heal request names, by the ids that the drivers know them by."""
+    def targets(self, vnfcs: Collection[str]) -> list[str]:
+        """The drivers' ids of the VNFCs in a heal request."""
 
     def leaving(self, aspect: str, numbers: Mapping[str, int]) -> list[str]:
         """The VNFCs that Tacker chooses for a scale-in.
 
-        :param numbers: how many go, by VDU
+        :param numbers: number of machines to remove, by VDU
         """
 
     def of_new_package(self) -> Any:
-        """What a change of the VNF package wants of the cluster, if anything."""
+        """The modification of the cluster by a change of the VNF package, if any."""
 
 
 class _Nothing:
-    """Of a VNF that is yet to be made nothing is kept."""
+    """The empty store of a VNF that does not exist yet."""
 
     def load(self, key: str, default: Any) -> Any:
         return default
@@ -79,7 +79,7 @@ class NewInstance:
             additional_params=self._body.get("additionalParams") or {},
         )
 
-    def targets(self, wanted: Collection[str]) -> list[str]:
+    def targets(self, vnfcs: Collection[str]) -> list[str]:
         return []
 
     def leaving(self, aspect: str, numbers: Mapping[str, int]) -> list[str]:
@@ -90,10 +90,10 @@ class NewInstance:
 
 
 class InstanceV1:
-    """An instance of the v1 API, which does not show in which stacks its VNFCs lie.
+    """An instance of the v1 API, which does not show the stacks of VNFCs.
 
-    :param stacks: the ids of the stacks, by those of the servers in them
-    :param members: ids of the stacks in a scaling group, the oldest first
+    :param stacks: the ids of the stacks by the ids of their servers
+    :param members: returns the ids of the stacks in a scaling group, the oldest first
     """
 
     def __init__(
@@ -123,17 +123,17 @@ class InstanceV1:
             vnfcs=tuple(map(self._vnfc, info.get("vnfcResourceInfo", ()))),
         )
 
-    def _vnfc(self, found: Shown) -> Vnfc:
-        server = found["computeResource"]["resourceId"]
-        return Vnfc(found["id"], found["vduId"], server, self._stacks.get(server, ""))
+    def _vnfc(self, resource: Shown) -> Vnfc:
+        server = resource["computeResource"]["resourceId"]
+        return Vnfc(resource["id"], resource["vduId"], server, self._stacks.get(server, ""))
 
-    def targets(self, wanted: Collection[str]) -> list[str]:
-        return [*wanted]
+    def targets(self, vnfcs: Collection[str]) -> list[str]:
+        return [*vnfcs]
 
     def leaving(self, aspect: str, numbers: Mapping[str, int]) -> list[str]:
-        """Those of the group's oldest members (Tacker's ``get_scale_in_ids``).
+        """The VNFCs of the group's oldest members (Tacker's ``get_scale_in_ids``).
 
-        Tacker never finds ``is_reverse`` in the request, with which the newest would go.
+        With ``is_reverse`` Tacker would choose the newest, but never finds it in the request.
         """
         oldest = self._members(aspect)[: max(numbers.values(), default=0)]
         return [vnfc.id for vnfc in self.request().vnfcs if vnfc.stack_id in oldest]
@@ -152,19 +152,19 @@ class InstanceV2:
     def request(self) -> LcmRequest:
         return self._call.lcm_request("")
 
-    def targets(self, wanted: Collection[str]) -> list[str]:
+    def targets(self, vnfcs: Collection[str]) -> list[str]:
         places = resource_ids(self._call)
         infos = {i["id"]: i["vnfcResourceInfoId"] for i in self._call.info.get("vnfcInfo", ())}
-        return [places.get(infos.get(vnfc, ""), vnfc) for vnfc in wanted]
+        return [places.get(infos.get(vnfc, ""), vnfc) for vnfc in vnfcs]
 
     def leaving(self, aspect: str, numbers: Mapping[str, int]) -> list[str]:
-        """The newest, with which Tacker's list begins (``_make_scale_in_grant_request``)."""
+        """The newest VNFCs, which are first in Tacker's list (``_make_scale_in_grant_request``)."""
         kubernetes_v2.check_user_data(self._call)
-        found = self._call.vnfcs
+        vnfcs = self._call.vnfcs
         return [
             vnfc.id
             for vdu, number in numbers.items()
-            for vnfc in [vnfc for vnfc in found if vnfc.vdu_id == vdu][:number]
+            for vnfc in [vnfc for vnfc in vnfcs if vnfc.vdu_id == vdu][:number]
         ]
 
     def of_new_package(self) -> Any:
@@ -172,7 +172,7 @@ class InstanceV2:
 
 
 class _Metadata:
-    """What the drivers have kept, in the metadata of an instance as the v1 API writes its keys."""
+    """The drivers' values in the metadata of an instance, whose keys the v1 API changes."""
 
     def __init__(self, metadata: Mapping[str, str]) -> None:
         self._metadata = metadata
@@ -189,7 +189,7 @@ class _Metadata:
 
 
 def _with_nulls(shown: Any) -> Any:
-    """Parameters as they were given: for each null the v1 API shows an empty text."""
+    """The parameters of the request: the v1 API shows an empty text for null."""
     if isinstance(shown, Mapping):
         return {key: _with_nulls(value) for key, value in shown.items()}
     if isinstance(shown, list):

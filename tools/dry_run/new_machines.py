@@ -1,4 +1,4 @@
-"""Machines that an operation is yet to make, as far as they can be known before."""
+"""Machines that an operation would create, as far as they are known before."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,18 +10,18 @@ from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
 
-STACK = "new"  # that of a VNF without any
-_NEW = "new-"  # begins ids of servers and stacks, which elsewhere are UUIDs
-_UNKNOWN = "0.0.0.0"  # noqa: S104 - an address that nobody has
+STACK = "new"  # id of the stack of a VNF that does not exist yet
+_NEW = "new-"  # prefix of ids of new servers and stacks; other ids are UUIDs
+_UNKNOWN = "0.0.0.0"  # noqa: S104 - not the address of any machine
 
 
 def is_new(server_id: str) -> bool:
-    """Whether a server is yet to be made."""
+    """Whether a server does not exist yet."""
     return server_id.startswith(_NEW)
 
 
 class NotMadeSession:
-    """The connection to a machine that is yet to be made: no file of the drivers is on it."""
+    """The connection to a machine that does not exist yet, and so has no file of the drivers."""
 
     def run(
         self,
@@ -40,16 +40,16 @@ class NotMadeSession:
         raise NotMade("the machine is yet to be made")
 
     def hide(self, *secrets: Secret) -> None:
-        """Nothing is told of it."""
+        """Do nothing: no output has to be masked."""
 
     def close(self) -> None:
-        """There is nothing to be closed."""
+        """Do nothing: there is no connection."""
 
 
 def vnfcs(numbers: Mapping[str, int]) -> list[Vnfc]:
-    """VNFCs that are yet to be made, each in a stack of its own.
+    """New VNFCs, each in a stack of its own.
 
-    :param numbers: of machines, by VDU
+    :param numbers: number of machines, by VDU
     """
     vdus = [vdu for vdu, number in numbers.items() for _ in range(number)]
     return [
@@ -57,26 +57,26 @@ def vnfcs(numbers: Mapping[str, int]) -> list[Vnfc]:
     ]
 
 
-def renewed(found: Iterable[Vnfc]) -> dict[str, Vnfc]:
-    """What becomes of VNFCs whose machines are replaced, by the ids of these."""
+def renewed(replaced: Iterable[Vnfc]) -> dict[str, Vnfc]:
+    """VNFCs with new machines, by the server ids of the replaced machines."""
     return {
-        vnfc.server_id: replace(vnfc, server_id=f"{_NEW}{n}") for n, vnfc in enumerate(found, 1)
+        vnfc.server_id: replace(vnfc, server_id=f"{_NEW}{n}") for n, vnfc in enumerate(replaced, 1)
     }
 
 
 class NoStacks:
-    """Heat, where nothing is yet."""
+    """A Heat without stacks."""
 
     def contents(self, stack_id: str, placed: bool) -> Contents:
         return Contents((), exists=False)
 
 
 class ComingStacks:
-    """Heat's stacks as the operation will have left them; a :class:`mgmt_drivers.inventory.Stacks`.
+    """Heat's stacks after the operation; a :class:`mgmt_drivers.inventory.Stacks`.
 
-    :param stacks: as they are
-    :param made: those that are yet to be made
-    :param renewed: ids of servers that are replaced, and those of their successors; ports and
+    :param stacks: the stacks before the operation
+    :param made: the contents of new stacks by id
+    :param renewed: ids of new servers by the ids of the servers that they replace; ports and
         volumes stay
     """
 
@@ -91,22 +91,22 @@ class ComingStacks:
     def contents(self, stack_id: str, placed: bool) -> Contents:
         if stack_id in self._made:
             return self._made[stack_id]
-        found = self._stacks.contents(stack_id, placed)
+        before = self._stacks.contents(stack_id, placed)
         new = self._renewed
         return replace(
-            found,
-            servers=[new.get(server, server) for server in found.servers],
+            before,
+            servers=[new.get(server, server) for server in before.servers],
             addresses=[replace(a, server_id=new.get(a.server_id, a.server_id))
-                       for a in found.addresses],
+                       for a in before.addresses],
         )
 
 
 def stacks_of(
     request: LcmRequest, new: Iterable[Vnfc], known: Sequence[Node]
 ) -> dict[str, Contents]:
-    """The stacks of VNFCs that are yet to be made.
+    """The stacks of new VNFCs.
 
-    :param known: machines that there are, to whose like others are made
+    :param known: existing machines, whose CPs new machines of the same VDU get, too
     """
     like = {node.vdu: list(node.addresses) for node in known}
     return {
@@ -122,7 +122,7 @@ def stacks_of(
 
 
 def own_stack(request: LcmRequest) -> Contents:
-    """The VNF's own stack before there is one: addresses of no machine, and volumes."""
+    """The own stack of a VNF that does not exist yet: addresses of no machine, and volumes."""
     package, flavour = request.package, request.flavour
     bound = {name for vdu in set(request.cps.values()) for name in _addresses(request, vdu)}
     shared = sorted(address_names(package, flavour) - bound)
@@ -131,7 +131,7 @@ def own_stack(request: LcmRequest) -> Contents:
 
 
 def _addresses(request: LcmRequest, vdu: str) -> list[str]:
-    """Names of the addresses that a VDU's machines have: of CPs, and floating IPs at these."""
-    cps = [cp for cp, of in request.cps.items() if of == vdu]
+    """Names of the addresses of a VDU's machines: its CPs, and the floating IPs of its CPs."""
+    cps = [cp for cp, vdu_of_cp in request.cps.items() if vdu_of_cp == vdu]
     floating = floating_ips(request.package, request.flavour)
     return [*cps, *(name for name, port in floating.items() if port in cps)]

@@ -1,4 +1,4 @@
-"""How many machines an operation makes or takes away, of the VNFD (ETSI SOL001 6.10)."""
+"""The number of machines that an operation adds or removes, from the VNFD (ETSI SOL001 6.10)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,15 +11,15 @@ _VDU = "tosca.nodes.nfv.Vdu.Compute"
 
 
 def instantiated(vnfd: Vnfd, level: str | None) -> dict[str, int]:
-    """The machines of an instantiation level by VDU; without a level, of the default one.
+    """The number of machines of an instantiation level, or the default level, by VDU.
 
-    :raises ParameterError: when the VNFD has no such level
+    :raises ParameterError: if the VNFD has no such level
     """
     nodes = vnfd.get("topology_template", {}).get("node_templates", {})
-    found = {name: 1 for name, node in nodes.items() if node.get("type") == _VDU}
+    counts = {name: 1 for name, node in nodes.items() if node.get("type") == _VDU}
     for policy in _policies(vnfd, "VduInitialDelta"):
         number = policy["properties"]["initial_delta"]["number_of_instances"]
-        found |= {vdu: int(number) for vdu in policy["targets"]}
+        counts |= {vdu: int(number) for vdu in policy["targets"]}
     levels = [policy["properties"] for policy in _policies(vnfd, "InstantiationLevels")]
     if level is None and levels:
         level = levels[0].get("default_level")
@@ -28,19 +28,19 @@ def instantiated(vnfd: Vnfd, level: str | None) -> dict[str, int]:
     for policy in _policies(vnfd, "VduInstantiationLevels"):
         of_level = policy["properties"]["levels"].get(level)
         if of_level:
-            found |= {vdu: int(of_level["number_of_instances"]) for vdu in policy["targets"]}
-    return found
+            counts |= {vdu: int(of_level["number_of_instances"]) for vdu in policy["targets"]}
+    return counts
 
 
 def scaled(vnfd: Vnfd, aspect: str, steps: int) -> dict[str, int]:
-    """The machines by VDU that come or go when an aspect is scaled.
+    """The number of machines that scaling an aspect adds or removes, by VDU.
 
-    :raises ParameterError: when the VNFD has no such aspect
+    :raises ParameterError: if the VNFD has no such aspect
     """
     aspects = {
-        name: found
+        name: definition
         for policy in _policies(vnfd, "ScalingAspects")
-        for name, found in policy["properties"]["aspects"].items()
+        for name, definition in policy["properties"]["aspects"].items()
     }
     if aspect not in aspects:
         known = ", ".join(aspects) or "none"
@@ -50,7 +50,7 @@ def scaled(vnfd: Vnfd, aspect: str, steps: int) -> dict[str, int]:
         vdu: steps * int(policy["properties"]["deltas"][delta]["number_of_instances"])
         for policy in _policies(vnfd, "VduScalingAspectDeltas")
         if policy["properties"]["aspect"] == aspect
-        for delta in deltas[:1]  # Tacker's steps are all alike
+        for delta in deltas[:1]  # Tacker uses the first delta for all steps
         for vdu in policy["targets"]
     }
 

@@ -1,4 +1,4 @@
-"""Carries the operations out, as the hooks of Tacker do, in a dry run."""
+"""Runs the operations in a dry run, as Tacker's hooks do."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,10 +20,10 @@ from tools.dry_run import new_machines
 
 @dataclass(frozen=True)
 class Result:
-    """What an operation would do.
+    """The prediction of an operation.
 
-    ``lines`` are those of the phases, in their order; ``runs`` tells how often the operation logs
-    in to machines and carries out a plan. ``before`` and ``after`` are the machines.
+    ``lines`` are the predictions of the phases, in their order; ``runs`` is the number of hooks
+    that log in to machines and run phases. ``before`` and ``after`` are the machines.
     """
 
     operation: str
@@ -35,7 +35,7 @@ class Result:
 
 
 class ForgetfulStore:
-    """What is kept with the VNF instance; what is saved is forgotten in the end."""
+    """The store of a VNF instance, whose changes are discarded at the end."""
 
     def __init__(self, kept: Store) -> None:
         self._kept = kept
@@ -51,9 +51,9 @@ class ForgetfulStore:
 
 
 class _Vims:
-    """The VIMs in Tacker, which stay as they are."""
+    """The VIMs in Tacker, which are not changed."""
 
-    log_in_for_helm = False  # on machines that are yet to be made
+    log_in_for_helm = False  # the machines may not exist yet
 
     def __init__(self, is_taken: Callable[[str], bool]) -> None:
         self._is_taken = is_taken
@@ -62,29 +62,32 @@ class _Vims:
         return self._is_taken(name)
 
     def register(self, vim: Vim) -> None:
-        """A dry run has no cluster to register."""
+        """Do nothing: a dry run has no cluster to register."""
 
     def move_helm(self, access: HelmAccess) -> None:
-        """It stays where it is."""
+        """Do nothing: the VIM is not changed."""
 
     def unregister(self) -> None:
-        """It stays registered."""
+        """Do nothing: the VIM stays registered."""
 
 
-def _nobody(name: str) -> bool:
+def _is_never_taken(name: str) -> bool:
     return False
 
 
 class Vnf:
-    """A VNF as it is: what its hooks would be given. Each operation needs one of its own.
+    """A VNF in its current state, for the dry run of one operation.
 
-    :param request: with its package and parameters, and the VNFCs that there are
-    :param given: of which nothing is changed
-    :param is_taken: whether Tacker has a VIM of that name which is not this VNF's
+    :param request: the request with package, parameters, and the existing VNFCs
+    :param given: the services, which are not changed
+    :param is_taken: whether another VIM than this VNF's has a name
     """
 
     def __init__(
-        self, request: LcmRequest, given: Services, is_taken: Callable[[str], bool] = _nobody
+        self,
+        request: LcmRequest,
+        given: Services,
+        is_taken: Callable[[str], bool] = _is_never_taken,
     ) -> None:
         self.request, self.dry_run = request, DryRun()
         self._vims = _Vims(is_taken)
@@ -92,7 +95,7 @@ class Vnf:
             given,
             store=ForgetfulStore(given.store),
             trace_folder=None,
-            ssh_timeout=RUNNING_LIMIT,  # those that may still be booting are yet to be made
+            ssh_timeout=RUNNING_LIMIT,  # no machine is booting: new machines do not exist yet
             dry_run=self.dry_run,
         )
 
@@ -112,7 +115,7 @@ class Vnf:
             instantiate.validate(request, self._vims)
 
     def instantiate(self, numbers: Mapping[str, int]) -> Result:
-        """:param numbers: of machines, by VDU"""
+        """:param numbers: number of machines, by VDU"""
         request = replace(self.request, operation="instantiate", stack_id=new_machines.STACK)
         new = new_machines.vnfcs(numbers)
         made = new_machines.stacks_of(request, new, ())
@@ -123,7 +126,7 @@ class Vnf:
         return self._result(request, services, before=())
 
     def scale_out(self, numbers: Mapping[str, int]) -> Result:
-        """:param numbers: of machines that come, by VDU"""
+        """:param numbers: number of new machines, by VDU"""
         before = self._machines()
         new = new_machines.vnfcs(numbers)
         request = replace(
@@ -137,7 +140,7 @@ class Vnf:
         return self._result(request, services, before)
 
     def scale_in(self, targets: Collection[str]) -> Result:
-        """:param targets: ids of the VNFCs that go"""
+        """:param targets: ids of the VNFCs to remove"""
         request = replace(self.request, operation="scale in", targets=frozenset(targets))
         scale_in.scale_in(request, self._services(), self._vims)
         before = self._machines()
@@ -145,7 +148,7 @@ class Vnf:
         return replace(self._result(request, self._services(), before), after=after)
 
     def heal(self, targets: Collection[str]) -> Result:
-        """:param targets: ids of the VNFCs whose machines are replaced; none: of all"""
+        """:param targets: ids of the VNFCs whose machines are replaced; empty for all VNFCs"""
         before = self._machines()
         request = replace(self.request, operation="heal", targets=frozenset(targets))
         if not self._is_registry:
@@ -162,16 +165,16 @@ class Vnf:
         runs = 2 if targets and not self._is_registry else 1
         return replace(self._result(request, services, before), runs=runs)
 
-    def modify(self, wanted: Any) -> Result:
-        """:param wanted: the parameter ``k8s_cluster_modification_param``; nothing: no driver's"""
+    def modify(self, modification: Any) -> Result:
+        """:param modification: the parameter ``k8s_cluster_modification_param``, if given"""
         request = replace(self.request, operation="upgrade")
         services = self._services()
-        if wanted:
-            upgrade.modify(request, services, wanted)
+        if modification:
+            upgrade.modify(request, services, modification)
         return self._result(request, services, self._machines())
 
     def terminate(self) -> Result:
-        """Heat takes all machines away, which the drivers leave alone."""
+        """Remove all machines: Heat deletes them, and the drivers change nothing on them."""
         request = replace(self.request, operation="terminate")
         return replace(self._result(request, self._services(), self._machines()), after=())
 
@@ -182,7 +185,7 @@ class Vnf:
             instantiate.instantiate(request, services, self._vims)
 
     def _as_heat_has_them(self, machines: Sequence[Node]) -> list[Vnfc]:
-        """The VNFCs, each with the server that Heat has, which Tacker may not know yet."""
+        """The VNFCs, each with its server in Heat, which Tacker may not know yet."""
         servers = {node.vnfc_id: node.server_id for node in machines}
         return [replace(v, server_id=servers.get(v.id, v.server_id)) for v in self.request.vnfcs]
 

@@ -1,4 +1,4 @@
-"""How the result of a dry run is printed: as a table, as JSON, and beside a trace."""
+"""The output of a dry run: as a table, as JSON, and compared with a trace."""
 
 import json
 import re
@@ -23,16 +23,16 @@ _WORDS = {
     "checked": "checked",
     "depends": "depends",
 }
-# In a trace a machine is its VDU, and in brackets its VNFC and its addresses.
+# A machine in a trace: its VDU, and in brackets its VNFC and its addresses.
 _NODE = re.compile(r"(?P<vdu>.*) \(VNFC (?P<vnfc>[^,]*), .*\)")
 
-Machine = tuple[str, str]  # VDU, and VNFC where that is known
-Key = tuple[str, str, str]  # a phase's title, and a machine: VDU, and VNFC where that is known
-Report = Mapping[str, Any]  # what as_json makes
+Machine = tuple[str, str]  # VDU, and VNFC or empty
+Key = tuple[str, str, str]  # title of a phase, VDU, and VNFC or empty
+Report = Mapping[str, Any]  # the result of as_json
 
 
 def as_json(result: Result) -> Report:
-    """The result as objects of JSON: the machines, and a line for each phase on each of them."""
+    """The result in JSON types: the machines, and a line for each phase on each machine."""
     before, after = _by_vnfc(result.before), _by_vnfc(result.after)
     machines = [
         {
@@ -73,7 +73,7 @@ def _fate(vnfc: str, before: Mapping[str, Node], after: Mapping[str, Node]) -> s
 
 
 def table(report: Report) -> Iterator[str]:
-    """Lines for a person, by machine."""
+    """The lines of a readable table, by machine."""
     yield f"{report['operation']} of VNF {report['vnf']}: a dry run, nothing was changed"
     width = max(
         (len(line["phase"]) for machine in report["machines"] for line in machine["lines"]),
@@ -96,9 +96,9 @@ def _name(machine: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was predicted beside what was done.
+    """Predictions compared with outcomes.
 
-    ``lines`` show each; ``wrong`` are those that contradict each other.
+    ``lines`` show all pairs; ``wrong`` are the contradictions.
     """
 
     lines: Sequence[str]
@@ -106,11 +106,11 @@ class Comparison:
 
 
 def compare(report: Report, trace: Path) -> Comparison:
-    """Compare a report with the last operation of its kind in a trace.
+    """Compare a report with the last operation of the same name in a trace.
 
-    What is predicted to depend may be done or not.
+    The prediction "depends" fits any outcome.
 
-    :raises ClientError: when the trace has no such operation
+    :raises ClientError: if the trace has no such operation
     """
     runs = [run for run in read(trace) if run.operation == report["operation"]]
     if report["vnf"] != NEW:
@@ -137,33 +137,33 @@ def compare(report: Report, trace: Path) -> Comparison:
 
 
 def _known(report: Report, runs: Sequence[Run]) -> set[Machine]:
-    """The machines of a report by their VNFCs, but for those whose successors have other ones.
+    """The machines of a report whose VNFC id is the same before and after the operation.
 
     Through the v1 API the heal of the whole VNF makes a new stack, and new VNFCs.
     """
-    seen = {_machine(record) for run in runs for record in run.bars}
+    traced = {_machine(record) for run in runs for record in run.bars}
     return {
         (machine["vdu"], machine["vnfc"])
         for machine in report["machines"]
-        if machine["becomes"] != "is replaced" or (machine["vdu"], machine["vnfc"]) in seen
+        if machine["becomes"] != "is replaced" or (machine["vdu"], machine["vnfc"]) in traced
     }
 
 
 def _predicted(report: Report, known: set[Machine]) -> dict[Key, list[str]]:
-    found: dict[Key, list[str]] = {}
+    predictions: dict[Key, list[str]] = {}
     for machine in report["machines"]:
         vdu, vnfc = machine["vdu"], machine["vnfc"]
         for line in machine["lines"]:
             key = (line["phase"], vdu, vnfc if (vdu, vnfc) in known else "")
-            found.setdefault(key, []).append(line["prediction"])
-    return found
+            predictions.setdefault(key, []).append(line["prediction"])
+    return predictions
 
 
 def _done(runs: Sequence[Run], known: set[Machine]) -> dict[Key, list[str]]:
-    found: dict[Key, list[str]] = {}
+    outcomes: dict[Key, list[str]] = {}
     for record in (record for run in runs for record in run.bars):
-        found.setdefault(_key(record, known), []).append(record.outcome)
-    return found
+        outcomes.setdefault(_key(record, known), []).append(record.outcome)
+    return outcomes
 
 
 def _key(record: Record, known: set[Machine]) -> Key:
@@ -176,27 +176,27 @@ def _machine(record: Record) -> Machine:
     return (match["vdu"], match["vnfc"]) if match else (record.node, "")
 
 
-def _take(outcomes: list[str], wanted: str) -> str:
-    """One of the outcomes, that which was predicted if it is among them."""
+def _take(outcomes: list[str], predicted: str) -> str:
+    """Remove and return the predicted outcome, or else the first; empty if there is none."""
     if not outcomes:
         return ""
-    return outcomes.pop(outcomes.index(wanted) if wanted in outcomes else 0)
+    return outcomes.pop(outcomes.index(predicted) if predicted in outcomes else 0)
 
 
 def _contradictions(
     predicted: Mapping[Key, Sequence[str]], done: Mapping[Key, Sequence[str]]
 ) -> Iterator[tuple[Key, str]]:
     for key in {**predicted, **done}:
-        said, seen = Counter(predicted.get(key, ())), Counter(done.get(key, ()))
-        if said["changed"] > seen["changed"]:
+        expected, actual = Counter(predicted.get(key, ())), Counter(done.get(key, ()))
+        if expected["changed"] > actual["changed"]:
             yield key, "predicted to change, and did not"
-        if seen["changed"] > said["changed"] + said["depends"]:
+        if actual["changed"] > expected["changed"] + expected["depends"]:
             yield key, "changed, and was not predicted to"
 
 
 def _beside(key: Key, predicted: str, done: str) -> str:
-    said = _WORDS.get(predicted, "-")
-    return f"{said:13}  {done or '-':9}  {_place(key)}"
+    words = _WORDS.get(predicted, "-")
+    return f"{words:13}  {done or '-':9}  {_place(key)}"
 
 
 def _place(key: Key) -> str:
@@ -205,14 +205,14 @@ def _place(key: Key) -> str:
 
 
 def load(path: Path) -> Report:
-    """A report that was printed as JSON.
+    """Load a report that was printed as JSON.
 
-    :raises ClientError: when the file holds none
+    :raises ClientError: if the file is not a report
     """
     try:
-        found = json.loads(path.read_text())
+        report = json.loads(path.read_text())
     except ValueError as error:
-        raise ClientError(f"{path} is no report: {error}") from error
-    if not isinstance(found, dict) or not {"operation", "vnf", "runs", "machines"} <= set(found):
-        raise ClientError(f"{path} is no report: make one with --json")
-    return found
+        raise ClientError(f"{path} is not a report: {error}") from error
+    if not isinstance(report, dict) or not {"operation", "vnf", "runs", "machines"} <= set(report):
+        raise ClientError(f"{path} is not a report: make a report with --json")
+    return report

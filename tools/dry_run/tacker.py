@@ -1,4 +1,4 @@
-"""The cloud that is asked: VNF instances, packages and VIMs in Tacker, and stacks in Heat."""
+"""The cloud of a dry run: VNF instances, packages and VIMs in Tacker, and stacks in Heat."""
 
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -26,28 +26,28 @@ _SERVICE = "nfv-orchestration"
 class Cloud:
     """The cloud behind a connection.
 
-    :param client: of Tacker's API
-    :param version: of its lifecycle management
+    :param client: client of Tacker's API
+    :param version: version of Tacker's LCM API
     """
 
     def __init__(self, connection: Connection, client: Client, version: str) -> None:
         self._connection, self._client, self._version = connection, client, version
 
     def shown(self, name: str) -> dict[str, Any]:
-        """The instance of an id or a name.
+        """Show the instance with an id or a name.
 
-        :raises ClientError: when it is not there, or not instantiated
+        :raises ClientError: if the instance does not exist, or is not instantiated
         """
-        found = [vnf for vnf in Vnf.all(self._client) if name in (vnf.id, vnf.name)]
-        if len(found) != 1:
-            raise ClientError(f"Tacker's v{self._version} API has {len(found)} instances {name}")
-        shown = found[0].show()
+        vnfs = [vnf for vnf in Vnf.all(self._client) if name in (vnf.id, vnf.name)]
+        if len(vnfs) != 1:
+            raise ClientError(f"Tacker's v{self._version} API has {len(vnfs)} instances {name}")
+        shown = vnfs[0].show()
         if shown["instantiationState"] != "INSTANTIATED":
             raise ClientError(f"{name} is not instantiated")
         return shown
 
     def instance(self, shown: dict[str, Any], package: Path, body: dict[str, Any]) -> Instance:
-        """An instance that Tacker has shown, with what only Heat knows of it."""
+        """An instance that Tacker has shown, with its data in Heat."""
         if self._version == "2":
             return InstanceV2(shown, package, body)
         connection, vnf_id = self._connection, shown["id"]
@@ -55,9 +55,9 @@ class Cloud:
         if own is None:
             raise ClientError(f"Heat has no stack vnflcm_{vnf_id}")
         places = {
-            found.id: found.stack.rpartition("/")[2]
-            for found in stacks.resources(connection, vnf_id)
-            if found.type == _SERVER and found.id
+            resource.id: resource.stack.rpartition("/")[2]
+            for resource in stacks.resources(connection, vnf_id)
+            if resource.type == _SERVER and resource.id
         }
         return InstanceV1(
             shown, package, own.id, places, lambda group: stacks.members(connection, own.id, group)
@@ -65,15 +65,15 @@ class Cloud:
 
     @contextmanager
     def package(self, vnfd_id: str) -> Iterator[Path]:
-        """The files of the VNF package that has a VNFD."""
+        """Download the files of the VNF package that has a VNFD."""
         listed = self._client.list_vnf_packages()
         packages = listed if isinstance(listed, list) else listed["vnf_packages"]
-        found = next((p["id"] for p in packages if p.get("vnfdId") == vnfd_id), None)
-        if found is None:
+        package_id = next((p["id"] for p in packages if p.get("vnfdId") == vnfd_id), None)
+        if package_id is None:
             raise ClientError(f"Tacker has no VNF package with the VNFD {vnfd_id}")
         region = self._connection.config.get_region_name() or None
         answer = self._connection.session.get(
-            f"{_PACKAGES}/{found}/package_content",
+            f"{_PACKAGES}/{package_id}/package_content",
             endpoint_filter={"service_type": _SERVICE, "region_name": region},
             headers={"Accept": "application/zip"},
         )
@@ -87,7 +87,7 @@ class Cloud:
         return Services(Heat(self._access), store)
 
     def is_taken(self, name: str, vnf_id: str = "") -> bool:
-        """Whether Tacker has a VIM of that name which is not the VNF's; v2 has none of its own."""
+        """Whether another VIM than the VNF's has the name; the v2 API registers no VIMs."""
         if self._version == "2":
             return False
         own = description_of(vnf_id)
@@ -95,20 +95,20 @@ class Cloud:
         return any(vim["name"] == name and vim.get("description") != own for vim in vims)
 
     def _access(self) -> VimAccess:
-        """The login of this program itself, which sees the stacks of its project."""
+        """The login of this program, which can read the stacks of its project."""
         config = self._connection.config
         auth: Mapping[str, str] = config.get_auth_args()
         if not auth.get("password"):
-            raise ClientError("Heat is asked with a password: OS_PASSWORD, or that of OS_CLOUD")
+            raise ClientError("no password for Heat: set OS_PASSWORD, or the password of OS_CLOUD")
         verify = bool(config.get_requests_verify_args()[0])
         return VimAccess.from_auth(auth, config.get_region_name() or None, verify)
 
 
 @contextmanager
 def unpacked(package: Path) -> Iterator[Path]:
-    """The files of a VNF package: of a CSAR, or the folder that they lie in already.
+    """The folder with the files of a VNF package; a CSAR is unpacked.
 
-    :raises ClientError: when it is neither
+    :raises ClientError: if the package is neither a folder nor a CSAR
     """
     if package.is_dir():
         yield package
@@ -118,5 +118,5 @@ def unpacked(package: Path) -> Iterator[Path]:
             with zipfile.ZipFile(package) as archive:
                 archive.extractall(folder)
         except (OSError, zipfile.BadZipFile) as error:
-            raise ClientError(f"{package} is no VNF package: {error}") from error
+            raise ClientError(f"{package} is not a VNF package: {error}") from error
         yield Path(folder)

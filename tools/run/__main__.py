@@ -1,7 +1,7 @@
-"""The two commands of the README; each sets up the machine for itself.
+"""The commands of the README, which also set up the machine.
 
-Only Python's standard library is used here and in tools.logged, tools.locks and tools.progress:
-nothing else is there yet.
+This module, tools.logged, tools.locks and tools.progress use only Python's standard library, since
+no other package is installed yet.
 """
 
 import argparse
@@ -23,16 +23,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-# Python has put this file's folder there, for `python3 tools/run` is run in no environment.
+# `python3 tools/run` runs in no environment, and Python's path has only this file's folder.
 sys.path.insert(0, str(CHECKOUT))
 
-from tools import locks, logged  # noqa: E402 - it is found from here on
+from tools import locks, logged  # noqa: E402 - needs the path above
 from tools.progress import Progress, print_error  # noqa: E402
 
-# What apt, pip and tox print.
+# The output of apt, pip and tox.
 _LOGS = CHECKOUT / "build" / "logs"
 
-# Program that must be there to the Debian or Ubuntu package that brings it.
+# Required programs, each with its Debian or Ubuntu package.
 _PROGRAMS = {
     "dockerd": "docker.io",
     "mmdebstrap": "mmdebstrap",
@@ -40,7 +40,7 @@ _PROGRAMS = {
     "dot": "graphviz",
     "dpkg-deb": "dpkg",
 }
-# Of apt-get and dpkg, in the order in which apt-get takes them.
+# Locks of apt-get and dpkg, in the order in which apt-get takes them.
 _PACKAGE_LOCKS = [
     Path("/var/lib", name) for name in ("apt/lists/lock", "dpkg/lock-frontend", "dpkg/lock")
 ]
@@ -55,7 +55,7 @@ _TESTS = ("py3", "pep8", "docs", _SCENARIOS)
 # Exit statuses of tox when its commands were neither killed nor interrupted.
 _ENDED = (0, 1)
 _COUNT = re.compile(r"^ - (Passed|Failed|Skipped): (\d+)\b", re.MULTILINE)
-# What stestr shows once more at its end; of many failed tests, the first lines are enough.
+# The failed tests, which stestr repeats at its end; the first lines are enough.
 _FAILED_TESTS = re.compile(
     r"^Failed \d+ tests? - output below:\n=+\n+((?:(?!======\nTotals).*\n){,100})", re.MULTILINE
 )
@@ -68,18 +68,19 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("demo", help="deploy a registry and a cluster on the embedded cloud")
     tests = commands.add_parser(
-        "tests", help="what the gate runs: unit tests, style, documentation, scenarios"
+        "tests", help="run the tests of the gate: unit tests, style, documentation, scenarios"
     )
     tests.add_argument(
         "environments", nargs="*", metavar="ENVIRONMENT", default=_TESTS,
-        help=f"only these of tox.ini; default: {' '.join(_TESTS)}",
+        help=f"only these environments of tox.ini; default: {' '.join(_TESTS)}",
     )
-    groups = commands.add_parser("groups", help="scenarios that take long, by groups")
+    groups = commands.add_parser("groups", help="run the long scenarios, by groups")
     groups.add_argument(
-        "names", nargs="*", metavar="GROUP", help="only these of functional/full; default: all"
+        "names", nargs="*", metavar="GROUP",
+        help="only these groups of functional/full; default: all",
     )
     options = parser.parse_args()
-    # An ordinary user's search path lacks what root's programs are found by.
+    # An ordinary user's search path lacks the folders of root's programs.
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     progress = Progress()
     try:
@@ -108,45 +109,45 @@ def _become_root() -> None:
     print("Docker's engine and apt need root: continuing under sudo", flush=True)
     passed = ",".join(name for name in os.environ if _PRESERVED.fullmatch(name))
     command = ["sudo", f"--preserve-env={passed}", sys.executable, *sys.argv]
-    os.execvp("sudo", command)  # noqa: S606 - there is no shell in it
+    os.execvp("sudo", command)  # noqa: S606 - without a shell
 
 
 def _install_packages(progress: Progress) -> None:
-    wanted = [package for program, package in _PROGRAMS.items() if not shutil.which(program)]
+    missing = [package for program, package in _PROGRAMS.items() if not shutil.which(program)]
     if importlib.util.find_spec("ensurepip") is None:
-        wanted.append("python3-venv")
+        missing.append("python3-venv")
     release = Path("/etc/os-release").read_text()
     if re.search(r"^ID=ubuntu$", release, re.MULTILINE):
-        wanted += [name for path, name in _UBUNTU_ALSO.items() if not Path(path).exists()]
-    if not wanted:
+        missing += [name for path, name in _UBUNTU_ALSO.items() if not Path(path).exists()]
+    if not missing:
         return
-    # Where a run was killed, its dpkg goes on by itself.
+    # The dpkg of a run that was killed may still be running.
     for path in _PACKAGE_LOCKS:
         with path.open("a") as file:
             locks.acquire(file, "packages are being installed", progress, fcntl.lockf)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    with progress.step(f"installing with apt-get: {' '.join(wanted)}") as step:
-        # Without it apt-get refuses to go on where a run was killed while it installed. It fails
-        # where a package has to be unpacked once more, which comes next.
+    with progress.step(f"installing with apt-get: {' '.join(missing)}") as step:
+        # apt-get refuses to install after an interrupted installation until this has run. It fails
+        # if a package has to be unpacked again, which the reinstallation below does.
         logged.run(["dpkg", "--configure", "-a"], _LOGS / "dpkg.log", step.note, environment)
         install = ["apt-get", "-q", "install", "-y", "--no-install-recommends"]
         commands = {"apt-update": ["apt-get", "-q", "update"]}
         if broken := _half_installed():
             commands["apt-reinstall"] = [*install, "--reinstall", *broken]
-        commands["apt-install"] = [*install, *wanted]
+        commands["apt-install"] = [*install, *missing]
         for name, command in commands.items():
             logged.check(command, _LOGS / f"{name}.log", step, environment)
 
 
 def _half_installed() -> Sequence[str]:
-    """Names of the packages that dpkg says must be installed again."""
+    """Names of the packages that must be installed again according to dpkg."""
     command = ["dpkg-query", "--show", "--showformat", "${db:Status-Eflag} ${binary:Package}\n"]
     lines = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     return re.findall(r"^reinstreq (.+)$", lines, re.MULTILINE)
 
 
 def _environment(progress: Progress, name: str, requirements: Sequence[str]) -> Path:
-    """A virtual environment outside the work tree, made again when its requirements change."""
+    """Make a virtual environment outside the work tree, again if its requirements have changed."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     # A virtual environment holds paths and an interpreter: one per checkout.
     key = "\0".join([str(CHECKOUT), sys.version, *requirements])
@@ -171,9 +172,9 @@ def _demo(progress: Progress) -> int:
 
 
 def _tests(progress: Progress, environments: Sequence[str]) -> int:
-    """Run every environment, even when one fails.
+    """Run every environment, even if one fails.
 
-    The scenarios wait most of the time. The others run beside them, one after another.
+    The scenarios wait most of the time: other environments run in parallel, one after another.
     """
     tox = _tox(progress)
     scenarios = [name for name in environments if name == _SCENARIOS]
@@ -190,7 +191,7 @@ def _tox(progress: Progress) -> str:
 
 
 def _report(outcomes: "Sequence[_Outcome]") -> int:
-    """Print what became of the environments, and the counts of tests; returns an exit status."""
+    """Print the results of the environments, and the counts of tests; returns an exit status."""
     for outcome in outcomes:
         if outcome.status:
             print(f"\n--- {outcome.name} failed; {_reason(outcome.log)}\n---")
@@ -205,17 +206,17 @@ def _report(outcomes: "Sequence[_Outcome]") -> int:
 
 
 def _reason(log: Path) -> str:
-    """The tests that failed, or the end of the output when none did."""
-    found = _FAILED_TESTS.findall(log.read_text(errors="replace"))
-    if not found:
+    """The tests that failed, or the end of the output if no test failed."""
+    sections = _FAILED_TESTS.findall(log.read_text(errors="replace"))
+    if not sections:
         return logged.end_of(log)
-    failed = "\n".join(text.strip() for text in found)
+    failed = "\n".join(text.strip() for text in sections)
     return f"its output is in {log}, by which these tests failed\n{failed}"
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of one of tox's environments; ``counts`` are stestr's totals in its output."""
+    """The result of one of tox's environments; ``counts`` are stestr's totals in its output."""
 
     name: str
     status: int
@@ -227,15 +228,15 @@ class _Outcome:
 def _run(
     progress: Progress, tox: str, name: str, arguments: Sequence[str] = (), quiet: bool = False
 ) -> _Outcome:
-    """Run an environment, whose output goes to a file.
+    """Run an environment; its output goes to a file.
 
-    In a log the output is printed, too, or if ``quiet`` when the environment has ended. A quiet
-    one gives way to others on the CPUs.
+    Without a terminal the output is printed, too, for a ``quiet`` environment at its end. A quiet
+    environment has a lower priority on the CPUs.
     """
     start = time.monotonic()
     log = _LOGS / f"{name}.log"
     mark = _LOGS / f"{name}.running"
-    # Where pip was killed a package can be half there, which pip takes for installed.
+    # If pip was killed, it may take an incomplete package for installed.
     again = ["--recreate"] if mark.exists() else []
     mark.touch()
     command = [*(["nice"] if quiet else []), tox, "-e", name, *again, "--", *arguments]

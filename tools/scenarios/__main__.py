@@ -31,9 +31,10 @@ def main() -> int:
         "again unless it was up before.",
     )
     parser.add_argument("--keep", action="store_true", help="leave the embedded cloud up")
-    parser.add_argument("--full", action="store_true", help="the groups that take long instead")
+    parser.add_argument("--full", action="store_true", help="run the long groups instead")
     parser.add_argument(
-        "--again", action="store_true", help="with --full: also what passed on this commit"
+        "--again", action="store_true",
+        help="with --full: also run scenarios that have passed on this commit",
     )
     parser.add_argument(
         "--skip-preflight", action="store_true", help="run even if the cloud lacks something"
@@ -48,7 +49,7 @@ def main() -> int:
 
 
 def _run_alone(options: argparse.Namespace) -> int:
-    """Run what is selected, once no other run works in this checkout."""
+    """Run the selected scenarios, when no other run works in this checkout."""
     _LOCK.parent.mkdir(parents=True, exist_ok=True)
     with _LOCK.open("w") as file:
         locks.acquire(file, "another run of scenarios works in this checkout", Progress())
@@ -59,7 +60,7 @@ def _run_selected(options: argparse.Namespace) -> int:
     shutil.rmtree(LOGS, ignore_errors=True)
     LOGS.mkdir(parents=True)
     cloud = os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")
-    # Of the long scenarios, a run after one that was interrupted runs what did not pass.
+    # After an interruption, a run of long scenarios leaves out scenarios that have passed.
     resumed = options.full and not options.again
     record = record_of_passes(cloud or "devcloud") if resumed else None
     selection = select(LOGS, expressions(options.full, options.names), record)
@@ -84,7 +85,7 @@ def _on_devcloud(selection: Selection, options: argparse.Namespace) -> int:
     cloud = Cloud(identity, Progress())
     mark = identity.of_a_run
     if mark.exists():
-        print("a run that was killed left its cloud, with what it had made there", flush=True)
+        print("removing the cloud of a run that was killed", flush=True)
         cloud.down()
     was_up = (identity.state / "settings.json").exists()
     if not was_up and not options.keep:
@@ -106,7 +107,7 @@ def _on_devcloud(selection: Selection, options: argparse.Namespace) -> int:
 
 
 def _collect_logs(identity: Identity) -> None:
-    """Collect logs before the cloud is removed; an error here does not hide the first one."""
+    """Collect logs before the cloud is removed; an error here does not hide the first error."""
     try:
         collect(identity, LOGS)
     except (CloudError, DockerException, OSError) as error:
@@ -115,7 +116,7 @@ def _collect_logs(identity: Identity) -> None:
 
 
 def _scenario_variables(identity: Identity) -> dict[str, str]:
-    """Variables with commands for this cloud that the scenarios run."""
+    """Environment variables with the commands of this cloud for scenarios."""
     on_controller = f"docker exec {identity.controller}"
     kill = f"{on_controller} systemctl kill --signal=KILL"
     services = ("nova", "neutron-api", "rabbitmq-server")

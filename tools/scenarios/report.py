@@ -1,4 +1,4 @@
-"""What a run of scenarios prints at its end: what became of each group, and what took long."""
+"""The report at the end of a run of scenarios: the results of groups, and the long steps."""
 
 import json
 import re
@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 _LONG_STEP = 10.0  # seconds
-# Of stestr's output, the line of a scenario that has ended: its group and outcome, and its seconds
-# unless it was skipped.
+# The line of a finished scenario in stestr's output: group, outcome, and seconds unless skipped.
 _ENDED = re.compile(
     r"^\{\d+\} \S*\btest_(?P<group>\w+)\.\w+\.\w+ (?:\[(?P<seconds>[\d.]+)s\] )?"
     r"\.\.\. (?P<outcome>ok|FAILED|SKIPPED)",
@@ -20,10 +19,10 @@ _ENDED = re.compile(
 def print_report(folders: Sequence[Path], seconds: float, idle: float) -> None:
     """Print both tables.
 
-    :param folders: those of the lanes, with stestr.log and steps.jsonl; what a lane that was
-        interrupted did not write is left out
-    :param seconds: those of the whole run
-    :param idle: share of this machine's CPUs that was idle meanwhile
+    :param folders: folders of the lanes, with stestr.log and steps.jsonl; missing files of an
+        interrupted lane are left out
+    :param seconds: time of the whole run
+    :param idle: idle share of this machine's CPUs during the run
     """
     _print_groups(_texts(folder / "stestr.log" for folder in folders))
     _print_long_steps(_texts(folder / "steps.jsonl" for folder in folders), seconds, idle)
@@ -36,10 +35,10 @@ def _texts(files: Iterable[Path]) -> list[str]:
 
 def _print_groups(outputs: Sequence[str]) -> None:
     seconds, outcomes = defaultdict[str, float](float), Counter[tuple[str, str]]()
-    for found in _ENDED.finditer("\n".join(outputs)):
-        group = found["group"]
-        seconds[group] += float(found["seconds"] or 0)
-        outcomes[group, found["outcome"]] += 1
+    for match in _ENDED.finditer("\n".join(outputs)):
+        group = match["group"]
+        seconds[group] += float(match["seconds"] or 0)
+        outcomes[group, match["outcome"]] += 1
     print("\nseconds  passed  failed  skipped  group")
     for group in sorted(seconds):
         passed, failed, skipped = (outcomes[group, word] for word in ("ok", "FAILED", "SKIPPED"))
@@ -47,7 +46,7 @@ def _print_groups(outputs: Sequence[str]) -> None:
 
 
 def _print_long_steps(lines: Sequence[str], seconds: float, idle: float) -> None:
-    """What took long, and which share of this machine's CPUs was idle meanwhile."""
+    """Print the long steps, with the idle share of this machine's CPUs during each."""
     steps = [json.loads(line) for text in lines for line in text.splitlines()]
     print(f"\nseconds  CPUs idle  step of {_LONG_STEP:.0f} s or more")
     for step in [*steps, {"seconds": seconds, "idle": idle, "step": "all"}]:

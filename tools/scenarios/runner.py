@@ -1,4 +1,4 @@
-"""Runs scenarios with stestr, after a look at the cloud, and shows their log."""
+"""Checks the cloud, runs scenarios with stestr, and shows their log."""
 
 import itertools
 import subprocess
@@ -17,11 +17,11 @@ from tools.scenarios.selection import Selection, stestr
 
 
 def run_scenarios(selection: Selection, logs: Path, environment: Mapping[str, str]) -> int:
-    """Run the scenarios, those of a lane one after another; returns an exit status.
+    """Run the scenarios of each lane one after another; returns an exit status.
 
-    They write scenario.log, since stestr keeps the output of a test until the test ends.
+    Scenarios write scenario.log, since stestr keeps the output of a test until the test ends.
 
-    :param logs: folder of the only lane; of several, each has its own in this folder
+    :param logs: folder of a single lane; several lanes have their own folders in this folder
     """
     environment = {**environment, "FUNCTIONAL_PASSED": str(selection.record or "")}
     progress, clock = Progress(), Clock()
@@ -40,9 +40,9 @@ def run_scenarios(selection: Selection, logs: Path, environment: Mapping[str, st
 class _Lane:
     """Scenarios that run one after another, in a process and with folders of their own.
 
-    The workers of one stestr would share their environment, and so the folders.
+    The workers of a single stestr would share their environment, and so the folders.
 
-    :param name: begins the lines of its log; empty when it is the only lane
+    :param name: prefix of the lines of the lane's log; empty for a single lane
     """
 
     name: str
@@ -51,7 +51,7 @@ class _Lane:
     folders: Mapping[str, str]
 
     def run(self, progress: Progress, environment: Mapping[str, str]) -> int:
-        """Returns stestr's exit status, and prints its output at the end."""
+        """Run stestr and print its output at the end; returns its exit status."""
         selected = self.logs / "selected"
         command = [*stestr(self.logs), "run", "--serial", "--load-list", str(selected)]
         selected.write_text("\n".join(self.scenarios))
@@ -70,7 +70,7 @@ class _Lane:
 
 
 def _stages(selection: Selection, logs: Path) -> list[list[_Lane]]:
-    """The lanes of each stage; what one lane builds and logs is out of the others' way."""
+    """The lanes of each stage, each with its own folders for builds and logs."""
     stages = selection.stages
     if [len(lanes) for lanes in stages] == [1]:
         return [[_Lane("", stages[0][0], logs, {"FUNCTIONAL_LOGS": str(logs)})]]
@@ -86,6 +86,6 @@ def _numbered(number: int, scenarios: Sequence[str], logs: Path) -> _Lane:
 
 
 def run_preflight(environment: dict[str, str]) -> int:
-    """Tell what the cloud lacks for the scenarios; returns an exit status."""
+    """Print the resources that the cloud lacks for the scenarios; returns an exit status."""
     command = [sys.executable, "-m", "tools.preflight"]
     return subprocess.run(command, env=environment, check=False).returncode

@@ -1,4 +1,4 @@
-"""Which scenarios are run: those of the gate, or groups of the long ones."""
+"""The selection of scenarios: the scenarios of the gate, or groups of long scenarios."""
 
 import hashlib
 import itertools
@@ -13,11 +13,11 @@ from tools.devcloud.images import MIRRORS, NEWEST
 
 _GATE = r"^functional\.(?=test_)"
 _FULL = r"^functional\.full\.(?=test_)"
-# Series of Kubernetes that groups need beside the newest.
+# Series of Kubernetes that groups need besides the newest.
 _OLDER = {"series": "1.36", "upgrade": "1.36", "docker": "1.20"}
-# Groups that run side by side, about equally long: one alone leaves the CPUs idle half of the time.
-# What is in no lane runs before: its nodes are emulated, it kills what all use, or it measures how
-# long the API is away, which it is for longer where CPUs are short.
+# Lanes of groups that run in parallel, about equally long: a single lane leaves the CPUs idle half
+# of the time. Groups in no lane run before: their nodes are emulated, they kill shared services, or
+# they measure how long the API is unavailable, which takes longer on busy CPUs.
 _LANES = (
     ("docker", "faults", "helm", "options"),
     ("affinity", "failures", "openssh", "registry", "samples", "storage"),
@@ -34,7 +34,7 @@ def groups() -> list[str]:
 
 @dataclass(frozen=True)
 class Selection:
-    """Scenarios: what is to run, what is left out, and the file that keeps what passed, if any."""
+    """The scenarios to run, the scenarios that have passed, and the file that records passes."""
 
     scenarios: tuple[str, ...]
     passed: tuple[str, ...] = ()
@@ -43,17 +43,17 @@ class Selection:
     @property
     def oldest(self) -> str:
         """The oldest series of Kubernetes that a scenario needs."""
-        wanted = {
+        needed = {
             series
             for group, series in _OLDER.items()
             for name in self.scenarios
             if _is_of(name, [group])
         }
-        return [series for series in MIRRORS if series in {NEWEST, *wanted}][-1]
+        return [series for series in MIRRORS if series in {NEWEST, *needed}][-1]
 
     @property
     def stages(self) -> list[list[tuple[str, ...]]]:
-        """What runs one after the other: each is one lane, or lanes side by side."""
+        """The stages, which run one after the other; the lanes of a stage run in parallel."""
         lanes = [tuple(n for n in self.scenarios if _is_of(n, groups)) for groups in _LANES]
         in_lanes = set(itertools.chain(*lanes))
         alone = tuple(name for name in self.scenarios if name not in in_lanes)
@@ -66,11 +66,12 @@ def _is_of(scenario: str, groups: Sequence[str]) -> bool:
 
 
 def select(repository: Path, expressions: Sequence[str], record: Path | None = None) -> Selection:
-    """The scenarios that match an expression, less those that a record says passed.
+    """Select the scenarios that match an expression, without scenarios that have passed.
 
-    stestr's repository cannot tell what passed: it keeps nothing of a run that was killed.
+    The record is needed because stestr's repository has no results of a run that was killed.
 
-    :param repository: stestr's, which is made if it is not there
+    :param repository: stestr's repository, which is created if it does not exist
+    :param record: file with the names of scenarios that have passed
     """
     command = [*stestr(repository), "list", *expressions]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
@@ -83,9 +84,9 @@ def select(repository: Path, expressions: Sequence[str], record: Path | None = N
 
 
 def stestr(repository: Path) -> list[str]:
-    """stestr, with a repository of its own, which is made if it is not there.
+    """The command stestr with a repository, which is created if it does not exist.
 
-    Not that of the unit tests, which run at the same time.
+    The unit tests, which run at the same time, use another repository.
     """
     command = [sys.executable, "-m", "stestr", "--repo-url", str(repository)]
     if not (repository / ".stestr").exists():
@@ -97,17 +98,17 @@ def stestr(repository: Path) -> list[str]:
 def expressions(full: bool, names: Sequence[str]) -> list[str]:
     """Regular expressions of scenarios.
 
-    :param full: the long ones, by groups, instead of the gate's
-    :param names: groups, or regular expressions for names of scenarios; all without any
+    :param full: the long scenarios instead of the gate's
+    :param names: groups, or regular expressions for names of scenarios; empty for all
     """
     start = _FULL if full else _GATE
     known = groups() if full else []
-    wanted = [rf"{start}test_{name}\." if name in known else f"{start}.*{name}" for name in names]
-    return wanted or [start]
+    listed = [rf"{start}test_{name}\." if name in known else f"{start}.*{name}" for name in names]
+    return listed or [start]
 
 
 def record_of_passes(cloud: str) -> Path | None:
-    """The file that keeps what passed on this commit on a cloud; none for changed files."""
+    """The file with passed scenarios of this commit on a cloud; None if files have changed."""
     status = ["git", "-C", str(CHECKOUT), "status", "--porcelain"]
     head = ["git", "-C", str(CHECKOUT), "rev-parse", "HEAD"]
     try:

@@ -8,8 +8,8 @@ from mgmt_drivers.engine.trace import Record
 from tools.timeline.runs import Run
 
 _WIDTH, _ROW, _NAMES, _TOP = 1000, 26, 190, 30  # pixels
-_SMALLEST = 1.5  # of a bar, to be seen at all
-_CHARACTER = 6.2  # of a label
+_SMALLEST = 1.5  # width of a bar, so that it is visible
+_CHARACTER = 6.2  # width of a label's character
 _TICKS = 8
 _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600)  # seconds
 # Two shades for changed phases, which tell consecutive phases apart.
@@ -61,7 +61,7 @@ def _section(run: Run) -> str:
 
 
 def svg(run: Run) -> str:
-    """The drawing of one run, for this or another page."""
+    """Draw one run, for this page or another page."""
     height = _TOP + _ROW * len(run.nodes) + 6
     body = "".join([*_axis(run, height), *_rows(run)])
     return (
@@ -117,7 +117,7 @@ def _bar(run: Run, bar: Record, y: int, order: int) -> str:
 
 
 def _row_name(node: str) -> str:
-    """The name of a node's row: without the ids, which the tooltip has."""
+    """The name of a node's row, without the ids, which are in the tooltip."""
     role, _, rest = node.partition(" (")
     address = rest.rstrip(")").rpartition(", ")[2]
     return f"{role} {address}".strip()

@@ -1,4 +1,4 @@
-"""Traces, read and sorted: which records belong together."""
+"""Reads traces, and groups the records that belong together."""
 
 import json
 from dataclasses import dataclass, field
@@ -7,21 +7,21 @@ from pathlib import Path
 from mgmt_drivers.engine.trace import FAILED, Record
 from mgmt_drivers.operations.opening import CHECK_LOGIN, GATHER
 
-FIRST_PHASE = "connect"  # with which every run of a plan begins
-# The titles under which an operation connects, perhaps several times, before its plan.
+FIRST_PHASE = "connect"  # title of the first record of every run
+# Titles of records before the phases of a run, perhaps several times.
 _CONNECTING = {FIRST_PHASE, "choose a control-plane node", GATHER, CHECK_LOGIN}
-# Seconds after which a connection is that of another run: Heat works for longer than that between
-# the two parts of an operation, of which the first may have found no machine that answers.
+# Seconds after which a login begins another run: Heat needs longer between the two parts of an
+# operation, and in the first part no machine may have answered.
 _PAUSE = 5.0
 
 
 class NoTrace(Exception):
-    """A file that holds no trace."""
+    """The file is not a trace."""
 
 
 @dataclass
 class Run:
-    """A plan that was carried out once: before Heat's part of an operation, or after it."""
+    """One run of an operation's phases, before or after Heat's part of the operation."""
 
     operation: str
     vnf: str
@@ -37,7 +37,7 @@ class Run:
 
     @property
     def nodes(self) -> list[str]:
-        """In the order in which they first did something."""
+        """The nodes in the order of their first records."""
         return list(dict.fromkeys(bar.node for bar in self.bars))
 
     @property
@@ -50,22 +50,22 @@ class Run:
 
 
 def read(path: Path) -> list[Run]:
-    """The runs in a trace, the oldest first.
+    """Read the runs in a trace, the oldest first.
 
-    :raises NoTrace: when there is none
+    :raises NoTrace: if the file is not a trace, or is empty
     """
-    found: list[Run] = []
+    runs: list[Run] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             bar = Record(**json.loads(line))
         except (ValueError, TypeError) as error:
-            raise NoTrace(f"{path}, line {number}: no record of a trace ({error})") from error
-        if not (found and _continues(found[-1], bar)):
-            found.append(Run(bar.operation, bar.vnf))
-        found[-1].bars.append(bar)
-    if not found:
+            raise NoTrace(f"{path}, line {number}: not a record of a trace ({error})") from error
+        if not (runs and _continues(runs[-1], bar)):
+            runs.append(Run(bar.operation, bar.vnf))
+        runs[-1].bars.append(bar)
+    if not runs:
         raise NoTrace(f"{path} is empty")
-    return found
+    return runs
 
 
 def _continues(run: Run, bar: Record) -> bool:

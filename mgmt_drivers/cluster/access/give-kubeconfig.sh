@@ -1,7 +1,7 @@
 #!/bin/sh
-# Copy the administrator's kubeconfig to ~/.kube/config of the user who has logged in (sudo names the
-# user), whom alone it is for. One that is there and was not copied by this script is the user's own
-# and stays; the file $1 notes the digests of copies. Says changed, unchanged or kept.
+# Copy the administrator's kubeconfig to ~/.kube/config of the login user (SUDO_USER), readable by
+# this user only. A file that this script did not copy belongs to the user and is kept; the file $1
+# has the digests of copies. Prints changed, unchanged or kept.
 set -e
 user=${SUDO_USER:-root}
 source=/etc/kubernetes/admin.conf
@@ -14,9 +14,9 @@ if [ "$found" = "$wanted" ]; then
 elif [ ! -d "$home" ] || { [ -e "$copy" ] && ! grep -qsxF "$found" "$1"; }; then
     echo kept
 else
-    # Noted first: what is broken off after it goes on, and is not taken for the user's own.
+    # Noted first: after an interruption the copy must not be taken for the user's own file.
     echo "$wanted" >>"$1"
-    # By the user: whatever links the folder has lead where the user may write.
+    # Run as the user: links in the folder can lead only to files that the user may write.
     # shellcheck disable=SC2016 # its own arguments
     runuser -u "$user" -- sh -c 'umask 077; mkdir -p "${1%/*}"; cat >"$1.new"; mv -f "$1.new" "$1"' \
         sh "$copy" <"$source"

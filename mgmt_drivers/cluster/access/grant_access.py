@@ -1,4 +1,4 @@
-"""Access to the cluster: an account for Tacker, and a kubeconfig for those who log in."""
+"""Access to the cluster: an account for Tacker, and a kubeconfig for login users."""
 
 import logging
 
@@ -28,19 +28,19 @@ class GrantVimAccess(HostPhase[Cluster]):
 
 
 class GiveKubeconfig(HostPhase[Cluster]):
-    """Give the user as whom Tacker logs in the administrator's kubeconfig, on control-plane nodes.
+    """Give Tacker's login user the administrator's kubeconfig on control-plane nodes.
 
-    The user may use sudo, and so has these rights already. A kubeconfig of the user's own stays.
+    The user may use sudo, and so has these rights already. A kubeconfig of the user's own is kept.
     """
 
     title = "give the login user a kubeconfig"
     prediction = Prediction(DEPENDS, "on whether the user has a kubeconfig of their own")
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
-        said = host.sudo(*_GIVE.command(_COPIES)).strip()
-        if said == "kept":
-            LOG.info("%s: the login user's ~/.kube/config is left as it is", host.node)
-        return CHANGED if said == "changed" else UNCHANGED
+        result = host.sudo(*_GIVE.command(_COPIES)).strip()
+        if result == "kept":
+            LOG.info("%s: the login user's own ~/.kube/config is kept", host.node)
+        return CHANGED if result == "changed" else UNCHANGED
 
 
 class RenewKubeconfig(GiveKubeconfig):

@@ -1,4 +1,4 @@
-"""Accounts of the cluster for programs outside of its pods."""
+"""Service accounts of the cluster for programs outside of the cluster."""
 
 import base64
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ _LIMIT = 60.0  # seconds
 
 @dataclass(frozen=True)
 class ServiceAccount:
-    """One with the rights of a ClusterRole."""
+    """A service account with the rights of a ClusterRole."""
 
     name: str
     role: str
 
     def manifest(self) -> str:
-        # The token is asked for as a Secret: since 1.24 none is made by itself
+        # The Secret requests a token: since 1.24 Kubernetes creates no token by itself
         # (Kubernetes' documentation, "Managing Service Accounts").
         return f"""\
 apiVersion: v1
@@ -48,19 +48,19 @@ VIM_ACCOUNT = ServiceAccount("tacker-vim", role="cluster-admin")
 
 @dataclass(frozen=True)
 class Credentials:
-    """A bearer token, and the CA (PEM) of the cluster that takes it."""
+    """A bearer token for a cluster, and the cluster's CA (PEM)."""
 
     token: Secret
     ca: str
 
 
 def apply(host: Host, account: ServiceAccount) -> bool:
-    """Make the cluster have the account with its rights; returns whether it did not."""
+    """Create the account with its rights; returns whether anything changed."""
     return kubectl.apply(host, account.manifest())
 
 
 def read(host: Host, account: ServiceAccount) -> Credentials:
-    """The credentials of an account, which Kubernetes issues some time after it was created."""
+    """Read the credentials of an account; waits until Kubernetes has issued them."""
     for _ in host.clock.attempts(_LIMIT):
         words = ("secret", account.name, "--namespace", _NAMESPACE, "--ignore-not-found")
         data = kubectl.get(host, *words).get("data", {})
@@ -69,7 +69,7 @@ def read(host: Host, account: ServiceAccount) -> Credentials:
             host.session.hide(token, Secret(data["token"]))
             return Credentials(token, _decoded(data["ca.crt"]))
     raise WaitTimeout(
-        f"service account {_NAMESPACE}/{account.name} has no token within {_LIMIT:g} s. Look at "
+        f"service account {_NAMESPACE}/{account.name} got no token within {_LIMIT:g} s. Look at "
         "the controller manager, then retry the operation"
     )
 

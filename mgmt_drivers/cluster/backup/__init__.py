@@ -1,1 +1,1 @@
-"""Backups of etcd, and clusters that are made of one."""
+"""Backups of etcd, and clusters that are restored from a backup."""

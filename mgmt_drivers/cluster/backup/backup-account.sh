@@ -1,6 +1,6 @@
 #!/bin/sh
-# Make the account $1, which logs in by SSH keys only, with the home $2, and give it the folder $3.
-# The folder may come from another machine, on which the account had another number.
+# Create the account $1, which logs in by SSH keys only, with the home $2, and give the account the
+# folder $3. On the machine that wrote the folder the account may have had another number.
 set -e
 id -u "$1" >/dev/null 2>&1 ||
     useradd --system --no-create-home --home-dir "$2" --shell /bin/sh --password '*' "$1"

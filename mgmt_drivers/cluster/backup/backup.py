@@ -1,4 +1,4 @@
-"""Backups of etcd: who saves them, who keeps them, and which there are.
+"""Backups of etcd: the units that save backups, their store, and the list of backups.
 
 Each control-plane node has a timer, and saves a backup if the newest is older than the interval. If
 the storage server keeps the backups, nodes reach it over SSH with a key of their own, as an account
@@ -56,7 +56,7 @@ TimeoutStartSec={LIMIT:g}
 
 def _timer_unit(interval: int) -> str:
     tick = max(interval // _TICKS, _SHORTEST_TICK)
-    # Not all nodes at once: the first saves, and the others see that it has.
+    # Nodes tick at different times: the first saves a backup, and the others find a new one.
     return f"""\
 [Timer]
 OnActiveSec={_SHORTEST_TICK}
@@ -70,7 +70,7 @@ WantedBy=timers.target
 def of_node(host: Host, cluster: Cluster) -> list[File]:
     """The files of a control-plane node that saves and fetches backups."""
     backup = _backup(cluster)
-    found = [
+    result = [
         File(_STORE_PROGRAM, _STORE.text, "0755"),
         File(_PROGRAM, _SAVE.text, "0700"),
         File(f"{STATE_FOLDER}/static-pods.sh", STATIC_PODS.text, "0700"),
@@ -81,8 +81,8 @@ def of_node(host: Host, cluster: Cluster) -> list[File]:
     ]
     if backup.is_on_storage_server:
         key = f"{_storage_address(cluster)} {_key_of(_storage_node(cluster), cluster)}\n"
-        found.append(File(f"{STATE_FOLDER}/etcd-backup.known_hosts", key))
-    return found
+        result.append(File(f"{STATE_FOLDER}/etcd-backup.known_hosts", key))
+    return result
 
 
 def of_storage_server(cluster: Cluster) -> list[File]:
@@ -118,7 +118,7 @@ def _key_path(host: Host, cluster: Cluster) -> str:
 
 
 def make_account(host: Host, cluster: Cluster) -> None:
-    """Make the account on the storage server, with the folder of the backups."""
+    """Create the account on the storage server, with the folder of the backups."""
     host.sudo(*_MAKE_ACCOUNT.command(_ACCOUNT, _HOME, _backup(cluster).folder))
 
 
@@ -140,7 +140,7 @@ def _settings(host: Host, cluster: Cluster, backup: Backup) -> str:
 
 def _backup(cluster: Cluster) -> Backup:
     backup = cluster.params.backup
-    assert backup, "phases of backups select nobody without one"
+    assert backup, "phases of backups run on no machine without the parameter"
     return backup
 
 
@@ -156,7 +156,9 @@ def _storage_address(cluster: Cluster) -> str:
 def _key_of(node: Node, cluster: Cluster) -> str:
     key = HostKeys(cluster.store.load(STORE_KEY, {})).as_dict().get(node.server_id)
     if not key:
-        raise MgmtDriverError(f"the SSH host key of {node} is not known: SSH does not reach it")
+        raise MgmtDriverError(
+            f"the SSH host key of {node} is not known, since SSH does not reach the machine"
+        )
     return key
 
 

@@ -1,4 +1,4 @@
-"""The parameter ``etcd_backup``, and what ``restore_from`` may name."""
+"""The parameters ``etcd_backup`` and ``restore_from``."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ BACKUP = re.compile(
 )
 # Folder in a volume of the storage server that has no exports.
 _ON_VOLUME = "etcd-backup"
-# Folders that are emptied with the machine's reboot, or with a reset of kubeadm.
+# Folders that a reboot of the machine, or a reset of kubeadm, empties.
 _PASSING = (
     "/dev", "/etc/kubernetes", "/proc", "/run", "/sys", "/tmp",  # noqa: S108 - none is used
     "/var/lib/etcd", "/var/lib/kubelet", "/var/run",
@@ -40,9 +40,9 @@ class _LastingFolder(Folder):
 
 @dataclass(frozen=True)
 class Backup:
-    """Backups of etcd: one each ``interval`` seconds, of which ``keep`` are kept in a folder.
+    """Backups of etcd: one each ``interval`` seconds; the newest ``keep`` are kept in a folder.
 
-    The folder is the storage server's, or each control-plane node has its own.
+    The folder is on the storage server, or on each control-plane node.
     """
 
     interval: int = param(
@@ -76,7 +76,7 @@ class KeysOfBackups(TextKind[BackupKeys | None]):
 
 @dataclass(frozen=True)
 class Restore:
-    """The source of a new cluster: a file of the VNF package, or a backup by its name."""
+    """The backup to restore: a file of the VNF package, or the name of a backup."""
 
     name: str
     file: Path | None = None
@@ -86,9 +86,9 @@ BACKUPS = ObjectOf(Backup)
 
 
 def placed(backup: Backup | None, storage: Storage | None, reader: Reader) -> Backup | None:
-    """Backups with their folder, on the storage server if the request names none.
+    """Backups with their folder, which is on the storage server if the request names no folder.
 
-    :param reader: of the parameter
+    :param reader: reader of the parameter
     """
     if backup is None or reader.has("folder"):
         return backup
@@ -113,8 +113,8 @@ def placed(backup: Backup | None, storage: Storage | None, reader: Reader) -> Ba
 def read_restore(reader: Reader, package: Path, backup: Backup | None, is_kept: bool) -> Restore:
     """Read the backup that a heal of the whole VNF restores.
 
-    :param reader: of the object that holds the parameter
-    :param is_kept: whether the storage server's volumes outlive the heal
+    :param reader: reader of the object that holds the parameter
+    :param is_kept: whether the heal keeps the storage server's volumes
     """
     place = Reader(reader.at(RESTORE).value, f"{reader.path}.{RESTORE}", reader.errors,
                    Context(package))
@@ -123,18 +123,18 @@ def read_restore(reader: Reader, package: Path, backup: Backup | None, is_kept: 
         return Restore(text, PackageFile().take(text, place))
     if text and text != LATEST and not BACKUP.fullmatch(text):
         place.refuse(
-            f"must be {LATEST}, the name of a backup, or the path of one in the VNF package"
+            f"must be {LATEST}, the name of a backup, or the path of a backup in the VNF package"
         )
     elif text and backup is None:
         place.refuse(f"the VNF has no {NAME}: name a backup in the VNF package instead")
     elif text and backup and not backup.is_on_storage_server:
         place.refuse(
-            f"the backups lie in {backup.folder} on the masters, which this heal replaces: put a "
+            f"the backups are in {backup.folder} on the masters, which this heal replaces: put a "
             "copy into the VNF package, and name its path there"
         )
     elif text and not is_kept:
         place.refuse(
-            "the backups lie on a volume of the storage server, which this heal replaces: put a "
+            "the backups are on a volume of the storage server, which this heal replaces: put a "
             "copy into the VNF package and name its path there, or heal through Tacker's v2 API, "
             "without `all`"
         )

@@ -1,4 +1,4 @@
-"""Backups of etcd: where they are kept, who saves them, the first one, and the last one."""
+"""Backups of etcd: the store, the timers of nodes, the first backup, and the last backup."""
 
 import logging
 from collections.abc import Sequence
@@ -39,20 +39,20 @@ class PrepareBackupStore(Change[Cluster, Sequence[File]]):
     title = "prepare the place of backups"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
-        """The files, where others are there."""
-        wanted = backup.of_storage_server(cluster)
-        return None if files.have(host, wanted) else wanted
+        """All files, if any of them differs."""
+        expected = backup.of_storage_server(cluster)
+        return None if files.have(host, expected) else expected
 
-    def act(self, host: Host, cluster: Cluster, wanted: Sequence[File]) -> None:
+    def act(self, host: Host, cluster: Cluster, expected: Sequence[File]) -> None:
         backup.make_account(host, cluster)
-        # The keys come last, by which an attempt that was broken off is known.
-        files.write_all(host, wanted)
+        # The file of keys comes last: without it, an attempt was interrupted.
+        files.write_all(host, expected)
 
 
 class ConfigureBackups(Change[Cluster, Sequence[File]]):
     """Let a control-plane node save backups from time to time.
 
-    Control-plane nodes and the storage server must know each other: run when one of them is new.
+    Control-plane nodes and the storage server need each other's host keys: run this if one is new.
     """
 
     title = "configure backups of etcd"
@@ -66,17 +66,18 @@ class ConfigureBackups(Change[Cluster, Sequence[File]]):
         return super().predict(host, cluster)
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
-        wanted = backup.of_node(host, cluster)
-        return None if units.is_as_configured(host, backup.TIMER, wanted) else wanted
+        expected = backup.of_node(host, cluster)
+        return None if units.is_as_configured(host, backup.TIMER, expected) else expected
 
-    def act(self, host: Host, cluster: Cluster, wanted: Sequence[File]) -> None:
-        units.configure(host, backup.TIMER, wanted)
+    def act(self, host: Host, cluster: Cluster, expected: Sequence[File]) -> None:
+        units.configure(host, backup.TIMER, expected)
 
 
 class SaveFirstBackup(HostPhase[Cluster]):
-    """Save a backup of a cluster that is new, or in a new place, if the newest is of another.
+    """Save a backup of a new cluster, or on a new storage server.
 
-    It proves that backups can be saved.
+    The backup proves that backups can be saved. Nothing is saved if the newest backup is from a
+    node of this cluster.
     """
 
     title = "save the first backup of etcd"

@@ -1,8 +1,9 @@
 #!/bin/bash
-# Lay down what the backup $1 has of a cluster: its PKI, and the data of an etcd whose one member
-# is called $2 and has the peer URL $3. Then run the command that follows the next $4 words, which
-# restore a snapshot in etcd's own image, where the folder $5 is this machine's.
-# Whoever runs this has seen that the machine has no data of a cluster that lives.
+# Restore the backup $1: the cluster's PKI, and the data of an etcd with a single member, called $2,
+# with the peer URL $3. $4 is the number of words of the command that restores a snapshot in etcd's
+# own image; $5 is a folder of this machine that the image can use. After these arguments come the
+# words of that command, and then the command to run at the end.
+# The caller has checked that the machine has no data of a running cluster.
 set -euo pipefail
 umask 077
 archive=$1 name=$2 peer=$3 count=$4 work=$5

@@ -1,4 +1,4 @@
-"""A cluster that is made of a backup: the backup, and what must not come back with it."""
+"""A cluster that is restored from a backup: the backup, and state that must not be restored."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from mgmt_drivers.machine.host import Host
 
 
 class GetBackup(HostPhase[Cluster]):
-    """Bring the backup to the leader, and check that the cluster can be made of it."""
+    """Bring the backup to the leader, and check that the cluster can be restored from it."""
 
     title = "get the backup of etcd"
     prediction = Prediction(DEPENDS, "on whether an earlier attempt has got the backup")
@@ -22,14 +22,14 @@ class GetBackup(HostPhase[Cluster]):
         self._restore = restore
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
-        if restoring.is_there(host):
+        if restoring.has_backup(host):
             return CHECKED
         restoring.get(host, cluster, self._restore)
         return CHANGED
 
 
 class KeepOwnVersion(Change[Cluster, Changed]):
-    """Let the cluster keep this VNF's version, and no longer that of the backup's time."""
+    """Save this VNF's version in the cluster, instead of the version from the backup."""
 
     title = "keep this VNF's version"
 
@@ -47,7 +47,7 @@ class ForgetBackup(Change[Cluster, Sequence[str]]):
     title = "remove the copy of the backup"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
-        return () if restoring.is_there(host) else None
+        return () if restoring.has_backup(host) else None
 
-    def act(self, host: Host, cluster: Cluster, found: Sequence[str]) -> None:
+    def act(self, host: Host, cluster: Cluster, change: Sequence[str]) -> None:
         restoring.forget(host)

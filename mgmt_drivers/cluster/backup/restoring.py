@@ -1,8 +1,8 @@
-"""A new cluster of an old one's backup: fetched, checked, and laid down before kubeadm begins.
+"""Restoring a backup on the leader: the backup is fetched, checked, and restored before kubeadm.
 
-etcd becomes one of a single member, with the data of the snapshot (etcd's documentation, "Disaster
-recovery"). The old cluster's PKI comes back with it: without its CAs and the key that signs the
-tokens of service accounts, all of these would be worthless.
+etcd gets a single member with the data of the snapshot (etcd's documentation, "Disaster recovery").
+The PKI of the old cluster is restored, too: without its CAs and its key for signing tokens of
+service accounts, its certificates and tokens would not be valid.
 """
 
 import logging
@@ -29,13 +29,13 @@ _WORK = f"{STATE_FOLDER}/restoring"
 _RESTORE = Script(__package__, "restore-etcd")
 # Programs of etcd's image that restore a snapshot: etcdctl lost it in 3.6 to etcdutl, new in 3.5.
 _PROGRAMS = ("etcdutl", "etcdctl")
-# Watchers of the API must not take the old revisions for news (Kubernetes' documentation,
-# "Operating etcd clusters"): they go on far beyond whatever the cluster had reached.
+# Watchers of the API must not get old revisions as new (Kubernetes' documentation, "Operating etcd
+# clusters"): revisions continue far above the last revision of the old cluster.
 _REVISIONS = ("--bump-revision", "1000000000", "--mark-compacted")
 
 
-def is_there(host: Host) -> bool:
-    """Whether the machine has the backup."""
+def has_backup(host: Host) -> bool:
+    """Ask whether the machine has the backup."""
     return host.ask("test", "-e", _ARCHIVE).ok
 
 
@@ -80,25 +80,25 @@ def forget(host: Host) -> None:
 
 
 def command(host: Host, cluster: Cluster) -> Sequence[str]:
-    """The beginning of a command: it lays the backup down, and then runs the words behind it."""
+    """Prepare the beginning of a command that restores the backup and runs the words after it."""
     host.sudo("mkdir", "--parents", _WORK)
-    program = _program(host, cluster, images.of_etcd(host, cluster))
+    program = _find_program(host, cluster, images.of_etcd(host, cluster))
     peer = f"https://{cluster.address(host)}:2380"
     arguments = (_ARCHIVE, cluster.name(host), peer, str(len(program)), _WORK)
     return _RESTORE.command(*arguments, *program)
 
 
-def _program(host: Host, cluster: Cluster, image: str) -> Sequence[str]:
+def _find_program(host: Host, cluster: Cluster, image: str) -> Sequence[str]:
     """Find the program in etcd's image that restores a snapshot, with the options that it knows.
 
-    :raises MgmtDriverError: when no program of the image does
+    :raises MgmtDriverError: if no program of the image restores snapshots
     """
     tails = []
     for program in _PROGRAMS:
         words = (program, "snapshot", "restore")
-        seen = host.ask(*cluster.runtime.run_prefix(image, _WORK), *words, "--help")
-        if seen.ok:
-            options = _REVISIONS if _REVISIONS[0] in seen.stdout else ()
+        result = host.ask(*cluster.runtime.run_prefix(image, _WORK), *words, "--help")
+        if result.ok:
+            options = _REVISIONS if _REVISIONS[0] in result.stdout else ()
             return (*cluster.runtime.run_prefix(image, _WORK), *words, *options)
-        tails.append(f"{program}: {seen.tail}")
+        tails.append(f"{program}: {result.tail}")
     raise MgmtDriverError(f"{image} restores no snapshot. {'. '.join(tails)}")

@@ -1,1 +1,1 @@
-"""Helm on control-plane nodes, for CNFs by charts."""
+"""Helm on control-plane nodes, for CNFs that are deployed by charts."""

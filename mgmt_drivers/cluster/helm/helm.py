@@ -1,4 +1,4 @@
-"""Helm on a control-plane node, where Tacker's v1 API runs it by SSH, as the login user."""
+"""Helm on a control-plane node: Tacker's v1 API runs Helm over SSH as the login user."""
 
 import base64
 import functools
@@ -17,14 +17,13 @@ from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
 
 PACKAGE = "helm"
-# Where Tacker puts the charts of a CNF's package, a folder for each VNF instance of a CNF
+# Tacker's folder for charts in CNF packages, with a folder for each VNF instance of a CNF
 # (tacker.vnfm.infra_drivers.kubernetes.kubernetes_driver, HELM_CHART_DIR_BASE).
 _CHARTS = "/var/tacker/helm"
-# Left by `helm repo add` in the home of its user, in which a session begins: the list of
-# repositories, and their indexes, without which no chart of theirs is found.
+# Written by `helm repo add` in the user's home, where a session begins: the list of repositories,
+# and their indexes, which Helm needs to find charts.
 _REPOSITORIES = (".config/helm", ".cache/helm/repository")
-# Charts of repositories that Helm keeps beside the indexes, as many as it has ever fetched: it
-# fetches them again.
+# Cached charts beside the indexes, which may be many; Helm downloads them again.
 _CACHED_CHARTS = "*.tgz"
 _SCRIPT = f"{STATE_FOLDER}/install_helm.sh"
 _LOCK = f"{STATE_FOLDER}/install.lock"
@@ -37,9 +36,9 @@ _UNPACK_FOLDER = Script(__package__, "unpack-folder")
 
 
 def check_login(host: Host) -> None:
-    """See that Tacker can do with the login what it does for charts of a CNF's package.
+    """Check that the login user may run sudo without a password, as Tacker does for charts.
 
-    :raises MgmtDriverError: when sudo wants a password, which Tacker has no way to give
+    :raises MgmtDriverError: if sudo asks for a password, which Tacker cannot enter
     """
     try:
         host.run("sudo", "-n", "--", "true")
@@ -51,15 +50,15 @@ def check_login(host: Host) -> None:
         ) from error
 
 
-def install(host: Host, wanted: Helm, has_proxy: bool) -> None:
+def install(host: Host, source: Helm, has_proxy: bool) -> None:
     """Install Helm from the archive, or by the script, of the VNF package.
 
     :raises MgmtDriverError: with the cause
     """
-    if wanted.archive:
-        _install_archive(host, wanted.archive)
-    elif wanted.script:
-        files.write(host, _SCRIPT, wanted.script.read_bytes(), "0755")
+    if source.archive:
+        _install_archive(host, source.archive)
+    elif source.script:
+        files.write(host, _SCRIPT, source.script.read_bytes(), "0755")
         _run_script(host, has_proxy)
 
 
@@ -82,14 +81,14 @@ def _run_script(host: Host, has_proxy: bool) -> None:
 
 
 def configure(host: Host, cluster: Cluster, credentials: Credentials) -> bool:
-    """Let Helm use the cluster as the VIM's account; returns whether it did not before."""
+    """Write the kubeconfig of the VIM's account for Helm; returns whether anything changed."""
     config = kubeconfig(cluster, credentials)
     words = _WRITE_CONFIG.command(str(len(config.reveal().encode())))
     return host.run(*words, stdin=config).strip() == "changed"
 
 
 def kubeconfig(cluster: Cluster, credentials: Credentials) -> Secret:
-    """The file that kubectl and Helm read (Kubernetes' documentation, "kubeconfig (v1)")."""
+    """The kubeconfig for kubectl and Helm (Kubernetes' documentation, "kubeconfig (v1)")."""
     name, ca = VIM_ACCOUNT.name, base64.b64encode(credentials.ca.encode()).decode()
     server = {"server": f"https://{cluster.endpoint}", "certificate-authority-data": ca}
     config = {
@@ -104,9 +103,9 @@ def kubeconfig(cluster: Cluster, credentials: Credentials) -> Secret:
 
 
 def check_works(host: Host) -> None:
-    """See that the login user can run Helm on the cluster.
+    """Check that the login user can run Helm on the cluster.
 
-    :raises MgmtDriverError: with Helm's own words, or those of a shell that does not find it
+    :raises MgmtDriverError: with the output of Helm, or of a shell that does not find Helm
     """
     try:
         host.run("helm", "list", "--short", timeout=_ANSWER_LIMIT)
@@ -116,16 +115,16 @@ def check_works(host: Host) -> None:
         ) from error
 
 
-def packed(host: Host) -> Mapping[str, str]:
-    """Read what Tacker has brought for CNFs, by folder: charts, and repositories."""
+def pack(host: Host) -> Mapping[str, str]:
+    """Pack Tacker's charts and repositories for CNFs; returns the archives by folder."""
     commands = {_CHARTS: _PACK_FOLDER.command(_CHARTS)}
     commands |= {name: _PACK_FOLDER.command(name, _CACHED_CHARTS) for name in _REPOSITORIES}
-    found = {name: host.run(*argv, timeout=_INSTALL_LIMIT) for name, argv in commands.items()}
-    return {folder: content for folder, content in found.items() if content}
+    archives = {name: host.run(*argv, timeout=_INSTALL_LIMIT) for name, argv in commands.items()}
+    return {folder: archive for folder, archive in archives.items() if archive}
 
 
 def unpack(host: Host, folders: Mapping[str, str]) -> None:
-    """Bring the same to another node."""
+    """Unpack the archives of :func:`pack` on another node."""
     user = answers.checked(host.run("id", "-u").strip(), answers.NUMBER, "the number of a user")
     files.give_folder(host, _CHARTS, user)
     for folder, content in folders.items():

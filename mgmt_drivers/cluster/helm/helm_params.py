@@ -15,15 +15,15 @@ from mgmt_drivers.params.reader import Reader
 NAME = "helm"
 SCRIPT = "helm_installation_script_path"  # upstream's name
 
-# Where the program lies in an archive of Helm's project: linux-amd64/helm.
+# The program's name in an archive of the Helm project, such as linux-amd64/helm.
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}/helm")
-_MOST_ENTRIES = 100  # of an archive; the project's have four
+_MOST_ENTRIES = 100  # of an archive; archives of the project have four
 _LARGEST = 512 << 20  # bytes of an entry; the program has some sixty million
 
 
 @dataclass(frozen=True)
 class HelmArchive:
-    """An archive as Helm's project publishes it; ``member`` is the program in it."""
+    """An archive of the Helm project; ``member`` is the name of the program in the archive."""
 
     path: Path
     member: str
@@ -52,7 +52,7 @@ class _HelmArchiveFile(TextKind[HelmArchive | None]):
 
 @dataclass(frozen=True)
 class Helm:
-    """Where nodes get Helm from: an archive, a script of the package, or else their packages."""
+    """The source of Helm: an archive, a script of the VNF package, or the package ``helm``."""
 
     archive: HelmArchive | None = param(
         "archive_path", _HelmArchiveFile(), example="Files/helm-v3.19.0-linux-amd64.tar.gz",
@@ -63,7 +63,7 @@ class Helm:
 
     @property
     def is_packaged(self) -> bool:
-        """Whether it is the package ``helm`` of the machines' package sources."""
+        """Whether Helm is installed as the package ``helm`` from the nodes' package sources."""
         return self.archive is None and self.script is None
 
 
@@ -71,24 +71,22 @@ HELM = ObjectOf(Helm)
 
 
 def helm_of(helm: Helm | None, script: Path | None, reader: Reader) -> Helm | None:
-    """Helm as both parameters ask for it; None if neither does.
+    """The source of Helm from both parameters; None if neither is given.
 
-    :param reader: of the object that holds both
+    :param reader: reader of the object that holds both parameters
     """
     if helm and script:
-        reader.at(SCRIPT).refuse(
-            f"stands beside {NAME}, which says where Helm comes from: give one"
-        )
+        reader.at(SCRIPT).refuse(f"cannot be combined with {NAME}: give one of them")
     return Helm(script=script) if script else helm
 
 
 def _program_in(path: Path) -> str | None:
-    """The name of the only program ``helm`` in an archive, if there is one."""
-    found = []
+    """The name of the only program ``helm`` in an archive; None if there is none or several."""
+    names = []
     with tarfile.open(path, "r:gz") as archive:
         for entry in itertools.islice(archive, _MOST_ENTRIES):
             if entry.size > _LARGEST:
                 return None
             if entry.isfile() and _PROGRAM.fullmatch(entry.name):
-                found.append(entry.name)
-    return found[0] if len(found) == 1 else None
+                names.append(entry.name)
+    return names[0] if len(names) == 1 else None

@@ -1,4 +1,4 @@
-"""Helm on control-plane nodes, where Tacker deploys CNFs by charts."""
+"""Helm on control-plane nodes, for CNFs that Tacker deploys by charts."""
 
 import functools
 import hashlib
@@ -15,36 +15,36 @@ from mgmt_drivers.machine import files
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
 
-_DONE = f"{STATE_FOLDER}/helm"  # the digest of what has installed Helm
+_DONE = f"{STATE_FOLDER}/helm"  # the digest of the installed archive, or of the script
 
 
 class InstallHelm(Change[Cluster, str]):
-    """Install Helm from the VNF package; one of the repository has come with all others."""
+    """Install Helm from the VNF package; the package ``helm`` is installed with other packages."""
 
     title = "install Helm"
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The digest of the archive or script, where another or none has been used."""
+        """The digest of the archive or script, if Helm was not installed from it."""
         digest = _digest(cluster)
         return None if files.has(host, _DONE, digest) else digest
 
     def act(self, host: Host, cluster: Cluster, digest: str) -> None:
-        wanted = cluster.params.helm
-        assert wanted
-        helm.install(host, wanted, has_proxy=cluster.proxy is not None)
+        source = cluster.params.helm
+        assert source
+        helm.install(host, source, has_proxy=cluster.proxy is not None)
         files.write(host, _DONE, digest)
 
 
 def _digest(cluster: Cluster) -> str:
-    wanted = cluster.params.helm
-    if wanted and wanted.archive:
-        return wanted.archive.sha256 + "\n"
-    script = wanted.script.read_bytes() if wanted and wanted.script else b""
+    source = cluster.params.helm
+    if source and source.archive:
+        return source.archive.sha256 + "\n"
+    script = source.script.read_bytes() if source and source.script else b""
     return hashlib.sha256(script).hexdigest() + "\n"
 
 
 class ConfigureHelm(Phase[Cluster]):
-    """Let Helm use the cluster with the rights of the VIM, and see that it works."""
+    """Let Helm use the cluster with the rights of the VIM, and check that Helm works."""
 
     title = "give Helm access"
     prediction = Prediction(DEPENDS, "on whether Helm has the credentials of the VIM")
@@ -63,9 +63,9 @@ def _configure(host: Host, cluster: Cluster, credentials: Credentials) -> Outcom
 
 
 class CopyCharts(Phase[Cluster]):
-    """Copy what Tacker keeps for CNFs on each control-plane node, from the leader.
+    """Copy Tacker's charts and repositories for CNFs from the leader to new control-plane nodes.
 
-    Tacker scales a CNF with the chart on the first control-plane node, which the new one may be.
+    Tacker scales a CNF with the chart on the first control-plane node, which may be a new one.
     """
 
     title = "copy Helm's charts"
@@ -74,7 +74,7 @@ class CopyCharts(Phase[Cluster]):
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
         """Read the charts and repositories on the leader."""
-        yield functools.partial(_copy, folders=ask(cluster.leader, helm.packed))
+        yield functools.partial(_copy, folders=ask(cluster.leader, helm.pack))
 
 
 def _copy(host: Host, cluster: Cluster, folders: Mapping[str, str]) -> Outcome:

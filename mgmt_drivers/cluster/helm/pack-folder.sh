@@ -1,6 +1,6 @@
 #!/bin/bash
-# Print what the folder $1 has, as a tar.gz in base64; nothing where there is none. Left out are
-# the files whose names match the pattern $2, if there is one.
+# Print the content of the folder $1 as a tar.gz in base64; nothing if the folder is missing or
+# empty. Files whose names match the optional pattern $2 are left out.
 set -e -o pipefail
 [ -d "$1" ] || exit 0
 cd -- "$1"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Put into the folder $1 what pack-folder.sh has printed elsewhere, $2 bytes on standard input.
+# Unpack the output of pack-folder.sh, $2 bytes on standard input, into the folder $1.
 set -e -o pipefail
 umask 022
 mkdir -p -- "$1"

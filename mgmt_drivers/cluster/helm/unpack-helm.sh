@@ -1,6 +1,6 @@
 #!/bin/sh
-# Install the program $1 of the archive (tar.gz) on standard input, whose SHA-256 is $2, as helm.
-# One command, so that a connection that breaks leaves the old program or the new one.
+# Install the program $1 from the archive (tar.gz) on standard input, whose SHA-256 is $2, as helm.
+# One command: a connection that breaks leaves either the old program or the new program.
 set -e
 umask 022
 mkdir -p /usr/local/bin
@@ -8,7 +8,7 @@ new=$(mktemp -d /usr/local/bin/.helm.XXXXXX)
 trap 'rm -rf "$new"' EXIT
 cat >"$new/archive"
 if ! echo "$2  $new/archive" | sha256sum --check --status; then
-    echo "the archive has not come as it is in the VNF package" >&2
+    echo "the archive that arrived differs from the archive in the VNF package" >&2
     exit 1
 fi
 tar -xzf "$new/archive" -O -- "$1" >"$new/helm"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Make standard input, of $1 bytes, what kubectl and Helm read for the user who runs this. Prints
-# whether that has changed anything. Its length tells whether all of it came.
+# Write standard input, of $1 bytes, to the kubeconfig of the user who runs this. Print "changed"
+# if the file has changed. The length shows whether all of the input has arrived.
 set -e
 umask 077
 mkdir -p "$HOME/.kube"

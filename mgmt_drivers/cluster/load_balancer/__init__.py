@@ -1,1 +1,1 @@
-"""HAProxy and keepalived: the API of all control-plane nodes at one virtual IP."""
+"""HAProxy and keepalived: the apiservers of all control-plane nodes at one virtual IP."""

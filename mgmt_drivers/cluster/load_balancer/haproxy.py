@@ -9,14 +9,14 @@ from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 
 PACKAGE = "haproxy"
-HEALTH_PORT = 16444  # on the loopback address: whether HAProxy itself answers
+HEALTH_PORT = 16444  # on the loopback address, for health checks of HAProxy itself
 _CONFIG = "/etc/haproxy/haproxy.cfg"
 _CHECK = Script(__package__, "check-haproxy")
 
-# Long timeouts: `kubectl logs --follow` may be silent for minutes. A machine that died without a
-# word costs a connection one second, then the next apiserver is tried; after three it is taken
-# out. An apiserver that is not ready stays longer: while etcd elects a leader none is, and those
-# who wait are better off than those who find no apiserver at all.
+# Long timeouts: `kubectl logs --follow` may be silent for minutes. A dead machine delays a
+# connection by one second, then the next apiserver is tried; after three failures the machine is
+# taken out. An apiserver that is not ready is taken out later: no apiserver is ready while etcd
+# elects a leader, and clients that wait are better off than clients that find no apiserver.
 _HEAD = f"""\
 # Written by tacker-mgmt-drivers.
 global
@@ -56,7 +56,10 @@ backend apiservers
 
 
 def render(nodes: Sequence[tuple[str, str]]) -> str:
-    """The configuration for control-plane nodes, given by node name and address."""
+    """Render the configuration for control-plane nodes.
+
+    :param nodes: node name and address of each control-plane node
+    """
     servers = (syntax.words("server", name, f"{ip}:{API_PORT}") for name, ip in nodes)
     return _HEAD + "".join(f"    {server}\n" for server in servers)
 
@@ -66,9 +69,9 @@ def is_configured(host: Host, config: str) -> bool:
 
 
 def configure(host: Host, config: str) -> None:
-    """Bring HAProxy to a configuration, without cutting connections where it runs.
+    """Configure HAProxy; if it runs, its connections are not closed.
 
-    One that HAProxy does not accept is never put in the place of a good one.
+    A configuration that HAProxy does not accept never replaces a good configuration.
     """
     host.sudo(*_CHECK.command(), stdin=config)
     units.configure(host, PACKAGE, [File(_CONFIG, config)])

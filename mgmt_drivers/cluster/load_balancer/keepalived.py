@@ -1,4 +1,4 @@
-"""keepalived: which control-plane node holds the cluster's virtual IP (VRRPv3, RFC 9568)."""
+"""keepalived, which gives the cluster's virtual IP to a control-plane node (VRRPv3, RFC 9568)."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -26,21 +26,21 @@ read -r _ status _ <&3
 def render(
     virtual_ip: str, address: str, interface: str, others: Sequence[str], rank: int
 ) -> str:
-    """The configuration: unicast, for clouds drop multicast; whoever holds the VIP keeps it.
+    """Render the configuration: unicast, since clouds drop multicast, and no preemption.
 
-    Another node takes over after three intervals of silence. They are a second long, for a holder
-    on a busy machine may be silent for two. A node that takes over from one that is alive gives the
-    virtual IP back at once, and a client that has connected to it meanwhile waits for the answer
-    until its own limit; Tacker has none.
+    Another node takes over after three missed intervals. An interval is a second, since a holder on
+    a busy machine may be silent for two seconds. A node that takes over from a live holder gives
+    the virtual IP back immediately, and a client that has connected to the node in between waits
+    until its own time limit; Tacker has none.
 
-    VRRPv3 has no authentication: that of earlier versions gave too little security, and secrets
-    that differ make two masters (RFC 5798, section 9). Adverts count from ``unicast_peer`` alone
-    (``vrrp_check_unicast_src``), the security group lets VRRP in from control-plane nodes alone,
-    and Neutron's port security keeps other machines from sending in their name.
+    VRRPv3 has no authentication: the authentication of earlier versions gave too little security,
+    and different secrets cause two masters (RFC 5798, section 9). Advertisements are accepted from
+    ``unicast_peer`` only (``vrrp_check_unicast_src``), the security group accepts VRRP from
+    control-plane nodes only, and Neutron's port security prevents spoofed addresses.
 
-    :param address: the control-plane node's own, which is on ``interface``
+    :param address: the address of this control-plane node, on ``interface``
     :param others: addresses of the other control-plane nodes
-    :param rank: from 0, the lower the sooner the node takes the virtual IP
+    :param rank: from 0; of several candidates the node with the lowest rank takes the virtual IP
     """
     peers = "".join(f"        {syntax.words(peer)}\n" for peer in others)
     return f"""\
@@ -81,17 +81,17 @@ vrrp_instance kubernetes {{
 
 
 def _router_id(virtual_ip: str) -> int:
-    """1 to 255, of the VIP: clusters in one network differ, and it never changes."""
+    """The VRID, 1 to 255, made from the virtual IP: constant, and differs between clusters."""
     return int(ipaddress.IPv4Address(virtual_ip)) % 255 + 1
 
 
-def is_there(host: Host) -> bool:
-    """Whether it was ever configured on the machine."""
+def has_configuration(host: Host) -> bool:
+    """Ask whether keepalived was ever configured on the machine."""
     return host.ask("test", "-e", _CONFIG).ok
 
 
 def stop(host: Host) -> None:
-    """Give the virtual IP away, where it is here, and take it no more."""
+    """Stop and disable keepalived; another node takes the virtual IP."""
     host.sudo("systemctl", "stop", PACKAGE)
     host.sudo("systemctl", "disable", "--quiet", PACKAGE)
 

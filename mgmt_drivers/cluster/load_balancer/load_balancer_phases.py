@@ -18,23 +18,23 @@ _LIMIT = 60.0  # seconds for the API to be ready at the virtual IP
 
 
 class ConfigureLoadBalancer(Change[Cluster, tuple[str, str]]):
-    """Configure HAProxy and keepalived for the control-plane nodes that are to serve.
+    """Configure HAProxy and keepalived for all control-plane nodes that are not leaving.
 
-    HAProxy leaves out apiservers that are not ready.
+    HAProxy itself leaves out apiservers that are not ready.
     """
 
     title = "configure the load balancer"
 
     def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
-        """The configuration of both, where one of them has another."""
+        """The configurations of both programs, if the configuration of one differs."""
         balancer, router = _haproxy(cluster), _keepalived(host, cluster)
         is_ha = haproxy.is_configured(host, balancer)
         if is_ha and keepalived.is_configured(host, router):
             return None
         return balancer, router
 
-    def act(self, host: Host, cluster: Cluster, wanted: tuple[str, str]) -> None:
-        balancer, router = wanted
+    def act(self, host: Host, cluster: Cluster, configurations: tuple[str, str]) -> None:
+        balancer, router = configurations
         haproxy.configure(host, balancer)
         keepalived.configure(host, router)
 
@@ -50,17 +50,17 @@ def _keepalived(host: Host, cluster: Cluster) -> str:
     return keepalived.render(
         cluster.topology.address,
         own,
-        interfaces.having(host, own),
+        interfaces.find(host, own),
         [address for address in addresses if address != own],
-        # The same whoever else comes and goes.
+        # The rank of a node does not depend on nodes that are leaving.
         rank=cluster.topology.control_plane.index(host.node),
     )
 
 
 class ReleaseVirtualIp(HostPhase[Cluster]):
-    """Stop keepalived on a control-plane node that leaves.
+    """Stop keepalived on a leaving control-plane node, so that another node takes the virtual IP.
 
-    A machine that just vanishes takes the virtual IP with it for seconds.
+    Without it, the virtual IP is unreachable for seconds after the machine is deleted.
     """
 
     title = "release the virtual IP"
@@ -68,12 +68,12 @@ class ReleaseVirtualIp(HostPhase[Cluster]):
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         try:
-            if not keepalived.is_there(host):
+            if not keepalived.has_configuration(host):
                 return UNCHANGED
             keepalived.stop(host)
         except MgmtDriverError as error:
-            # Something may be wrong with it, for which it is to be replaced.
-            LOG.warning("%s may keep the virtual IP until it is gone: %s", host.node, error)
+            # The machine may be broken, which may be why it is healed.
+            LOG.warning("%s may keep the virtual IP until it is deleted: %s", host.node, error)
             return UNCHANGED
         return CHANGED
 

@@ -20,7 +20,7 @@ _KUBECTL = (*_AT, "--server", _OWN)
 _LIMIT = 120.0  # seconds
 _CORDONED = "tacker-mgmt-drivers/cordoned"  # annotation of the nodes that we cordoned: what for
 LEAVING, UPGRADE = "true", "upgrade"
-# Seconds after its own time to end: whoever then holds a pod, its node goes all the same.
+# Seconds beyond a pod's grace period after which a drain no longer waits for it (finalizers).
 _OVERDUE = 30
 READY = "ready"
 _COMPARE = Script(__package__, "compare-objects")
@@ -109,7 +109,7 @@ def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> 
 
 
 def delete_pods(host: Host, namespace: str, selector: str, node: str) -> None:
-    """Delete the pods of a node that a label selector names; whose they are makes others."""
+    """Delete the pods of a node by a label selector; their controller recreates them."""
     where = ("--namespace", namespace, "--field-selector", f"spec.nodeName={node}")
     _run(host, "delete", "pods", "--selector", selector, *where, "--ignore-not-found")
 

@@ -30,9 +30,9 @@ class NodeMetadata:
     taints: Sequence[Mapping[str, str]]
 
     def merged_into(self, successor: "NodeMetadata") -> "NodeMetadata":
-        """With that of a node that was lost before it got what this one had.
+        """Merge with the metadata of a successor that was lost before it was restored.
 
-        What the same node had at an earlier attempt, somebody may have taken from it since.
+        For the same node the newer reading counts: somebody may have removed labels since.
         """
         if self.node == successor.node:
             return successor
@@ -107,9 +107,9 @@ def save(store: Store, found: Mapping[str, NodeMetadata]) -> None:
 
 
 def save_replaced(store: Store, nodes: Mapping[str, str]) -> None:
-    """Keep which VNFCs the nodes are, by name, before the whole VNF is replaced and restored.
+    """Save the VNFCs of the nodes, by name, before the whole VNF is replaced and restored.
 
-    Those of before an attempt that failed are still the ones in the backup.
+    Entries of a failed earlier attempt are kept: the backup still contains those nodes.
     """
     store.save(_REPLACED, {**replaced(store), **nodes})
 

@@ -13,7 +13,7 @@ T = TypeVar("T")
 _LIMIT = 120.0  # seconds
 # While etcd elects a leader or a member comes or goes (its api/v3rpc/rpctypes), while an
 # apiserver starts or sheds load (reasons of the API's Status), and what clients make of both.
-# One that starts allows nobody anything, the administrator neither, until it has read the roles.
+# A starting apiserver answers Forbidden to everybody until the roles are loaded.
 _TRANSIENT = re.compile("|".join((
     r"etcdserver: (request timed out|leader changed|no leader|not leader|too many requests"
     r"|unhealthy cluster|re-configuration failed due to not enough started members)",

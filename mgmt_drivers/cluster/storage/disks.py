@@ -11,105 +11,105 @@ from mgmt_drivers.machine.script import Script
 _FSTAB = "/etc/fstab"
 _ATTACH_LIMIT = 120.0  # seconds for a volume to be seen
 _FORMAT_LIMIT = 900.0  # seconds
-_BLANK = 2  # blkid's exit status where it finds nothing
-# Hypervisors show the beginning of a volume's id: virtio's serial numbers have 20 characters.
+_BLANK = 2  # blkid's exit status if it finds nothing
+# Disk ids contain the first characters of a volume's id: virtio's serial numbers have 20.
 _SHOWN = 20
 _FIND = Script(__package__, "find-disk")
 
 
 @dataclass(frozen=True)
 class Mount:
-    """A file system, by its UUID, and where it is mounted."""
+    """A file system, by its UUID, and its mount point."""
 
     uuid: str
     point: str
 
 
 def find(host: Host, volume_id: str) -> str | None:
-    """The device of a volume; None while the machine does not see it."""
-    found = host.ask(*_FIND.command(volume_id[:_SHOWN]))
-    if not found.ok:
+    """Find the device of a volume; None while the machine does not see the volume."""
+    result = host.ask(*_FIND.command(volume_id[:_SHOWN]))
+    if not result.ok:
         return None
-    return answers.checked(found.stdout.strip(), answers.DISK, "a disk by its id")
+    return answers.checked(result.stdout.strip(), answers.DISK, "a disk by its id")
 
 
 def wait_for(host: Host, volume_id: str) -> None:
     """Wait until the machine sees a volume that was attached to it."""
 
-    def seen() -> None:
+    def is_seen() -> None:
         if find(host, volume_id) is None:
             raise NotYet("no such disk in /dev/disk/by-id")
 
-    host.clock.until(seen, _ATTACH_LIMIT, f"the disk of volume {volume_id}")
+    host.clock.until(is_seen, _ATTACH_LIMIT, f"the disk of volume {volume_id}")
 
 
-def uuid_of(host: Host, device: str) -> str | None:
-    """UUID of the ext4 file system on a device; None where it is blank.
+def read_uuid(host: Host, device: str) -> str | None:
+    """Read the UUID of the ext4 file system on a device; None if the device is blank.
 
-    :raises MgmtDriverError: when it holds something else
+    :raises MgmtDriverError: if the device holds other data
     """
-    seen = host.ask("blkid", "--probe", "--output", "export", device)
-    if seen.status == _BLANK:
+    result = host.ask("blkid", "--probe", "--output", "export", device)
+    if result.status == _BLANK:
         _check_blank(host, device)
         return None
-    pairs = dict(line.split("=", 1) for line in seen.stdout.splitlines() if "=" in line)
+    pairs = dict(line.split("=", 1) for line in result.stdout.splitlines() if "=" in line)
     if pairs.get("TYPE") != "ext4" or "UUID" not in pairs:
-        what = pairs.get("TYPE") or pairs.get("PTTYPE") or seen.tail or "something"
+        what = pairs.get("TYPE") or pairs.get("PTTYPE") or result.tail or "something"
         raise MgmtDriverError(
-            f"{device} holds {what}, not ext4: only a blank volume is formatted. Attach another, "
-            "or empty it (wipefs)"
+            f"{device} holds {what}, not ext4: only a blank volume is formatted. Attach another "
+            "volume, or empty this volume (wipefs)"
         )
     return pairs["UUID"]
 
 
 def _check_blank(host: Host, device: str) -> None:
-    """blkid says of others too what it says of a blank device.
+    """Check a device that is blank according to blkid.
 
-    Of one that cannot be read, and, from util-linux 2.39 on, of a file system whose superblock
-    has a wrong checksum; wipefs shows that.
+    blkid answers the same for a device that cannot be read, and from util-linux 2.39 on for a file
+    system whose superblock has a wrong checksum, which wipefs shows.
 
-    :raises MgmtDriverError: when it is one of these
+    :raises MgmtDriverError: if the device is one of these
     """
     words = (f"if={device}", "of=/dev/null", "bs=1M", "count=4", "status=none")
-    seen = host.ask("dd", *words)
-    if not seen.ok or not host.ask("test", "-b", device).ok:
-        raise MgmtDriverError(f"{device} cannot be read, it may hold data: {seen.tail}")
-    # Whole, as the machine writes it: a part of a secret in an error would be known to nobody.
+    result = host.ask("dd", *words)
+    if not result.ok or not host.ask("test", "-b", device).ok:
+        raise MgmtDriverError(f"{device} cannot be read, it may hold data: {result.tail}")
+    # Not shortened: half of a secret in an error would not be recognized and masked.
     left = host.sudo("wipefs", "--noheadings", "--output", "TYPE", device).strip()
     if left:
         raise MgmtDriverError(
-            f"{device} holds a damaged {left}: only a blank volume is formatted. Repair it "
-            "(fsck), attach another, or empty it (wipefs)"
+            f"{device} holds a damaged {left}: only a blank volume is formatted. Repair the file "
+            "system (fsck), attach another volume, or empty this volume (wipefs)"
         )
 
 
 def ensure_ext4(host: Host, device: str) -> str:
-    """Make a file system on a blank device, and on no other; returns its UUID."""
-    # mke2fs writes what blkid looks for at its very end: one broken off left it blank.
-    if uuid_of(host, device) is None:
+    """Make a file system on a device, only if the device is blank; returns the UUID."""
+    # mke2fs writes the superblock last: after an interruption the device is still blank.
+    if read_uuid(host, device) is None:
         host.sudo("mkfs.ext4", "-q", device, timeout=_FORMAT_LIMIT)
-    uuid = uuid_of(host, device)
+    uuid = read_uuid(host, device)
     if uuid is None:
         raise MgmtDriverError(f"{device} is still blank, although mkfs.ext4 reported no error")
     return uuid
 
 
 def is_mounted(host: Host, mount: Mount) -> bool:
-    """Whether this very file system is mounted there.
+    """Ask whether the file system is mounted at its mount point.
 
-    :raises MgmtDriverError: when another one is
+    :raises MgmtDriverError: if another file system is mounted there
     """
     words = ("--noheadings", "--output", "UUID", "--mountpoint", mount.point)
-    seen = host.ask("findmnt", *words).stdout.split()
-    if seen and mount.uuid not in seen:
-        raise MgmtDriverError(f"{mount.point} is a mount point already, of file system {seen[0]}")
-    return bool(seen)
+    uuids = host.ask("findmnt", *words).stdout.split()
+    if uuids and mount.uuid not in uuids:
+        raise MgmtDriverError(f"{mount.point} is a mount point already, of file system {uuids[0]}")
+    return bool(uuids)
 
 
 def mount_permanently(host: Host, mounts: list[Mount], before: str) -> None:
-    """Mount file systems, now and at each boot, then before a unit starts.
+    """Mount file systems, now and at each boot before a unit starts.
 
-    One that is missing at boot holds nothing up.
+    A file system that is missing at boot does not delay the boot.
     """
     options = f"defaults,nofail,x-systemd.before={before}"
     places = (f"UUID={syntax.words(mount.uuid, mount.point)}" for mount in mounts)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Print the device whose id has $1 in it; partitions do not count.
+# Print the device whose id contains $1; partitions are ignored.
 for link in /dev/disk/by-id/*"$1"*; do
     case $link in *-part[0-9]*) continue ;; esac
     [ ! -e "$link" ] || {

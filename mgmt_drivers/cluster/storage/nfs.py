@@ -13,15 +13,15 @@ UNIT = "nfs-server.service"
 SERVER_PACKAGE = "nfs-kernel-server"
 CLIENT_PACKAGE = "nfs-common"
 _EXPORTS = "/etc/exports.d/mgmt-driver.exports"
-_NOBODY = "nobody:nogroup"  # user and group as whom clients write whose root is squashed
+_NOBODY = "nobody:nogroup"  # user and group of clients with root_squash
 _NAMESPACE = uuid.UUID("7a3b2a0e-5b7e-4d3c-9f5a-0c6d5f2f1b60")
 
 
 @dataclass(frozen=True)
 class Export:
-    """A folder, the network that may mount it, and the mount point it lies below.
+    """A folder, the network that may mount the folder, and the mount point above the folder.
 
-    ``squashes_root``: root of the clients is nobody.
+    ``squashes_root``: root of the clients becomes nobody on the server.
     """
 
     folder: str
@@ -30,9 +30,10 @@ class Export:
     squashes_root: bool = False
 
     def line(self) -> str:
-        """As exports(5) wants it: never the root disk's folder where the volume is missing.
+        """The line of exports(5), which exports nothing while the volume is not mounted.
 
-        The fsid stays the same when the server is replaced, so that handles of clients do.
+        The fsid stays the same when the server is replaced, so that file handles of clients stay
+        valid.
         """
         place = syntax.words(self.folder, self.network)
         squash = "root_squash" if self.squashes_root else "no_root_squash"
@@ -48,14 +49,14 @@ class Export:
 
 
 def is_serving(host: Host, exports: Sequence[Export]) -> bool:
-    return units.is_as_configured(host, UNIT, [_file(exports)]) and not _lacking(host, exports)
+    return units.is_as_configured(host, UNIT, [_file(exports)]) and not _find_lacking(host, exports)
 
 
 def serve(host: Host, exports: Sequence[Export], below: Collection[str] = ()) -> None:
-    """Export these folders, and no others of ours; other programs' exports stay.
+    """Export these folders, and end other exports of the drivers; exports of others are kept.
 
-    :param below: folders in them that are to be there too
-    :raises MgmtDriverError: when the kernel does not export one of them
+    :param below: folders to create in the exported folders
+    :raises MgmtDriverError: if the kernel does not export one of the folders
     """
     for folder in sorted({*below, *(export.folder for export in exports)}):
         if any(export.squashes_root and export.has(folder) for export in exports):
@@ -63,9 +64,12 @@ def serve(host: Host, exports: Sequence[Export], below: Collection[str] = ()) ->
         else:
             host.sudo("mkdir", "--parents", folder)
     units.configure(host, UNIT, [_file(exports)])
-    lacking = _lacking(host, exports)
+    lacking = _find_lacking(host, exports)
     if lacking:
-        raise MgmtDriverError(f"NFS does not export {', '.join(lacking)}")
+        raise MgmtDriverError(
+            f"the NFS server does not export {', '.join(lacking)}. Look at `journalctl --unit "
+            f"{UNIT}` on the machine, then retry"
+        )
 
 
 def _file(exports: Sequence[Export]) -> File:
@@ -73,10 +77,9 @@ def _file(exports: Sequence[Export]) -> File:
     return File(_EXPORTS, head + "".join(f"{export.line()}\n" for export in exports))
 
 
-def _lacking(host: Host, exports: Sequence[Export]) -> list[str]:
-    """Ask for the exports that the kernel lacks."""
+def _find_lacking(host: Host, exports: Sequence[Export]) -> list[str]:
+    """Find the exports that the kernel lacks."""
     lines = host.sudo("exportfs", "-s").splitlines()
     pairs = (line.split(None, 1) for line in lines if " " in line)
-    seen = {(folder, client.strip().partition("(")[0]) for folder, client in pairs}
-    wanted = [(export.folder, export.network) for export in exports]
-    return [f"{folder} to {network}" for folder, network in wanted if (folder, network) not in seen]
+    active = {(folder, client.strip().partition("(")[0]) for folder, client in pairs}
+    return [f"{e.folder} to {e.network}" for e in exports if (e.folder, e.network) not in active]

@@ -23,12 +23,12 @@ Places = Sequence[tuple[str, str]]  # device and mount point of each volume
 
 
 class MountVolumes(Change[Cluster, Places]):
-    """Mount the volumes, now and at each boot; only a blank one gets a file system."""
+    """Mount the volumes, now and at each boot; only a blank volume gets a file system."""
 
     title = "mount volumes"
 
     def look(self, host: Host, cluster: Cluster) -> Places | None:
-        """All volumes, where any of them is not mounted."""
+        """The places of all volumes, if any volume is not mounted."""
         server = cluster.topology.storage_server
         places = [
             (_device(host, server.volumes[volume.resource]), volume.mount_point)
@@ -45,20 +45,21 @@ def _device(host: Host, volume_id: str) -> str:
     device = disks.find(host, volume_id)
     if device is None:
         raise MgmtDriverError(
-            f"volume {volume_id} is not attached to the machine any more: attach it, then retry"
+            f"volume {volume_id} is not attached to the machine any more. Attach the volume, then "
+            "retry"
         )
     return device
 
 
 def _is_mounted(host: Host, device: str, point: str) -> bool:
-    uuid = disks.uuid_of(host, device)
+    uuid = disks.read_uuid(host, device)
     return uuid is not None and disks.is_mounted(host, disks.Mount(uuid, point))
 
 
 class ExportVolumes(Change[Cluster, Sequence[nfs.Export]]):
-    """Export folders over NFS, but only of volumes that are mounted.
+    """Export folders of mounted volumes over NFS.
 
-    Also when nodes come or go, where an export is theirs and no network's.
+    Also when nodes come or go, if folders are exported to the nodes instead of a network.
     """
 
     title = "export volumes over NFS"
@@ -80,6 +81,6 @@ class ExportVolumes(Change[Cluster, Sequence[nfs.Export]]):
 
 
 def _nodes(cluster: Cluster) -> list[str]:
-    """The nodes that are to stay, each as a network."""
+    """The nodes that are not leaving, each as a network."""
     staying = [node for node in cluster.topology.nodes if node not in cluster.leaving]
     return sorted(f"{cluster.topology.address_of(node)}/32" for node in staying)

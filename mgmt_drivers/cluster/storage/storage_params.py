@@ -30,7 +30,7 @@ _PATH = re.compile(r"(/[A-Za-z0-9._-]+)+")
 _LONGEST_PATH, _LONGEST_FILE_NAME = 4095, 255  # bytes (Linux' PATH_MAX and NAME_MAX)
 _LABEL = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?"
 _NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
-# Folders of the system's own: a volume would hide what is there, or be emptied with it.
+# Folders of the system: a volume would hide their content, or be emptied together with a folder.
 _SYSTEM = {
     f"/{name}"
     for name in ("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "opt",
@@ -39,9 +39,9 @@ _SYSTEM = {
 
 
 class Folder(TextKind[str]):
-    """An absolute path, as fstab and exports can hold it without quotes.
+    """An absolute path that needs no quotes in fstab and exports.
 
-    One that is invalid is read as what seems to be meant: others are compared with it.
+    An invalid path is read as the probable path, so that it can be compared with other paths.
     """
 
     words = "absolute path"
@@ -53,8 +53,8 @@ class Folder(TextKind[str]):
         if text != "/" and (not _PATH.fullmatch(path) or text.rstrip("/") != path):
             reader.refuse("must be an absolute path of letters, digits, dots, dashes and "
                           "underscores")
-        elif _unfitness(path):
-            reader.refuse(_unfitness(path))
+        elif reason := _why_no_path(path):
+            reader.refuse(reason)
         return path
 
 
@@ -84,7 +84,7 @@ class _PersistentVolumes(TextKind[tuple[Mapping[str, Any], ...]]):
 
 @dataclass(frozen=True)
 class Volume:
-    """A Cinder volume: its resource in the BaseHOT, and the folder where it is mounted."""
+    """A Cinder volume: its resource in the BaseHOT, and its mount point."""
 
     resource: str = param(
         "volume_resource_id", Reference(VOLUME), required=Always(), example="storage_server_volume",
@@ -98,9 +98,10 @@ class Volume:
 
 @dataclass(frozen=True)
 class Export:
-    """A folder of a volume, and the network whose machines may mount it.
+    """A folder of a volume, and the network whose machines may mount the folder.
 
-    None stands for the nodes that there are. ``squashes_root``: root of them is nobody there.
+    The network None stands for the nodes of the cluster. ``squashes_root``: root of the clients
+    becomes nobody on the server.
     """
 
     folder: str = param(
@@ -122,7 +123,7 @@ class Export:
 
 @dataclass(frozen=True)
 class Manifest:
-    """PersistentVolumes, as the API takes them; ``server_cp`` has the NFS server's address."""
+    """PersistentVolumes as API objects; ``server_cp`` has the NFS server's address."""
 
     volumes: tuple[Mapping[str, Any], ...] = param(
         "pv_manifest_file_path", _PersistentVolumes(), required=Always(),
@@ -156,11 +157,11 @@ class Storage:
 
     @property
     def exports_to_nodes(self) -> bool:
-        """Whether exports change with the nodes."""
+        """Whether any export depends on the nodes of the cluster."""
         return any(export.network is None for export in self.exports)
 
     def folders(self) -> set[str]:
-        """All that PersistentVolumes name, also below what is exported."""
+        """The folders of all PersistentVolumes, which may be below exported folders."""
         return {
             posixpath.normpath(volume["spec"]["nfs"]["path"])
             for manifest in self.manifests
@@ -187,7 +188,7 @@ def _check_volumes(volumes: Sequence[Volume], reader: Reader) -> None:
         place = reader.at(number)
         for other in volumes[:number]:
             if volume.resource and volume.resource == other.resource:
-                place.at("volume_resource_id").refuse(f"{volume.resource} is listed before")
+                place.at("volume_resource_id").refuse(f"{volume.resource} is listed twice")
             if overlap(volume.mount_point, other.mount_point):
                 place.at("mount_to").refuse(f"overlaps with {other.mount_point}")
 
@@ -199,10 +200,10 @@ def _check_exports(storage: Storage, reader: Reader) -> None:
         place = reader.at(number).at("export_dir")
         folder = export.folder
         if folder and all(points) and not any(inside(folder, point) for point in points):
-            place.refuse(f"lies in none of the volumes: {', '.join(points)}")
+            place.refuse(f"is not below the mount point of a volume: {', '.join(points)}")
         if (folder, export.network) in before:
             client = "this network" if export.network else "the nodes"
-            place.refuse(f"is exported to {client} before")
+            place.refuse(f"is exported to {client} twice")
         before.add((folder, export.network))
 
 
@@ -211,7 +212,7 @@ def with_manifests(
 ) -> Storage | None:
     """The storage server with the PersistentVolumes that a cluster registers.
 
-    :param reader: of the object that holds both parameters
+    :param reader: reader of the object that holds both parameters
     """
     place = reader.at(MANIFESTS)
     if storage is None:
@@ -231,10 +232,10 @@ def with_manifests(
     return replace(storage, manifests=manifests)
 
 
-def _unfitness(path: str) -> str:
-    """Why no folder can have a path, in a command or in a file system; empty where one can."""
+def _why_no_path(path: str) -> str:
+    """The reason why no folder can have a path, in a command or a file system; or empty."""
     if not path.isprintable():
-        return "has characters that do not print"
+        return "has non-printable characters"
     data = path.encode()
     if len(data) > _LONGEST_PATH:
         return f"is longer than {_LONGEST_PATH} bytes"
@@ -246,10 +247,10 @@ def _unfitness(path: str) -> str:
 def _error_in(document: Any) -> str:
     """The error in a PersistentVolume; empty if there is none.
 
-    The API would say so only when the cluster has been made (Kubernetes API reference).
+    The API would refuse the object only after the cluster was made (Kubernetes API reference).
     """
     if not isinstance(document, dict) or document.get("kind") != "PersistentVolume":
-        return "holds something else than PersistentVolumes"
+        return "holds objects other than PersistentVolumes"
     if document.get("apiVersion") != "v1":
         return "holds a PersistentVolume whose apiVersion is not v1"
     metadata = _mapping(document, "metadata")
@@ -269,8 +270,8 @@ def _error_in_spec(spec: Mapping[str, Any]) -> str:
     path = _mapping(spec, "nfs").get("path")
     if not isinstance(path, str) or not path:
         return " has no spec.nfs.path"
-    if _unfitness(path):
-        return f": its spec.nfs.path {_unfitness(path)}"
+    if reason := _why_no_path(path):
+        return f": its spec.nfs.path {reason}"
     if "storage" not in _mapping(spec, "capacity"):
         return " has no spec.capacity.storage"
     modes = spec.get("accessModes")
@@ -286,7 +287,7 @@ def _error_in_form(document: Any, name: str) -> str:
 
 
 def _mapping(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The mapping below a key; an empty one where there is none."""
+    """The mapping of a key; empty if there is none."""
     value = values.get(key)
     return value if isinstance(value, dict) else {}
 

@@ -1,4 +1,4 @@
-"""The PersistentVolumes that lie on the storage server."""
+"""The PersistentVolumes on the storage server."""
 
 from collections.abc import Sequence
 
@@ -23,16 +23,16 @@ class CheckVolumes(Check[Cluster]):
         except volumes.InUse as error:
             raise MgmtDriverError(
                 "the storage server cannot be healed now, nothing was changed: "
-                f"PersistentVolumes on it are in use: {error}. Delete the pods and the "
+                f"PersistentVolumes on the server are in use: {error}. Delete the pods and the "
                 "claims, and volumes that are Released, then retry"
             ) from error
 
 
 class RegisterVolumes(Change[Cluster, Sequence[Volume]]):
-    """Register the package's PersistentVolumes, with the address that the server has.
+    """Register the VNF package's PersistentVolumes, with the storage server's address.
 
-    :param are_restored: they came back with a backup, and stay as they are, bound to their claims,
-        unless the server had another address
+    :param are_restored: PersistentVolumes were restored with a backup: they are kept, bound to
+        their claims, unless the server had another address
     """
 
     title = "register PersistentVolumes"
@@ -43,20 +43,21 @@ class RegisterVolumes(Change[Cluster, Sequence[Volume]]):
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Volume] | None:
         """The volumes that the cluster lacks."""
-        return volumes.missing(host, volumes.wanted(cluster.topology.storage_server)) or None
+        expected = volumes.expected(cluster.topology.storage_server)
+        return volumes.find_missing(host, expected) or None
 
     def act(self, host: Host, cluster: Cluster, lacking: Sequence[Volume]) -> None:
         volumes.register(host, lacking, are_restored=self._are_restored)
 
 
 class RemoveVolumes(Change[Cluster, Sequence[str]]):
-    """Remove the PersistentVolumes, in which the address of a server cannot be changed."""
+    """Remove the PersistentVolumes, since their server address cannot be changed."""
 
     title = "remove PersistentVolumes"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         """The names of the volumes that this driver has registered."""
-        return volumes.removable(host, volumes.names(cluster.topology.storage_server)) or None
+        return volumes.find_removable(host, volumes.names(cluster.topology.storage_server)) or None
 
     def describe(self, names: Sequence[str]) -> str:
         return ", ".join(names)

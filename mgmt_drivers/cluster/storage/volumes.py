@@ -1,4 +1,4 @@
-"""PersistentVolumes that the driver registers, and who uses them."""
+"""PersistentVolumes that the driver registers, and their users."""
 
 import copy
 import json
@@ -10,18 +10,18 @@ from mgmt_drivers.cluster.topology import StorageServer
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.machine.host import Host
 
-# By which volumes of this driver are recognized.
+# Label of volumes that this driver has registered.
 _LABEL = ("app.kubernetes.io/managed-by", "tacker-mgmt-drivers")
 _LIMIT = 120.0  # seconds for a volume to be available
 # Phases of a PersistentVolume (Kubernetes API reference) in which it belongs to a claim.
 _LOCKED = ("Bound", "Released", "Failed")
 _GOOD = ("Available", "Bound")
 
-Volume = Mapping[str, Any]  # a PersistentVolume as the API takes it
+Volume = Mapping[str, Any]  # a PersistentVolume as an API object
 
 
 class InUse(MgmtDriverError):
-    """PersistentVolumes that cannot go."""
+    """PersistentVolumes are in use."""
 
 
 def names(server: StorageServer) -> list[str]:
@@ -29,19 +29,19 @@ def names(server: StorageServer) -> list[str]:
     return [_name(volume) for volume, _ in _listed(server)]
 
 
-def wanted(server: StorageServer) -> list[Volume]:
+def expected(server: StorageServer) -> list[Volume]:
     """The PersistentVolumes in the parameters, at the address of the storage server."""
     return [at(volume, server.node.address(server_cp)) for volume, server_cp in _listed(server)]
 
 
 def _listed(server: StorageServer) -> list[tuple[Volume, str]]:
-    """Each with the CP that has its server's address."""
+    """The PersistentVolumes in the parameters, each with the CP of the storage server's address."""
     manifests = server.params.manifests
     return [(v, manifest.server_cp) for manifest in manifests for v in manifest.volumes]
 
 
 def at(volume: Volume, server: str) -> Volume:
-    """The volume on an NFS server of that address, marked as ours."""
+    """The volume at the address of an NFS server, with the label of this driver."""
     placed: dict[str, Any] = copy.deepcopy(dict(volume))
     placed["spec"]["nfs"]["server"] = server
     metadata = placed["metadata"]
@@ -49,46 +49,51 @@ def at(volume: Volume, server: str) -> Volume:
     return placed
 
 
-def missing(host: Host, expected: Iterable[Volume]) -> list[Volume]:
-    """Ask which PersistentVolumes the cluster lacks, or has at another address.
+def find_missing(host: Host, volumes: Iterable[Volume]) -> list[Volume]:
+    """Find the PersistentVolumes that the cluster lacks, or has at another address.
 
-    :raises MgmtDriverError: when somebody else's has the name of one
+    :raises MgmtDriverError: if the cluster has a volume of the same name without the driver's label
     """
-    found = _registered(host)
-    _check_owner(found, map(_name, expected))
-    return [volume for volume in expected if not _is_same(volume, found.get(_name(volume)))]
+    registered = _get_registered(host)
+    _check_owner(registered, map(_name, volumes))
+    return [volume for volume in volumes if not _is_same(volume, registered.get(_name(volume)))]
 
 
-def register(host: Host, expected: Sequence[Volume], *, are_restored: bool = False) -> None:
-    """Make the cluster have them; one at another address is replaced, unless it is in use.
+def register(host: Host, volumes: Sequence[Volume], *, are_restored: bool = False) -> None:
+    """Register volumes; a volume at another address is replaced, unless the volume is in use.
 
-    :param are_restored: the server of all that is there is gone, and claims are bound again
+    :param are_restored: the server of the registered volumes is deleted: all volumes are replaced,
+        and bound to their claims again
     """
-    own = [_name(volume) for volume in expected]
+    own = [_name(volume) for volume in volumes]
     if are_restored:
-        expected = _with_claims(host, expected)
-        for name in set(own) & set(_registered(host)):
+        volumes = _with_claims(host, volumes)
+        for name in set(own) & set(_get_registered(host)):
             kubectl.discard(host, "persistentvolume", name)
     else:
-        outdated = removable(host, own)
+        outdated = find_removable(host, own)
         if outdated:
             kubectl.delete(host, "persistentvolume", *outdated)
-    kubectl.apply(host, json.dumps({"apiVersion": "v1", "kind": "List", "items": [*expected]}))
+    kubectl.apply(host, json.dumps({"apiVersion": "v1", "kind": "List", "items": [*volumes]}))
     lacking: Mapping[str, str] = {}
     for _ in host.clock.attempts(_LIMIT):
-        found = _registered(host)
-        phases = {name: _phase(found[name]) if name in found else "missing" for name in own}
+        registered = _get_registered(host)
+        phases = {n: _phase(registered[n]) if n in registered else "missing" for n in own}
         lacking = {name: phase for name, phase in phases.items() if phase not in _GOOD}
         if not lacking:
             return
-    raise WaitTimeout(f"PersistentVolumes are not available within {_LIMIT:g} s: {lacking}")
+    listed = ", ".join(f"{name} is {phase}" for name, phase in lacking.items())
+    raise WaitTimeout(
+        f"PersistentVolumes are not available after {_LIMIT:g} s: {listed}. Look at `kubectl "
+        "describe persistentvolume`, then retry"
+    )
 
 
-def _with_claims(host: Host, expected: Sequence[Volume]) -> list[Volume]:
-    """The volumes, each held for the claim that is bound to it, as the claim says."""
+def _with_claims(host: Host, volumes: Sequence[Volume]) -> list[Volume]:
+    """The volumes, each with a reference to the claim that names the volume."""
     claims = kubectl.get(host, "persistentvolumeclaims", "--all-namespaces")["items"]
     holders = {claim["spec"].get("volumeName"): claim["metadata"] for claim in claims}
-    return [_held_for(volume, holders.get(_name(volume))) for volume in expected]
+    return [_held_for(volume, holders.get(_name(volume))) for volume in volumes]
 
 
 def _held_for(volume: Volume, claim: Mapping[str, Any] | None) -> Volume:
@@ -100,24 +105,25 @@ def _held_for(volume: Volume, claim: Mapping[str, Any] | None) -> Volume:
 
 
 def check_server(host: Host, own: Collection[str], addresses: Collection[str]) -> None:
-    """See that nobody would miss an NFS server, and that our volumes can come back to it.
+    """Check that no volume on an NFS server is in use, and that the driver's can be registered.
 
-    Whoever uses it loses data with it: no matter who registered the volume.
+    Users of the server lose data with it, no matter who registered their volumes.
 
-    :param own: names of our volumes
+    :param own: names of the driver's volumes
+    :param addresses: addresses of the server
     :raises InUse: naming volumes, claims and pods
-    :raises MgmtDriverError: when somebody else's volume has the name of one of ours
+    :raises MgmtDriverError: if the cluster has a volume of the same name without the driver's label
     """
-    found = _registered(host)
+    registered = _get_registered(host)
     _check_free(host, [
-        volume for name, volume in found.items()
+        volume for name, volume in registered.items()
         if (name in own and _is_ours(volume)) or _server(volume) in addresses
     ])
-    _check_owner(found, own)
+    _check_owner(registered, own)
 
 
-def _check_owner(found: Mapping[str, Volume], asked: Iterable[str]) -> None:
-    taken = [name for name in asked if name in found and not _is_ours(found[name])]
+def _check_owner(registered: Mapping[str, Volume], names: Iterable[str]) -> None:
+    taken = [name for name in names if name in registered and not _is_ours(registered[name])]
     if taken:
         raise MgmtDriverError(
             "the cluster has PersistentVolumes that this driver did not register by these names: "
@@ -125,24 +131,24 @@ def _check_owner(found: Mapping[str, Volume], asked: Iterable[str]) -> None:
         )
 
 
-def _check_free(host: Host, asked: Sequence[Volume]) -> None:
-    if not asked:
+def _check_free(host: Host, volumes: Sequence[Volume]) -> None:
+    if not volumes:
         return
     claims = kubectl.get(host, "persistentvolumeclaims", "--all-namespaces")["items"]
     pods = kubectl.get(host, "pods", "--all-namespaces")["items"]
-    used = [use for volume in asked for use in _uses(volume, claims, pods)]
+    used = [use for volume in volumes for use in _uses(volume, claims, pods)]
     if used:
         raise InUse("; ".join(used))
 
 
-def removable(host: Host, unwanted: Iterable[str]) -> list[str]:
-    """Ask which of the PersistentVolumes this driver has registered.
+def find_removable(host: Host, names: Iterable[str]) -> list[str]:
+    """Find the PersistentVolumes among these names that this driver has registered.
 
-    :raises InUse: when one of them is in use
+    :raises InUse: if one of them is in use
     """
-    found = _registered(host)
-    ours = [name for name in unwanted if name in found and _is_ours(found[name])]
-    _check_free(host, [found[name] for name in ours])
+    registered = _get_registered(host)
+    ours = [name for name in names if name in registered and _is_ours(registered[name])]
+    _check_free(host, [registered[name] for name in ours])
     return ours
 
 
@@ -154,7 +160,7 @@ def _uses(volume: Volume, claims: list[Volume], pods: list[Volume]) -> list[str]
     holders = {claim for claim, of in existing.items() if of == name or claim in held_for}
     if _phase(volume) in _LOCKED:
         holders |= held_for
-    elif not holders:  # one that is held for a claim nobody has made is free
+    elif not holders:  # a volume that is held for a claim which does not exist is free
         return []
     users = [f"{pod['metadata']['namespace']}/{_name(pod)}" for pod in pods
              if _claims_of(pod) & holders]
@@ -172,8 +178,8 @@ def _claims_of(pod: Volume) -> set[tuple[str, str]]:
     return {(namespace, name) for name in own | {s["claimName"] for s in sources if s}}
 
 
-def _registered(host: Host) -> dict[str, Volume]:
-    """The cluster's, by name."""
+def _get_registered(host: Host) -> dict[str, Volume]:
+    """Get the PersistentVolumes of the cluster, by name."""
     return {_name(item): item for item in kubectl.get(host, "persistentvolumes")["items"]}
 
 
@@ -182,15 +188,15 @@ def _is_ours(volume: Volume) -> bool:
 
 
 def _server(volume: Volume) -> str | None:
-    """The address of its NFS server; None where it is not NFS."""
+    """The address of a volume's NFS server; None if the volume is not on NFS."""
     server: str | None = (volume["spec"].get("nfs") or {}).get("server")
     return server
 
 
-def _is_same(expected: Volume, found: Volume | None) -> bool:
-    if found is None:
+def _is_same(volume: Volume, registered: Volume | None) -> bool:
+    if registered is None:
         return False
-    mine, theirs = expected["spec"]["nfs"], found["spec"].get("nfs") or {}
+    mine, theirs = volume["spec"]["nfs"], registered["spec"].get("nfs") or {}
     return (mine["server"], mine["path"]) == (theirs.get("server"), theirs.get("path"))
 
 

@@ -82,7 +82,7 @@ class StatusTest(SimulatedClusterTest):
         self.machine(MASTERS[2]).alive = False
         faults = "\n".join(self.look().faults)
         self.assertIn(f"{MASTERS[2]}: {MASTERS[2]}: connection lost", faults)
-        self.assertIn("is no healthy voter", faults)
+        self.assertIn("is not a healthy voter", faults)
 
     def test_host_keys_that_the_drivers_have_seen(self) -> None:
         for name in ("mgmt_driver_ssh_host_keys", "mgmtDriverSshHostKeys"):

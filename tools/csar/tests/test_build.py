@@ -66,6 +66,6 @@ class BuildTest(PackageTest):
     def test_refuses_a_faulty_package_and_leaves_nothing(self) -> None:
         (self.folder / "UserData/private_registry_user_data.py").write_text("class (:")
         before = sorted(self.scratch.iterdir())
-        with self.assertRaisesRegex(CsarError, "private_registry_user_data.py: no Python"):
+        with self.assertRaisesRegex(CsarError, "private_registry_user_data.py: not valid Python"):
             self.build()
         self.assertEqual(sorted(self.scratch.iterdir()), before)

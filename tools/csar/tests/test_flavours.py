@@ -97,7 +97,7 @@ class FlavoursTest(PackageTest):
         for text, said in (
             ("", "must have lines 'flavour: the flavour that it is like'"),
             ("twin: {base: simple}", "must have lines"),
-            ("twin: [", "no YAML"),
+            ("twin: [", "not YAML"),
             ("twin: big", "like big, of which the package has no file: name a flavour"),
             ("{twin: simple, third: twin}", "third cannot be like twin, .* name a flavour"),
         ):

@@ -31,7 +31,7 @@ class OverlayTest(PackageTest):
         more = self.scratch / "more"
         (more / "Definitions").mkdir(parents=True)
         (more / VNFD).write_text("a: [")
-        with self.assertRaisesRegex(CsarError, f"{VNFD}: line .: no YAML"):
+        with self.assertRaisesRegex(CsarError, f"{VNFD}: line .: not YAML"):
             build.assemble(self.folder, overlays=[more])
         (self.folder / overlay.VARIANT).write_text("without: [README]")
         with self.assertRaisesRegex(CsarError, "must name a package's folder as base"):

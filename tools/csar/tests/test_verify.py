@@ -45,8 +45,8 @@ class Break(NamedTuple):
 
 
 BREAKS = [
-    Break(HOT, "resources:", "---\nresources:", f"{HOT}: no single YAML document"),
-    Break(TOP, "imports:", "imports: [", f"{TOP}: no single YAML document"),
+    Break(HOT, "resources:", "---\nresources:", f"{HOT}: not a single YAML document"),
+    Break(TOP, "imports:", "imports: [", f"{TOP}: not a single YAML document"),
     Break(TOP, "private_registry_types.yaml", "x.yaml", f"{TOP}: imports: no file Definitions/x"),
     Break(TOP, "  - private_registry_df_simple.yaml\n", "", f"{TOP}: imports: {DF} is missing"),
     Break(TYPES, "valid_values: [ simple ]", "valid_values: [ big ]", f"{TYPES}: node_types."),
@@ -80,7 +80,7 @@ BREAKS = [
     Break(USER_DATA, "@staticmethod", "", f"{USER_DATA}: PrivateRegistryUserData.instantiate"),
     Break(USER_DATA, "vnfd_dict: dict", "vnfd: dict", f"{USER_DATA}: PrivateRegistryUserData."),
     Break(USER_DATA, "def instantiate", "def start", f"{USER_DATA}: no class with a method"),
-    Break(USER_DATA, "class ", "class (", f"{USER_DATA}: no Python that can be read"),
+    Break(USER_DATA, "class ", "class (", f"{USER_DATA}: not valid Python"),
     Break(toscameta.NAME, "Entry-", "Exit-", f"{toscameta.NAME}: Entry-Definitions: missing"),
     Break(toscameta.NAME, "top.vnfd", "x", f"{toscameta.NAME}: Entry-Definitions: no file Defin"),
 ]
@@ -187,7 +187,7 @@ class CsarTest(PackageTest):
             f"{toscameta.NAME}: Files/x: has no block": {"Files/x": b"x"},
             f"{toscameta.NAME}: {USER_DATA}: has a block but no file": {USER_DATA: None},
             f"{toscameta.NAME}: {driver}: Hash is not that of the file": {driver: b"changed"},
-            f"{NODES}.VNF.artifacts.mgmt-drivers-private-registry: {driver} is not what": {
+            f"{NODES}.VNF.artifacts.mgmt-drivers-private-registry: {driver} differs from": {
                 driver: b"changed"
             },
         }

@@ -312,7 +312,7 @@ class ReportTest(ShownClusterTest):
         self.assertEqual(1, status)
         self.assertIn("error: ", errors)
         printed.write_text("[]")
-        self.assertIn("is no report", run("compare", str(printed), str(self.trace))[2])
+        self.assertIn("is not a report", run("compare", str(printed), str(self.trace))[2])
 
 
 def run(*words: str) -> tuple[int, str, str]:
@@ -380,7 +380,7 @@ class InstantiateTest(unittest.TestCase):
             self.assertIn(words, run("instantiate", "--package", csar, str(path))[2])
         self.assertIn("error: --package: ", run("instantiate", str(path))[2])
         path.write_text("[]")
-        self.assertIn("is no request", run("instantiate", "--package", csar, str(path))[2])
+        self.assertIn("is not a request", run("instantiate", "--package", csar, str(path))[2])
 
     def test_v2_wants_its_user_data(self) -> None:
         words = ("instantiate", "--api-version", "2", "--package", self.csar("kubernetes_v2"))
@@ -397,7 +397,7 @@ class InstantiateTest(unittest.TestCase):
     def test_what_is_no_package(self) -> None:
         path = self.folder / "file"
         path.touch()
-        with self.assertRaisesRegex(ClientError, "is no VNF package"), unpacked(path):
+        with self.assertRaisesRegex(ClientError, "is not a VNF package"), unpacked(path):
             pass
 
 
