@@ -320,7 +320,7 @@ class NodesTest(SimulatedClusterTest):
         self.healed(WORKERS[0])
         self.assert_whole(3, 2)
         with self.assertRaisesRegex(
-            InventoryError, "Heat could not create volume volume; .* stack failures list"
+            InventoryError, "Heat could not create volume volume[.] .* stack failures list"
         ):
             self.healed(STORAGE)
 
