@@ -554,6 +554,9 @@ class RestoreFaultsTest(FaultsTestCase, BackedUpClusterTest):
 
     def build(self, is_clustered: bool = True) -> None:
         super().build(is_clustered)
+        backup_keys.make_pair(self.store)
+        for name in self.names("master"):
+            backup_keys.add_signer(self.store, name, SigningKey(name).public)
         self.stock()
 
     def test_heal_of_the_whole(self) -> None:

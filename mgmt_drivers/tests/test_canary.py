@@ -33,7 +33,7 @@ TRACES_OF_SECRETS = ("Plänted", "Pl4nted")
 _SUDO = """#!/bin/sh
 [ "$1" = -n ] && exit 1
 IFS= read -r password
-shift 5
+shift 7 # also env LC_ALL=C
 [ "$1" = bash ] && echo held && exec cat
 [ "$1" = sh ] || exec "$@"
 sleep 1
