@@ -84,6 +84,8 @@ class KubeadmPrograms(Backups):
         return OK
 
     def _create_token(self, words: list[str], stdin: bytes) -> Result:
+        if reason := self.world.databases.why_not_written(self.world.alive_members()):
+            return Result(1, stderr=f"Error from server: {reason}")
         made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
         self.world.tokens.add(made.partition(".")[0])
         return Result(0, CA)

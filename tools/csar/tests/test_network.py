@@ -108,9 +108,11 @@ class VolumesTest(unittest.TestCase):
                 build.PACKAGES / name, overlays=[build.OVERLAYS / overlay]
             )
             package = Package(contents)
-            (volume,) = {n for n, _ in resources(package, "simple", "OS::Cinder::Volume")}
-            ((_, attachment),) = resources(package, "simple", "OS::Cinder::VolumeAttachment")
-            self.assertEqual({"get_resource": volume}, attachment["volume_id"])
-            self.assertEqual({"get_resource": "storage_server"}, attachment["instance_uuid"])
+            volumes = {n for n, _ in resources(package, "simple", "OS::Cinder::Volume")}
+            attachments = [a for _, a in resources(package, "simple", "OS::Cinder::VolumeAttachment")]
+            self.assertEqual(2, len(attachments))
+            self.assertEqual(volumes, {a["volume_id"]["get_resource"] for a in attachments})
+            for attachment in attachments:
+                self.assertEqual({"get_resource": "storage_server"}, attachment["instance_uuid"])
             for _, server in resources(package, "simple", "OS::Nova::Server"):
                 self.assertNotIn("block_device_mapping_v2", server)
