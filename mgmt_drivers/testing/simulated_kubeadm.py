@@ -72,7 +72,7 @@ class KubeadmPrograms(Backups):
             images = [f"r/{name}:{self.machine.kubeadm}" for name in IMAGE_NAMES]
             return Result(0, "\n".join([*images, "r/etcd:3.6.8-0", "r/pause:3.2\n"]))
         reason = self.world.databases.why_not_written(self.world.alive_members())
-        if reason and words[0] in ("upgrade", "token"):
+        if reason and words[0] == "upgrade":
             return Result(1, stderr=reason)
         if words[0] == "upgrade":
             return self._upgraded(words[1:])

@@ -109,7 +109,8 @@ class VolumesTest(unittest.TestCase):
             )
             package = Package(contents)
             volumes = {n for n, _ in resources(package, "simple", "OS::Cinder::Volume")}
-            attachments = [a for _, a in resources(package, "simple", "OS::Cinder::VolumeAttachment")]
+            found = resources(package, "simple", "OS::Cinder::VolumeAttachment")
+            attachments = [attachment for _, attachment in found]
             self.assertEqual(2, len(attachments))
             self.assertEqual(volumes, {a["volume_id"]["get_resource"] for a in attachments})
             for attachment in attachments:
