@@ -73,7 +73,7 @@ class HostileMachine(Scenario):
         self.machine.run(_NEW_HOST_KEYS)
         with self.assertRaisesRegex(WrongHostKey, "server-1 was not replaced"):
             self.log_in()
-        with self.assertRaisesRegex(WrongHostKey, "not in host_key of additionalParams"):
+        with self.assertRaisesRegex(WrongHostKey, "not in host_key"):
             self.log_in("server-2", known=fingerprint)
         self.assertEqual(["server-1"], list(self.host_keys.as_dict()))
         self.log_in("server-2", known=self.machine.run(_FINGERPRINT).strip())

@@ -3,6 +3,9 @@
 import re
 from dataclasses import dataclass
 
+from mgmt_drivers.params.kinds import TextKind
+from mgmt_drivers.params.reader import Reader
+
 
 @dataclass(frozen=True)
 class KubeadmApi:
@@ -129,3 +132,19 @@ def skew(current: Version, wanted: Version) -> str:
 
 
 DEFAULT_VERSION = Version("1.37", SUPPORTED["1.37"])
+
+
+class VersionKind(TextKind[Version]):
+    words = "a series such as ``1.37``, or a release such as ``1.37.2``"
+    fallback = DEFAULT_VERSION
+    pattern = r"^v?[0-9]+\.[0-9]+(\.[0-9]{1,3})?$"
+
+    def take(self, text: str, reader: Reader) -> Version:
+        version = read_version(text)
+        if version is None:
+            names = list(SUPPORTED)
+            reader.refuse(
+                f"must be a series or a release, such as {DEFAULT_VERSION} or "
+                f"{DEFAULT_VERSION}.1, from {names[0]} to {names[-1]}"
+            )
+        return version or DEFAULT_VERSION

@@ -17,7 +17,8 @@ from mgmt_drivers.cluster.backup.restore_phases import (
     KeepOwnVersion,
 )
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, read_params
+from mgmt_drivers.cluster.cluster_checks import read_params
+from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams
 from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm
 from mgmt_drivers.cluster.kubeadm.control_plane_phases import InitializeControlPlane
 from mgmt_drivers.cluster.load_balancer.load_balancer_phases import ConfigureLoadBalancer

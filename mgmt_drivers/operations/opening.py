@@ -8,7 +8,7 @@ from mgmt_drivers import inventory
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.cluster_params import read_params
+from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.helm import helm
 from mgmt_drivers.cluster.kubeadm import kubeadm

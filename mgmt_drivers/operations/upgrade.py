@@ -10,8 +10,8 @@ from typing import Any
 
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
-from mgmt_drivers.cluster.cluster_params import read_params
 from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     ConfigureLoadBalancer,
     VerifyVirtualIp,

@@ -108,7 +108,7 @@ def check_known(known: Collection[KnownKey], address: str, shown: paramiko.PKey)
     if known and print_ not in {key.fingerprint for key in known}:
         raise WrongHostKey(
             f"{address} shows the SSH host key {shown.get_name()} {print_}, which is not in "
-            "host_key of additionalParams. Compare it with the fingerprints on the machine's "
+            "host_key. Compare it with the fingerprints on the machine's "
             "console: another machine may answer in its place"
         )
 

@@ -12,8 +12,8 @@ from mgmt_drivers.cluster.cluster_params import (
     ControlPlaneGroup,
     KubernetesParams,
     NodeGroup,
-    PackageRepository,
 )
+from mgmt_drivers.cluster.packages.repository_params import PackageRepository
 from mgmt_drivers.cluster.series import read_version
 from mgmt_drivers.cluster.topology import topology
 from mgmt_drivers.inventory import Inventory, Node

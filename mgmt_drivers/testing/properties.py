@@ -20,7 +20,7 @@ from typing import Any
 
 import paramiko
 
-from mgmt_drivers.cluster import cluster_params
+from mgmt_drivers.cluster import cluster_checks, cluster_params
 from mgmt_drivers.cluster.series import SUPPORTED
 from mgmt_drivers.cluster.upgrade import modification
 from mgmt_drivers.errors import InventoryError, ParameterError, printable
@@ -302,7 +302,7 @@ class Properties:
         self.outcomes: Counter[str] = Counter()
         self._package = package
         write_package(package)
-        self._before = cluster_params.read_params(self._request(cluster_params.NAME, {
+        self._before = cluster_checks.read_params(self._request(cluster_params.NAME, {
             **complete(cluster_params.NAME), "kubernetes_version": RELEASE_BEFORE,
         }))
 
@@ -336,7 +336,7 @@ class Properties:
         """Read an input as the drivers do."""
         request = self._request(given.name, given.params)
         if given.name == cluster_params.NAME:
-            return cluster_params.read_params(request)
+            return cluster_checks.read_params(request)
         if given.name == registry_params.NAME:
             return registry_params.read_params(request)
         # Tacker's v1 API has the object's text.

@@ -20,7 +20,8 @@ import paramiko
 import yaml
 
 from mgmt_drivers.cluster.access.service_account import Credentials
-from mgmt_drivers.cluster.cluster_params import KubernetesParams, read_params
+from mgmt_drivers.cluster.cluster_checks import read_params
+from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.helm import helm
 from mgmt_drivers.cluster.helm.helm_params import Helm
 from mgmt_drivers.cluster.helm.helm_phases import InstallHelm

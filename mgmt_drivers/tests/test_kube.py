@@ -11,11 +11,12 @@ from typing import Any
 import yaml
 
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.cluster_params import CniManifest, ImageRepository, KubernetesParams
+from mgmt_drivers.cluster.cluster_params import CniManifest, KubernetesParams
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
 from mgmt_drivers.cluster.packages import images
+from mgmt_drivers.cluster.packages.repository_params import ImageRepository
 from mgmt_drivers.cluster.packages.runtime import Containerd, Docker
 from mgmt_drivers.cluster.pod_network import pod_network
 from mgmt_drivers.cluster.registries.registries_params import Registry

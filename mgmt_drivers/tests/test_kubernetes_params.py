@@ -11,7 +11,8 @@ import paramiko
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
-from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST, KubernetesParams, read_params
+from mgmt_drivers.cluster.cluster_checks import read_params
+from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST, KubernetesParams
 from mgmt_drivers.cluster.packages.script_params import DECLARATION
 from mgmt_drivers.cluster.series import DEFAULT_VERSION
 from mgmt_drivers.errors import ParameterError

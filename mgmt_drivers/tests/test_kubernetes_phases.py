@@ -15,7 +15,6 @@ from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.cluster_params import ImageRepository
 from mgmt_drivers.cluster.kubeadm.control_plane_phases import InitializeControlPlane
 from mgmt_drivers.cluster.kubeadm.join_nodes import JoinNodes
 from mgmt_drivers.cluster.load_balancer.load_balancer_phases import ConfigureLoadBalancer
@@ -23,6 +22,7 @@ from mgmt_drivers.cluster.nodes.check_clocks import CheckClocks
 from mgmt_drivers.cluster.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.cluster.packages.install_packages import InstallPackages
 from mgmt_drivers.cluster.packages.pull_images import PullImages
+from mgmt_drivers.cluster.packages.repository_params import ImageRepository
 from mgmt_drivers.cluster.pod_network.apply_manifest import ApplyCniManifest
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.registries.registries_params import HostEntry, Login, Registry

@@ -42,7 +42,8 @@ class Remote:
 
     def _log_in(self, attempts: int = 2) -> paramiko.SSHClient:
         client = paramiko.SSHClient()
-        # The machine is new: its host key is not known yet.
+        # The machines are those of tests: an address goes to another machine within a run, when
+        # a machine is healed, so that the first key of an address tells nothing of the next.
         client.set_missing_host_key_policy(paramiko.AutoAddPolicy())  # noqa: S507
         try:
             client.connect(

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
+from mgmt_drivers.errors import WrongHostKey
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint, connect
-from mgmt_drivers.ssh.hostkeys import HostKeys
+from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from tools.client import stacks
 from tools.client.api import V1, V2
 from tools.client.config import CONFIG, cloud, tacker
@@ -30,7 +31,7 @@ _HOST_KEYS = "mgmtdriversshhostkeys"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """0: the cluster is healthy; 1: there is a fault, or the cluster cannot be checked."""
-    options = _parser().parse_args(argv)
+    options = parser().parse_args(argv)
     status = Status()
     try:
         with contextlib.ExitStack() as connections:
@@ -43,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(bool(status.faults))
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.cluster", description=__doc__)
     commands = parser.add_subparsers(required=True)
     status = commands.add_parser(
@@ -61,7 +62,24 @@ def _parser() -> argparse.ArgumentParser:
         "--private-key", type=Path, metavar="FILE",
         help=f"private key of the user; default: the password in {_PASSWORD}, or from a prompt",
     )
+    trust = status.add_mutually_exclusive_group()
+    trust.add_argument(
+        "--host-key", type=_known_key, action="append", default=[], metavar="FINGERPRINT",
+        help="SSH host key that a machine may show if the drivers have pinned none of it: "
+        "SHA256:..., or the line of a public key; may be given again",
+    )
+    trust.add_argument(
+        "--trust-on-first-use", action="store_true",
+        help="log in, with the password, to whatever machine answers if no key of it is pinned",
+    )
     return parser
+
+
+def _known_key(text: str) -> KnownKey:
+    try:
+        return KnownKey.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no fingerprint, and {error}") from error
 
 
 def _masters(
@@ -85,12 +103,32 @@ def _masters(
         server = vnfc["computeResource"]["resourceId"]
         address = addresses[server]
         node = Node(vnfc["id"], vnfc["vduId"], server, {"SSH": address})
-        endpoint = Endpoint(address, options.username, secret, server, private_key=key)
         with status.looking_at(address):
+            known = known_keys(keys, server, options)
+            endpoint = Endpoint(
+                address, options.username, secret, server, private_key=key, host_keys=known
+            )
             session = connect(endpoint, keys, masker, RUNNING_LIMIT)
             connections.callback(session.close)
             hosts.append(Host(node, session))
     return hosts
+
+
+def known_keys(
+    keys: HostKeys, server: str, options: argparse.Namespace
+) -> tuple[KnownKey, ...]:
+    """The keys that the user names for a machine; empty if a key is pinned, or any is trusted.
+
+    :raises WrongHostKey: nothing is known of the machine's key
+    """
+    if keys.type_of(server):
+        return ()
+    if not options.host_key and not options.trust_on_first_use:
+        raise WrongHostKey(
+            f"the drivers have pinned no SSH host key of server {server}: name its fingerprint, "
+            f"which `openstack console log show {server}` shows, with --host-key"
+        )
+    return tuple(options.host_key)
 
 
 def pinned(metadata: Mapping[str, Any]) -> dict[str, str]:

@@ -91,7 +91,7 @@ def assemble(
         assembled[name] = path
     for name, path in sol001.definitions().items():
         assembled[f"Definitions/{name}"] = path
-    return assembled | _driver_files(assembled)
+    return contents.checked(assembled | _driver_files(assembled))
 
 
 def with_vnfd_id(assembled: Contents, vnfd_id: str) -> Contents:
@@ -122,7 +122,9 @@ def _driver_files(assembled: Contents) -> Contents:
     found: Contents = {}
     for flavour in Package(assembled).flavours:
         for driver, artifact in mapping(flavour.nodes, "VNF", "artifacts").items():
-            name = mapping(artifact).get("file") or ""
+            name = str(mapping(artifact).get("file") or "")
+            if name and (why := contents.wrong(name.removeprefix("../"))):
+                raise CsarError(f"{flavour.file}: file {name!r} of artifact {driver} {why}")
             if name.startswith(drivers.SCRIPTS):
                 found |= drivers.script(name.removeprefix(drivers.SCRIPTS))
             elif name and driver in registered:

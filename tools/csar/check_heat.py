@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from types import SimpleNamespace
 from typing import Any
 
-from tools.csar import check_basehot
+from tools.csar import check_basehot, contents
 from tools.csar.package import Fault, Flavour, Package, mapping
 
 NOT_INSTALLED = "Heat is not installed: templates are checked only in their syntax"
@@ -85,7 +85,7 @@ def _refused(
 
 
 def _text(package: Package, name: str) -> str:
-    return package.contents[name].read_bytes().decode()
+    return contents.read(package.contents[name]).decode()
 
 
 def _nfv(package: Package, flavour: Flavour) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
 from mgmt_drivers.cluster.packages.script_params import UNDECLARED, declares_contract
-from tools.csar import check_basehot
+from tools.csar import check_basehot, contents
 from tools.csar.package import Fault, Flavour, Package, mapping
 
 MODULE = "kubernetes_mgmt.py"  # for Tacker's v1 API
@@ -83,4 +83,4 @@ def _shell(package: Package) -> list[str]:
 
 
 def _text(package: Package, name: str) -> str:
-    return package.contents[name].read_bytes().decode(errors="replace")
+    return contents.read(package.contents[name]).decode(errors="replace")

@@ -28,7 +28,7 @@ def blocks(package: Package) -> Iterator[Fault]:
     """Check that each artifact has one block, each block has its file, and the digests agree."""
     source = package.contents.get(toscameta.NAME)
     try:
-        _, found = toscameta.parse(source.read_bytes().decode() if source else "")
+        _, found = toscameta.parse(contents.read(source).decode() if source else "")
     except ValueError as error:
         yield Fault(toscameta.NAME, "", f"a block cannot be read ({' '.join(str(error).split())})")
         return

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from tools.csar import contents
 from tools.csar.package import Fault, Package
 
 FOLDER = "UserData/"
@@ -20,7 +21,7 @@ def classes(package: Package) -> Iterator[Fault]:
     for name in _modules(package):
         try:
             tree = _parse(package, name)
-        except (SyntaxError, ValueError) as error:
+        except ValueError as error:
             yield Fault(name, "", f"not valid Python ({error})")
             continue
         methods = list(_instantiate_methods(tree))
@@ -42,7 +43,7 @@ def provided_keys(package: Package) -> set[str]:
     for name in _modules(package):
         try:
             tree = _parse(package, name)
-        except (SyntaxError, ValueError):
+        except ValueError:
             continue
         nodes = list(ast.walk(tree))
         if _is_standard(tree):
@@ -65,7 +66,7 @@ def _is_standard(tree: ast.Module) -> bool:
 
 def takes_images_by_id(package: Package) -> bool:
     """Say whether a module seems to take images from the grant."""
-    sources = [package.contents[name].read_bytes() for name in _modules(package)]
+    sources = [contents.read(package.contents[name]) for name in _modules(package)]
     return any(_GRANTED in source for source in sources)
 
 
@@ -76,7 +77,11 @@ def _modules(package: Package) -> list[str]:
 
 
 def _parse(package: Package, name: str) -> ast.Module:
-    return ast.parse(package.contents[name].read_bytes(), filename=name)
+    """:raises ValueError: the module is not Python that can be parsed"""
+    try:
+        return ast.parse(contents.read(package.contents[name]), filename=name)
+    except (SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError(str(error) or "nested too deeply") from error
 
 
 def _instantiate_methods(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:

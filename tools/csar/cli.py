@@ -21,7 +21,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _verify(arguments.packages, _overlays(arguments))
     except (CsarError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+    except RecursionError:
+        print("error: a package's YAML is nested too deeply, or has itself in it", file=sys.stderr)
+    return 1
 
 
 def _build(arguments: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import stat
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -15,7 +16,13 @@ import yaml
 from mgmt_drivers import package_yaml
 from tools.csar.errors import CsarError
 
+CHECKOUT = Path(__file__).parents[2]
 _CHUNK = 1 << 20
+_MOST_ENTRIES, _LARGEST = 10_000, 32 << 30  # files of a CSAR, and their bytes with images of disks
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the other methods know no limit for a piece
+_UNREADABLE = (
+    OSError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError,
+)
 _YAML = (".yaml", ".yml")
 
 
@@ -41,34 +48,125 @@ Contents = dict[str, Source]
 
 
 def of_folder(folder: Path) -> Contents:
-    """Return the package's files in ``folder``, without leftovers of editors and interpreters."""
-    return {
-        path.relative_to(folder).as_posix(): path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not _is_litter(path.relative_to(folder))
-    }
+    """Return the package's files in ``folder``, without leftovers of editors and interpreters.
+
+    :raises CsarError: a link leads out of the folder, or a name does not fit
+    """
+    found: Contents = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if path.is_file() and not _is_litter(name):
+            if not (_lies_in(path, folder) or (_lies_in(folder, CHECKOUT) and is_ours(path))):
+                raise CsarError(
+                    f"{path}: leads to {path.resolve()}, which is not the package's; put a copy "
+                    "of the file in the place of the link"
+                )
+            found[name.as_posix()] = path
+    return checked(found)
+
+
+def is_ours(path: Path) -> bool:
+    """Say whether a file or folder is one of the checkout, and not hidden."""
+    return _lies_in(path, CHECKOUT)
+
+
+def _lies_in(path: Path, folder: Path) -> bool:
+    """Whether the path lies in the folder, links followed, and in no hidden folder of it."""
+    target, folder = path.resolve(), folder.resolve()
+    return target.is_relative_to(folder) and not _is_litter(target.relative_to(folder))
+
+
+def checked(found: Contents) -> Contents:
+    """Return the files if all their names are fit for a CSAR.
+
+    :raises CsarError: with all names that are not, and their files
+    """
+    whys = ((file, name, wrong(name)) for name, file in found.items())
+    unfit = [f"{file}: the name {name!r} {why}" for file, name, why in whys if why]
+    if unfit:
+        raise CsarError("\n".join(unfit))
+    return found
+
+
+def wrong(name: str) -> str:
+    """Return why a CSAR cannot have a file of a name; empty if it can."""
+    if not name.isprintable():
+        return "has control characters"
+    if {"", ".", ".."} & {*name.split("/")}:
+        return "is not a path below the package's folder: it must be relative, without . and .."
+    return ""
 
 
 @contextmanager
 def of_csar(csar: Path) -> Iterator[Contents]:
-    """Give the files of a zip, which is open during the context."""
-    try:
-        archive = zipfile.ZipFile(csar)
-    except (OSError, zipfile.BadZipFile) as error:
-        raise CsarError(f"{csar}: cannot be read as a zip ({error}); build it again") from error
-    with archive:
+    """Give the files of a zip, which is open during the context.
+
+    :raises CsarError: as :func:`extract`
+    """
+    with _opened(csar) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
-        _check_members(csar, archive)
+        with _reading(csar):
+            damaged = archive.testzip()
+        if damaged:
+            raise CsarError(f"{csar}: {damaged} is damaged; build it again")
         yield {name: zipfile.Path(archive, name) for name in names}
 
 
-def _check_members(csar: Path, archive: zipfile.ZipFile) -> None:
+def extract(csar: Path, folder: Path) -> None:
+    """Extract the files of a zip.
+
+    :raises CsarError: the zip cannot be read, is too large, or has links or names that do not fit
+    """
+    with _opened(csar) as archive, _reading(csar):
+        archive.extractall(folder)
+
+
+@contextmanager
+def _opened(csar: Path) -> Iterator[zipfile.ZipFile]:
+    with _reading(csar):
+        archive = zipfile.ZipFile(csar)
+    with archive:
+        entries = archive.infolist()
+        size = sum(entry.file_size for entry in entries)  # zipfile reads no more than this
+        if len(entries) > _MOST_ENTRIES or size > _LARGEST:
+            raise CsarError(
+                f"{csar}: has {len(entries)} entries of {size} bytes; at most {_MOST_ENTRIES} of "
+                f"{_LARGEST} bytes together are read"
+            )
+        refused = [f"{csar}: {e.orig_filename!r} {why}" for e in entries if (why := _refusal(e))]
+        if refused:
+            raise CsarError("\n".join(refused))
+        yield archive
+
+
+def _refusal(entry: zipfile.ZipInfo) -> str:
+    """Why an entry of a zip is not read; empty if it is."""
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return "is a link or a device, and must be a file"
+    if entry.compress_type not in _METHODS:
+        return "is not compressed by deflate"
+    return wrong(entry.orig_filename.removesuffix("/"))
+
+
+@contextmanager
+def _reading(csar: Path) -> Iterator[None]:
     try:
-        damaged = archive.testzip()
-    except (zlib.error, NotImplementedError, RuntimeError) as error:
+        yield
+    except _UNREADABLE as error:
         raise CsarError(f"{csar}: cannot be read as a zip ({error}); build it again") from error
-    if damaged:
-        raise CsarError(f"{csar}: {damaged} is damaged; build it again")
+
+
+def read(source: Source) -> bytes:
+    """Return the content of a file of text.
+
+    :raises CsarError: the file is larger than the drivers accept; no more of it is read
+    """
+    with source.open("rb") as stream:
+        content = stream.read(package_yaml.LARGEST + 1)
+    if len(content) > package_yaml.LARGEST:
+        raise CsarError(f"{source}: larger than {package_yaml.LARGEST >> 20} MiB")
+    return content
 
 
 def sha256(source: Source) -> str:
@@ -91,7 +189,7 @@ def parse(source: Source) -> Any:
     :raises CsarError: the file is not YAML
     """
     try:
-        return package_yaml.load(source.read_bytes())
+        return package_yaml.load(read(source))
     except package_yaml.BadYaml as error:
         raise CsarError(f"{source}: {error}") from error
 

@@ -35,6 +35,11 @@ def _sources(folder: Path) -> Contents:
     wanted = contents.parse(variant)
     if not isinstance(wanted, dict) or not isinstance(wanted.get("base"), str):
         raise CsarError(f"{folder / VARIANT}: must name a package's folder as base")
+    if not contents.is_ours(folder / wanted["base"]):
+        raise CsarError(
+            f"{folder / VARIANT}: base {wanted['base']} does not lie in {contents.CHECKOUT}, or is "
+            "hidden"
+        )
     base = _sources(folder / wanted["base"])
     unwanted = tuple(wanted.get("without", ()))
     for path in unwanted:

@@ -7,7 +7,8 @@ from typing import Any
 
 from mgmt_drivers import package_yaml
 from tools.csar import toscameta
-from tools.csar.contents import Contents
+from tools.csar.contents import Contents, read
+from tools.csar.errors import CsarError
 
 VDU = "tosca.nodes.nfv.Vdu.Compute"
 STORAGE = "tosca.nodes.nfv.Vdu.VirtualBlockStorage"
@@ -75,14 +76,14 @@ class Package:
         """Return TOSCA.meta's header; empty if it is missing or not readable."""
         source = self.contents.get(toscameta.NAME)
         try:
-            return toscameta.parse(source.read_bytes().decode())[0] if source else {}
-        except ValueError:
+            return toscameta.parse(read(source).decode())[0] if source else {}
+        except (ValueError, CsarError):
             return {}
 
     def _parse(self, name: str) -> None:
         try:
-            document = package_yaml.load(self.contents[name].read_bytes())
-        except package_yaml.BadYaml as error:
+            document = package_yaml.load(read(self.contents[name]))
+        except (package_yaml.BadYaml, CsarError) as error:
             self.faults.append(Fault(name, "", f"not a single YAML document ({_brief(error)})"))
             return
         if isinstance(document, dict):

@@ -1,6 +1,5 @@
 """The cloud of a dry run: VNF instances, packages and VIMs in Tacker, and stacks in Heat."""
 
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,8 @@ from mgmt_drivers.vim import description_of
 from tools.client import stacks
 from tools.client.errors import ClientError
 from tools.client.lcm import Vnf
+from tools.csar import contents
+from tools.csar.errors import CsarError
 from tools.dry_run.instances import Instance, InstanceV1, InstanceV2
 
 _SERVER = "OS::Nova::Server"
@@ -115,8 +116,7 @@ def unpacked(package: Path) -> Iterator[Path]:
         return
     with TemporaryDirectory() as folder:
         try:
-            with zipfile.ZipFile(package) as archive:
-                archive.extractall(folder)
-        except (OSError, zipfile.BadZipFile) as error:
+            contents.extract(package, Path(folder))
+        except CsarError as error:
             raise ClientError(f"{package} is not a VNF package: {error}") from error
         yield Path(folder)

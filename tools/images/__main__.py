@@ -49,6 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             "--kubeadm", type=Path, help="kubeadm of this version; default: it is downloaded"
         )
         command.add_argument(
+            "--kubeadm-sha256", default="", metavar="DIGEST",
+            help="digest of kubeadm, from a source that you trust; default: the download is "
+            "trusted as its server's certificate is",
+        )
+        command.add_argument(
             "--package", type=Path, default=SOURCES / "kubernetes", metavar="FOLDER",
             help="the VNF package whose pod network is meant; default: %(default)s",
         )
@@ -70,7 +75,9 @@ def _check_cloud(parser: argparse.ArgumentParser, options: argparse.Namespace) -
 
 
 def _references(options: argparse.Namespace) -> list[str]:
-    found = of_release(options.kubernetes_version, options.kubeadm)
+    found = of_release(
+        options.kubernetes_version, options.kubeadm, options.kubeadm_sha256
+    )
     return [*found, *of_pod_network(options.package)]
 
 
@@ -86,7 +93,8 @@ def _push(options: argparse.Namespace) -> int:
         return 0
     client = docker.from_env()
     if options.archives:
-        pushed = registry.push_archives(client, options.archives, options.repository)
+        others = of_pod_network(options.package)
+        pushed = registry.push_archives(client, options.archives, options.repository, others)
     else:
         pushed = registry.push(client, _references(options), options.repository)
     for reference in pushed:

@@ -4,7 +4,7 @@ import hashlib
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,10 @@ from mgmt_drivers.cluster.series import SUPPORTED
 
 _RELEASES = "https://dl.k8s.io"
 _PATIENCE = 60.0  # seconds without a byte
+# The registry of the Kubernetes project, and its earlier name.
+_PUBLISHED = re.compile(r"(registry\.k8s\.io|k8s\.gcr\.io)/(coredns/)?[\w.-]+", re.ASCII)
+_DOCKER_HUB = "docker.io/"  # left out in the names of an engine's images
+_TAGGED = re.compile(r"(?P<repository>[^@]+):(?P<tag>[\w.-]+)", re.ASCII)
 _RELEASE = re.compile(r"v?(?P<release>(?P<series>\d+\.\d+)(\.\d+)?)", re.ASCII)
 
 
@@ -23,23 +27,25 @@ class ImageError(Exception):
     """An expected error; its text says what to do."""
 
 
-def of_release(version: str, kubeadm: Path | None = None) -> list[str]:
+def of_release(version: str, kubeadm: Path | None = None, sha256: str = "") -> list[str]:
     """The images that kubeadm of a release, or of a series' newest one, asks for.
 
     Only kubeadm itself knows them.
 
     :param kubeadm: the program, where it is at hand; otherwise it is fetched from the Kubernetes
         project
+    :param sha256: digest of the program; otherwise the server's certificate is trusted
     """
     match = _RELEASE.fullmatch(version)
     if not match or match["series"] not in SUPPORTED:
         raise ImageError(f"{version} is no version from {min_series()} to {max_series()}")
     if kubeadm:
+        _check_digest(str(kubeadm), kubeadm.read_bytes(), sha256)
         return _listed_by(kubeadm, [] if version == match["series"] else [f"v{match['release']}"])
     release = f"v{match['release']}"
     if match["release"] == match["series"]:
         release = _fetch(f"{_RELEASES}/release/stable-{match['series']}.txt").decode().strip()
-    with _fetched_kubeadm(release) as program:
+    with _fetched_kubeadm(release, sha256) as program:
         return _listed_by(program, [release])
 
 
@@ -49,6 +55,35 @@ def of_pod_network(package: Path) -> list[str]:
     if not manifest.is_file():
         raise ImageError(f"{package} has no {DEFAULT_CNI_MANIFEST}")
     return pod_network.images_in(manifest.read_text())
+
+
+def split(reference: str) -> tuple[str, str]:
+    """Repository and tag of a reference.
+
+    :raises ImageError: the reference has a digest, or no tag
+    """
+    match = _TAGGED.fullmatch(reference)
+    if not match:
+        raise ImageError(
+            f"{reference}: images are pushed under their tags: name the image by a tag, and "
+            "without a digest"
+        )
+    return match["repository"], match["tag"]
+
+
+def check_published(reference: str, others: Collection[str]) -> None:
+    """Check that an image has the whole name of one that machines pull, not only its last part.
+
+    :param others: references of the pod network's images
+    :raises ImageError: it has not
+    """
+    repository = split(reference)[0].removeprefix(_DOCKER_HUB)
+    known = {split(other)[0].removeprefix(_DOCKER_HUB) for other in others}
+    if not _PUBLISHED.fullmatch(repository) and repository not in known:
+        raise ImageError(
+            f"{reference} is no image of Kubernetes or of the package's pod network: leave the "
+            "image out of the archive, or save it under the name that it is published under"
+        )
 
 
 def min_series() -> str:
@@ -70,19 +105,25 @@ def _listed_by(kubeadm: Path, release: list[str]) -> list[str]:
 
 
 @contextmanager
-def _fetched_kubeadm(release: str) -> Iterator[Path]:
+def _fetched_kubeadm(release: str, sha256: str) -> Iterator[Path]:
     machine = {"x86_64": "amd64", "aarch64": "arm64"}
     architecture = subprocess.run(["uname", "-m"], check=True, capture_output=True, text=True)
     kind = machine.get(architecture.stdout.strip(), architecture.stdout.strip())
     url = f"{_RELEASES}/release/{release}/bin/linux/{kind}/kubeadm"
     content = _fetch(url)
-    if hashlib.sha256(content).hexdigest() != _fetch(f"{url}.sha256").decode().strip():
-        raise ImageError(f"{url} has not the digest that is published beside it")
+    # What is published beside the program shows damage only: both are of one server.
+    _check_digest(url, content, sha256 or _fetch(f"{url}.sha256").decode().strip())
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "kubeadm")
         program.write_bytes(content)
         program.chmod(0o755)
         yield program
+
+
+def _check_digest(name: str, content: bytes, sha256: str) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if sha256 and found != sha256.lower():
+        raise ImageError(f"{name}: SHA-256 is {found}, not {sha256}: fetch kubeadm again")
 
 
 def _fetch(url: str) -> bytes:
@@ -93,4 +134,7 @@ def _fetch(url: str) -> bytes:
         raise ImageError(
             f"{url}: {error}. Without internet, name a kubeadm of the release with --kubeadm"
         ) from error
+    for step in (*answer.history, answer):
+        if not step.url.startswith("https://"):
+            raise ImageError(f"{url} leads to {step.url}: kubeadm is taken over https only")
     return answer.content

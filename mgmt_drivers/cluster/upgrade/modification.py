@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers import package_yaml
-from mgmt_drivers.cluster.cluster_params import (
-    DRAIN_TIMEOUT,
+from mgmt_drivers.cluster.cluster_params import DRAIN_TIMEOUT, REPLACED, KubernetesParams
+from mgmt_drivers.cluster.packages.repository_params import (
     PACKAGE_REPOSITORY,
-    REPLACED,
     ImageRepository,
     ImageRepositoryKind,
-    KubernetesParams,
     PackageRepository,
-    VersionKind,
 )
-from mgmt_drivers.cluster.series import Version, skew
+from mgmt_drivers.cluster.series import Version, VersionKind, skew
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.params.declaration import ObjectOf, Unless, param
 from mgmt_drivers.params.kinds import Count, Flag

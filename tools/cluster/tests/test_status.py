@@ -1,10 +1,15 @@
 """The status of a simulated cluster."""
 
+from contextlib import redirect_stderr
+from io import StringIO
+
 from mgmt_drivers.cluster.certificates.certificates import PENDING
+from mgmt_drivers.errors import WrongHostKey
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, no_fault
 from mgmt_drivers.testing.simulation import SimulatedSession
-from tools.cluster.cli import pinned
+from tools.cluster.cli import known_keys, parser, pinned
 from tools.cluster.status import Status, look_at
 
 _DAY = 86400.0
@@ -88,3 +93,20 @@ class StatusTest(SimulatedClusterTest):
         for name in ("mgmt_driver_ssh_host_keys", "mgmtDriverSshHostKeys"):
             self.assertEqual({"a": "b"}, pinned({"other": "x", name: '{"a": "b"}'}))
         self.assertEqual({}, pinned({"other": "x"}))
+
+    def test_a_machine_without_a_pinned_host_key(self) -> None:
+        keys = HostKeys({"known": "ssh-ed25519 AAAA"})
+        print_ = f"SHA256:{'A' * 43}"
+        for words, known in (
+            (["--host-key", print_], (KnownKey(print_),)), (["--trust-on-first-use"], ()),
+        ):
+            options = parser().parse_args(["status", "id", *words])
+            self.assertEqual((), known_keys(keys, "known", options))
+            self.assertEqual(known, known_keys(keys, "new", options))
+        options = parser().parse_args(["status", "id"])
+        self.assertEqual((), known_keys(keys, "known", options))
+        with self.assertRaisesRegex(WrongHostKey, "server new: name .* with --host-key"):
+            known_keys(keys, "new", options)
+        for words in (["--host-key", "aa:bb"], ["--host-key", print_, "--trust-on-first-use"]):
+            with redirect_stderr(StringIO()), self.assertRaises(SystemExit):
+                parser().parse_args(["status", "id", *words])

@@ -1,8 +1,9 @@
 import hashlib
 import zipfile
 from pathlib import Path
+from unittest import mock
 
-from tools.csar import build, toscameta
+from tools.csar import build, contents, toscameta
 from tools.csar.errors import CsarError
 from tools.csar.tests.sample import PackageTest
 
@@ -62,6 +63,54 @@ class BuildTest(PackageTest):
     def test_refuses_a_file_that_is_not_there(self) -> None:
         with self.assertRaisesRegex(CsarError, "nowhere: no such file"):
             self.build(files={IMAGE: Path("nowhere")})
+
+    def test_packs_nothing_from_outside(self) -> None:
+        secret = self._write("secret", "s3cret")
+        link = self.folder / "notes.txt"
+        for target in (secret, Path("../secret")):
+            link.symlink_to(target)
+            with self.assertRaisesRegex(CsarError, f"notes.txt: leads to {secret}, which is not"):
+                self.build()
+            link.unlink()
+        (self.folder / ".env").write_text("s3cret")
+        link.symlink_to(".env")
+        with self.assertRaisesRegex(CsarError, "notes.txt: leads to "):
+            self.build()
+        link.unlink()
+        link.symlink_to("README.md")
+        (self.folder / "README.md").write_text("Its own")
+        self.assertEqual(b"Its own", self.build().read("notes.txt"))
+
+    def test_a_link_between_packages_of_the_checkout(self) -> None:
+        (self.scratch / "other").mkdir()
+        (self.scratch / "other/x.txt").write_text("shared")
+        (self.folder / "x.txt").symlink_to("../other/x.txt")
+        with self.assertRaisesRegex(CsarError, "x.txt: leads to "):
+            self.build()
+        with mock.patch.object(contents, "CHECKOUT", self.scratch):
+            self.assertEqual(b"shared", self.build().read("x.txt"))
+            (self.scratch / "other").rename(self.scratch / ".git")
+            (self.folder / "x.txt").unlink()
+            (self.folder / "x.txt").symlink_to("../.git/x.txt")
+            with self.assertRaisesRegex(CsarError, "x.txt: leads to "):
+                self.build()
+
+    def test_names_stay_below_the_folder(self) -> None:
+        image = self._write("image", "")
+        for name in ("../x", "/x", "a/../x", "a//x", "x\nHash: y"):
+            error = r"/image: the name '.*' (is not a path|has control)"
+            with self.assertRaisesRegex(CsarError, error):
+                self.build(files={name: image})
+        (self.folder / "a\nb").touch()
+        with self.assertRaisesRegex(CsarError, r"the name 'a\\nb' has control characters"):
+            self.build()
+
+    def test_a_driver_is_no_other_file(self) -> None:
+        vnfd = self.folder / "Definitions/private_registry_df_simple.yaml"
+        name = "../Scripts/../../../secret"
+        vnfd.write_text(vnfd.read_text().replace("Scripts/private_registry_mgmt.py", name))
+        with self.assertRaisesRegex(CsarError, f"{vnfd.name}: file '{name}' of artifact "):
+            self.build()
 
     def test_refuses_a_faulty_package_and_leaves_nothing(self) -> None:
         (self.folder / "UserData/private_registry_user_data.py").write_text("class (:")

@@ -3,10 +3,11 @@
 import zipfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import yaml
 
-from tools.csar import build, flavours, overlay
+from tools.csar import build, contents, flavours, overlay
 from tools.csar.contents import Contents
 from tools.csar.errors import CsarError
 from tools.csar.tests.sample import PackageTest
@@ -87,7 +88,8 @@ class FlavoursTest(PackageTest):
         self.put(overlay.VARIANT, f"base: ../package\nwithout: [{HOT}, {TWIN_HOT}]", variant)
         self.put("BaseHOT/simple/top.yaml", "resources: {new: {type: simple_vm.yaml}}", variant)
         self.put("BaseHOT/twin/top.yaml", "description: Its own", variant)
-        assembled = build.assemble(variant)
+        with mock.patch.object(contents, "CHECKOUT", self.scratch):
+            assembled = build.assemble(variant)
         expected = {"resources": {"new": {"type": "twin_vm.yaml"}}, "description": "Its own"}
         self.assertEqual(expected, self.read(assembled, "BaseHOT/twin/top.yaml"))
         self.assertNotIn(TWIN_HOT, assembled)

@@ -1,6 +1,6 @@
 import yaml
 
-from tools.csar import build, overlay
+from tools.csar import build, contents, overlay
 from tools.csar.errors import CsarError
 from tools.csar.tests.sample import PackageTest
 
@@ -36,6 +36,12 @@ class OverlayTest(PackageTest):
         (self.folder / overlay.VARIANT).write_text("without: [README]")
         with self.assertRaisesRegex(CsarError, "must name a package's folder as base"):
             build.assemble(self.folder)
+
+    def test_the_base_lies_in_the_checkout(self) -> None:
+        for base in ("..", "/etc", str(contents.CHECKOUT / ".git")):
+            (self.folder / overlay.VARIANT).write_text(f"base: {base}")
+            with self.assertRaisesRegex(CsarError, f"variant.yaml: base {base} does not lie in"):
+                build.assemble(self.folder)
 
     def test_only_yaml_can_be_merged(self) -> None:
         more = self.scratch / "more"

@@ -399,6 +399,10 @@ class InstantiateTest(unittest.TestCase):
         path.touch()
         with self.assertRaisesRegex(ClientError, "is not a VNF package"), unpacked(path):
             pass
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("../x", "")
+        with self.assertRaisesRegex(ClientError, "'../x' is not a path below"), unpacked(path):
+            pass
 
 
 class CloudTest(unittest.TestCase):

@@ -1,5 +1,6 @@
 """The images that machines pull: listed, and pushed into a registry."""
 
+import hashlib
 import os
 import tempfile
 import unittest
@@ -10,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 from tools.images import __main__ as program
+from tools.images import references
 
 _KUBEADM = """#!/bin/sh
 [ "$*" = "config images list --kubernetes-version v1.37.2" ] || exit 1
@@ -69,8 +71,53 @@ class ImagesTest(unittest.TestCase):
         self.assertEqual((0, "pushed r:5000/k8s/coredns:v1.14.6\n"), (status, shown))
         self.assertEqual([("r:5000/k8s/coredns", "v1.14.6")], image.tagged)
 
+    def test_an_image_of_another_name_takes_no_place(self) -> None:
+        real = "registry.k8s.io/kube-proxy:v1.37.2"
+        for reference, error in (
+            ("evil/kube-proxy:v1.37.2", "is no image of Kubernetes"),
+            ("kube-proxy:v1.37.2", "is no image of Kubernetes"),
+            ("registry.k8s.io/evil/kube-proxy:v1.37.2", "is no image of Kubernetes"),
+            ("registry.k8s.io.evil/kube-proxy:v1.37.2", "is no image of Kubernetes"),
+            ("registry.k8s.io/kube-proxy@sha256:aa", "without a digest"),
+            ("registry.k8s.io:5000/kube-proxy", "name the image by a tag"),
+        ):
+            images = [Image(real), Image(reference)]
+            self.engine.images.load.return_value = images
+            status, _, errors = self.run_program("push", "r:5000/k8s", str(self.archive))
+            self.assertEqual(1, status)
+            self.assertIn(f"error: {reference}", errors)
+            self.assertIn(error, errors)
+            self.assertEqual([], images[0].tagged + images[1].tagged)
+
+    def test_images_of_the_pod_network_and_old_names(self) -> None:
+        _, shown, _ = self.run_program(
+            "list", "--kubernetes-version", "1.37.2", "--kubeadm", str(self.kubeadm)
+        )
+        names = [name for name in shown.split() if "flannel" in name]
+        images = [Image(name) for name in (*names, "k8s.gcr.io/kube-proxy:v1.20.2")]
+        self.engine.images.load.return_value = images
+        status, shown, _ = self.run_program("push", "r:5000/k8s", str(self.archive))
+        self.assertEqual(0, status)
+        self.assertIn("pushed r:5000/k8s/flannel:v", shown)
+        self.assertIn("pushed r:5000/k8s/kube-proxy:v1.20.2", shown)
+
+    def test_the_digest_of_kubeadm(self) -> None:
+        words = ("list", "--kubernetes-version", "1.37.2", "--kubeadm", str(self.kubeadm))
+        digest = hashlib.sha256(_KUBEADM.encode()).hexdigest()
+        self.assertEqual(0, self.run_program(*words, "--kubeadm-sha256", digest)[0])
+        status, _, errors = self.run_program(*words, "--kubeadm-sha256", "ab")
+        self.assertEqual(1, status)
+        self.assertIn(f"kubeadm: SHA-256 is {digest}, not ab", errors)
+
+    def test_kubeadm_comes_over_https_only(self) -> None:
+        answer = mock.Mock(url="http://cdn.example.com/kubeadm", history=[], content=b"x")
+        with mock.patch.object(references.requests, "get", return_value=answer):
+            status, _, errors = self.run_program("list", "--kubernetes-version", "1.37.2")
+        self.assertEqual(1, status)
+        self.assertIn("leads to http://cdn.example.com/kubeadm: kubeadm is taken over", errors)
+
     def test_what_a_registry_refuses_is_an_error(self) -> None:
-        self.engine.images.load.return_value = [Image("a:1")]
+        self.engine.images.load.return_value = [Image("registry.k8s.io/a:1")]
         self.engine.api.push.return_value = [{"error": "denied"}]
         status, _, errors = self.run_program("push", "r:5000", str(self.archive))
         self.assertEqual((1, "error: r:5000/a:1: denied\n"), (status, errors))

@@ -1,0 +1,204 @@
+"""Reading a cluster's parameters, and the checks that need several of them or the VNF package."""
+
+import ipaddress
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+from urllib.parse import urlsplit
+
+from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
+from mgmt_drivers.cluster.backup.backup_params import placed
+from mgmt_drivers.cluster.cluster_params import (
+    ASPECT,
+    CP,
+    DEFAULT_CNI_MANIFEST,
+    DOCKER,
+    LONGEST_NODE_PREFIX,
+    NAME,
+    CniManifest,
+    KubernetesParams,
+)
+from mgmt_drivers.cluster.helm.helm_params import helm_of
+from mgmt_drivers.cluster.packages.repository_params import PackageRepository
+from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
+from mgmt_drivers.cluster.registries.registries_params import server_name
+from mgmt_drivers.cluster.storage.storage_params import CP as STORAGE_CP
+from mgmt_drivers.cluster.storage.storage_params import VOLUME, with_manifests
+from mgmt_drivers.package import address_names, floating_ips, volume_names
+from mgmt_drivers.params.declaration import ObjectOf, read_object
+from mgmt_drivers.params.proxy import Proxy
+from mgmt_drivers.params.reader import Context, Reader
+from mgmt_drivers.request import INSTANTIATE, LcmRequest
+
+_LONGEST_POD_PREFIX = 24
+# The apiserver keeps no larger one in etcd; kubeadm wants ten addresses (its validation.go).
+_SHORTEST_SERVICE_PREFIX, _LONGEST_SERVICE_PREFIX = 12, 28
+_GROUPS = ("master_node", "worker_node")
+
+
+def read_params(request: LcmRequest) -> KubernetesParams:
+    """Read and check the parameters against the VNFD, the BaseHOT and the package's files.
+
+    :raises ParameterError: with every error, each with its path
+    """
+    kind = ObjectOf(KubernetesParams, lambda params, reader: _checked(params, reader, request))
+    return read_object(kind, request.additional_params, NAME, _context(request))
+
+
+def _context(request: LcmRequest) -> Context:
+    package, flavour = request.package, request.flavour
+    cps = {*request.cps, *address_names(package, flavour)}
+    names: dict[str, Collection[str]] = {
+        CP: cps,
+        ASPECT: request.aspects,
+        VOLUME: volume_names(package, flavour),
+        STORAGE_CP: _storage_cps(request, cps),
+    }
+    return Context(package, names, is_new=request.operation == INSTANTIATE)
+
+
+def _storage_cps(request: LcmRequest, cps: Collection[str]) -> Collection[str]:
+    """CPs of other VDUs than the nodes'.
+
+    Floating IPs and ports of their own are in the BaseHOT only, and may be anybody's.
+    """
+    params: Any = request.additional_params.get(NAME)
+    groups = [params.get(key) for key in _GROUPS] if isinstance(params, Mapping) else []
+    named = [group.get("nic_cp_name") for group in groups if isinstance(group, Mapping)]
+    nodes = {request.cps.get(cp) for cp in named if isinstance(cp, str)}
+    return [cp for cp in cps if cp not in request.cps or request.cps[cp] not in nodes]
+
+
+def _checked(params: KubernetesParams, reader: Reader, request: LcmRequest) -> KubernetesParams:
+    """The parameters with defaults that depend on others; errors are noted in the reader."""
+    repository = _package_repository(params, reader)
+    storage = with_manifests(params.storage, params.manifests, reader)
+    proxy = params.proxy
+    params = replace(
+        params,
+        proxy=_with_host_of(repository, proxy) if proxy else None,
+        package_repository=repository,
+        cni_manifest=_cni_manifest(params, reader),
+        storage=storage,
+        helm=helm_of(params.helm, params.helm_script, reader),
+        backup=placed(params.backup, storage, reader.at(ETCD_BACKUP)),
+    )
+    _check_runtime(params, reader)
+    _check_floating_ip(params, request, reader)
+    _check_networks(params, reader.at("master_node"))
+    _check_image_repository(params, reader)
+    if params.master.nic_cp_name and params.master.nic_cp_name == params.worker.nic_cp_name:
+        place = reader.at("worker_node").at("nic_cp_name")
+        place.refuse("must be another CP than that of master_node")
+    return replace(params, unmanaged_vdu=_check_machines(params, request, reader))
+
+
+def _package_repository(params: KubernetesParams, reader: Reader) -> PackageRepository:
+    """The request's repository, or the Kubernetes project's own for the series."""
+    series, key = params.series, "package_repository"
+    if not reader.has(key) and series.dockershim:
+        reader.at(key).refuse(
+            f"missing: the Kubernetes project's own has no packages of {series.name}, only of "
+            "1.24 and later"
+        )
+    own = PackageRepository(f"https://pkgs.k8s.io/core:/stable:/v{series.name}/deb/")
+    return params.package_repository or own
+
+
+def _with_host_of(repository: PackageRepository, proxy: Proxy) -> Proxy:
+    """The proxy as apt can use it: apt knows hosts and no networks."""
+    url = urlsplit(repository.url)
+    host = url.hostname or ""
+    if proxy.way_to(url.scheme, host) or host in proxy.no_proxy:
+        return proxy
+    return replace(proxy, no_proxy=(*proxy.no_proxy, host))
+
+
+def _check_floating_ip(params: KubernetesParams, request: LcmRequest, reader: Reader) -> None:
+    ssh, place = params.master.ssh_cp_name, reader.at("master_node").at("cluster_fip_name")
+    floating = floating_ips(request.package, request.flavour)
+    if place.value is None and request.operation == INSTANTIATE and ssh in floating:
+        place.refuse(
+            f"missing: Tacker reaches the masters by floating IPs ({ssh}), and needs one for the "
+            f"VIM, too; the VNF package has: {', '.join(sorted(floating))}"
+        )
+
+
+def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reader) -> str | None:
+    """Every VDU of the VNFD must be one that the parameters tell of.
+
+    A storage server may be left out: its VDU is returned, if it can be no other.
+    """
+    if reader.errors.found:  # of which this might be a consequence
+        return None
+    known = {params.master.nic_cp_name, params.worker.nic_cp_name}
+    if params.storage:
+        known.add(params.storage.ssh_cp_name)
+    elsewhere = known - set(request.cps)  # named by their floating IPs
+    groups = (params.master, params.worker)
+    is_one_vdu = len({request.cps.get(group.nic_cp_name) for group in groups}) == 1
+    cps_of = defaultdict(set)
+    for cp, vdu in request.cps.items():
+        cps_of[vdu].add(cp)
+    unnamed = sorted(vdu for vdu, cps in cps_of.items() if not known & cps and not elsewhere)
+    may_be_storage = not is_one_vdu and not params.storage
+    if may_be_storage and len(unnamed) == 1 and volume_names(request.package, request.flavour):
+        return unnamed[0]
+    hint = ("storage_server",) if may_be_storage else ("worker_node", "nic_cp_name")
+    place = reduce(Reader.at, hint, reader)
+    for vdu in unnamed:
+        names = ", ".join(sorted(cps_of[vdu]))
+        place.refuse(f"no parameter names a CP of VDU {vdu}: {names}")
+    return None
+
+
+def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:
+    images, place = params.image_repository, reader.at("image_repository")
+    for registry in params.private_registries:
+        if images is None or registry.server != server_name(images.server):
+            continue
+        if registry.plain_http != images.plain_http:
+            place.refuse(f"{REGISTRIES_NAME} says that it is {registry.url}")
+        if registry.login:
+            # The runtimes' command lines would show the password to all of a machine.
+            place.refuse("must be one that wants no login")
+
+
+def _check_runtime(params: KubernetesParams, reader: Reader) -> None:
+    if params.container_runtime == DOCKER and not params.series.dockershim:
+        reader.at("container_runtime").refuse(
+            f"Kubernetes {params.series.name} has no support for Docker; use containerd"
+        )
+
+
+def _cni_manifest(params: KubernetesParams, reader: Reader) -> CniManifest:
+    place = reader.at("cni_manifest_path")
+    default = CniManifest(reader.context.package / DEFAULT_CNI_MANIFEST, is_default=True)
+    if place.value is None and not default.path.is_file():
+        place.refuse(f"missing, and the VNF package has no {DEFAULT_CNI_MANIFEST} either")
+    return params.cni_manifest or default
+
+
+def _check_networks(params: KubernetesParams, reader: Reader) -> None:
+    pods, services = reader.at("pod_cidr"), reader.at("cluster_cidr")
+    if params.pod_cidr.prefixlen > _LONGEST_POD_PREFIX:
+        pods.refuse(
+            f"each node takes a /{LONGEST_NODE_PREFIX} of it: use /{_LONGEST_POD_PREFIX} or "
+            "larger"
+        )
+    prefix = params.service_cidr.prefixlen
+    if not _SHORTEST_SERVICE_PREFIX <= prefix <= _LONGEST_SERVICE_PREFIX:
+        services.refuse(
+            f"Kubernetes takes a prefix from /{_SHORTEST_SERVICE_PREFIX} to "
+            f"/{_LONGEST_SERVICE_PREFIX} for services"
+        )
+    if params.pod_cidr.overlaps(params.service_cidr):
+        services.refuse(f"overlaps with pod_cidr {params.pod_cidr}")
+    nodes = params.proxy.node_cidr if params.proxy else None
+    for key, why in params.swallowed([*params.named_hosts()]) if reader.context.is_new else ():
+        reader.at(key).refuse(why)
+    for place, network in ((pods, params.pod_cidr), (services, params.service_cidr)):
+        if nodes and ipaddress.IPv4Network(nodes, strict=False).overlaps(network):
+            place.refuse(f"overlaps with k8s_node_cidr {nodes}")

@@ -1,0 +1,83 @@
+"""The repositories of packages and images that a cluster is installed from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mgmt_drivers import grammar
+from mgmt_drivers.params.declaration import Always, ObjectOf, When, param
+from mgmt_drivers.params.kinds import PackageFile, TextKind, Url
+from mgmt_drivers.params.reader import Reader
+
+
+class _RepositoryUrl(TextKind[str]):
+    words, fallback, pattern = Url.words, "", Url.pattern
+
+    def take(self, text: str, reader: Reader) -> str:
+        url = Url().take(text, reader).reveal()
+        if "@" in url:
+            reader.refuse("must not carry a user name or password")
+        elif set("?#[]") & set(url.partition("//")[2].removeprefix(urlsplit(url).netloc)):
+            # In sources.list(5) a comment would begin, or options.
+            reader.refuse("must have nothing but a path behind its host, without ?, #, [ and ]")
+        return url.rstrip("/") + "/"
+
+
+@dataclass(frozen=True)
+class PackageRepository:
+    """An apt repository laid out flat, as the Kubernetes project's own are.
+
+    ``key`` is the ASCII-armored key that signs it; without one, it is fetched
+    from the repository over https.
+    """
+
+    url: str = param(
+        "url", _RepositoryUrl(), required=Always(),
+        example="https://pkgs.k8s.io/core:/stable:/v1.37/deb/", meaning="the repository's folder",
+    )
+    key: Path | None = param(
+        "key_path", PackageFile(), required=When("if ``url`` has http"),
+        example="Files/kubernetes/key.asc",
+        meaning="the ASCII-armored key that signs the repository",
+        left_out="the key is fetched from a repository with https",
+    )
+
+
+def _check_key(repository: PackageRepository, reader: Reader) -> PackageRepository:
+    if urlsplit(repository.url).scheme == "http" and not reader.has("key_path"):
+        reader.at("key_path").refuse(
+            "missing: over http, no key can be fetched that is to be trusted"
+        )
+    return repository
+
+
+PACKAGE_REPOSITORY = ObjectOf(PackageRepository, _check_key)
+
+
+@dataclass(frozen=True)
+class ImageRepository:
+    """Where Kubernetes' images lie, such as ``registry.example.com:5000/k8s``."""
+
+    reference: str
+    plain_http: bool = False
+
+    @property
+    def server(self) -> str:
+        """Host and port."""
+        return self.reference.partition("/")[0]
+
+
+class ImageRepositoryKind(TextKind[ImageRepository]):
+    words = "repository of images"
+    fallback = ImageRepository("")
+
+    def take(self, text: str, reader: Reader) -> ImageRepository:
+        scheme, separator, rest = text.rpartition("://")
+        reference = rest.rstrip("/")
+        is_known = not separator or scheme in ("http", "https")
+        if not is_known or not grammar.is_repository(reference):
+            reader.refuse(
+                "must be like registry.example.com:5000/kubernetes, with http:// before it when "
+                "the registry speaks plain HTTP"
+            )
+        return ImageRepository(reference, plain_http=scheme == "http")
