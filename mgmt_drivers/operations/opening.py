@@ -91,10 +91,11 @@ def _alarms(host: Host, cluster: Cluster) -> str:
 def read_upgraded(
     operation: Operation, known: Topology, leader: Host, changed: Changed | None = None
 ) -> Topology:
-    """Read the parameters that upgrades have changed from the cluster; Tacker may not know them."""
+    """Read the parameters of the release that the cluster has; Tacker may know an older release."""
     request, store = operation.request, operation.services.store
-    kept = operation.ask(GATHER, leader, changed_params.of_cluster)
-    if kept is None or kept == changed_params.load(store):
+    release = operation.ask(GATHER, leader, kubeadm.cluster_release)
+    kept = changed_params.of_release(request, store, release)
+    if kept == changed_params.load(store):
         return known
     changed_params.save(store, kept)
     params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))

@@ -118,6 +118,7 @@ class KubeadmPrograms(Backups):
             assert ETCD_DATA not in machine.files, "etcd has data"
             if "restore-etcd" in words:
                 self._laid_down(words[words.index("restore-etcd") + 1 :])
+            world.release = machine.kubeadm
             world.join(machine)
             machine.files[machine.marker] = (b"", "644")
             return OK
