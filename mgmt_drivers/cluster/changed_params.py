@@ -57,9 +57,9 @@ def of_release(request: LcmRequest, store: Store, release: str) -> Changed:
     reason = skew(own, found) if found else "the series is not supported"
     if found is None or reason:
         raise MgmtDriverError(
-            f"the cluster tells that it has {release}, and Tacker knows {own}: {reason}. If nobody "
-            "has upgraded the cluster by hand, somebody has changed the ConfigMap kubeadm-config in "
-            "kube-system: correct its kubernetesVersion, then retry"
+            f"the cluster tells that it has {release}, and Tacker knows {own}: {reason}. "
+            "Unless the cluster was upgraded by hand, somebody has changed the ConfigMap "
+            "kubeadm-config in kube-system: correct its kubernetesVersion, then retry"
         )
     # Later machines of a cluster with a release get a release, also if an upgrade named a series.
     return {**changed, _VERSION: found.series.name if own.patch is None else found.text}

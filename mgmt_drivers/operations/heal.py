@@ -140,6 +140,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         successors = [host for host in cluster.nodes(new) if host.node.vnfc_id in saved]
         operation.run(
             cluster,
+            on([leader], UncordonNodes()),
             *prepare(cluster, new, storage, connected if is_told else []),
             *join_nodes(cluster, new, members),
             on([leader] if successors else [], RestoreNodeMetadata(successors)),

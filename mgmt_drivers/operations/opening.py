@@ -128,6 +128,9 @@ def connect_storage(
 ) -> list[Host]:
     """Log in to the storage server, if its exports or its accounts depend on the nodes.
 
+    A new storage server whose own heal has not mounted its volumes yet is left out: its heal
+    serves the nodes, and is repeated anyway.
+
     :param masters_change: control-plane nodes, which may save backups there, come or go
     :param is_needed: new nodes need the exports
     :raises OperationError: if the server is needed and does not answer
@@ -137,7 +140,16 @@ def connect_storage(
     if storage and storage.params.exports_to_nodes:
         hosts += operation.connect_to_running([storage.node])
         hosts += operation.connect([storage.node]) if is_needed else []
-    return [*dict.fromkeys(hosts)]
+    hosts = [*dict.fromkeys(hosts)]
+    points = [volume.mount_point for volume in storage.params.volumes] if storage else []
+
+    def has_volumes(host: Host) -> bool:
+        return all(host.ask("findmnt", "--mountpoint", point).ok for point in points)
+
+    served = [host for host in hosts if operation.ask(GATHER, host, has_volumes)]
+    if hosts and not served:
+        LOG.warning("the storage server has not mounted its volumes: repeat its heal")
+    return served
 
 
 def _connect_backup_server(operation: Operation, known: Topology) -> list[Host]:

@@ -11,6 +11,7 @@ from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     ConfigureLoadBalancer,
     ReleaseVirtualIp,
 )
+from mgmt_drivers.cluster.nodes.drain_nodes import UncordonNodes
 from mgmt_drivers.cluster.nodes.remove_nodes import RemoveOrphanedNodes
 from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes
 from mgmt_drivers.cluster.topology import Topology, check_scaling
@@ -82,6 +83,7 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
         operation.run(
             cluster,
             *renew_due(cluster, due),
+            on([leader], UncordonNodes()),
             on([leader] if masters else [], RemoveOrphanedMembers(), CheckEtcdMembers(staying)),
             *prepare(cluster, new, storage, connected if masters else []),
             *join_nodes(cluster, new, members),

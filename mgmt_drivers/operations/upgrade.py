@@ -17,6 +17,7 @@ from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     VerifyVirtualIp,
 )
 from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.cluster.nodes.drain_nodes import UncordonNodes
 from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.cluster.packages.pull_images import PullImages
 from mgmt_drivers.cluster.pod_network.apply_manifest import UpdatePodNetwork
@@ -107,6 +108,7 @@ def modify(request: LcmRequest, services: Services, modification: Any) -> None:
                 cluster,
                 on([leader], CheckCluster(etcd)),
                 on(nodes, CheckMachines()),
+                on([leader], UncordonNodes()),
                 *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
                 *_prepare(cluster, nodes),
                 *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),

@@ -84,8 +84,9 @@ class KubeadmPrograms(Backups):
         return OK
 
     def _create_token(self, words: list[str], stdin: bytes) -> Result:
-        made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
-        self.world.tokens.add(made.partition(".")[0])
+        made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]
+        assert words == [made["description"]], words
+        self.world.tokens, self.world.certificates = {made["token"].partition(".")[0]}, ""
         return Result(0, CA)
 
     def _upgraded(self, words: list[str]) -> Result:

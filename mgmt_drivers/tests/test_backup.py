@@ -11,7 +11,6 @@ from typing import Any
 
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.backup import backup, backup_keys
-from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError, ParameterError
 from mgmt_drivers.machine.files import STATE_FOLDER
@@ -457,18 +456,6 @@ class RestoreTest(BackedUpClusterTest):
         self.assertEqual(STORAGE, spec["nfs"]["server"])
         self.assertEqual(("data", "u-data"), (spec["claimRef"]["name"], spec["claimRef"]["uid"]))
 
-    def test_the_version_is_this_vnfs(self) -> None:
-        """An upgrade within the series came after the backup."""
-        self.instantiated()
-        kept: Changed = {"kubernetes_version": "1.20.1"}
-        self.world.kept = {"data": {"changed_params": json.dumps(kept)}}
-        self.world.backups[self.name] = self.saved()
-        changed_params.save(self.store, {"kubernetes_version": "1.20.2"})
-        self.heal()
-        held = json.loads(self.world.kept["data"]["changed_params"])
-        self.assertEqual({"kubernetes_version": "1.20.2"}, held)
-        self.assertEqual({"kubernetes_version": "1.20.2"}, changed_params.load(self.store))
-
 
 class RestoreFileTest(BackedUpClusterTest):
     """Another VNF instance, of a package that has a backup."""
@@ -542,7 +529,6 @@ class RestoreFileTest(BackedUpClusterTest):
     def test_later_operations_do_not_care_for_its_series(self) -> None:
         self.instantiate(self.services())
         changed_params.save(self.store, {"kubernetes_version": "1.36"})
-        self.world.kept = {"data": {"changed_params": '{"kubernetes_version": "1.36"}'}}
         self.world.have("v1.36.4")
         new = self.arrive(new_node("worker", 20, "10.10.0.20"))
         scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
