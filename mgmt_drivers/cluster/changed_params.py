@@ -65,6 +65,20 @@ def of_release(request: LcmRequest, store: Store, release: str) -> Changed:
     return {**changed, _VERSION: found.series.name if own.patch is None else found.text}
 
 
+def of_backup(own: Version, store: Store, release: str) -> Changed:
+    """Find the changed parameters of a cluster that is restored from a backup of a release.
+
+    :param own: the version without the backup: of the backup's series, or of a series beside it
+    """
+    kept, wanted, found = load(store), store.load(_WANTED, {}), read_version(release)
+    if found is None or found.series == own.series:
+        return kept
+    aim = read_version(str(wanted.get(_VERSION, "")))
+    if aim and aim.series == found.series:
+        kept = {**kept, **wanted}
+    return {**kept, _VERSION: found.series.name if own.patch is None else found.text}
+
+
 def _version(request: LcmRequest, changed: Changed) -> Version:
     return read_params(applied(request, changed)).version
 

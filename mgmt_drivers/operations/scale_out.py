@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd.etcd_phases import CheckEtcdMembers, RemoveOrphanedMembers
 from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
@@ -83,7 +84,7 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
         operation.run(
             cluster,
             *renew_due(cluster, due),
-            on([leader], UncordonNodes()),
+            on([leader], UncordonNodes(), ForgetBackup()),
             on([leader] if masters else [], RemoveOrphanedMembers(), CheckEtcdMembers(staying)),
             *prepare(cluster, new, storage, connected if masters else []),
             *join_nodes(cluster, new, members),

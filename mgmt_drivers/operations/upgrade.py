@@ -9,6 +9,7 @@ from collections import defaultdict
 from typing import Any
 
 from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
 from mgmt_drivers.cluster.cluster_params import read_params
@@ -108,7 +109,7 @@ def modify(request: LcmRequest, services: Services, modification: Any) -> None:
                 cluster,
                 on([leader], CheckCluster(etcd)),
                 on(nodes, CheckMachines()),
-                on([leader], UncordonNodes()),
+                on([leader], UncordonNodes(), ForgetBackup()),
                 *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
                 *_prepare(cluster, nodes),
                 *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),

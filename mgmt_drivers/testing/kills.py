@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations import renew, scale_in, scale_out, upgrade
@@ -212,9 +213,16 @@ def _end(cloud: SimulatedCloud, story: Story, other: type[Story], ending: str) -
     if ending == RETRY:
         story.run(cloud.services())
     _check(cloud)
-    world = cloud.world
+    # A node on which an upgrade has failed stays cordoned until the upgrade is repeated.
+    world, reasons = cloud.world, {kubectl.LEAVING, *([kubectl.UPGRADE] if ending == RETRY else [])}
+    closed = [name for name in world.nodes if reasons & _cordoned(world.nodes[name])]
+    assert not closed, f"{closed} are cordoned"
     left = other.joins and (world.tokens or world.certificates)
     assert not left, "join credentials are left"
+
+
+def _cordoned(node: Mapping[str, Any]) -> set[str]:
+    return {*node["metadata"].get("annotations", {}).values()}
 
 
 def _delete(cloud: SimulatedCloud, servers: Collection[str]) -> None:
@@ -237,13 +245,10 @@ def _check_joined(cloud: SimulatedCloud) -> None:
 
 
 def _check(cloud: SimulatedCloud) -> None:
-    """Check quorum, orphans, cordons and leftovers of a cluster on which all operations ended."""
+    """Check quorum, orphans and leftovers of a cluster on which all operations ended."""
     world = cloud.world
     _check_quorum(cloud)
     masters = {m.name for m in world.machines.values() if m.role == "master"}
     assert masters == {m["name"] for m in world.members}, "members of etcd are orphans"
-    names = {m.name for m in world.machines.values()} & {*world.nodes}
-    closed = [name for name in names if world.nodes[name]["spec"].get("unschedulable")]
-    assert not closed, f"{closed} are cordoned"
     left = [m.name for m in world.machines.values() if f"{_SNAPSHOT}.part" in m.files]
     assert not left, f"{left} have a part of a snapshot"

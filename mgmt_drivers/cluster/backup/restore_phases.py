@@ -32,7 +32,7 @@ class ForgetBackup(Change[Cluster, Sequence[str]]):
     title = "remove the copy of the backup"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
-        return () if restoring.has_backup(host) else None
+        return () if restoring.has_leftovers(host) else None
 
     def act(self, host: Host, cluster: Cluster, change: Sequence[str]) -> None:
         restoring.forget(host)
