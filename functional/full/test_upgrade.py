@@ -20,7 +20,6 @@ FAULTS = (
     ("pull images", "cut", "images pull"),
     ("save a snapshot of etcd", "fails", "snapshot save"),
     ("upgrade the cluster", "cut", "kubeadm upgrade apply"),
-    ("keep the version", "cut", "kubectl .* apply"),
     ("upgrade control-plane nodes", "cut", "kubectl .* drain"),
     ("upgrade control-plane nodes", "cut", "kubeadm upgrade node"),
     ("upgrade control-plane nodes", "fails", "systemctl restart kubelet"),

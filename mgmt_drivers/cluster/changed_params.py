@@ -1,25 +1,25 @@
 """The parameters of the instantiate request that an upgrade has replaced.
 
-They are kept twice. The VNF instance has them for a heal of the whole VNF; but Tacker's v2 API
-saves nothing of an operation that fails, and an upgrade that fails half-way has changed the
-version that machines are to join with. So the cluster has them too, and has the last word.
+The VNF instance has them. An upgrade saves the parameters that it wants before the cluster changes,
+and keeps them when the cluster has changed: in between, and after an upgrade of which Tacker's v2
+API has saved nothing, the cluster tells which of them are true. The cluster tells a release and
+nothing else, since a tenant may write what a cluster tells: where packages and images come from is
+known to the request and Tacker.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.cluster_params import NAME
-from mgmt_drivers.cluster.nodes import kubectl
-from mgmt_drivers.cluster.upgrade.modification import REPLACED
+from mgmt_drivers.cluster.series import Version, read_version, skew
 from mgmt_drivers.engine.services import Store
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.machine.host import Host
 from mgmt_drivers.request import LcmRequest
 
-_KEY = "changed_params"  # in the store, and in the ConfigMap's data
-_NAMESPACE, _CONFIG_MAP = "kube-system", "tacker-mgmt-drivers"
+_KEY, _WANTED = "changed_params", "wanted_params"  # in the store
+_VERSION = "kubernetes_version"
 
 Changed = Mapping[str, Any]  # as they stand in a request
 
@@ -30,43 +30,58 @@ def load(store: Store) -> Changed:
     return found
 
 
-def of_cluster(host: Host) -> Changed | None:
-    """Ask the cluster for its changed parameters; None if it was never upgraded."""
-    words = ("configmap", _CONFIG_MAP, "--namespace", _NAMESPACE, "--ignore-not-found")
-    found = kubectl.get(host, *words)
-    if not found:
-        return None
-    try:
-        changed = json.loads(found["data"][_KEY])
-    except (KeyError, TypeError, ValueError):
-        changed = None
-    # Nobody but an upgrade writes it; whoever else does sets nothing that an upgrade could not.
-    if not isinstance(changed, dict) or not changed.keys() <= {*REPLACED}:
-        raise MgmtDriverError(
-            f"the cluster's ConfigMap {_CONFIG_MAP} in {_NAMESPACE} does not tell its version as "
-            "the driver has written it: delete it, and upgrade the cluster to its own version"
-        )
-    return changed
-
-
-def are_kept(host: Host, store: Store, changed: Changed) -> bool:
-    return load(store) == changed and of_cluster(host) == changed
-
-
-def keep(host: Host, store: Store, changed: Changed) -> None:
-    """Keep them in the cluster and with the VNF instance."""
-    manifest = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": _CONFIG_MAP, "namespace": _NAMESPACE},
-        "data": {_KEY: json.dumps(changed)},
-    }
-    kubectl.apply(host, json.dumps(manifest))
-    save(store, changed)
-
-
 def save(store: Store, changed: Changed) -> None:
+    """Keep the parameters that the cluster has; no others are wanted any more."""
     store.save(_KEY, changed)
+    store.save(_WANTED, {})
+
+
+def save_wanted(store: Store, wanted: Changed) -> None:
+    """Save the parameters that the cluster is about to get."""
+    store.save(_WANTED, wanted)
+
+
+def of_release(request: LcmRequest, store: Store, release: str) -> Changed:
+    """Find the changed parameters of a cluster that has a release.
+
+    :param release: as the cluster tells it, such as v1.33.2
+    :raises MgmtDriverError: if the release is neither known nor within an upgrade's reach
+    """
+    kept = load(store)
+    wanted = {**kept, **store.load(_WANTED, {})}
+    own, found = _version(request, kept), read_version(release)
+    fits = {True: 2, None: 1, False: 0}  # a series fits less than a release
+    changed = max((kept, wanted), key=lambda c: fits[_version(request, c).is_release(release)])
+    version = _version(request, changed)
+    if version.is_release(release) or (changed is kept and version.is_release(release) is None):
+        return changed
+    reason = skew(own, found) if found else "the series is not supported"
+    if found is None or reason:
+        raise MgmtDriverError(
+            f"the cluster tells that it has {release}, and Tacker knows {own}: {reason}. "
+            "Unless the cluster was upgraded by hand, somebody has changed the ConfigMap "
+            "kubeadm-config in kube-system: correct its kubernetesVersion, then retry"
+        )
+    # Later machines of a cluster with a release get a release, also if an upgrade named a series.
+    return {**changed, _VERSION: found.series.name if own.patch is None else found.text}
+
+
+def of_backup(own: Version, store: Store, release: str) -> Changed:
+    """Find the changed parameters of a cluster that is restored from a backup of a release.
+
+    :param own: the version without the backup: of the backup's series, or of a series beside it
+    """
+    kept, wanted, found = load(store), store.load(_WANTED, {}), read_version(release)
+    if found is None or found.series == own.series:
+        return kept
+    aim = read_version(str(wanted.get(_VERSION, "")))
+    if aim and aim.series == found.series:
+        kept = {**kept, **wanted}
+    return {**kept, _VERSION: found.series.name if own.patch is None else found.text}
+
+
+def _version(request: LcmRequest, changed: Changed) -> Version:
+    return read_params(applied(request, changed)).version
 
 
 def applied(request: LcmRequest, changed: Changed) -> LcmRequest:

@@ -3,6 +3,7 @@
 Without targets all machines are replaced, and become a new cluster.
 """
 
+from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd.etcd_phases import CheckQuorum, RemoveEtcdMembers
 from mgmt_drivers.cluster.kubeadm import kubeadm
@@ -140,6 +141,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         successors = [host for host in cluster.nodes(new) if host.node.vnfc_id in saved]
         operation.run(
             cluster,
+            on([leader], UncordonNodes(), ForgetBackup()),
             *prepare(cluster, new, storage, connected if is_told else []),
             *join_nodes(cluster, new, members),
             on([leader] if successors else [], RestoreNodeMetadata(successors)),

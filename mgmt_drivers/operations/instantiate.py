@@ -11,11 +11,7 @@ from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.backup.backup_params import Restore
-from mgmt_drivers.cluster.backup.restore_phases import (
-    ForgetBackup,
-    GetBackup,
-    KeepOwnVersion,
-)
+from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup, GetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams
@@ -139,7 +135,7 @@ def _initialize(
         on(to_initialize, GetBackup(backup)),
         on(masters, ConfigureLoadBalancer()),
         on(to_initialize, InitializeControlPlane(is_restored=True)),
-        on(leader, RestartKubeProxy(), KeepOwnVersion(), KeepNodeMetadata(), RemoveOldNodes()),
+        on(leader, RestartKubeProxy(), KeepNodeMetadata(), RemoveOldNodes()),
     ]
 
 

@@ -91,10 +91,11 @@ def _alarms(host: Host, cluster: Cluster) -> str:
 def read_upgraded(
     operation: Operation, known: Topology, leader: Host, changed: Changed | None = None
 ) -> Topology:
-    """Read the parameters that upgrades have changed from the cluster; Tacker may not know them."""
+    """Read the parameters of the release that the cluster has; Tacker may know an older release."""
     request, store = operation.request, operation.services.store
-    kept = operation.ask(GATHER, leader, changed_params.of_cluster)
-    if kept is None or kept == changed_params.load(store):
+    release = operation.ask(GATHER, leader, kubeadm.cluster_release)
+    kept = changed_params.of_release(request, store, release)
+    if kept == changed_params.load(store):
         return known
     changed_params.save(store, kept)
     params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
@@ -127,6 +128,9 @@ def connect_storage(
 ) -> list[Host]:
     """Log in to the storage server, if its exports or its accounts depend on the nodes.
 
+    A new storage server whose own heal has not mounted its volumes yet is left out: its heal
+    serves the nodes, and is repeated anyway.
+
     :param masters_change: control-plane nodes, which may save backups there, come or go
     :param is_needed: new nodes need the exports
     :raises OperationError: if the server is needed and does not answer
@@ -136,7 +140,16 @@ def connect_storage(
     if storage and storage.params.exports_to_nodes:
         hosts += operation.connect_to_running([storage.node])
         hosts += operation.connect([storage.node]) if is_needed else []
-    return [*dict.fromkeys(hosts)]
+    hosts = [*dict.fromkeys(hosts)]
+    points = [volume.mount_point for volume in storage.params.volumes] if storage else []
+
+    def has_volumes(host: Host) -> bool:
+        return all(host.ask("findmnt", "--mountpoint", point).ok for point in points)
+
+    served = [host for host in hosts if operation.ask(GATHER, host, has_volumes)]
+    if hosts and not served:
+        LOG.warning("the storage server has not mounted its volumes: repeat its heal")
+    return served
 
 
 def _connect_backup_server(operation: Operation, known: Topology) -> list[Host]:

@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 
 from mgmt_drivers.cluster.backup import archive, backup, backup_keys, restoring
+from mgmt_drivers.cluster.backup.archive import Contents
 from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.backup.backup_params import RESTORE, Restore, read_restore
 from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams
@@ -32,7 +33,7 @@ def of_instantiation(params: KubernetesParams) -> Restore | None:
     if file is None:
         return None
     keys = params.restore_keys or BackupKeys({}, {})
-    _check_file(f"{NAME}.{RESTORE}", file, params, keys)
+    _read_file(f"{NAME}.{RESTORE}", file, params, keys)
     return Restore(file.name, file)
 
 
@@ -49,7 +50,8 @@ def of_heal(request: LcmRequest, params: KubernetesParams, store: Store) -> Rest
     errors.raise_if_any()
     if restore.file:
         keys = backup_keys.load(store).joined_with(params.restore_keys)
-        _check_file(f"{_HEAL}.{RESTORE}", restore.file, params, keys)
+        contents = _read_file(f"{_HEAL}.{RESTORE}", restore.file, params, keys, is_heal=True)
+        restoring.take_version(store, params, contents)
     return restore
 
 
@@ -99,9 +101,11 @@ def _check_backup(
         backups = backup.list_backups_on(host, place)
         saved = backup.choose(restore, backups, keys, host.clock.time())
         contents = archive.read(host, f"{place.folder}/{saved.name}", keys)
-        return archive.why_not_restorable(contents, known.params) or restoring.why_not_its_name(
-            saved, restore, contents
-        )
+        reason = restoring.why_not_restorable(contents, known.params)
+        reason = reason or restoring.why_not_its_name(saved, restore, contents)
+        if not reason:
+            restoring.take_version(operation.services.store, known.params, contents)
+        return reason
 
     try:
         reason = operation.ask("look for the backup", hosts[0], check)
@@ -111,11 +115,16 @@ def _check_backup(
         raise ParameterError([f"{_HEAL}.{RESTORE}: {reason}"])
 
 
-def _check_file(path: str, file: Path, params: KubernetesParams, keys: BackupKeys) -> None:
+def _read_file(
+    path: str, file: Path, params: KubernetesParams, keys: BackupKeys, is_heal: bool = False
+) -> Contents:
     """:raises ParameterError: if the backup in a file cannot be restored with these parameters"""
+    why_not = restoring.why_not_restorable if is_heal else archive.why_not_restorable
     try:
-        reason = archive.why_not_restorable(archive.read_file(file, keys), params)
+        contents = archive.read_file(file, keys)
+        reason = why_not(contents, params)
     except MgmtDriverError as error:
-        reason = str(error)
+        raise ParameterError([f"{path}: {error}"]) from error
     if reason:
         raise ParameterError([f"{path}: {reason}"])
+    return contents

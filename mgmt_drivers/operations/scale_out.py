@@ -5,12 +5,14 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd.etcd_phases import CheckEtcdMembers, RemoveOrphanedMembers
 from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     ConfigureLoadBalancer,
     ReleaseVirtualIp,
 )
+from mgmt_drivers.cluster.nodes.drain_nodes import UncordonNodes
 from mgmt_drivers.cluster.nodes.remove_nodes import RemoveOrphanedNodes
 from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes
 from mgmt_drivers.cluster.topology import Topology, check_scaling
@@ -82,6 +84,7 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
         operation.run(
             cluster,
             *renew_due(cluster, due),
+            on([leader], UncordonNodes(), ForgetBackup()),
             on([leader] if masters else [], RemoveOrphanedMembers(), CheckEtcdMembers(staying)),
             *prepare(cluster, new, storage, connected if masters else []),
             *join_nodes(cluster, new, members),

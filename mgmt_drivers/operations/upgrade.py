@@ -9,6 +9,7 @@ from collections import defaultdict
 from typing import Any
 
 from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
@@ -17,6 +18,7 @@ from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     VerifyVirtualIp,
 )
 from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.cluster.nodes.drain_nodes import UncordonNodes
 from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.cluster.packages.pull_images import PullImages
 from mgmt_drivers.cluster.pod_network.apply_manifest import UpdatePodNetwork
@@ -97,7 +99,8 @@ def modify(request: LcmRequest, services: Services, modification: Any) -> None:
             nodes = operation.connect(known.nodes, RUNNING_LIMIT)
             kept = changed_params.load(services.store)
             before = read_params(changed_params.applied(request, kept)).version
-            keep = KeepVersion({**kept, **change.params}, has_release=before.patch is not None)
+            changed = {**kept, **change.params}
+            keep = KeepVersion(changed, has_release=before.patch is not None)
             due = find_due(operation, known.control_plane)
             cluster = Cluster(known, services.store, leader)
             masters = sorted(cluster.masters(nodes), key=lambda host: host is not leader)
@@ -106,9 +109,10 @@ def modify(request: LcmRequest, services: Services, modification: Any) -> None:
                 cluster,
                 on([leader], CheckCluster(etcd)),
                 on(nodes, CheckMachines()),
+                on([leader], UncordonNodes(), ForgetBackup()),
                 *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
                 *_prepare(cluster, nodes),
-                *_upgrade_control_plane(cluster, masters, keep),
+                *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
                 in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
                 *renew_due(cluster, due),
                 on([leader] if known.is_ha else [], VerifyVirtualIp()),
@@ -131,7 +135,7 @@ def _prepare(cluster: Cluster, nodes: list[Host]) -> Works:
 
 
 def _upgrade_control_plane(
-    cluster: Cluster, masters: list[Host], keep: KeepVersion
+    cluster: Cluster, masters: list[Host], upgrade: UpgradeCluster, keep: KeepVersion
 ) -> Works:
     """Upgrade the cluster on the leader, then the control-plane nodes one after another.
 
@@ -141,7 +145,7 @@ def _upgrade_control_plane(
     return [
         on(masters if cluster.topology.is_ha else [], ConfigureLoadBalancer()),
         on(leader if cluster.params.image_repository else [], SetImageRepository()),
-        on(leader, UpgradeCluster(), keep, UpdatePodNetwork()),
+        on(leader, upgrade, keep, UpdatePodNetwork()),
         in_turn(masters, UpgradeControlPlane()),
         give_kubeconfig(cluster, masters),  # kubeadm has renewed the administrator's certificate
     ]

@@ -170,6 +170,7 @@ class SimulatedCloud:
         self.store = MemoryStore()
         self.vims = Vims()
         self.deaf: set[str] = set()  # addresses where no SSH answers
+        self.strangers: set[str] = set()  # ids of servers that are not the VNF's (any more)
         self.volume_id = "id-of-the-volume"
         self.connections.clear()
 
@@ -202,6 +203,7 @@ class SimulatedCloud:
         vnfcs = [
             Vnfc(m.node.vnfc_id, m.node.vdu, m.node.server_id, m.node.server_id)
             for m in self.world.machines.values()
+            if m.node.server_id not in self.strangers
         ]
         return LcmRequest(
             operation="test",
@@ -266,7 +268,7 @@ class SimulatedCloud:
         for machine in list(self.world.machines.values()):
             self.replaced(machine.node)
         # The old cluster's data were on its disks.
-        self.world.nodes, self.world.members, self.world.kept = {}, [], {}
+        self.world.nodes, self.world.members = {}, []
         self.world.volumes, self.world.accounts, self.world.claims = {}, set(), []
         self.world.claimed = False
 

@@ -20,6 +20,14 @@ class EtcdPrograms(Backups):
             return Result(0, "\n".join(self.machine.images))
         return self._in_image(words[-4:])
 
+    def _prepare_snapshot(self, words: list[str], stdin: bytes) -> Result:
+        folder, name, _ = words
+        for path in (f"{folder}/{name}", f"{folder}/{name}.part"):
+            self.machine.files.pop(path, None)
+        if self.machine.free << 20 < 2 * self.world.databases.size(self.machine.name):
+            return Result(1, stderr=f"{folder} has too little space left for a snapshot")
+        return OK
+
     def _static_pods(self, words: list[str], stdin: bytes) -> Result:
         (verb, _, node, *names) = words
         assert node == self.machine.name, words

@@ -86,8 +86,9 @@ class KubeadmPrograms(Backups):
     def _create_token(self, words: list[str], stdin: bytes) -> Result:
         if reason := self.world.databases.why_not_written(self.world.alive_members()):
             return Result(1, stderr=f"Error from server: {reason}")
-        made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]["token"]
-        self.world.tokens.add(made.partition(".")[0])
+        made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]
+        assert words == [made["description"]], words
+        self.world.tokens, self.world.certificates = {made["token"].partition(".")[0]}, ""
         return Result(0, CA)
 
     def _upgraded(self, words: list[str]) -> Result:
@@ -120,6 +121,7 @@ class KubeadmPrograms(Backups):
             assert ETCD_DATA not in machine.files, "etcd has data"
             if "restore-etcd" in words:
                 self._laid_down(words[words.index("restore-etcd") + 1 :])
+            world.release = machine.kubeadm
             world.join(machine)
             machine.files[machine.marker] = (b"", "644")
             return OK

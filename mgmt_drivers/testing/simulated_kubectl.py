@@ -80,8 +80,6 @@ class KubectlPrograms(Programs):
 
     def _applied(self, stdin: bytes) -> None:
         for document in yaml.safe_load_all(stdin):
-            if document.get("metadata", {}).get("name") == "tacker-mgmt-drivers":
-                self.world.kept = document
             if document["kind"] == "Secret":
                 self.world.accounts.add(document["metadata"]["name"])
             for item in document.get("items", ()):
@@ -95,8 +93,6 @@ class KubectlPrograms(Programs):
         if words[:2] == ["configmap", "kubeadm-config"]:
             config = {"kubernetesVersion": world.release, "imageRepository": world.repository}
             return Result(0, json.dumps({"data": {"ClusterConfiguration": yaml.safe_dump(config)}}))
-        if words[0] == "configmap":
-            return Result(0, json.dumps(world.kept)) if world.kept else OK
         if words[:2] == ["secret", "kubeadm-certs"] and world.certificates:
             owners = [{"kind": "Secret", "name": world.certificates}]
             return Result(0, json.dumps({"metadata": {"ownerReferences": owners}}))

@@ -232,7 +232,6 @@ class World:
     release: str = RELEASE  # of the cluster, as kubeadm keeps it
     repository: str = "registry.k8s.io"  # of its images, as kubeadm keeps it
     newest: dict[str, str] = field(default_factory=lambda: dict(NEWEST))  # of each series
-    kept: dict[str, Any] = field(default_factory=dict)  # the driver's ConfigMap
     checked: list[str] = field(default_factory=list)  # machines whose snapshot was
     backups: dict[str, Saved] = field(default_factory=dict)  # on the volume
     package: dict[str, Saved] = field(default_factory=dict)  # by the bytes of the file
@@ -310,12 +309,12 @@ class World:
         told = {
             "release": self.release, "pod_cidr": "192.168.0.0/16", "cluster_cidr": "10.96.0.0/12",
         }
-        held = (self.nodes, self.volumes, self.claimed, self.claims, self.accounts, self.kept)
+        held = (self.nodes, self.volumes, self.claimed, self.claims, self.accounts)
         return Saved(told, copy.deepcopy(held))
 
     def restore(self, saved: Saved) -> None:
         held = copy.deepcopy(saved.held)
-        (self.nodes, self.volumes, self.claimed, self.claims, self.accounts, self.kept) = held
+        (self.nodes, self.volumes, self.claimed, self.claims, self.accounts) = held
         self.members, self.restored = [], self.restored + 1
 
     def machine_of(self, name: str) -> Machine | None:

@@ -1,5 +1,6 @@
 """etcd's members: what may be removed, and by what they are known."""
 
+import dataclasses
 import json
 import unittest
 
@@ -169,7 +170,7 @@ class MembersTest(unittest.TestCase):
         healthy = [{"Status": {"header": {"member_id": n}, "leader": 1}} for n in (1, 2)]
         self.expect(self.session, {"members": listed})
         self.expect(self.session, healthy)
-        self.session.expect("sudo", "rm")
+        self.session.expect("sudo", "prepare-snapshot")
         self.expect(self.session, {})
         self.session.expect("sudo", "chmod")
         self.expect(self.session, {})
@@ -195,7 +196,7 @@ class MembersTest(unittest.TestCase):
         self.session.assert_done()
 
     def expect_snapshot(self) -> None:
-        self.session.expect("sudo", "rm")
+        self.session.expect("sudo", "prepare-snapshot", "/var/lib/etcd", "snapshot.db")
         self.expect(self.session, {})
         self.session.expect("sudo", "chmod", "0600", "/var/lib/etcd/snapshot.db")
 
@@ -220,9 +221,29 @@ class MembersTest(unittest.TestCase):
                 etcd.snapshot(self.host, self.cluster)
                 self.assertIn("etcdctl", self.session.ran[-2])
             else:
+                path = "/var/lib/etcd/snapshot.db"
+                self.session.expect("sudo", "rm", "--force", path, f"{path}.part")
                 with self.assertRaisesRegex(MgmtDriverError, "is not whole.*etcdutl: .*etcdctl: "):
                     etcd.snapshot(self.host, self.cluster)
         self.session.assert_done()
+
+    def test_orphans_go_before_healthy_members_on_nodes(self) -> None:
+        """Their machines may go at any time, and they would still count for the quorum."""
+        node = self.cluster.hosts[0].node
+        leaving = dataclasses.replace(self.cluster, leaving=[node])
+        own = [
+            (self.cluster.name(host), self.cluster.address(host)) for host in self.cluster.hosts[:3]
+        ]
+        told = [*own, ("master-0123456789ab", "192.0.2.98"), ("master-0123456789ac", "192.0.2.99")]
+        members = [
+            Member(n, name, (f"https://{ip}:2380",), ()) for n, (name, ip) in enumerate(told)
+        ]
+        found = etcd.leaving(leaving, members)
+        for healthy, wanted in (({0, 1, 2, 3, 4}, [3, 4, 0]), ({1, 2, 3}, [4, 0, 3])):
+            status = EtcdStatus(tuple(members), frozenset(healthy), leader=1)
+            self.assertEqual(wanted, [m.id for m in etcd.in_order(status, found)])
+        status = EtcdStatus(tuple(members), frozenset({0, 1, 2}), leader=1)
+        self.assertEqual("", etcd.why_not_removable(status, found))
 
     def purge(self, healthy: list[int]) -> None:
         """Two members, of which one is of a join that failed."""

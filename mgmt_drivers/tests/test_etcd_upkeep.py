@@ -82,6 +82,7 @@ class AlarmTest(AlarmedClusterTest, MastersTestCase):
         super().setUp()
         self.params = {**PARAMS, "kubernetes_version": "1.36.4"}
         self.build()
+        self.world.have("v1.36.4")
 
     def heal(self) -> None:
         request = self.request(self.machine(MASTERS[1]).node.vnfc_id)

@@ -9,7 +9,14 @@ from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.operations import scale_in, scale_out
 from mgmt_drivers.testing.fakes import named
-from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, new_node
+from mgmt_drivers.testing.simulated_cloud import (
+    MASTERS,
+    PARAMS,
+    STORAGE,
+    WORKERS,
+    SimulatedClusterTest,
+    new_node,
+)
 from mgmt_drivers.testing.simulated_world import KEEPALIVED
 from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase, Injector
@@ -275,6 +282,36 @@ class MastersTest(MastersTestCase):
         members = list(self.world.members)
         scale_out.begin_roll_back(self.request(), self.services(), ["masterNode"])
         self.assertEqual(members, self.world.members)
+
+    def test_a_heal_tells_whose_members_are_in_the_way(self) -> None:
+        self.arrive_masters(*_NEW, is_member=True)
+        names = [self.machine(address).name for address in _NEW]
+        self.delete(*_NEW)
+        self.machine(MASTERS[1]).alive = False
+        told = f"The VNF does not have the machines of {names[0]} .*{names[1]} .* any more. To have"
+        with self.assertRaisesRegex(MgmtDriverError, told):
+            self.heal_start(self.request(*self.ids(MASTERS[0])), self.services())
+
+    def test_a_disk_without_space_for_a_snapshot(self) -> None:
+        for address in MASTERS:
+            self.machine(address).free = 15
+        with self.assertRaisesRegex(MgmtDriverError, "too little space left for a snapshot"):
+            self.heal_start(self.request(*self.ids(MASTERS[0])), self.services())
+        self.assertEqual(3, len(self.world.members))
+
+    def test_a_storage_server_whose_heal_was_killed(self) -> None:
+        """Its own heal mounts its volumes and serves the nodes; another heal does not wait."""
+        exports = [{"export_dir": "/volume/nfs"}]
+        server = {**PARAMS["storage_server"], "nfs_server_setup_params": exports}
+        self.params = {**PARAMS, "storage_server": server}
+        storage, master = self.machine(STORAGE).node, self.machine(MASTERS[0]).node
+        self.heal_start(self.request(storage.vnfc_id), self.services())
+        self.replaced(storage)
+        self.heal_start(self.request(master.vnfc_id), self.services())
+        self.replaced(master)
+        self.heal_end(self.request(master.vnfc_id), self.services())
+        self.heal_end(self.request(storage.vnfc_id), self.services())
+        self.assert_whole(3, 2)
 
     def test_a_roll_back_mends_the_load_balancers(self) -> None:
         self.arrive_masters(*_NEW)

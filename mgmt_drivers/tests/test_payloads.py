@@ -1,5 +1,6 @@
 """Shell payloads, run for real, in a folder that plays the machine's root."""
 
+import base64
 import os
 import re
 import subprocess
@@ -226,6 +227,59 @@ class RunKubeadmTest(unittest.TestCase):
             self.assertEqual("{}", logins.read_text())
         self.run_kubeadm("join")
         self.assertEqual(["join", "reset", "join"], self.ran())
+
+
+class CreateTokenTest(unittest.TestCase):
+    """What joins that were killed have left is revoked, and nobody else's tokens."""
+
+    def test_own_tokens_are_revoked(self) -> None:
+        own, other = (base64.b64encode(word.encode()).decode() for word in ("ours", "ours too"))
+        listed = f"bootstrap-token-a {own}\nbootstrap-token-b \nbootstrap-token-c {other}\n"
+        kubectl = f"""#!/bin/sh
+case "$*" in
+*" delete "*) echo "${{@#*admin.conf}}" >>"$ROOT/deleted" ;;
+*" get secrets "*) printf '{listed}' ;;
+*" get secret "*) printf bootstrap-token-owner ;;
+esac
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            (root / "ca.crt").write_text("CA\n")
+            for name, text in (("kubectl", kubectl), ("kubeadm", "#!/bin/sh\ncat\n")):
+                (root / name).write_text(text)
+                (root / name).chmod(0o755)
+            text = (_FOLDER / "cluster/kubeadm/create-token.sh").read_text()
+            text = text.replace("/etc/kubernetes/pki/ca.crt", str(root / "ca.crt"))
+            done = subprocess.run(
+                ["sh", "-c", text, "create-token", "ours"], input="config",
+                env={"PATH": f"{root}:{os.environ['PATH']}", "ROOT": folder},
+                text=True, capture_output=True, timeout=60, check=True,
+            )
+            deleted = (root / "deleted").read_text()
+        self.assertEqual("CA\n", done.stdout)
+        names = [word for word in deleted.split() if word.startswith(("boot", "kubeadm"))]
+        self.assertEqual(["kubeadm-certs", "bootstrap-token-a", "bootstrap-token-owner"], names)
+
+
+class PrepareSnapshotTest(unittest.TestCase):
+    def test_leftovers_go_and_the_space_is_checked(self) -> None:
+        text = (_FOLDER / "cluster/etcd/prepare-snapshot.sh").read_text()
+        for free, status in ((21, 0), (19, 1)):
+            with tempfile.TemporaryDirectory() as folder:
+                root = Path(folder)
+                (root / "member/snap").mkdir(parents=True)
+                (root / "member/snap/db").write_text("0123456789")
+                (root / "s.db.part").write_text("part")
+                (root / "df").write_text(f"#!/bin/sh\necho Avail\necho {free}\n")
+                (root / "df").chmod(0o755)
+                done = subprocess.run(
+                    ["sh", "-c", text, "prepare-snapshot", folder, "s.db", folder],
+                    env={"PATH": f"{root}:{os.environ['PATH']}"},
+                    text=True, capture_output=True, timeout=60,
+                )
+                self.assertFalse((root / "s.db.part").exists())
+            self.assertEqual(status, done.returncode)
+            self.assertEqual("too little space" in done.stderr, status == 1)
 
 
 class DescribeMachineTest(unittest.TestCase):

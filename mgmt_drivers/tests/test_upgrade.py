@@ -71,11 +71,11 @@ class UpgradeTest(UpgradableClusterTest):
 
     def refused(self, words: str, **wanted: Any) -> None:
         """An upgrade is refused and changes nothing."""
-        before = copy.deepcopy((self.world.nodes, self.world.release, self.world.kept))
+        before = copy.deepcopy((self.world.nodes, self.world.release))
         files = {m.name: (dict(m.files), m.kubeadm) for m in self.world.machines.values()}
         with self.assertRaisesRegex(MgmtDriverError, words):
             self.modify(**wanted)
-        self.assertEqual(before, (self.world.nodes, self.world.release, self.world.kept))
+        self.assertEqual(before, (self.world.nodes, self.world.release))
         after = {m.name: (m.files, m.kubeadm) for m in self.world.machines.values()}
         self.assertEqual(files, after)
 
@@ -313,11 +313,41 @@ class UpgradeTest(UpgradableClusterTest):
         found = upgrade.validate(self.request(), self.services(), json.dumps(WANTED))
         self.assertEqual(WANTED, found.params)
 
-    def test_a_config_map_that_somebody_has_changed(self) -> None:
-        for data in ({}, {"changed_params": "["}, {"changed_params": "[]"}):
-            self.world.kept = {"kind": "ConfigMap", "data": data}
-            with self.assertRaisesRegex(MgmtDriverError, "ConfigMap tacker-mgmt-drivers"):
-                self.modify()
+    def test_the_cluster_tells_nothing_but_a_version_within_reach(self) -> None:
+        """A tenant who may write in kube-system must not choose what the machines install."""
+        worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        request = self.request(worker.node.vnfc_id)
+        for release in ("v1.35.9", "v1.36.3", "v1.38.0", "v1.99.1"):
+            self.world.release = release
+            with self.assertRaisesRegex(MgmtDriverError, f"has {release}, and Tacker knows 1.36.4"):
+                scale_out.scale_out(request, self.services(), self.vims)
+            self.assertEqual({}, changed_params.load(self.store))
+        self.world.release = _NEW
+        scale_out.scale_out(request, self.services(), self.vims)
+        self.assertEqual(_KEPT, changed_params.load(self.store))
+
+    def test_what_is_wanted_is_saved_before_the_cluster_changes(self) -> None:
+        """The process dies when the cluster has changed: machines get the new packages."""
+        wanted = {**WANTED, "package_repository": {"url": "http://new/apt/", "key_path": "key.asc"}}
+
+        def die(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "apply" in argv and "upgrade" in argv:
+                raise MgmtDriverError("died")
+
+        with self.assertRaisesRegex(MgmtDriverError, "died"):
+            upgrade.modify(self.request(), self.services(after=die), wanted)
+        self.assertEqual({}, changed_params.load(self.store))
+        worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
+        self.assertEqual(_NEW, worker.running)
+        self.assertEqual({**wanted, **_KEPT}, changed_params.load(self.store))
+
+    def test_what_is_wanted_is_not_what_the_cluster_has(self) -> None:
+        """The process dies before the cluster changes."""
+        changed_params.save_wanted(self.store, WANTED)
+        worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
+        self.assertEqual("v1.36.4", worker.running)
 
 
 class SkewTest(SimulatedClusterTest):

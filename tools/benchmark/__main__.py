@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from tools.benchmark import commands, scale
+from tools.benchmark import commands, kills, scale
 
 
 def main() -> int:
@@ -14,7 +14,12 @@ def main() -> int:
     text = "compare the scale-out of many workers with that of one"
     subject = subjects.add_parser("scale", help=text, description=text)
     subject.add_argument("--rounds", type=int, default=3, help="how many (default: 3)")
+    text = "kill operations at each command, ask for other operations, and look at the cluster"
+    subject = subjects.add_parser("kills", help=text, description=text)
+    subject.add_argument("--step", type=int, default=1, help="kill at each STEPth (default: 1)")
     options = parser.parse_args()
+    if options.subject == "kills":
+        return min(kills.run(options.step), 1)
     if options.subject == "commands":
         commands.run()
     else:

@@ -183,13 +183,16 @@ def decrypt(host: Host, path: str, contents: Contents, opened: str) -> None:
         host.sudo("mv", path, opened)
 
 
-def why_not_restorable(contents: Contents, params: KubernetesParams) -> str:
-    """Why a cluster of these parameters cannot be made from a backup; empty if it can."""
+def why_not_restorable(contents: Contents, params: KubernetesParams, reach: int = 0) -> str:
+    """Why a cluster of these parameters cannot be made from a backup; empty if it can.
+
+    :param reach: how many series the backup may be away
+    """
     version = read_version(contents.release)
-    if version is None or version.series != params.series:
+    if version is None or abs(version.series.minor - params.series.minor) > reach:
         return (
             f"it is from Kubernetes {contents.release}, and the cluster is to have "
-            f"{params.version}: only the same series can read it. Choose another backup, or "
+            f"{params.version}, whose series cannot restore it. Choose another backup, or "
             "instantiate a VNF with the backup's series and restore it there"
         )
     for what, own, theirs in (

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.backup import restoring
 from mgmt_drivers.cluster.backup.backup_params import Restore
-from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.engine.phase import DEPENDS, Change, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, Outcome
@@ -28,26 +26,13 @@ class GetBackup(HostPhase[Cluster]):
         return CHANGED
 
 
-class KeepOwnVersion(Change[Cluster, Changed]):
-    """Save this VNF's version in the cluster, instead of the version from the backup."""
-
-    title = "keep this VNF's version"
-
-    def look(self, host: Host, cluster: Cluster) -> Changed | None:
-        own, kept = changed_params.load(cluster.store), changed_params.of_cluster(host)
-        return None if kept is None or kept == own else own
-
-    def act(self, host: Host, cluster: Cluster, own: Changed) -> None:
-        changed_params.keep(host, cluster.store, own)
-
-
 class ForgetBackup(Change[Cluster, Sequence[str]]):
     """Remove the backup's copy, which holds the cluster's secrets, from the leader."""
 
     title = "remove the copy of the backup"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
-        return () if restoring.has_backup(host) else None
+        return () if restoring.has_leftovers(host) else None
 
     def act(self, host: Host, cluster: Cluster, change: Sequence[str]) -> None:
         restoring.forget(host)

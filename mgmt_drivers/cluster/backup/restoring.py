@@ -8,14 +8,17 @@ service accounts, its certificates and tokens would not be valid.
 import logging
 from collections.abc import Sequence
 
+from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.backup import archive, backup, backup_keys
 from mgmt_drivers.cluster.backup.archive import Contents
 from mgmt_drivers.cluster.backup.backup import SavedBackup
 from mgmt_drivers.cluster.backup.backup_params import LATEST, Restore
 from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.packages import images
+from mgmt_drivers.engine.services import Store
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.machine import files
+from mgmt_drivers.machine import facts, files
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
@@ -24,6 +27,7 @@ LOG = logging.getLogger(__name__)
 
 _SEALED = f"{STATE_FOLDER}/restore.tar"
 _ARCHIVE = f"{STATE_FOLDER}/restore.tar.gz"
+_REACH = 1  # series; kubeadm upgrades by one
 _NAMED_HOURS = 24.0  # by which a backup's own time may differ from that of its name
 _WORK = f"{STATE_FOLDER}/restoring"
 _RESTORE = Script(__package__, "restore-etcd")
@@ -53,11 +57,33 @@ def get(host: Host, cluster: Cluster, restore: Restore) -> None:
         saved = backup.choose(restore, backup.list_backups(host), keys, host.clock.time())
         backup.fetch(host, saved.name, _SEALED)
     contents = archive.read(host, _SEALED, keys)
-    reason = archive.why_not_restorable(contents, cluster.params)
+    reason = why_not_restorable(contents, cluster.params)
     reason = reason or (why_not_its_name(saved, restore, contents) if saved else "")
     if reason:
         raise MgmtDriverError(f"the backup cannot be restored: {reason}")
+    if take_version(cluster.store, cluster.params, contents):
+        raise MgmtDriverError(
+            f"the backup is of {contents.release}, and the machines have {cluster.params.version}: "
+            "retry the operation, which gives the machines the version of the backup"
+        )
     archive.decrypt(host, _SEALED, contents, _ARCHIVE)
+
+
+def why_not_restorable(contents: Contents, params: KubernetesParams) -> str:
+    """Why a heal of the whole VNF cannot restore a backup; empty if it can.
+
+    The backup may be from before or after an upgrade, of which Tacker may know nothing.
+    """
+    return archive.why_not_restorable(contents, params, _REACH)
+
+
+def take_version(store: Store, params: KubernetesParams, contents: Contents) -> bool:
+    """Keep the version of a backup of another series; returns whether machines get another."""
+    changed = changed_params.of_backup(params.version, store, contents.release)
+    if changed == changed_params.load(store):
+        return False
+    changed_params.save(store, changed)
+    return True
 
 
 def why_not_its_name(saved: SavedBackup, restore: Restore, contents: Contents) -> str:
@@ -72,6 +98,12 @@ def why_not_its_name(saved: SavedBackup, restore: Restore, contents: Contents) -
             return f"{text}: somebody renamed it, or a clock was wrong. Name the backup to restore"
         LOG.warning("%s", text)
     return ""
+
+
+def has_leftovers(host: Host) -> bool:
+    """Whether an earlier attempt, or an operation that was killed, has left a backup."""
+    notes = {f"{STATE_FOLDER}/{note}" for note in facts.gather(host).notes}
+    return bool({_SEALED, _ARCHIVE} & notes)
 
 
 def forget(host: Host) -> None:

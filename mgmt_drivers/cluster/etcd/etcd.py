@@ -4,6 +4,7 @@ Never through the virtual IP, nor through the Kubernetes API, which has no answe
 where etcd has no quorum.
 """
 
+import contextlib
 import functools
 import json
 import logging
@@ -23,6 +24,7 @@ from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.machine import files
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
 from mgmt_drivers.ssh.session import Result
 
 LOG = logging.getLogger(__name__)
@@ -41,6 +43,7 @@ _NO_QUORUM = ("deadline exceeded", "request timed out", _NO_LEADER)
 _NO_MEMBER = "etcdserver: member not found"
 _FEWEST_VOTERS = 2  # that work
 _DATA = "/var/lib/etcd"  # the same path in the container and on its machine
+_SNAPSHOT = "snapshot.db"  # in it, until it is checked
 _LIMIT = 10.0  # seconds for etcdctl
 _STATUS_LIMIT = 5.0  # seconds for each member to say how it is, which it knows by itself
 _SNAPSHOT_LIMIT = 300.0  # seconds
@@ -62,6 +65,7 @@ _MANIFEST = "/etc/kubernetes/manifests/etcd.yaml"
 _QUOTA = re.compile(r"--quota-backend-bytes[= ]['\"]?(\d{1,19})")
 _DEFAULT_QUOTA = 2 << 30  # bytes
 _COMPACTED = "required revision has been compacted"
+_PREPARE_SNAPSHOT = Script(__package__, "prepare-snapshot")
 _GRACE = 60.0  # seconds for etcdctl to time out by itself
 
 
@@ -237,17 +241,19 @@ def disarm(host: Host, cluster: Running) -> None:
 
 
 def leaving(cluster: Cluster, members: Sequence[Member]) -> list[Member]:
-    """The members on control-plane nodes that leave: of the node's name and address, both whole.
+    """The orphaned members, then the members on control-plane nodes that leave.
 
-    One that never started has no name; its address alone tells.
+    A member is on a node that leaves if it has the node's name and address, both whole. A member
+    that never started has no name; its address alone tells.
     """
     topology = cluster.topology
     nodes = {topology.name(n): topology.address_of(n) for n in cluster.leaving_control_plane}
-    return [
+    own = [
         member
         for member in members
         if any(member.is_at(ip) and member.name in (name, "") for name, ip in nodes.items())
     ]
+    return [*(member for member in orphaned(cluster, members) if member not in own), *own]
 
 
 def orphaned(cluster: Cluster, members: Sequence[Member]) -> list[Member]:
@@ -312,20 +318,27 @@ def _why_no_quorum(left: Sequence[Member], member: Member, status: EtcdStatus) -
 def in_order(status: EtcdStatus, leaving: Collection[Member]) -> list[Member]:
     """The order of removal: members without a vote first, then unhealthy ones, then the rest.
 
-    The first leave the quorum as it is, and each unhealthy one that goes makes it safer. The
-    members are returned as they are in the status; those that have gone since are left out.
+    The first leave the quorum as it is, and each unhealthy one that goes makes it safer. The rest
+    keep their order, in which orphaned members, whose machines may go, are before members on
+    nodes. The members are returned as they are in the status; those that have gone since are left
+    out.
     """
-    left = [member for member in status.members if member in leaving]
+    present = {member.id: member for member in status.members}
+    left = [present[member.id] for member in leaving if member.id in present]
     return sorted(left, key=lambda member: (member.is_voter, member.id in status.healthy))
 
 
 def purge(host: Host, cluster: Cluster, address: str) -> None:
-    """Remove what a join that failed has left: of the machine at an address, or never started.
+    """Remove orphaned members, and what a join that failed has left.
+
+    That is a member of the machine at an address, or a member that never started.
 
     :raises MgmtDriverError: when it votes, and the others have no quorum without it
     """
-    for member in members(host, cluster):
-        if not member.is_at(address) and member.name:
+    listed = members(host, cluster)
+    orphans = orphaned(cluster, listed)
+    for member in listed:
+        if not member.is_at(address) and member.name and member not in orphans:
             continue
         if member.is_voter:
             status = read_status(host, cluster)
@@ -371,14 +384,20 @@ def snapshot(host: Host, cluster: Cluster, name: str = "etcd-snapshot") -> str:
     """Save all that etcd holds on the machine's disk, checked; returns the file's path.
 
     :param name: of the file, less its ending; one of that name is replaced
+    :raises MgmtDriverError: if the disk has too little space, or the snapshot is not whole
     """
-    inside, kept = f"{_DATA}/snapshot.db", f"{STATE_FOLDER}/{name}.db"
-    host.sudo("rm", "--force", inside, f"{inside}.part")
+    inside, kept = f"{_DATA}/{_SNAPSHOT}", f"{STATE_FOLDER}/{name}.db"
+    host.sudo(*_PREPARE_SNAPSHOT.command(_DATA, _SNAPSHOT, STATE_FOLDER))
     words = ("snapshot", "save", inside)
-    _run(host, cluster, _LOCAL, *words, timeout=_SNAPSHOT_LIMIT, tolerated="")
-    host.sudo("chmod", "0600", inside)  # it holds the cluster's secrets
-    _check_snapshot(host, cluster, inside)
-    host.sudo("mv", inside, kept)
+    try:
+        _run(host, cluster, _LOCAL, *words, timeout=_SNAPSHOT_LIMIT, tolerated="")
+        host.sudo("chmod", "0600", inside)  # it holds the cluster's secrets
+        _check_snapshot(host, cluster, inside)
+        host.sudo("mv", inside, kept)
+    except MgmtDriverError:
+        with contextlib.suppress(MgmtDriverError):
+            host.sudo("rm", "--force", inside, f"{inside}.part")  # etcd needs the space
+        raise
     return kept
 
 

@@ -46,7 +46,9 @@ class CheckQuorum(Check[Cluster]):
             raise MgmtDriverError(f"{self._refused}: {alarms}")
         reason = etcd.why_not_removable(status, etcd.leaving(cluster, status.members))
         if reason:
-            raise self._refusal(reason)
+            orphans = ", ".join(map(str, etcd.orphaned(cluster, status.members)))
+            told = f". The VNF does not have the machines of {orphans} any more" if orphans else ""
+            raise self._refusal(f"{reason}{told}")
         names = [cluster.topology.name(node) for node in cluster.control_plane]
         try:
             is_any_whole = any(_is_whole(host, name) for name in names)
@@ -124,12 +126,12 @@ class _RemoveMembers(Change[Cluster, Sequence[Member]]):
 
 
 class RemoveEtcdMembers(_RemoveMembers):
-    """Remove the members that leave, unless etcd needs them."""
+    """Remove orphaned members and the members that leave, unless etcd needs them."""
 
     title = "remove etcd members"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Member] | None:
-        """The members that leave and are still there."""
+        """The members that are orphaned or leave, and are still there."""
         return etcd.leaving(cluster, etcd.members(host, cluster)) or None
 
 

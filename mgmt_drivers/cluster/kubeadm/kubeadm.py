@@ -33,6 +33,7 @@ _LIMIT = 600.0  # seconds for one init or join
 # kubeadm itself gives each of four components five minutes to come up again.
 _UPGRADE_LIMIT = 1500.0  # seconds
 _RENEWAL_LIMIT = 300.0  # seconds
+_TOKEN_LIMIT = 120.0  # seconds
 # The lock of run-kubeadm: a kubeadm whose connection broke may still run.
 _LOCK = f"{STATE_FOLDER}/kubeadm.lock"
 _CONFIG_MAP = ("configmap", "kubeadm-config", "--namespace", "kube-system")
@@ -188,7 +189,7 @@ def init(
 def create_join_credentials(
     host: Host, cluster: Cluster, *, for_control_plane: bool
 ) -> JoinCredentials:
-    """Create a token on a control-plane node.
+    """Create a token on a control-plane node, and revoke what an operation that died has left.
 
     :param for_control_plane: upload the control plane's certificates as well
     """
@@ -201,7 +202,8 @@ def create_join_credentials(
     words = (*upload, "--config", "/dev/stdin")
     try:
         with transient.explained():
-            ca = host.sudo(*_CREATE_TOKEN.command(), stdin=config)
+            command = _CREATE_TOKEN.command(kubeadm_config.DESCRIPTION)
+            ca = host.sudo(*command, stdin=config, timeout=_TOKEN_LIMIT)
         if for_control_plane:
             transient.retry(host.clock, functools.partial(host.sudo, *words, stdin=config))
     except BaseException:  # it may have been done all the same

@@ -25,6 +25,7 @@ _PATIENT_ETCD = {"heartbeat-interval": "500", "election-timeout": "5000"}
 # For masters on slow or busy machines: a member of etcd that joins halts writing for a while.
 # (kubeadm's API reference, Timeouts; the defaults are one and two minutes.)
 _TIMEOUTS = {"kubernetesAPICall": "3m0s", "etcdAPICall": "4m0s"}
+DESCRIPTION = "tacker-mgmt-drivers"  # of join tokens
 _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 # Where run-kubeadm puts the kubeconfig with which a machine joins.
 _DISCOVERY = "/run/tacker-mgmt-drivers-discovery.conf"
@@ -83,7 +84,11 @@ def for_credentials(
     init_part: dict[str, Any] = {
         **_header(cluster, "InitConfiguration"),
         **_timeouts(cluster),
-        "bootstrapTokens": [{"token": credentials.token.reveal(), "ttl": _TOKEN_LIFETIME}],
+        "bootstrapTokens": [{
+            "token": credentials.token.reveal(),
+            "ttl": _TOKEN_LIFETIME,
+            "description": DESCRIPTION,
+        }],
         "nodeRegistration": _registration(host, cluster),
     }
     if credentials.certificate_key:

@@ -1,4 +1,4 @@
-"""Upgrade what is the cluster's: the first apiserver, what kubeadm keeps, what the driver keeps."""
+"""Upgrade what is the cluster's: the first apiserver, what kubeadm keeps, what Tacker keeps."""
 
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.changed_params import Changed
@@ -31,10 +31,16 @@ class SetImageRepository(Change[Cluster, str]):
 class UpgradeCluster(Change[Cluster, str]):
     """Upgrade the leader's part of the control plane, and the cluster's version with it.
 
-    When it fails, kubeadm puts the old static pods back.
+    When it fails, kubeadm puts the old static pods back. The parameters that are wanted are saved
+    before: the process may die when the cluster has changed, and machines would join with others.
+
+    :param changed: the parameters that the upgrade changes
     """
 
     title = "upgrade the cluster"
+
+    def __init__(self, changed: Changed) -> None:
+        self._changed = changed
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
         """The release that the cluster is to have, where it has another."""
@@ -45,6 +51,7 @@ class UpgradeCluster(Change[Cluster, str]):
         return predict_release(kubeadm.cluster_release(host), cluster)
 
     def act(self, host: Host, cluster: Cluster, release: str) -> None:
+        changed_params.save_wanted(cluster.store, self._changed)
         kubeadm.upgrade_cluster(host, cluster, release)
         control_plane.wait_until_healthy(host, cluster)
 
@@ -70,7 +77,7 @@ class KeepVersion(Change[Cluster, Changed]):
         if self._is_open(host, cluster):
             release = kubeadm.version(host).removeprefix("v")
             changed = {**changed, "kubernetes_version": release}
-        return None if changed_params.are_kept(host, cluster.store, changed) else changed
+        return None if changed_params.load(cluster.store) == changed else changed
 
     def predict(self, host: Host, cluster: Cluster) -> Prediction:
         if self._is_open(host, cluster):
@@ -86,4 +93,4 @@ class KeepVersion(Change[Cluster, Changed]):
         return str(changed.get("kubernetes_version", ""))
 
     def act(self, host: Host, cluster: Cluster, changed: Changed) -> None:
-        changed_params.keep(host, cluster.store, changed)
+        changed_params.save(cluster.store, changed)
