@@ -7,7 +7,7 @@ import yaml
 
 from mgmt_drivers.errors import MgmtDriverError
 
-_LARGEST = 4 << 20  # bytes; manifests with many definitions of resources have one or two million
+LARGEST = 4 << 20  # bytes; manifests with many definitions of resources have one or two million
 # The C loader takes a tenth of the time, but PyYAML may be built without libyaml.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -21,8 +21,8 @@ def load_all(text: str | bytes) -> list[Any]:
 
     :raises BadYaml: if the text is not YAML, or is too large
     """
-    if len(text) > _LARGEST:
-        raise BadYaml(f"larger than {_LARGEST >> 20} MiB")
+    if len(text) > LARGEST:
+        raise BadYaml(f"larger than {LARGEST >> 20} MiB")
     try:
         text = text.decode() if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:
@@ -73,6 +73,6 @@ def read_all(path: Path) -> list[Any]:
 def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(_LARGEST + 1)
+            return file.read(LARGEST + 1)
     except OSError as error:
         raise BadYaml(f"cannot be read: {error.strerror}") from error

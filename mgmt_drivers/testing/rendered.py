@@ -104,9 +104,10 @@ def _same(what: str, expected: Any, read: Any) -> None:
 def _check_registry(params: PrivateRegistryParams) -> None:
     if params.proxy:
         _check_proxy(params.proxy)
-    words = settings.run_arguments(params)
+    container = settings.containers(params)[0]
+    words = container.run_arguments()
     _same("the published port", f"{params.port}:5000", words[words.index("--publish") + 1])
-    contents = [file.content for file in settings.config_files(params)]
+    contents = [file.content for file in container.config_files()]
     paths = [*([params.tls.certificate, params.tls.key] if params.tls else ()), params.htpasswd]
     _same("the number of files", len([p for p in paths if p]), len(contents))
 

@@ -31,7 +31,7 @@ from mgmt_drivers.testing.simulated_cloud import (
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.testing.simulated_world import Saved
+from mgmt_drivers.testing.simulated_world import ACCOUNT_TOKEN, Saved
 from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_canary import all_logs
 from mgmt_drivers.tests.test_faults import FaultsTestCase
@@ -117,6 +117,9 @@ class BackedUpClusterTest(SimulatedClusterTest):
         self.assert_whole(3, 2)
         self.assertEqual(([_CLAIM], {"pv1"}), (self.world.claims, set(self.world.volumes)))
         self.assertEqual({"tacker-vim"}, self.world.accounts)
+        (vim,) = self.vims.registered.values()
+        self.assertNotEqual(ACCOUNT_TOKEN, vim.credentials.token.reveal())  # which backups hold
+        self.assertEqual(self.world.account_token, vim.credentials.token.reveal())
         racks = [n["metadata"]["labels"].get("rack") for n in self.world.nodes.values()]
         self.assertEqual(1, racks.count("r7"))
         self.assertEqual({"kubernetes_vim_vnf-1"}, set(self.vims.registered))
