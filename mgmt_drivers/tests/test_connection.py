@@ -187,6 +187,10 @@ class ConnectionTest(ServerTest):
                 connection.run(["sh", "-c", script])
             with self.assertRaisesRegex(OutputTooLong, "wrote more than 1024 KiB"):
                 connection.run(["sh", "-c", script], limit=LIST_OUTPUT)
+        more = ["head", "-c", str(DEFAULT_OUTPUT + 1), "/dev/zero"]
+        with self.assertRaises(OutputTooLong):
+            connection.run(more)
+        self.assertTrue(connection.run(more, limit=LIST_OUTPUT).ok)
         self.assertTrue(connection.run(["true"]).ok)
 
     def test_giving_up_a_command_that_writes_on_breaks_nothing_else(self) -> None:
