@@ -1,5 +1,6 @@
 """The VNF package: its BaseHOTs, and the archives in it."""
 
+import functools
 import lzma
 import tarfile
 import zlib
@@ -60,11 +61,18 @@ def _names(templates: Iterable[Path], types: Collection[str]) -> frozenset[str]:
     )
 
 
+@functools.lru_cache(maxsize=16)
+def _read(path: Path, changed: int, size: int) -> Any:
+    """Parse a template, which one operation needs several times."""
+    return package_yaml.read(path)
+
+
 def _resources(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     yield from (i for i in _section(path, "resources").items() if isinstance(i[1], dict))
 
 
 def _section(path: Path, name: str) -> dict[str, Any]:
-    template = package_yaml.read(path)
+    status = path.stat()
+    template = _read(path, status.st_mtime_ns, status.st_size)
     section = template.get(name) if isinstance(template, dict) else None
     return section if isinstance(section, dict) else {}

@@ -6,6 +6,8 @@ from typing import Protocol
 from mgmt_drivers.cluster.access.service_account import Credentials
 from mgmt_drivers.params.login import SshLogin
 
+STORE_KEY = "vim"  # key of the id of a VNF's own VIM in the store
+
 
 @dataclass(frozen=True)
 class HelmAccess:
@@ -26,7 +28,7 @@ class Vim:
 
 
 def description_of(vnf_instance_id: str) -> str:
-    """The description that marks a VIM as a VNF's own, even after an operation that failed."""
+    """The description of a VNF's own VIM."""
     return f"Kubernetes cluster of VNF instance {vnf_instance_id}"
 
 

@@ -45,6 +45,7 @@ from mgmt_drivers.params.declaration import (
     parameters,
 )
 from mgmt_drivers.params.kinds import (
+    LARGEST_ARCHIVE,
     Choice,
     Duration,
     Network,
@@ -236,7 +237,7 @@ class KubernetesParams:
         left_out="there are no backups",
     )
     restore_from: Path | None = param(
-        RESTORE, PackageFile(), example="Files/backup.tar.gz",
+        RESTORE, PackageFile(LARGEST_ARCHIVE), example="Files/backup.tar.gz",
         meaning="backup that the new cluster is made of: its path in the VNF package "
         "(:doc:`backup`)",
     )
@@ -247,6 +248,14 @@ class KubernetesParams:
         left_out="the backup is of the first format, or of this VNF",
     )
     unmanaged_vdu: str | None = None
+
+    @property
+    def shares_password(self) -> bool:
+        """Whether groups of machines have the same password."""
+        logins = [self.master.login, self.worker.login]
+        logins += [self.storage.login] if self.storage else []
+        given = [login.password for login in logins if login.password]
+        return len(set(given)) < len(given)
 
     @property
     def cluster_cp_name(self) -> str:

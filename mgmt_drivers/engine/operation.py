@@ -36,6 +36,8 @@ E = TypeVar("E", bound=BaseException)
 T = TypeVar("T")
 X = TypeVar("X", Host, Node)
 
+# For warnings: a deletion goes on, but nobody looked whether another operation works there.
+UNCHECKED = "nobody looked for the lock of another operation"
 CONNECT = "connect"  # title of logins in traces and errors
 RUNNING_LIMIT = 10.0  # seconds for a running machine to answer
 # Limit (s) for checking the locks of all machines before they are deleted. A locked machine uses
@@ -104,7 +106,7 @@ class Operation:
         """Check that no other operation works on machines which are about to be deleted.
 
         Checks all machines in parallel, within ``limit`` seconds. A machine that does not answer
-        counts as unlocked and is not traced.
+        counts as unlocked, with a warning, and is not traced.
 
         :raises OperationError: naming each locked machine, and the operation that holds the lock
         """
@@ -112,7 +114,11 @@ class Operation:
         looks = [pool.submit(self._lock_error, node) for node in nodes if node.server_id]
         wait(looks, limit)
         pool.shutdown(wait=False)  # machines that hang are not waited for
-        self._raise_any([look.result() for look in looks if look.done()])
+        ended = [look.result() for look in looks if look.done()]
+        if len(ended) < len(looks):
+            late = len(looks) - len(ended)
+            LOG.warning("%d machines do not answer within %g s: %s", late, limit, UNCHECKED)
+        self._raise_any(ended)
 
     def _lock_error(self, node: Node) -> NodeError | None:
         """The lock error of a machine, or None."""
@@ -121,7 +127,8 @@ class Operation:
         except Locked as error:
             return NodeError(node, CONNECT, _clean(error, self._masker))
         except Exception as error:  # noqa: BLE001 - a machine may be broken in any way
-            LOG.info("%s does not answer: %s", node, printable(self._masker(str(error))))
+            reason = printable(self._masker(str(error)))
+            LOG.warning("%s does not answer: %s: %s", node, UNCHECKED, reason)
         return None
 
     def choose(

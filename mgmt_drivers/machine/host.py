@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from mgmt_drivers.clock import SYSTEM_CLOCK, Clock
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Session, Stdin
+from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Session, Stdin
 
 T = TypeVar("T")
 
@@ -46,14 +46,28 @@ class Host:
         for fact in facts:
             self._facts.pop(fact, None)
 
-    def run(self, *argv: str, stdin: Stdin = None, timeout: float = DEFAULT_TIMEOUT) -> str:
+    def run(
+        self,
+        *argv: str,
+        stdin: Stdin = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        limit: int = DEFAULT_OUTPUT,
+    ) -> str:
         """Run a command as the login user; returns its standard output."""
-        return self.session.run(argv, stdin=stdin, timeout=timeout).stdout
+        return self.session.run(argv, stdin=stdin, timeout=timeout, limit=limit).stdout
 
-    def sudo(self, *argv: str, stdin: Stdin = None, timeout: float = DEFAULT_TIMEOUT) -> str:
+    def sudo(
+        self,
+        *argv: str,
+        stdin: Stdin = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        limit: int = DEFAULT_OUTPUT,
+    ) -> str:
         """Run a command as root; returns its standard output."""
-        return self.session.run(argv, stdin=stdin, sudo=True, timeout=timeout).stdout
+        return self.session.run(argv, stdin=stdin, sudo=True, timeout=timeout, limit=limit).stdout
 
-    def ask(self, *argv: str, timeout: float = DEFAULT_TIMEOUT) -> Result:
+    def ask(
+        self, *argv: str, timeout: float = DEFAULT_TIMEOUT, limit: int = DEFAULT_OUTPUT
+    ) -> Result:
         """Run a command as root whose exit status is an answer, not an error."""
-        return self.session.run(argv, sudo=True, check=False, timeout=timeout)
+        return self.session.run(argv, sudo=True, check=False, timeout=timeout, limit=limit)

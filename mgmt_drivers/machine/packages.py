@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError, WaitTimeout
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
+from mgmt_drivers.ssh.session import LARGE_OUTPUT
 
 _INSTALL_LIMIT = 900.0  # seconds for one apt-get
 # A machine that has just booted may still be installing updates.
@@ -69,7 +70,10 @@ def repair(host: Host) -> None:
     try:
         # dpkg needs the lock that apt holds, but does not wait for it.
         retry_while_locked(
-            host, functools.partial(host.sudo, *_CONFIGURE, timeout=_INSTALL_LIMIT)
+            host,
+            functools.partial(
+                host.sudo, *_CONFIGURE, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT
+            ),
         )
     except CommandFailed as error:
         raise MgmtDriverError(
@@ -97,4 +101,7 @@ def retry_while_locked(host: Host, run: Callable[[], object]) -> None:
 
 
 def _apt(host: Host, *words: str) -> None:
-    retry_while_locked(host, functools.partial(host.sudo, *_APT, *words, timeout=_INSTALL_LIMIT))
+    run = functools.partial(
+        host.sudo, *_APT, *words, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT
+    )
+    retry_while_locked(host, run)

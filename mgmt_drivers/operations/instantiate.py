@@ -4,6 +4,7 @@ A heal of the whole VNF does the same with the machines that have replaced all o
 """
 
 import functools
+import logging
 from collections.abc import Sequence
 
 from mgmt_drivers.cluster.access import service_account
@@ -42,6 +43,8 @@ from mgmt_drivers.operations.opening import (
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vim, Vims
 
+LOG = logging.getLogger(__name__)
+
 
 def validate(request: LcmRequest, vims: Vims) -> None:
     """Check the request before any machine exists.
@@ -49,6 +52,12 @@ def validate(request: LcmRequest, vims: Vims) -> None:
     :raises ParameterError: with every error
     """
     params = read_params(request)
+    if params.shares_password:
+        LOG.warning(
+            "VNF %s: groups of machines have the same password: whoever owns one machine can read "
+            "the password at a login, and use it on the others. Give each group its own password",
+            request.vnf_instance_id,
+        )
     restore.of_instantiation(params)
     name = _vim_name(params, request)
     errors: list[str] = []
@@ -147,7 +156,7 @@ def _finish(cluster: Cluster, hosts: Sequence[Host], backup: Restore | None) -> 
     return [
         on(restored, RestoreNodeMetadata(cluster.nodes(hosts))),
         on(leader if storage else [], RegisterVolumes(are_restored=backup is not None)),
-        on(leader, GrantVimAccess()),
+        on(leader, GrantVimAccess(is_restored=backup is not None)),
         on(masters if cluster.params.helm else [], ConfigureHelm()),
         *back_up(cluster, masters, True, is_new_cluster=True, is_server_new=bool(storage)),
         on(restored, ForgetBackup()),

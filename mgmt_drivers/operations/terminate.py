@@ -6,7 +6,7 @@ The drivers change nothing on the machines, but no other operation may be workin
 import logging
 from collections.abc import Callable, Sequence
 
-from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.operation import UNCHECKED, Operation
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import text_of
 from mgmt_drivers.inventory import Node
@@ -47,9 +47,7 @@ def check_machines(
     try:
         operation, machines = prepare()
     except Exception as error:  # noqa: BLE001 - parameters, Heat, or the VNF package
-        vnf = request.vnf_instance_id
-        text = "VNF %s: the locks of its machines cannot be checked: %s"
-        LOG.warning(text, vnf, text_of(error))
+        LOG.warning("VNF %s: %s: %s", request.vnf_instance_id, UNCHECKED, text_of(error))
         return
     with operation:
         operation.check_unlocked(machines)

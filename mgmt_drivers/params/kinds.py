@@ -22,6 +22,10 @@ _NEUTRAL_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
 _SHORTEST_PREFIX = 8  # of a network
 _LONGEST_TEXT = 16384  # characters; an RSA key of 16384 bits has some twelve thousand
 _MOST = 100  # the largest count
+# Bytes of a file in the VNF package: a manifest with many definitions of resources has one or two
+# million. Files without this limit are streamed.
+_LARGEST_FILE = package_yaml.LARGEST
+LARGEST_ARCHIVE = 16 << 30
 _LARGEST = 2**31  # the largest number that is read as its digits
 _LAST_PORT = 65535
 _DURATION = re.compile(r"(?P<number>[0-9]{1,4})(?P<unit>[mhd])")
@@ -289,11 +293,15 @@ class PackageFile(TextKind[Path | None]):
 
     words = "file in the VNF package"
 
+    def __init__(self, largest: int = _LARGEST_FILE) -> None:
+        self._largest = largest  # bytes
+
     def take(self, text: str, reader: Reader) -> Path | None:
         package = reader.context.package
         try:
             path = (package / text).resolve()
             is_file = path.is_file()
+            size = path.stat().st_size if is_file else 0
         except (OSError, RuntimeError, ValueError) as error:  # too long, or links in a circle
             reason = getattr(error, "strerror", None) or error
             reader.refuse(f"cannot be the name of a file in the VNF package: {reason}")
@@ -302,6 +310,8 @@ class PackageFile(TextKind[Path | None]):
             reader.refuse(f"{text} lies outside the VNF package")
         elif not is_file:
             reader.refuse(f"the VNF package has no file {text}")
+        elif size > self._largest:
+            reader.refuse(f"{text} is larger than {self._largest >> 20} MiB")
         else:
             return path
         return None

@@ -18,6 +18,7 @@ from mgmt_drivers import grammar
 from mgmt_drivers.package import BROKEN_ARCHIVE
 from mgmt_drivers.params.declaration import Always, Beside, ObjectOf, inline, param, read_object
 from mgmt_drivers.params.kinds import (
+    LARGEST_ARCHIVE,
     PackageFile,
     Port,
     Reference,
@@ -80,7 +81,7 @@ class _ImageArchive(TextKind[ImageArchive | None]):
     words = PackageFile.words
 
     def take(self, text: str, reader: Reader) -> ImageArchive | None:
-        path = PackageFile().take(text, reader)
+        path = PackageFile(LARGEST_ARCHIVE).take(text, reader)
         if path is None:
             return None
         try:
@@ -188,7 +189,7 @@ class PrivateRegistryParams:
     )
     image_sha256: str | None = param(
         "image_sha256", _Sha256(), example="0a" * 32,
-        meaning="digest of the archive at ``image_url``",
+        meaning="digest of the archive at ``image_url``; required if the URL is ``http``",
     )
     proxy: Proxy | None = param(
         "proxy", PROXY,
@@ -199,6 +200,12 @@ class PrivateRegistryParams:
     htpasswd: Path | None = param(
         "htpasswd_path", _Htpasswd(), example="Files/htpasswd",
         meaning="file of ``htpasswd -B``; pushing and pulling then need a login",
+    )
+    push_port: int | None = param(
+        "push_port_no", Port(), example=5002,
+        meaning="port for pushes on the machine's loopback address, which an SSH tunnel reaches; "
+        "``port_no`` is for pulls only then",
+        left_out="everybody who may pull may push",
     )
     image: ImageArchive | RemoteImage | None = None
 
@@ -227,8 +234,14 @@ def _checked(params: PrivateRegistryParams, reader: Reader) -> PrivateRegistryPa
     url, sha256 = params.image_url, params.image_sha256
     if sha256 is not None and url is None:
         reader.at("image_sha256").refuse("is for image_url, which is missing")
+    if url and sha256 is None and not url.lower().startswith("https:"):
+        reader.at("image_sha256").refuse(
+            "missing: image_url is http, so that anybody on the way could replace the image"
+        )
     if url is not None and reader.has("image_path"):
         reader.at("image_url").refuse("cannot be combined with image_path: give one of them")
+    if params.push_port == params.port:
+        reader.at("push_port_no").refuse("must be another port than port_no")
     _check_pair(params.tls, reader.at("tls_key_path"))
     return replace(params, image=RemoteImage(url, sha256) if url else params.archive)
 

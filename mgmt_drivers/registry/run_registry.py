@@ -1,5 +1,7 @@
-"""Run the registry's container, and wait until the registry answers."""
+"""Run the registry's containers, and wait until the registry answers."""
 
+import logging
+from collections.abc import Sequence
 from typing import Any
 
 from mgmt_drivers.clock import NotYet
@@ -8,9 +10,11 @@ from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.machine import docker, files
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
-from mgmt_drivers.registry import settings
 from mgmt_drivers.registry.provide_image import image_tag
 from mgmt_drivers.registry.registry_params import PrivateRegistryParams
+from mgmt_drivers.registry.settings import SETTINGS_LABEL, Container, containers
+
+LOG = logging.getLogger(__name__)
 
 _LIMIT = 60.0  # seconds
 
@@ -19,34 +23,60 @@ _LIMIT = 60.0  # seconds
 _ASK = Script(__package__, "ask-registry")
 
 
-class RunRegistry(Change[PrivateRegistryParams, bool]):
-    """Run the registry's container; a container with other settings is replaced, its data kept."""
+class RunRegistry(Change[PrivateRegistryParams, Sequence[tuple[Container, bool]]]):
+    """Run the registry's container; a container with other settings is replaced, its data kept.
+
+    With a port for pushes, a second container with the same data takes the pushes.
+    """
 
     title = "run the registry"
 
-    def look(self, host: Host, params: PrivateRegistryParams) -> bool | None:
-        """Whether there is a container to be replaced; None if the container is as expected."""
-        container = docker.inspect_container(host, settings.CONTAINER)
-        if container and _is_as_expected(container, params):
-            return None
-        return container is not None
+    def look(
+        self, host: Host, params: PrivateRegistryParams
+    ) -> Sequence[tuple[Container, bool]] | None:
+        """The containers to run, and whether each replaces a container of its name."""
+        found = [(c, docker.inspect_container(host, c.name)) for c in containers(params)]
+        return [
+            (wanted, container is not None)
+            for wanted, container in found
+            if not (container and _is_as_expected(container, wanted))
+        ] or None
 
-    def act(self, host: Host, params: PrivateRegistryParams, is_replaced: bool) -> None:
-        if is_replaced:
-            host.sudo("docker", "rm", "--force", settings.CONTAINER)
-        _refuse_occupied(host, params.port)
-        files.write_all(host, settings.config_files(params))
-        label = f"{settings.SETTINGS_LABEL}={settings.digest(params)}"
-        host.sudo(
-            "docker", "run", *settings.run_arguments(params), "--label", label,
-            image_tag(params.image),
-        )
+    def describe(self, lacking: Sequence[tuple[Container, bool]]) -> str:
+        return ", ".join(container.name for container, _ in lacking)
+
+    def act(
+        self,
+        host: Host,
+        params: PrivateRegistryParams,
+        lacking: Sequence[tuple[Container, bool]],
+    ) -> None:
+        if not params.htpasswd and not params.push_port:
+            LOG.warning(
+                "%s: everybody who reaches the registry may replace its images. Give push_port_no "
+                "or htpasswd_path, or let the security group admit only machines that you trust",
+                host.node,
+            )
+        for container, is_replaced in lacking:
+            _run(host, container, is_replaced)
 
 
-def _is_as_expected(container: dict[str, Any], params: PrivateRegistryParams) -> bool:
-    labels = container["Config"]["Labels"] or {}
-    running: bool = container["State"]["Running"]
-    return running and labels.get(settings.SETTINGS_LABEL) == settings.digest(params)
+def _run(host: Host, container: Container, is_replaced: bool) -> None:
+    if is_replaced:
+        host.sudo("docker", "rm", "--force", container.name)
+    _refuse_occupied(host, container.port)
+    files.write_all(host, container.config_files())
+    label = f"{SETTINGS_LABEL}={container.digest()}"
+    host.sudo(
+        "docker", "run", *container.run_arguments(), "--label", label,
+        image_tag(container.params.image),
+    )
+
+
+def _is_as_expected(found: dict[str, Any], wanted: Container) -> bool:
+    labels = found["Config"]["Labels"] or {}
+    running: bool = found["State"]["Running"]
+    return running and labels.get(SETTINGS_LABEL) == wanted.digest()
 
 
 def _refuse_occupied(host: Host, port: int) -> None:
@@ -64,22 +94,27 @@ class WaitForRegistry(Check[PrivateRegistryParams]):
     title = "wait for the registry"
 
     def check(self, host: Host, params: PrivateRegistryParams) -> None:
-        def answers() -> None:
-            is_good, line = _ask(host, params)
-            if not is_good:
-                raise NotYet(line)
-
-        try:
-            host.clock.until(answers, _LIMIT, f"the registry on port {params.port}")
-        except WaitTimeout as error:
-            logs = host.ask("docker", "logs", "--tail", "20", settings.CONTAINER)
-            raise WaitTimeout(f"{error}; its log ends: {logs.tail}") from None
+        for container in containers(params):
+            _wait_for(host, container)
 
 
-def _ask(host: Host, params: PrivateRegistryParams) -> tuple[bool, str]:
+def _wait_for(host: Host, container: Container) -> None:
+    def answers() -> None:
+        is_good, line = _ask(host, container)
+        if not is_good:
+            raise NotYet(line)
+
+    try:
+        host.clock.until(answers, _LIMIT, f"the registry on port {container.port}")
+    except WaitTimeout as error:
+        logs = host.ask("docker", "logs", "--tail", "20", container.name)
+        raise WaitTimeout(f"{error}; its log ends: {logs.tail}") from None
+
+
+def _ask(host: Host, container: Container) -> tuple[bool, str]:
     """Ask the registry; returns whether the status is as expected, and the line of the answer."""
-    scheme = "tls" if params.tls else "plain"
-    result = host.ask(*_ASK.command(str(params.port), scheme))
+    scheme = "tls" if container.tls else "plain"
+    result = host.ask(*_ASK.command(str(container.port), scheme))
     line = result.stdout.strip()
-    expected = "401" if params.htpasswd else "200"
+    expected = "401" if container.params.htpasswd else "200"
     return expected in line.split()[1:2], line or result.tail or "no answer"

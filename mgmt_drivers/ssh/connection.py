@@ -27,7 +27,7 @@ from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh import algorithms, conversation, keys, limits
 from mgmt_drivers.ssh.conversation import Output, Overflow
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey, check_known
-from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
+from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.ssh.watchdog import Watchdog
 
 LOG = logging.getLogger(__name__)
@@ -236,13 +236,14 @@ class Connection:
         sudo: bool = False,
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
+        limit: int = DEFAULT_OUTPUT,
     ) -> Result:
         shown = printable(self._masker(_shown(["sudo", *argv] if sudo else argv)), _SHOWN)
         started = time.monotonic()
         with closing(conversation.source_of(stdin)) as source:
             line, prefix = self._line(argv, sudo)
             given = None if stdin is None and not prefix else source
-            result = self._execute(line, prefix, given, timeout, shown)
+            result = self._execute(line, prefix, given, timeout, shown, limit)
         LOG.debug(
             "%s: `%s` ended with status %d after %.2f s",
             self._endpoint.address, shown, result.status, time.monotonic() - started,
@@ -281,12 +282,18 @@ class Connection:
         return ["sudo", "-n", "--", *argv], b""
 
     def _execute(
-        self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float, shown: str
+        self,
+        line: str,
+        prefix: bytes,
+        source: BinaryIO | None,
+        timeout: float,
+        shown: str,
+        limit: int = DEFAULT_OUTPUT,
     ) -> Result:
         if source is None:
             line += _NO_INPUT
-        with self._errors(shown, timeout):
-            status, output = self._run_line(line, prefix, source, timeout)
+        with self._errors(shown, timeout, limit):
+            status, output = self._run_line(line, prefix, source, timeout, limit)
         return self._result(status, output, shown)
 
     def _result(self, status: int, output: Output, shown: str) -> Result:
@@ -313,13 +320,16 @@ class Connection:
         return Result(status, stdout, stderr, self._masker)
 
     @contextmanager
-    def _errors(self, shown: str, timeout: float) -> Iterator[None]:
+    def _errors(
+        self, shown: str, timeout: float, limit: int = DEFAULT_OUTPUT
+    ) -> Iterator[None]:
         """Turn errors of a command into errors of the drivers."""
         try:
             yield
         except Overflow:
             raise OutputTooLong(
-                f"`{shown}` wrote more than {conversation.LIMIT >> 20} MiB and was given up"
+                f"`{shown}` wrote more than {limit >> 10} KiB and was given up. Look at the "
+                "machine: programs and start-up files of its image may write too much"
             ) from None
         except TimeoutError:
             raise CommandTimeout(f"`{shown}` did not end within {timeout:g} s") from None
@@ -329,7 +339,7 @@ class Connection:
             ) from error
 
     def _run_line(
-        self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float
+        self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float, limit: int
     ) -> tuple[int, Output]:
         """Run a line in a session of its own.
 
@@ -340,7 +350,7 @@ class Connection:
             with self._limit(timeout + _GRACE), closing(channel):
                 deadline = time.monotonic() + timeout
                 self._begin(channel, line)
-                return conversation.converse(channel, prefix, source, deadline)
+                return conversation.converse(channel, prefix, source, deadline, limit=limit)
 
     def _begin_line(
         self, line: str, prefix: bytes, word: str, timeout: float

@@ -9,12 +9,10 @@ from typing import BinaryIO
 import paramiko
 
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.ssh.session import Stdin
+from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, Stdin
 
 # Begins the output of each command, after the output of the shell's start-up files.
 BEGIN = "tacker-mgmt-drivers:begin"
-# Bytes that one command may write: enough for kubectl and some thousands of pods.
-LIMIT = 32 << 20
 _CHUNK = 32768
 
 
@@ -54,10 +52,10 @@ class Overflow(Exception):
 
 
 class Output:
-    """The output of a command on both streams that was read so far."""
+    """The output of a command on both streams that was read so far, up to a limit in bytes."""
 
-    def __init__(self, channel: paramiko.Channel) -> None:
-        self._channel = channel
+    def __init__(self, channel: paramiko.Channel, limit: int) -> None:
+        self._channel, self._limit = channel, limit
         self._stdout, self._stderr = bytearray(), bytearray()
 
     @property
@@ -78,7 +76,7 @@ class Output:
             self._stdout += self._channel.recv(_CHUNK)
         if self._channel.recv_stderr_ready():
             self._stderr += self._channel.recv_stderr(_CHUNK)
-        if len(self._stdout) + len(self._stderr) > LIMIT:
+        if len(self._stdout) + len(self._stderr) > self._limit:
             raise Overflow
 
     def texts(self) -> tuple[str, str, str]:
@@ -97,14 +95,17 @@ def converse(
     deadline: float,
     *,
     last_line: str | None = None,
+    limit: int = DEFAULT_OUTPUT,
 ) -> tuple[int, Output]:
     """Feed a command and read its output until it has ended; returns its status and output.
 
     :param last_line: return with status 0 at this line of output, while the command runs
+    :param limit: bytes that the command may write
+    :raises Overflow: if the command writes more
     :raises TimeoutError: at the deadline, even while data still arrives
     """
     channel.setblocking(False)
-    output, arrival = Output(channel), _Arrival(channel)
+    output, arrival = Output(channel, limit), _Arrival(channel)
     to_send = prefix
     while True:
         arrival.forget()

@@ -12,6 +12,13 @@ from mgmt_drivers.secret import Secret
 Stdin = bytes | str | Secret | Path | None
 
 DEFAULT_TIMEOUT = 60.0  # seconds
+# Bytes that a command may write: a machine may write anything, and parsed JSON takes some thirty
+# times the memory of its text.
+DEFAULT_OUTPUT = 64 << 10
+LIST_OUTPUT = 1 << 20  # of lists that grow with images, backups or nodes
+# Of kubectl with some thousands of pods, of packed folders, and of programs that report their
+# progress, whose output is not parsed.
+LARGE_OUTPUT = 32 << 20
 _TAIL = 2000  # characters of a command's output that an error quotes
 
 
@@ -61,6 +68,7 @@ class Session(Protocol):
         sudo: bool = False,
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
+        limit: int = DEFAULT_OUTPUT,
     ) -> Result:
         """Run one command, without a shell's interpretation of its words.
 
@@ -68,6 +76,7 @@ class Session(Protocol):
         :param sudo: run the command as root
         :param check: raise CommandFailed if the exit status is not 0
         :param timeout: seconds until the command times out
+        :param limit: bytes that the command may write
         :raises CommandFailed, CommandTimeout, ConnectionFailed, OutputTooLong:
         """
 

@@ -10,7 +10,8 @@ from tacker.extensions.nfvo import VimInUseException
 from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.vim import HelmAccess, Vim, description_of
+from mgmt_drivers.tacker.v1 import InstanceStore
+from mgmt_drivers.vim import STORE_KEY, HelmAccess, Vim, description_of
 
 LOG = logging.getLogger(__name__)
 
@@ -18,16 +19,22 @@ _TYPE = "kubernetes"
 
 
 class RegisteredVims:
-    """The VIMs in Tacker's registry; a :class:`mgmt_drivers.vim.Vims`."""
+    """The VIMs in Tacker's registry; a :class:`mgmt_drivers.vim.Vims`.
+
+    A VIM is the VNF's own by its id in the store and by its tenant. Anybody may write a description
+    of a VIM: it counts only within the tenant, if the id is unknown. Earlier versions of the
+    drivers kept no id, and an operation may fail before it keeps the id.
+    """
 
     log_in_for_helm = True
 
     def __init__(self, context: Any, vnf_instance: Any) -> None:
         self._context, self._vnf_instance = context, vnf_instance
-        self._description = description_of(vnf_instance.id)
+        self._store = InstanceStore(vnf_instance)
 
     def is_taken(self, name: str) -> bool:
-        return any(vim["description"] != self._description for vim in self._find(name=name))
+        own = [vim["id"] for vim in self._own()]
+        return any(vim["id"] not in own for vim in self._find(name=name))
 
     def register(self, vim: Vim) -> None:
         self.unregister()
@@ -39,6 +46,7 @@ class RegisteredVims:
                 vim.helm.login.username, vim.name,
             )
         created = NfvoPlugin().create_vim(self._context, {"vim": self._as_request(vim)})
+        self._store.save(STORE_KEY, created["id"])
         connection = objects.VimConnectionInfo(
             id=uuidutils.generate_uuid(),
             vim_id=created["id"],
@@ -51,7 +59,7 @@ class RegisteredVims:
     def move_helm(self, access: HelmAccess) -> None:
         """Write to the database: Tacker's plugin refuses to update a VIM that CNFs use."""
         plugin = NfvoPlugin()
-        for own in self._find(description=self._description):
+        for own in self._own():
             vim = NfvoPluginDb.get_vim(plugin, self._context, own["id"], mask_password=False)
             extra = {**(vim["extra"] or {}), **_extra(access)}
             if vim["extra"] != extra:
@@ -59,7 +67,7 @@ class RegisteredVims:
                 NfvoPluginDb.update_vim(plugin, self._context, own["id"], changed)
 
     def unregister(self) -> None:
-        for vim in self._find(description=self._description):
+        for vim in self._own():
             try:
                 NfvoPlugin().delete_vim(self._context, vim["id"])
             except VimInUseException as error:
@@ -79,7 +87,7 @@ class RegisteredVims:
     def _as_request(self, vim: Vim) -> dict[str, Any]:
         return {
             "name": vim.name,
-            "description": self._description,
+            "description": description_of(self._vnf_instance.id),
             "type": _TYPE,
             "auth_url": vim.url,
             "auth_cred": {
@@ -91,6 +99,12 @@ class RegisteredVims:
             "tenant_id": self._vnf_instance.tenant_id,
             **({"extra": _extra(vim.helm)} if vim.helm else {}),
         }
+
+    def _own(self) -> list[dict[str, Any]]:
+        tenant_id, own = self._vnf_instance.tenant_id, description_of(self._vnf_instance.id)
+        vims = [vim for vim in self._find(type=_TYPE) if vim["tenant_id"] == tenant_id]
+        known = [vim for vim in vims if vim["id"] == self._store.load(STORE_KEY, None)]
+        return known or [vim for vim in vims if vim["description"] == own]
 
     def _find(self, **attributes: str) -> list[dict[str, Any]]:
         filters = {key: [value] for key, value in attributes.items()}

@@ -11,7 +11,7 @@ from mgmt_drivers.errors import CommandFailed
 from mgmt_drivers.inventory import Address, Contents, Node
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
+from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Stdin
 
 # The programs that the drivers run with sudo. Whoever adds one here has thought about what
 # it can do as root.
@@ -78,6 +78,7 @@ class FakeSession:
         sudo: bool = False,
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
+        limit: int = DEFAULT_OUTPUT,
     ) -> Result:
         assert not sudo or argv[0] in SUDO, f"{argv[0]} is not among what may run with sudo"
         words = ("sudo", *named(argv)) if sudo else named(argv)

@@ -111,7 +111,7 @@ class LeakingConnection(Connection):
         self._session_, self._leak = session, leak
 
     def _run_line(
-        self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float
+        self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float, limit: int
     ) -> tuple[int, Any]:
         words = shlex.split(line.removesuffix(_NO_INPUT))
         if words == ["sudo", "-n", "true"]:
@@ -121,7 +121,7 @@ class LeakingConnection(Connection):
         stdin = source.read() if source else b""
         shape = named(argv)[:2] if argv[0] != "kubectl" else ("kubectl", argv[7], argv[8])
         self._leak.note(line, shape, prefix + stdin)
-        seen = self._session_.run(argv, stdin=stdin, sudo=sudo, check=False)
+        seen = self._session_.run(argv, stdin=stdin, sudo=sudo, check=False, limit=limit)
         answer = (seen.status, seen.stdout, seen.stderr)
         if shape == self._leak.struck:
             answer = self._leak.answer(*answer)

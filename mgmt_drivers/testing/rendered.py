@@ -34,7 +34,7 @@ from mgmt_drivers.registry import settings
 from mgmt_drivers.registry.registry_params import PrivateRegistryParams
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.setup.configure_proxy import _apt, _environment
-from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
+from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.testing.fake_cluster import VIP_CP, FakeCluster, cluster_of, node
 from mgmt_drivers.testing.fakes import FakeClock, FakeSession, fed, named
 
@@ -71,6 +71,7 @@ class Disk(FakeSession):
         sudo: bool = False,
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
+        limit: int = DEFAULT_OUTPUT,
     ) -> Result:
         name, path, *words = named(argv)
         if name == "write-files":
@@ -103,9 +104,10 @@ def _same(what: str, expected: Any, read: Any) -> None:
 def _check_registry(params: PrivateRegistryParams) -> None:
     if params.proxy:
         _check_proxy(params.proxy)
-    words = settings.run_arguments(params)
+    container = settings.containers(params)[0]
+    words = container.run_arguments()
     _same("the published port", f"{params.port}:5000", words[words.index("--publish") + 1])
-    contents = [file.content for file in settings.config_files(params)]
+    contents = [file.content for file in container.config_files()]
     paths = [*([params.tls.certificate, params.tls.key] if params.tls else ()), params.htpasswd]
     _same("the number of files", len([p for p in paths if p]), len(contents))
 

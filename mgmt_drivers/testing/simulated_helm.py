@@ -6,7 +6,7 @@ import json
 import tarfile
 
 from mgmt_drivers.ssh.session import Result
-from mgmt_drivers.testing.simulated_world import ACCOUNT_TOKEN, HELM, HELM_CONFIG, OK, Programs
+from mgmt_drivers.testing.simulated_world import HELM, HELM_CONFIG, OK, Programs
 
 
 class HelmPrograms(Programs):
@@ -36,7 +36,7 @@ class HelmPrograms(Programs):
             return Result(127, stderr="helm: command not found")
         config = json.loads(self.machine.files[HELM_CONFIG][0])
         token = config["users"][0]["user"]["token"]
-        return OK if token == ACCOUNT_TOKEN else Result(1, stderr="Unauthorized")
+        return OK if token == self.world.account_token else Result(1, stderr="Unauthorized")
 
     def _pack_folder(self, words: list[str], stdin: bytes) -> Result:
         return Result(0, self.machine.files.get(words[0], (b"", ""))[0].decode())

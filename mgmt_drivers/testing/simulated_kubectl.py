@@ -8,7 +8,6 @@ import yaml
 
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.simulated_world import (
-    ACCOUNT_TOKEN,
     OK,
     Programs,
 )
@@ -99,7 +98,7 @@ class KubectlPrograms(Programs):
         if words[0] == "secret" and words[1] not in world.accounts:
             return OK
         if words[0] == "secret":
-            token = base64.b64encode(ACCOUNT_TOKEN.encode()).decode()
+            token = base64.b64encode(world.account_token.encode()).decode()
             return Result(0, json.dumps({"data": {"token": token, "ca.crt": "Yw=="}}))
         if words[0] == "poddisruptionbudgets":
             return Result(0, json.dumps({"items": self.world.budgets}))
@@ -179,6 +178,9 @@ class KubectlPrograms(Programs):
         kinds = {"node": self.world.nodes, "persistentvolume": self.world.volumes}
         for name in words[1:]:
             kinds.get(words[0], {}).pop(name, None)
+        if words[0] == "serviceaccount" and words[1] in self.world.accounts:
+            self.world.accounts.remove(words[1])
+            self.world.revoked += 1
         if words[0] == "pod":
             self.world.move_dns(words[1])
         if words[0] == "secret":

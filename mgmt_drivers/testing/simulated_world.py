@@ -229,6 +229,7 @@ class World:
     established: set[str] = field(default_factory=set)
     late: int = 0  # how often the API does not serve a new kind yet
     accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
+    revoked: int = 0  # how many accounts were deleted: the next has another UID, and token
     release: str = RELEASE  # of the cluster, as kubeadm keeps it
     repository: str = "registry.k8s.io"  # of its images, as kubeadm keeps it
     newest: dict[str, str] = field(default_factory=lambda: dict(NEWEST))  # of each series
@@ -303,6 +304,10 @@ class World:
                 machine.certify(days, *RENEWED)
                 for program in PROGRAMS:
                     machine.start(program)
+
+    @property
+    def account_token(self) -> str:
+        return ACCOUNT_TOKEN + "x" * self.revoked
 
     def saved(self) -> Saved:
         """A snapshot: the content of the simulated etcd, and the cluster that it belongs to."""

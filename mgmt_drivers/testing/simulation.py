@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
-from mgmt_drivers.errors import CommandFailed, ConnectionFailed
+from mgmt_drivers.errors import CommandFailed, ConnectionFailed, OutputTooLong
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
+from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.testing.fakes import SUDO, fed, named
 from mgmt_drivers.testing.simulated_etcd import EtcdPrograms
 from mgmt_drivers.testing.simulated_helm import HelmPrograms
@@ -52,6 +52,7 @@ class SimulatedSession(
         sudo: bool = False,
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
+        limit: int = DEFAULT_OUTPUT,
     ) -> Result:
         assert not sudo or argv[0] in SUDO, f"{argv[0]} is not among what may run with sudo"
         if self.world.deepest is not None:
@@ -62,6 +63,8 @@ class SimulatedSession(
         result = self._answer(list(argv), fed(stdin))
         if self._is_left_unanswered(argv):
             result = Result(1, stderr="Error from server: etcdserver: request timed out")
+        if len(result.stdout) + len(result.stderr) > limit:
+            raise OutputTooLong(" ".join(argv))
         self.after(self, argv)
         if check and not result.ok:
             raise CommandFailed(" ".join(argv), result.status, result.stderr)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Session, Stdin
+from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Session, Stdin
 from mgmt_drivers.testing.fakes import MemoryStore, fed, named
 
 # Values that differ from run to run: bootstrap tokens and the names of their Secrets, the keys
@@ -105,9 +105,12 @@ class _Recorded:
         sudo: bool = False,
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
+        limit: int = DEFAULT_OUTPUT,
     ) -> Result:
         self._recorder.note(self._machine, argv, sudo, stdin)
-        return self._session.run(argv, stdin=stdin, sudo=sudo, check=check, timeout=timeout)
+        return self._session.run(
+            argv, stdin=stdin, sudo=sudo, check=check, timeout=timeout, limit=limit
+        )
 
     def hold(self, argv: Sequence[str], word: str, *, timeout: float = DEFAULT_TIMEOUT) -> Result:
         self._recorder.note(self._machine, argv, True, None)

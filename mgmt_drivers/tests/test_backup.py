@@ -30,7 +30,7 @@ from mgmt_drivers.testing.simulated_cloud import (
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.testing.simulated_world import Saved
+from mgmt_drivers.testing.simulated_world import ACCOUNT_TOKEN, Saved
 from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_canary import all_logs
 from mgmt_drivers.tests.test_faults import FaultsTestCase
@@ -116,6 +116,9 @@ class BackedUpClusterTest(SimulatedClusterTest):
         self.assert_whole(3, 2)
         self.assertEqual(([_CLAIM], {"pv1"}), (self.world.claims, set(self.world.volumes)))
         self.assertEqual({"tacker-vim"}, self.world.accounts)
+        (vim,) = self.vims.registered.values()
+        self.assertNotEqual(ACCOUNT_TOKEN, vim.credentials.token.reveal())  # which backups hold
+        self.assertEqual(self.world.account_token, vim.credentials.token.reveal())
         racks = [n["metadata"]["labels"].get("rack") for n in self.world.nodes.values()]
         self.assertEqual(1, racks.count("r7"))
         self.assertEqual({"kubernetes_vim_vnf-1"}, set(self.vims.registered))
@@ -256,7 +259,7 @@ class RestoreTest(BackedUpClusterTest):
         self.assert_restored()
         self.assertEqual(1, self.world.restored)
         vim = self.vims.registered["kubernetes_vim_vnf-1"]
-        self.assertEqual(token, vim.credentials.token.reveal())
+        self.assertNotEqual(token, vim.credentials.token.reveal())
         self.assertEqual(2, len(self.world.backups))
         self.assertEqual({}, self.metadata())
 

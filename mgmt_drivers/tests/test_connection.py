@@ -34,8 +34,9 @@ from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.setup.preflight import WaitForCloudInit
 from mgmt_drivers.ssh.connection import Connection, Endpoint, connect
-from mgmt_drivers.ssh.conversation import LIMIT, converse
+from mgmt_drivers.ssh.conversation import converse
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
+from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, LARGE_OUTPUT, LIST_OUTPUT
 from mgmt_drivers.ssh.watchdog import Watchdog
 from mgmt_drivers.testing.fakes import NODE
 from mgmt_drivers.testing.local_sshd import sshd
@@ -108,7 +109,7 @@ class ConnectionTest(ServerTest):
 
     def test_much_in_and_out_at_once(self) -> None:
         data = os.urandom(3_000_000).hex()
-        self.assertEqual(data, self.log_in().run(["cat"], stdin=data).stdout)
+        self.assertEqual(data, self.log_in().run(["cat"], stdin=data, limit=LARGE_OUTPUT).stdout)
 
     def test_a_file_is_streamed(self) -> None:
         with tempfile.NamedTemporaryFile() as file:
@@ -182,8 +183,14 @@ class ConnectionTest(ServerTest):
         """On either stream; and the connection can be used on."""
         connection = self.log_in()
         for script in ("cat /dev/zero", "cat /dev/zero >&2"):
-            with self.assertRaisesRegex(OutputTooLong, "wrote more than 32 MiB"):
+            with self.assertRaisesRegex(OutputTooLong, f"{script}.*wrote more than 64 KiB"):
                 connection.run(["sh", "-c", script])
+            with self.assertRaisesRegex(OutputTooLong, "wrote more than 1024 KiB"):
+                connection.run(["sh", "-c", script], limit=LIST_OUTPUT)
+        more = ["head", "-c", str(DEFAULT_OUTPUT + 1), "/dev/zero"]
+        with self.assertRaises(OutputTooLong):
+            connection.run(more)
+        self.assertTrue(connection.run(more, limit=LIST_OUTPUT).ok)
         self.assertTrue(connection.run(["true"]).ok)
 
     def test_giving_up_a_command_that_writes_on_breaks_nothing_else(self) -> None:
@@ -197,7 +204,7 @@ class ConnectionTest(ServerTest):
 
         close, connection = PosixPipe.close, self.log_in()
         slowly = mock.patch.object(PosixPipe, "close", close_slowly)
-        script = f"head -c {LIMIT} /dev/zero; while :; do echo; sleep 0.01; done"
+        script = f"head -c {DEFAULT_OUTPUT} /dev/zero; while :; do echo; sleep 0.01; done"
         with slowly, self.assertRaises(OutputTooLong):
             connection.run(["sh", "-c", script])
         self.assertTrue(connection.run(["true"]).ok)
@@ -205,7 +212,7 @@ class ConnectionTest(ServerTest):
     def test_an_error_quotes_the_end_of_what_was_written_in_one_line(self) -> None:
         script = r"head -c 5000000 /dev/zero; printf 'why\033[2J\n2026 INFO forged' >&2; exit 1"
         with self.assertRaises(CommandFailed) as caught:
-            self.log_in().run(["sh", "-c", script, "x" * 100_000])
+            self.log_in().run(["sh", "-c", script, "x" * 100_000], limit=LARGE_OUTPUT)
         self.assertLess(len(str(caught.exception)), 5000)
         self.assertIn(r"why\x1b[2J\n2026 INFO forged", str(caught.exception))
 

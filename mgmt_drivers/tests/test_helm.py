@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import json
+import logging
 import os
 import shutil
 import sqlite3
@@ -127,6 +128,18 @@ class ParametersTest(SimulatedClusterTest):
         self.validate(helm={}, master_node=master)
         self.vims.log_in_for_helm = True
         self.validate(master_node=master)
+
+    def test_one_password_for_several_groups_is_warned_of(self) -> None:
+        logging.disable(logging.NOTSET)
+        with self.assertLogs("mgmt_drivers", "WARNING") as logs:
+            self.validate()
+        self.assertRegex(logs.output[0], "VNF vnf-1: groups of machines have the same password")
+        own = {
+            name: {**self.params[name], "password": f"of {name}"}
+            for name in ("worker_node", "storage_server")
+        }
+        with self.assertNoLogs("mgmt_drivers", "WARNING"):
+            self.validate(**own)
 
     def validate(self, **changes: Any) -> None:
         self.read(**changes)
@@ -404,14 +417,16 @@ class VimOfTackerTest(unittest.TestCase):
             with api.get_engine().begin() as connection:
                 connection.execute(table.delete())
         self.context = context.get_admin_context()
+        self.instance = mock.Mock(
+            id="vnf-1", tenant_id="t", vim_connection_info=[], vnf_metadata={}
+        )
         # Tacker makes a list of a list, of which MySQL's driver makes a list again.
         sqlite3.register_adapter(list, "".join)
 
     def vims(self) -> Any:
         from mgmt_drivers.tacker.vims_v1 import RegisteredVims
 
-        instance = mock.Mock(id="vnf-1", tenant_id="t", vim_connection_info=[])
-        return RegisteredVims(self.context, instance)
+        return RegisteredVims(self.context, self.instance)
 
     def register(self, vim: Vim) -> str:
         """Register it, the cluster itself and Barbican left out."""
@@ -457,6 +472,33 @@ class VimOfTackerTest(unittest.TestCase):
         found["placement_attr"] = {}
         found["vim_auth"]["auth_url"] = "https://192.0.2.1:6443"
         self.assertEqual("ETSINFV.HELM.V_3", vim_utils.vim_to_conn_info(found).vimType)
+
+    def test_a_vim_of_another_tenant_is_not_the_vnfs_own(self) -> None:
+        """Whatever its description says, which anybody may write."""
+        foreign = self.register(_vim("192.0.2.66"))
+        self.instance.tenant_id, self.instance.vnf_metadata = "victim", {}
+        self.vims().move_helm(_vim("192.0.2.1").helm)
+        self.assertTrue(self.vims().is_taken("vim"))
+        self.assertEqual(["192.0.2.66"], self.addresses(foreign))
+
+    def test_the_vnfs_own_vim_is_known_by_its_id_or_else_by_its_description(self) -> None:
+        from tacker.db import api
+        from tacker.db.nfvo import nfvo_db
+
+        vim_id = self.register(_vim("192.0.2.66"))
+        kept, self.instance.vnf_metadata = self.instance.vnf_metadata, {}
+        self.vims().move_helm(_vim("192.0.2.1").helm)
+        self.assertEqual(["192.0.2.1"], self.addresses(vim_id))
+        self.instance.vnf_metadata = kept
+        with api.get_engine().begin() as connection:
+            connection.execute(nfvo_db.Vim.__table__.update().values(description="of people"))
+        self.context.session.expire_all()
+        self.vims().move_helm(_vim("192.0.2.2").helm)
+        self.assertEqual(["192.0.2.2"], self.addresses(vim_id))
+        self.assertFalse(self.vims().is_taken("vim"))
+
+    def addresses(self, vim_id: str) -> Any:
+        return self.known(vim_id)["extra"]["helm_info"]["masternode_ip"]
 
     def test_a_master_has_another_address_while_cnfs_use_the_vim(self) -> None:
         from tacker.extensions.nfvo import VimInUseException

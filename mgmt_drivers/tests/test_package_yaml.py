@@ -82,6 +82,18 @@ class ReadersTest(unittest.TestCase):
             (self.package / name).parent.mkdir(parents=True, exist_ok=True)
             (self.package / name).write_text(BROKEN)
 
+    def test_a_template_is_parsed_once_until_it_changes(self) -> None:
+        template = self.package / "BaseHOT" / "once" / "top.yaml"
+        template.parent.mkdir(parents=True)
+        for number in ("1", "22"):
+            name = f"port{number}"
+            template.write_text(f"resources: {{{name}: {{type: 'OS::Neutron::Port'}}}}")
+            before = package._read.cache_info().misses
+            for _ in range(2):
+                self.assertEqual({name}, package.address_names(self.package, "once"))
+                self.assertFalse(package.has_server_group(self.package, "once"))
+            self.assertEqual(1, package._read.cache_info().misses - before)
+
     def test_templates_and_definitions(self) -> None:
         with self.assertRaisesRegex(BadYaml, "top.yaml: line 2: not YAML"):
             package.address_names(self.package, "simple")

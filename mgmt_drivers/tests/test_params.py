@@ -104,6 +104,8 @@ class ParamsTest(unittest.TestCase):
         docker_save(self.package / "nameless.tar", None)
         docker_save(self.package / "odd.tar", ["--privileged"])
         docker_save(self.package / "text.tar", "abc")
+        with (self.package / "large").open("wb") as file:
+            file.truncate((4 << 20) + 1)
         docker_save(self.package / "mapping.tar", {"registry:2": 1})
         with tarfile.open(self.package / "deep.tar", "w") as archive:
             entry = tarfile.TarInfo("manifest.json")
@@ -135,16 +137,19 @@ class ParamsTest(unittest.TestCase):
             ({"port_no": "x"}, "port_no", "1 to 65535"),
             ({"host_key": ["SHA256:x"]}, "host_key[0]", "must be a public key"),
             ({"port_no": True}, "port_no", "1 to 65535"),
+            ({"htpasswd_path": "large"}, "htpasswd_path", "large is larger than 4 MiB"),
+            ({"push_port_no": 5000}, "push_port_no", "another port than port_no"),
             ({"image_path": "none.tar"}, "image_path", "has no file none.tar"),
             ({"image_path": "../etc/passwd"}, "image_path", "outside the VNF package"),
             ({"image_path": "plain.txt"}, "image_path", "not a file made by `docker save`"),
             ({"image_path": "two.tar"}, "image_path", "one image"),
             ({"image_path": "nameless.tar"}, "image_path", "with a name"),
-            ({"image_url": "http://me:pw@x/r"}, "image_url", "must not carry a user name"),
+            ({"image_url": "https://me:pw@x/r"}, "image_url", "must not carry a user name"),
             ({"image_url": "r.tar"}, "image_url", "must be a URL"),
-            ({"image_url": "http://x/r", "image_path": "good.tar"}, "image_url", "give one of"),
+            ({"image_url": "https://x/r", "image_path": "good.tar"}, "image_url", "give one of"),
             ({"image_url": "http://x/r", "image_sha256": "ab"}, "image_sha256", "64 hexadecimal"),
             ({"image_sha256": "a" * 64}, "image_sha256", "image_url, which is missing"),
+            ({"image_url": "HTTP://x/r"}, "image_sha256", "missing: image_url is http"),
             ({"htpasswd_path": "bad.htpasswd"}, "htpasswd_path", "line 1"),
             *(
                 ({"htpasswd_path": f"{number}.htpasswd"}, "htpasswd_path", "line 1")

@@ -31,6 +31,12 @@ def params(**values: Any) -> PrivateRegistryParams:
     return PrivateRegistryParams("CP1", "ubuntu", Secret("pass"), **values)
 
 
+def digest(**values: Any) -> str:
+    """The digest of the settings of the registry's only container."""
+    (container,) = settings.containers(params(**values))
+    return container.digest()
+
+
 class PhaseTest(unittest.TestCase):
     def setUp(self) -> None:
         self.host, self.session = fake_host()
@@ -201,12 +207,12 @@ class RunRegistryTest(PhaseTest):
         self.session.expect(*self.INSPECT, stdout=json.dumps([described]))
 
     def test_same_settings_are_left_running(self) -> None:
-        self.expect_container(settings.digest(params()))
+        self.expect_container(digest())
         self.assertEqual(UNCHANGED, self.run_phase(RunRegistry()))
 
     def test_other_settings_or_a_stopped_container_are_replaced(self) -> None:
-        other = (settings.digest(params(port=5001)), True)
-        for label, running in (other, (settings.digest(params()), False)):
+        other = (digest(port=5001), True)
+        for label, running in (other, (digest(), False)):
             self.expect_container(label, running)
             self.session.expect("sudo", "docker", "rm", "--force", "private_registry")
             self.session.expect("sudo", "ss")
@@ -245,11 +251,40 @@ class RunRegistryTest(PhaseTest):
             self.session.written(),
         )
         self.assertIn("REGISTRY_AUTH=htpasswd", self.session.ran[-1])
-        self.assertNotEqual(settings.digest(params()), settings.digest(params(**secured)))
+        self.assertNotEqual(digest(), digest(**secured))
+
+    def test_pushes_come_by_the_loopback_address_only(self) -> None:
+        for name in ("private_registry", "private_registry_push"):
+            self.session.expect(*self.INSPECT[:-1], name, status=1)
+        self.session.expect("sudo", "ss")
+        self.session.expect("sudo", "docker", "run", "--detach", "--name", "private_registry")
+        self.session.expect("sudo", "ss")
+        self.session.expect("sudo", "docker", "run", "--detach", "--name", "private_registry_push")
+        with self.assertNoLogs("mgmt_drivers", "WARNING"):
+            self.assertEqual(CHANGED, self.run_phase(RunRegistry(), push_port=5002))
+        pulls, pushes = (words for words in self.session.ran if words[2] == "run")
+        self.assertIn("/var/lib/private_registry:/var/lib/registry:ro", pulls)
+        (variable,) = (word for word in pulls if "MAINTENANCE=" in word)
+        self.assertTrue(json.loads(variable.partition("=")[2])["readonly"]["enabled"])
+        for word in ("127.0.0.1:5002:5000", "/var/lib/private_registry:/var/lib/registry"):
+            self.assertIn(word, pushes)
+
+    def test_a_registry_to_which_everybody_may_push_is_warned_of(self) -> None:
+        self.session.expect(*self.INSPECT, status=1)
+        self.session.expect("sudo", "ss")
+        self.session.expect("sudo", "docker", "run")
+        with self.assertLogs("mgmt_drivers", "WARNING") as logs:
+            self.run_phase(RunRegistry())
+        self.assertIn("everybody who reaches the registry may replace", logs.output[0])
 
 
 class WaitForRegistryTest(PhaseTest):
     ASK = ("sudo", "ask-registry", "5000")
+
+    def test_both_ports_answer(self) -> None:
+        self.session.expect(*self.ASK, stdout="HTTP/1.0 200 OK\r\n")
+        self.session.expect(*self.ASK[:-1], "5002", stdout="HTTP/1.0 200 OK\r\n")
+        self.run_phase(WaitForRegistry(), push_port=5002)
 
     def test_answers(self) -> None:
         self.session.expect(*self.ASK, stdout="HTTP/1.0 200 OK\r\n")

@@ -74,7 +74,8 @@ class DisksTest(unittest.TestCase):
         text = self.session.written()["/etc/fstab"].decode()
         self.assertTrue(text.startswith("/dev/vda / ext4 defaults 0 1\n# BEGIN"))
         self.assertIn(
-            "\nUUID=u-1 /volume ext4 defaults,nofail,x-systemd.before=nfs-server.service 0 2\n",
+            "\nUUID=u-1 /volume ext4 nosuid,nodev,noexec,nofail,"
+            "x-systemd.before=nfs-server.service 0 2\n",
             text,
         )
 

@@ -145,7 +145,7 @@ class RequestTest(ScriptTest):
         for script in (kubernetes_v2, private_registry_v2):
             with self.assertLogs("mgmt_drivers.operations.terminate", "WARNING") as logs:
                 script.terminate_start(self.call("terminate_start"))
-            self.assertIn("VNF vnf-1: the locks of its machines", logs.output[0])
+            self.assertIn("VNF vnf-1: nobody looked for the lock", logs.output[0])
 
     def test_an_instance_without_openstack(self) -> None:
         call = self.call("heal_start")

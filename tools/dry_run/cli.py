@@ -75,7 +75,7 @@ def _dry_run(arguments: argparse.Namespace) -> Result:
         vnf = Vnf(
             request,
             asked.services(instance.store),
-            lambda name: asked.is_taken(name, shown["id"]),
+            lambda name: asked.is_taken(name, shown),
         )
         return run_operation(arguments.operation, vnf, instance, body)
 

@@ -8,7 +8,7 @@ from mgmt_drivers.inventory import Address, Contents, Node, Stacks
 from mgmt_drivers.package import address_names, floating_ips, volume_names
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Result, Stdin
+from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Stdin
 
 STACK = "new"  # id of the stack of a VNF that does not exist yet
 _NEW = "new-"  # prefix of ids of new servers and stacks; other ids are UUIDs
@@ -31,6 +31,7 @@ class NotMadeSession:
         sudo: bool = False,
         check: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
+        limit: int = DEFAULT_OUTPUT,
     ) -> Result:
         if argv[0] == "test" and not check:
             return Result(1)

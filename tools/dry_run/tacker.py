@@ -1,5 +1,6 @@
 """The cloud of a dry run: VNF instances, packages and VIMs in Tacker, and stacks in Heat."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,9 +10,9 @@ from typing import Any
 from openstack.connection import Connection
 from tackerclient.v1_0.client import Client
 
-from mgmt_drivers.engine.services import Services, Store
+from mgmt_drivers.engine.services import KEY_PREFIX, Services, Store
 from mgmt_drivers.inventory import Heat, VimAccess
-from mgmt_drivers.vim import description_of
+from mgmt_drivers.vim import STORE_KEY, description_of
 from tools.client import stacks
 from tools.client.errors import ClientError
 from tools.client.lcm import Vnf
@@ -87,13 +88,22 @@ class Cloud:
     def services(self, store: Store) -> Services:
         return Services(Heat(self._access), store)
 
-    def is_taken(self, name: str, vnf_id: str = "") -> bool:
-        """Whether another VIM than the VNF's has the name; the v2 API registers no VIMs."""
+    def is_taken(self, name: str, shown: Mapping[str, Any] | None = None) -> bool:
+        """Whether another VIM than the VNF's has the name; the v2 API registers no VIMs.
+
+        :param shown: the VNF instance, if it exists
+        """
         if self._version == "2":
             return False
-        own = description_of(vnf_id)
-        vims = self._client.list_vims()["vims"]
-        return any(vim["name"] == name and vim.get("description") != own for vim in vims)
+        shown = shown or {}
+        own = (shown.get("metadata") or {}).get(f"{KEY_PREFIX}{STORE_KEY}")
+        described = (description_of(shown.get("id", "")), self._connection.current_project_id)
+        return any(
+            json.dumps(vim["id"]) != own
+            and (vim.get("description"), vim.get("tenant_id")) != described
+            for vim in self._client.list_vims()["vims"]
+            if vim["name"] == name
+        )
 
     def _access(self) -> VimAccess:
         """The login of this program, which can read the stacks of its project."""

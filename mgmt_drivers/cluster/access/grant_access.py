@@ -18,12 +18,21 @@ _COPIES = f"{STATE_FOLDER}/kubeconfigs"
 
 
 class GrantVimAccess(HostPhase[Cluster]):
-    """Create the account with which Tacker uses the cluster as a VIM."""
+    """Create the account with which Tacker uses the cluster as a VIM.
+
+    :param is_restored: the account came with a backup, whose readers know its token: the account
+        gets another token
+    """
 
     title = "grant Tacker access"
     prediction = Prediction(CHANGED, f"service account {VIM_ACCOUNT.name}")
 
+    def __init__(self, is_restored: bool = False) -> None:
+        self._is_restored = is_restored
+
     def step(self, host: Host, cluster: Cluster) -> Outcome:
+        if self._is_restored:
+            service_account.revoke(host, VIM_ACCOUNT)
         return CHANGED if service_account.apply(host, VIM_ACCOUNT) else UNCHANGED
 
 

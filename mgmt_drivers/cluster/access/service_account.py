@@ -2,6 +2,7 @@
 
 import base64
 from dataclasses import dataclass
+from typing import Any
 
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.errors import WaitTimeout
@@ -59,11 +60,26 @@ def apply(host: Host, account: ServiceAccount) -> bool:
     return kubectl.apply(host, account.manifest())
 
 
+def revoke(host: Host, account: ServiceAccount) -> None:
+    """Delete an account whose tokens others may know; waits until Kubernetes has deleted them.
+
+    An account of the same name has other tokens then. To delete the Secret alone would not do: its
+    successor of the same name would hold the same token again.
+    """
+    kubectl.delete(host, "serviceaccount", account.name, namespace=_NAMESPACE)
+    for _ in host.clock.attempts(_LIMIT):
+        if not _read_secret(host, account):
+            return
+    raise WaitTimeout(
+        f"the token of service account {_NAMESPACE}/{account.name} was not deleted within "
+        f"{_LIMIT:g} s. Look at the controller manager, then retry the operation"
+    )
+
+
 def read(host: Host, account: ServiceAccount) -> Credentials:
     """Read the credentials of an account; waits until Kubernetes has issued them."""
     for _ in host.clock.attempts(_LIMIT):
-        words = ("secret", account.name, "--namespace", _NAMESPACE, "--ignore-not-found")
-        data = kubectl.get(host, *words).get("data", {})
+        data = _read_secret(host, account).get("data", {})
         if "token" in data and "ca.crt" in data:
             token = Secret(_decoded(data["token"]))
             host.session.hide(token, Secret(data["token"]))
@@ -72,6 +88,12 @@ def read(host: Host, account: ServiceAccount) -> Credentials:
         f"service account {_NAMESPACE}/{account.name} got no token within {_LIMIT:g} s. Look at "
         "the controller manager, then retry the operation"
     )
+
+
+def _read_secret(host: Host, account: ServiceAccount) -> dict[str, Any]:
+    """Read the Secret with the token of an account; empty if there is none."""
+    words = ("secret", account.name, "--namespace", _NAMESPACE, "--ignore-not-found")
+    return kubectl.get(host, *words)
 
 
 def _decoded(text: str) -> str:

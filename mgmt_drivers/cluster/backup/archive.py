@@ -29,6 +29,7 @@ from mgmt_drivers.machine.script import Script
 from mgmt_drivers.package import BROKEN_ARCHIVE
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh import signatures
+from mgmt_drivers.ssh.session import LIST_OUTPUT
 
 MANIFEST, SIGNATURE, PASSWORD, DATA = MEMBERS = (
     "manifest.json", "manifest.json.sig", "password.enc", "data.enc",
@@ -73,7 +74,7 @@ def read(host: Host, path: str, keys: BackupKeys) -> Contents:
 
     :raises MgmtDriverError: if it is not whole, or not signed by a node of the VNF
     """
-    seen = host.ask(*_SHOW.command(path), timeout=LIMIT)
+    seen = host.ask(*_SHOW.command(path), timeout=LIMIT, limit=LIST_OUTPUT)
     if not seen.ok:
         raise MgmtDriverError(f"{path} is not a whole backup: {seen.tail}")
     try:

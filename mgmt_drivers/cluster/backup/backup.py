@@ -24,6 +24,7 @@ from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.ssh.hostkeys import STORE_KEY, HostKeys
+from mgmt_drivers.ssh.session import LIST_OUTPUT
 
 LOG = logging.getLogger(__name__)
 
@@ -182,13 +183,13 @@ class SavedBackup:
 
 def list_backups(host: Host) -> list[SavedBackup]:
     """List the backups that a control-plane node sees, the newest last."""
-    return _parsed(host.sudo("bash", _PROGRAM, "list", timeout=_LIST_LIMIT))
+    return _parsed(host.sudo("bash", _PROGRAM, "list", timeout=_LIST_LIMIT, limit=LIST_OUTPUT))
 
 
 def list_backups_on(storage: Host, backup: Backup) -> list[SavedBackup]:
     """List the backups on the storage server, the newest last."""
     command = _STORE.command(backup.folder, "-", str(backup.keep), "list")
-    return _parsed(storage.sudo(*command, timeout=_LIST_LIMIT))
+    return _parsed(storage.sudo(*command, timeout=_LIST_LIMIT, limit=LIST_OUTPUT))
 
 
 def _parsed(listed: str) -> list[SavedBackup]:

@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.storage.storage_params import Folder, Storage, inside
 from mgmt_drivers.params.declaration import ObjectOf, When, param
-from mgmt_drivers.params.kinds import Count, Duration, PackageFile, Text, TextKind
+from mgmt_drivers.params.kinds import LARGEST_ARCHIVE, Count, Duration, PackageFile, Text, TextKind
 from mgmt_drivers.params.reader import Context, Reader
 
 NAME = "etcd_backup"
@@ -120,7 +120,7 @@ def read_restore(reader: Reader, package: Path, backup: Backup | None, is_kept: 
                    Context(package))
     text = Text().parse(place)
     if "/" in text:
-        return Restore(text, PackageFile().take(text, place))
+        return Restore(text, PackageFile(LARGEST_ARCHIVE).take(text, place))
     if text and text != LATEST and not BACKUP.fullmatch(text):
         place.refuse(
             f"must be {LATEST}, the name of a backup, or the path of a backup in the VNF package"

@@ -15,6 +15,7 @@ from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.proxied import through_proxy
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT
 
 PACKAGE = "helm"
 # Tacker's folder for charts in CNF packages, with a folder for each VNF instance of a CNF
@@ -70,7 +71,9 @@ def _install_archive(host: Host, archive: HelmArchive) -> None:
 def _run_script(host: Host, has_proxy: bool) -> None:
     words = ("flock", _LOCK, _SCRIPT)
     command = through_proxy(words) if has_proxy else words
-    run = functools.partial(host.sudo, *command, timeout=_INSTALL_LIMIT)
+    run = functools.partial(
+        host.sudo, *command, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT
+    )
     packages.repair(host)
     try:
         packages.retry_while_locked(host, run)
@@ -108,7 +111,7 @@ def check_works(host: Host) -> None:
     :raises MgmtDriverError: with the output of Helm, or of a shell that does not find Helm
     """
     try:
-        host.run("helm", "list", "--short", timeout=_ANSWER_LIMIT)
+        host.run("helm", "list", "--short", timeout=_ANSWER_LIMIT, limit=LIST_OUTPUT)
     except CommandFailed as error:
         raise MgmtDriverError(
             f"Helm does not work on the control-plane node for the user of master_node. {error}"
@@ -119,7 +122,10 @@ def pack(host: Host) -> Mapping[str, str]:
     """Pack Tacker's charts and repositories for CNFs; returns the archives by folder."""
     commands = {_CHARTS: _PACK_FOLDER.command(_CHARTS)}
     commands |= {name: _PACK_FOLDER.command(name, _CACHED_CHARTS) for name in _REPOSITORIES}
-    archives = {name: host.run(*argv, timeout=_INSTALL_LIMIT) for name, argv in commands.items()}
+    archives = {
+        name: host.run(*argv, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT)
+        for name, argv in commands.items()
+    }
     return {folder: archive for folder, archive in archives.items() if archive}
 
 

@@ -18,7 +18,7 @@ SCRIPT = "helm_installation_script_path"  # upstream's name
 # The program's name in an archive of the Helm project, such as linux-amd64/helm.
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}/helm")
 _MOST_ENTRIES = 100  # of an archive; archives of the project have four
-_LARGEST = 512 << 20  # bytes of an entry; the program has some sixty million
+_LARGEST = 512 << 20  # bytes of an archive, and of an entry; the program has some sixty million
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class _HelmArchiveFile(TextKind[HelmArchive | None]):
     words = PackageFile.words
 
     def take(self, text: str, reader: Reader) -> HelmArchive | None:
-        path = PackageFile().take(text, reader)
+        path = PackageFile(_LARGEST).take(text, reader)
         if path is None:
             return None
         try:

@@ -26,6 +26,7 @@ from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
+from mgmt_drivers.ssh.session import LARGE_OUTPUT
 
 LOG = logging.getLogger(__name__)
 
@@ -120,7 +121,7 @@ def is_partly_joined(host: Host) -> bool:
 def reset(host: Host, cluster: Cluster) -> None:
     """Take back what kubeadm has done on this machine; one that still runs is waited for."""
     facts.forget(host)
-    host.sudo(*_run_command(host, cluster, "reset"), timeout=_LIMIT)
+    host.sudo(*_run_command(host, cluster, "reset"), timeout=_LIMIT, limit=LARGE_OUTPUT)
 
 
 _VERSION, _IMAGES = "version of kubeadm", "images of kubeadm"  # facts
@@ -316,7 +317,7 @@ def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
     _write_patches(host, cluster)
     options = [*_patch_options(cluster), *_ignored(_keeps_cgroup_v1(host, cluster))]
     command = ("flock", _LOCK, "kubeadm", "upgrade", *words, *options)
-    host.sudo(*command, timeout=_UPGRADE_LIMIT)
+    host.sudo(*command, timeout=_UPGRADE_LIMIT, limit=LARGE_OUTPUT)
 
 
 def _write_patches(host: Host, cluster: Cluster) -> None:
@@ -335,7 +336,8 @@ def _run(
     host: Host, cluster: Cluster, verb: str, words: Sequence[str], config: Secret
 ) -> None:
     facts.forget(host)
-    host.sudo(*_run_command(host, cluster, verb, *words), stdin=config, timeout=_LIMIT)
+    command = _run_command(host, cluster, verb, *words)
+    host.sudo(*command, stdin=config, timeout=_LIMIT, limit=LARGE_OUTPUT)
 
 
 def _run_command(host: Host, cluster: Cluster, *words: str) -> tuple[str, ...]:

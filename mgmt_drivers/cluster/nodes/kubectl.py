@@ -11,7 +11,7 @@ from mgmt_drivers.errors import CommandFailed
 from mgmt_drivers.machine import answers
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
-from mgmt_drivers.ssh.session import Result, Stdin
+from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT, Result, Stdin
 
 # The machine's own apiserver, not the virtual IP, which may sit on a machine that fails.
 _OWN = "https://127.0.0.1:6443"
@@ -40,7 +40,9 @@ def get(host: Host, *words: str) -> dict[str, Any]:
             raise CommandFailed(f"kubectl {' '.join(command)}", seen.status, seen.complaint)
 
     argv = [*_KUBECTL, *command]
-    ask = functools.partial(host.session.run, argv, sudo=True, check=False, timeout=_LIMIT)
+    ask = functools.partial(
+        host.session.run, argv, sudo=True, check=False, timeout=_LIMIT, limit=LARGE_OUTPUT
+    )
     found: dict[str, Any] = json.loads(transient.retry(host.clock, ask, check).stdout or "{}")
     return found
 
@@ -177,7 +179,7 @@ def drain(host: Host, node: str, seconds: int) -> None:
         "--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={seconds}s",
         f"--skip-wait-for-delete-timeout={_OVERDUE}",
     )
-    host.sudo(*_KUBECTL, "drain", node, *options, timeout=seconds + _LIMIT)
+    host.sudo(*_KUBECTL, "drain", node, *options, timeout=seconds + _LIMIT, limit=LARGE_OUTPUT)
 
 
 def label(host: Host, node: str, labels: Mapping[str, str]) -> None:
@@ -251,5 +253,6 @@ def _command(
     host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT
 ) -> Callable[[], Result]:
     return functools.partial(
-        host.session.run, (*_KUBECTL, *words), stdin=stdin, sudo=True, timeout=limit
+        host.session.run, (*_KUBECTL, *words), stdin=stdin, sudo=True, timeout=limit,
+        limit=LIST_OUTPUT,
     )

@@ -13,6 +13,7 @@ from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine import files, packages
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.ssh.session import LARGE_OUTPUT
 
 _LIMIT = 1800.0  # seconds
 _SCRIPT = f"{STATE_FOLDER}/install_k8s_cluster.sh"
@@ -44,7 +45,7 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
     extra = packages.missing(host, needed(host, cluster))
     words = [f"{k}={v}" for k, v in {**settings(host, cluster, extra), **changes}.items()]
     run = functools.partial(
-        host.sudo, "flock", _LOCK, "env", *words, _SCRIPT, timeout=_LIMIT
+        host.sudo, "flock", _LOCK, "env", *words, _SCRIPT, timeout=_LIMIT, limit=LARGE_OUTPUT
     )
     packages.repair(host)
     kubeadm.forget_version(host)

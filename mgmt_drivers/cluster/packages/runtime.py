@@ -12,6 +12,7 @@ from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.proxied import through_proxy
 from mgmt_drivers.machine.script import Script
+from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT
 
 _PULL_LIMIT = 1800.0  # seconds
 _CTR = ("ctr", "--namespace", "k8s.io")
@@ -86,13 +87,14 @@ class Containerd:
         self._behind_proxy = behind_proxy
 
     def missing(self, host: Host, images: Sequence[str]) -> list[str]:
-        present = {*host.sudo(*_CTR, "images", "ls", "--quiet").split()}
+        present = {*host.sudo(*_CTR, "images", "ls", "--quiet", limit=LIST_OUTPUT).split()}
         return [image for image in images if image not in present]
 
     def pull(self, host: Host, image: str) -> None:
         # ctr fetches them, not the service.
         words = (*_CTR, "images", "pull", "--hosts-dir", self._HOSTS, image)
-        host.sudo(*(through_proxy(words) if self._behind_proxy else words), timeout=_PULL_LIMIT)
+        command = through_proxy(words) if self._behind_proxy else words
+        host.sudo(*command, timeout=_PULL_LIMIT, limit=LARGE_OUTPUT)
 
     def trust(self, host: Host, registries: Sequence[Registry]) -> None:
         # All is read anew at each pull: nothing is to be restarted.

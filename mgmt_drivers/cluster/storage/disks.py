@@ -109,9 +109,10 @@ def is_mounted(host: Host, mount: Mount) -> bool:
 def mount_permanently(host: Host, mounts: list[Mount], before: str) -> None:
     """Mount file systems, now and at each boot before a unit starts.
 
-    A file system that is missing at boot does not delay the boot.
+    The machine runs no program of these file systems, and opens no device there, since pods write
+    to them. A file system that is missing at boot does not delay the boot.
     """
-    options = f"defaults,nofail,x-systemd.before={before}"
+    options = f"nosuid,nodev,noexec,nofail,x-systemd.before={before}"
     places = (f"UUID={syntax.words(mount.uuid, mount.point)}" for mount in mounts)
     lines = "".join(f"{place} ext4 {options} 0 2\n" for place in places)
     files.write(host, _FSTAB, blocks.replaced(files.read(host, _FSTAB), lines))

@@ -8,6 +8,7 @@ from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine import files, syntax, units
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.ssh.session import LIST_OUTPUT
 
 UNIT = "nfs-server.service"
 SERVER_PACKAGE = "nfs-kernel-server"
@@ -79,7 +80,7 @@ def _file(exports: Sequence[Export]) -> File:
 
 def _find_lacking(host: Host, exports: Sequence[Export]) -> list[str]:
     """Find the exports that the kernel lacks."""
-    lines = host.sudo("exportfs", "-s").splitlines()
+    lines = host.sudo("exportfs", "-s", limit=LIST_OUTPUT).splitlines()
     pairs = (line.split(None, 1) for line in lines if " " in line)
     active = {(folder, client.strip().partition("(")[0]) for folder, client in pairs}
     return [f"{e.folder} to {e.network}" for e in exports if (e.folder, e.network) not in active]

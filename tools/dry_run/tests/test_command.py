@@ -467,9 +467,14 @@ class CloudTest(unittest.TestCase):
             self.cloud.shown("one")
 
     def test_names_of_vims(self) -> None:
+        described = "Kubernetes cluster of VNF instance vnf-1"
         self.client.list_vims.return_value = {"vims": [
-            {"name": "mine", "description": "Kubernetes cluster of VNF instance vnf-1"},
-            {"name": "theirs", "description": ""},
+            {"id": "1", "name": "mine", "description": "of people", "tenant_id": "mine"},
+            {"id": "2", "name": "old", "description": described, "tenant_id": "mine"},
+            {"id": "3", "name": "theirs", "description": described, "tenant_id": "theirs"},
         ]}
-        taken = [self.cloud.is_taken(name, "vnf-1") for name in ("mine", "theirs", "free")]
-        self.assertEqual([False, True, False], taken)
+        self.connection.current_project_id = "mine"
+        shown = {"id": "vnf-1", "metadata": {"mgmt_driver_vim": '"1"'}}
+        names = ("mine", "old", "theirs", "free")
+        taken = [self.cloud.is_taken(name, shown) for name in names]
+        self.assertEqual([False, False, True, False], taken)
