@@ -36,9 +36,9 @@ def save(store: Store, changed: Changed) -> None:
     store.save(_WANTED, {})
 
 
-def save_wanted(store: Store, wanted: Changed) -> None:
+def save_wanted(store: Store, params: Changed) -> None:
     """Save the parameters that the cluster is about to get."""
-    store.save(_WANTED, wanted)
+    store.save(_WANTED, params)
 
 
 def of_release(request: LcmRequest, store: Store, release: str) -> Changed:

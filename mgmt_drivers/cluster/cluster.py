@@ -48,7 +48,7 @@ class Cluster:
 
     @property
     def endpoint(self) -> str:
-        """Where the cluster's API is reached from inside: address and port."""
+        """Address and port of the cluster's API, as nodes reach it."""
         return f"{self.topology.address}:{self.topology.port}"
 
     @property

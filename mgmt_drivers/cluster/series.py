@@ -112,20 +112,20 @@ def read_version(text: str) -> Version | None:
     return Version(match["release"], series) if match and series else None
 
 
-def skew(current: Version, wanted: Version) -> str:
+def skew(current: Version, target: Version) -> str:
     """Why a cluster cannot go from one version to the other at once; empty when it can.
 
     kubeadm upgrades by one minor version (its documentation, "Upgrading kubeadm clusters").
     """
-    step = wanted.series.minor - current.series.minor
+    step = target.series.minor - current.series.minor
     # A series asks for its newest release, whatever that is.
     newest = current.patch or 0
-    patch = newest if wanted.patch is None else wanted.patch
+    patch = newest if target.patch is None else target.patch
     if step < 0 or (step == 0 and patch < newest):
-        return f"{wanted} is older than {current}, and Kubernetes cannot be downgraded"
+        return f"{target} is older than {current}, and Kubernetes cannot be downgraded"
     if step > 1:
         return (
-            f"from {current} to {wanted} is more than one minor version: upgrade to "
+            f"from {current} to {target} is more than one minor version: upgrade to "
             f"1.{current.series.minor + 1} first"
         )
     return ""

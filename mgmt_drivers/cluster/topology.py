@@ -89,7 +89,7 @@ class Topology:
         return node.address(group_of(node, self.params).nic_cp_name)
 
     def endpoint(self, node: Node) -> Endpoint:
-        """Where and as whom to log in to a machine."""
+        """Address and login of a machine."""
         is_storage = self.storage and node == self.storage.node
         group = self.storage.params if self.storage and is_storage else group_of(node, self.params)
         return Endpoint(
@@ -177,15 +177,15 @@ def check_scaling(aspect: str, before: int, after: int) -> None:
         )
 
 
-def check_networks(found: Topology) -> None:
+def check_networks(topology: Topology) -> None:
     """Machines must lie outside the cluster's own networks, or they lose their routes.
 
     :raises ParameterError: with every address that does not, floating ones among them
     """
-    machines = [address for node in found.machines for address in node.addresses.values()]
-    listed = sorted({found.address, found.public, *machines})
+    machines = [address for node in topology.machines for address in node.addresses.values()]
+    listed = sorted({topology.address, topology.public, *machines})
     named = [(address, "the VNF's machines") for address in listed]
-    errors = [f"{NAME}.master_node.{key}: {why}" for key, why in found.params.swallowed(named)]
+    errors = [f"{NAME}.master_node.{key}: {why}" for key, why in topology.params.swallowed(named)]
     if errors:
         raise ParameterError(errors)
 

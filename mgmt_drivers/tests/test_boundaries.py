@@ -71,6 +71,10 @@ def top_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+# Words with which no docstring begins: a reader has to guess the noun.
+_NOT_NOUNS = ("It", "Of", "That", "These", "They", "This", "Those", "What", "Which", "Who", "Whose")
+
+
 class BoundariesTest(unittest.TestCase):
     def test_the_order_of_imports(self) -> None:
         for path in sources():
@@ -147,6 +151,18 @@ class BoundariesTest(unittest.TestCase):
         tops = {name.split("/")[0] for name in names}
         self.assertEqual({"mgmt_drivers", "tacker_mgmt_drivers-0.1.0.dist-info"}, tops)
         self.assertFalse([name for name in names if "/tests/" in name])
+
+    def test_names_of_parameters_and_docstrings_say_the_noun(self) -> None:
+        for path in sources():
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.FunctionDef):
+                    names = {argument.arg for argument in node.args.args + node.args.kwonlyargs}
+                    with self.subTest(path=path, function=node.name):
+                        self.assertFalse(names & {"found", "wanted", "seen"})
+                if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
+                    first, *_ = [*(ast.get_docstring(node) or "").split(), ""]
+                    with self.subTest(path=path, first=first):
+                        self.assertNotIn(first, _NOT_NOUNS)
 
     def test_no_test_patches_a_module_of_ours(self) -> None:
         for path in (PACKAGE / "tests").glob("*.py"):

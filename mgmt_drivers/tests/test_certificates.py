@@ -339,9 +339,9 @@ class RenewalTest(AgingClusterTest):
         for wanted, words in (
             ({"renew_certificates": "yes"}, "renew_certificates: must be true or false"),
             ({"renew_certificates": False}, "kubernetes_version: missing, or renew_certificates"),
-            ({**RENEW, "kubernetes_version": "1.37"}, "kubernetes_version: must not stand beside"),
-            ({**RENEW, "workers_at_once": 2}, "workers_at_once: must not stand beside renew_"),
-            ({**RENEW, "image_repository": "a/b"}, "image_repository: must not stand beside"),
+            ({**RENEW, "kubernetes_version": "1.37"}, "kubernetes_version: cannot be combined"),
+            ({**RENEW, "workers_at_once": 2}, "workers_at_once: cannot be combined with renew_"),
+            ({**RENEW, "image_repository": "a/b"}, "image_repository: cannot be combined with"),
         ):
             with self.subTest(wanted), self.assertRaisesRegex(ParameterError, words):
                 upgrade.validate(self.request(), self.services(), wanted)

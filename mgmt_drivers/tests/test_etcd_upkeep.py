@@ -248,8 +248,8 @@ class UpkeepTest(AlarmedClusterTest):
         for wanted, words in (
             ({"defragment_etcd": 1}, "defragment_etcd: must be true or false"),
             ({"defragment_etcd": False}, "missing, or renew_certificates or defragment_etcd inst"),
-            ({**DEFRAGMENT, "kubernetes_version": "1.37"}, "version: must not stand beside defrag"),
-            ({**DEFRAGMENT, "renew_certificates": True}, "renew_certificates: must not stand b"),
+            ({**DEFRAGMENT, "kubernetes_version": "1.37"}, "version: cannot be combined with d"),
+            ({**DEFRAGMENT, "renew_certificates": True}, "renew_certificates: cannot be comb"),
         ):
             with self.subTest(wanted), self.assertRaisesRegex(ParameterError, words):
                 upgrade.validate(self.request(), self.services(), wanted)

@@ -61,7 +61,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What is read from an archive before it is trusted; ``digest`` is the data's SHA-256."""
+    """Members of an archive before they are verified; ``digest`` is the data's SHA-256."""
 
     manifest: bytes
     signature: str = ""

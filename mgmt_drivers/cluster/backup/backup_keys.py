@@ -81,7 +81,7 @@ class BackupKeys:
         return list(self.pairs.values())[-1]
 
     def joined_with(self, other: "BackupKeys | None") -> "BackupKeys":
-        """These keys, and those of another VNF."""
+        """Add the keys of another VNF."""
         if other is None:
             return self
         pairs = {**other.pairs, **self.pairs}

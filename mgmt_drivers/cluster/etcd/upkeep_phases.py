@@ -58,16 +58,16 @@ class DefragmentEtcd(Change[Cluster, Database]):
             return Prediction(DEPENDS, "on what the compaction frees")
         return found
 
-    def describe(self, found: Database) -> str:
-        return f"{found.size // _MIB} MiB, of which {found.in_use // _MIB} are in use"
+    def describe(self, database: Database) -> str:
+        return f"{database.size // _MIB} MiB, of which {database.in_use // _MIB} are in use"
 
-    def act(self, host: Host, cluster: Cluster, found: Database) -> None:
+    def act(self, host: Host, cluster: Cluster, database: Database) -> None:
         free = host.run("df", "--output=avail", "--block-size=1M", "/var/lib/etcd").split()[1]
         # etcd writes a new file beside the old one.
-        if not free.isdecimal() or int(free) <= found.in_use // _MIB:
+        if not free.isdecimal() or int(free) <= database.in_use // _MIB:
             raise MgmtDriverError(
                 f"/var/lib/etcd has {free[:20]} MiB free, and a defragmentation needs "
-                f"{found.in_use // _MIB + 1}: remove what nobody needs"
+                f"{database.in_use // _MIB + 1}: remove what nobody needs"
             )
         etcd.defragment(host, cluster)
 

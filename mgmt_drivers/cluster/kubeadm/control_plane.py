@@ -36,7 +36,7 @@ def wait_until_healthy(host: Host, cluster: Cluster, limit: float = _LIMIT) -> N
 
 
 def _why_unhealthy(name: str, status: EtcdStatus) -> str:
-    """Why a node is no healthy voter; empty if it is one."""
+    """Why a node is not a healthy voter; empty if the node is a healthy voter."""
     voters = {m.name: m for m in status.members if m.is_voter}
     if name not in voters:
         return f"voters are: {', '.join(voters) or 'none'}"

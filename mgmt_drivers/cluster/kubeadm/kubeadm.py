@@ -265,7 +265,7 @@ def cluster_release(host: Host) -> str:
 
 
 def image_repository(host: Host) -> str:
-    """Where the cluster's images come from, as kubeadm keeps it."""
+    """Repository of the cluster's images, as kubeadm keeps it."""
     return str(_cluster_part(host).get(_IMAGE_REPOSITORY, ""))
 
 

@@ -141,7 +141,7 @@ def kube_proxy(cluster: Cluster, sets_conntrack: bool, has_iptables: bool) -> di
 
 
 def socket(cluster: Cluster) -> str:
-    """Where kubelet reaches the container runtime, as kubeadm writes it."""
+    """Socket of the container runtime, as kubeadm writes it for kubelet."""
     return cluster.params.series.socket_scheme + cluster.runtime.socket
 
 

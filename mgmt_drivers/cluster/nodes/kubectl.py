@@ -35,9 +35,9 @@ def get(host: Host, *words: str) -> dict[str, Any]:
 
     command = ("get", *words, "--output", "json")
 
-    def check(seen: Result) -> None:
-        if not seen.ok:
-            raise CommandFailed(f"kubectl {' '.join(command)}", seen.status, seen.complaint)
+    def check(result: Result) -> None:
+        if not result.ok:
+            raise CommandFailed(f"kubectl {' '.join(command)}", result.status, result.complaint)
 
     argv = [*_KUBECTL, *command]
     ask = functools.partial(
@@ -74,9 +74,9 @@ class Comparison(NamedTuple):
 def compare(host: Host, manifest: str) -> Comparison:
     """Compare the objects of a manifest with the cluster's, as :func:`merge` would leave them."""
 
-    def check(seen: Result) -> None:
-        if seen.status > 1 and transient.passes(seen.complaint):
-            raise CommandFailed("kubectl diff", seen.status, seen.complaint)
+    def check(result: Result) -> None:
+        if result.status > 1 and transient.passes(result.complaint):
+            raise CommandFailed("kubectl diff", result.status, result.complaint)
 
     argv = _COMPARE.command(_MANAGER, *_KUBECTL)
     ask = functools.partial(

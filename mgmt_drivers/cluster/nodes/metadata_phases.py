@@ -64,8 +64,8 @@ class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
                 wanted[machine.vnfc_id] = saved.get(machine.vnfc_id, found).merged_into(found)
         return wanted if wanted != saved else None
 
-    def describe(self, found: Mapping[str, NodeMetadata]) -> str:
-        return ", ".join(metadata.node for metadata in found.values())
+    def describe(self, change: Mapping[str, NodeMetadata]) -> str:
+        return ", ".join(metadata.node for metadata in change.values())
 
     def predict(self, host: Host, cluster: Cluster) -> Prediction:
         """Save in the dry run's store, too, where the rest of the operation looks."""
@@ -75,8 +75,8 @@ class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
         node_metadata.save(cluster.store, found)
         return Prediction(CHANGED, self.describe(found))
 
-    def act(self, host: Host, cluster: Cluster, found: Mapping[str, NodeMetadata]) -> None:
-        node_metadata.save(cluster.store, found)
+    def act(self, host: Host, cluster: Cluster, change: Mapping[str, NodeMetadata]) -> None:
+        node_metadata.save(cluster.store, change)
 
 
 class RestoreNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
@@ -126,5 +126,5 @@ class KeepNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
         wanted = {**saved, **found}
         return wanted if wanted != saved else None
 
-    def act(self, host: Host, cluster: Cluster, found: Mapping[str, NodeMetadata]) -> None:
-        node_metadata.save(cluster.store, found)
+    def act(self, host: Host, cluster: Cluster, change: Mapping[str, NodeMetadata]) -> None:
+        node_metadata.save(cluster.store, change)

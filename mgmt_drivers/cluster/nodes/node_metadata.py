@@ -102,8 +102,8 @@ def forget(store: Store, vnfcs: Collection[str]) -> None:
     save(store, {vnfc: found for vnfc, found in load(store).items() if vnfc not in vnfcs})
 
 
-def save(store: Store, found: Mapping[str, NodeMetadata]) -> None:
-    store.save(_KEY, {vnfc: asdict(metadata) for vnfc, metadata in found.items()})
+def save(store: Store, metadata: Mapping[str, NodeMetadata]) -> None:
+    store.save(_KEY, {vnfc: asdict(metadata) for vnfc, metadata in metadata.items()})
 
 
 def save_replaced(store: Store, nodes: Mapping[str, str]) -> None:

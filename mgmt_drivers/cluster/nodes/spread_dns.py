@@ -49,7 +49,7 @@ def _to_move(pods: Sequence[DnsPod], nodes: Mapping[str, Mapping[str, Any]]) -> 
     return [pod.name for pod in pods[1:]]
 
 
-def _wait(host: Host, pods: list[DnsPod], nodes: Collection[str], wanted: int) -> None:
+def _wait(host: Host, pods: list[DnsPod], nodes: Collection[str], least: int) -> None:
     """Wait until all pods on the given nodes are ready, and at least a number of pods.
 
     :param pods: as they have just been seen
@@ -59,11 +59,11 @@ def _wait(host: Host, pods: list[DnsPod], nodes: Collection[str], wanted: int) -
             pods = cluster_dns.pods(host)
         lacking = [pod for pod in pods if not pod.is_ready]
         ready = len(pods) - len(lacking)
-        if ready >= wanted and not any(pod.node in nodes for pod in lacking):
+        if ready >= least and not any(pod.node in nodes for pod in lacking):
             return
     told = "; ".join(_tell(host, pod) for pod in lacking)
     raise WaitTimeout(
-        f"cluster DNS: {ready} of {max(wanted, len(pods))} pods are ready after {_LIMIT:g} s. "
+        f"cluster DNS: {ready} of {max(least, len(pods))} pods are ready after {_LIMIT:g} s. "
         f"{told}. Remove the cause, then retry the operation"
     )
 

@@ -54,7 +54,7 @@ def _of_etcd(status: EtcdStatus, cluster: Cluster) -> Iterator[str]:
         yield alarms
     for member in status.members:
         if (state := status.state(member)) != HEALTHY:
-            yield f"etcd's member {member} is no healthy voter ({state}). Heal its machine first"
+            yield f"etcd's member {member} is not a healthy voter ({state}). Heal its machine first"
     lacking = len(cluster.control_plane) - len(status.members)
     if lacking > 0:
         yield f"etcd lacks {lacking} of {len(cluster.control_plane)} members"

@@ -107,7 +107,7 @@ def read_modification(given: Any, before: KubernetesParams, request: LcmRequest)
 
 
 def _check_alone(modification: Modification, reader: Reader) -> Modification:
-    """What is no upgrade has a request of its own; an upgrade does both where it is needed."""
+    """Refuse a renewal or a defragmentation beside other parameters: an upgrade does both."""
     for alone, is_given in (
         (_RENEW, modification.renews_certificates),
         (_DEFRAGMENT, modification.defragments_etcd),
@@ -115,7 +115,7 @@ def _check_alone(modification: Modification, reader: Reader) -> Modification:
         others = {*REPLACED, "workers_at_once", _RENEW, _DEFRAGMENT} - {alone}
         for key in sorted(others) if is_given else ():
             if reader.at(key).value not in (None, False):
-                reader.at(key).refuse(f"must not stand beside {alone}: send a request for each")
+                reader.at(key).refuse(f"cannot be combined with {alone}: send a request for each")
     return modification
 
 

@@ -30,7 +30,7 @@ class InstallKubeadm(Phase[Cluster]):
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
-        install = functools.partial(_install, cluster=cluster, wanted=str(cluster.params.version))
+        install = functools.partial(_install, cluster=cluster, version=str(cluster.params.version))
         ask(cluster.leader, install, CHANGED)
         release = ask(cluster.leader, kubeadm.version)
         yield functools.partial(_install_if_other, release=release)
@@ -41,8 +41,8 @@ class InstallKubeadm(Phase[Cluster]):
         return predict_release(kubeadm.version(host), cluster)
 
 
-def _install(host: Host, cluster: Cluster, wanted: str) -> None:
-    changes = {node_packages.PACKAGES: "kubeadm", "KUBERNETES_VERSION": wanted}
+def _install(host: Host, cluster: Cluster, version: str) -> None:
+    changes = {node_packages.PACKAGES: "kubeadm", "KUBERNETES_VERSION": version}
     node_packages.run_script(host, cluster, **changes)
 
 
