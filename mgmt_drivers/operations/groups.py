@@ -67,10 +67,15 @@ def prepare(
 def prepare_backups(cluster: Cluster, masters: Sequence[Host], storage: Sequence[Host]) -> Works:
     """Give control-plane nodes keys for backups, and let the storage server keep backups.
 
+    Without control-plane nodes the store stays as it is: nodes of an earlier version of the drivers
+    have no keys yet, and would not be let in.
+
     :param masters: the control-plane nodes that answer
     """
+    if not cluster.params.backup or not masters:
+        return []
     return [
-        in_turn(masters if cluster.params.backup else [], MakeBackupKey()),
+        in_turn(masters, MakeBackupKey()),
         on(storage if cluster.topology.backup_server else [], PrepareBackupStore()),
     ]
 

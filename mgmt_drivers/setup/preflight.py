@@ -34,20 +34,19 @@ class WaitForCloudInit(Check[object]):
     title = "wait for cloud-init"
 
     def check(self, host: Host, context: object) -> None:
-        for _ in range(_MOST_REBOOTS):
+        for reboots in range(_MOST_REBOOTS + 1):
             try:
+                if reboots:  # a machine that shuts down may still take a login
+                    host.reconnect()
                 _wait(host)
                 return
             except ConnectionFailed as error:
                 LOG.info("%s seems to reboot: %s", host.node, error)
-            host.reconnect()
-        try:
-            _wait(host)
-        except ConnectionFailed as error:
-            raise MgmtDriverError(
-                f"the machine has rebooted more than {_MOST_REBOOTS} times while cloud-init "
-                f"worked. See its console log, and the user data of its image and VDU: {error}"
-            ) from error
+                failure = error
+        raise MgmtDriverError(
+            f"the machine has rebooted more than {_MOST_REBOOTS} times while cloud-init "
+            f"worked. See its console log, and the user data of its image and VDU: {failure}"
+        ) from failure
 
 
 def _wait(host: Host) -> None:

@@ -105,6 +105,7 @@ def connect(
                 raise refusal.error from None
             raise NotYet(str(refusal)) from refusal
         except (OSError, EOFError, paramiko.SSHException) as error:
+            refused_since.clear()  # the machine boots, and may refuse logins once more
             raise NotYet(f"{type(error).__name__}: {error}") from error
 
     try:

@@ -79,7 +79,13 @@ def is_member(host: Host) -> bool:
     except NotMade:  # in a dry run
         return False
     if _OLD_MEMBER in notes and _member(host) not in notes:
-        return host.ask(*_NAMES_NODE.command(_KUBELET_CERTIFICATE, host.node.short_id)).ok
+        seen = host.ask(*_NAMES_NODE.command(_KUBELET_CERTIFICATE, host.node.short_id))
+        if seen.status > 1:
+            raise MgmtDriverError(
+                f"the machine is a node, and nothing tells of which cluster: {seen.tail}. Let "
+                f"`openssl` read {_KUBELET_CERTIFICATE} on the machine, then retry"
+            )
+        return seen.ok
     return _member(host) in notes
 
 

@@ -19,7 +19,7 @@ old=${member%/*}/member  # of earlier drivers, which names no machine; gone if i
 [ "$verb" != reset ] || rm -f "$member" "$old"
 [ ! -e "$member" ] || exit 0
 others=()
-for file in "$old" "$old"-*; do
+for file in "$old"-*; do
     [ ! -e "$file" ] || others+=("$file")
 done
 if [ "$verb" = init ] && [ -e /var/lib/etcd/member ] && [ ! -e "$begun" ] &&
@@ -29,6 +29,7 @@ if [ "$verb" = init ] && [ -e /var/lib/etcd/member ] && [ ! -e "$begun" ] &&
         "\`kubeadm reset\` on the machine, then retry" >&2
     exit 1
 fi
+[ ! -e "$old" ] || others+=("$old")
 if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/bootstrap-kubelet.conf ] ||
     [ -e /etc/kubernetes/pki/ca.crt ]; then
     # With it a reset would take the node from which the image was made out of its etcd.
