@@ -60,8 +60,11 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
     """
     if not request.targets:
         if request.restore_from is not None:
-            restore.prepare(request, services)
+            # Errors of the request come before any machine is asked.
+            restore.of_heal(request, read_topology(request, services).params, services.store)
         check_unlocked(request, services)
+        if request.restore_from is not None:
+            restore.prepare(request, services)
         vims.unregister()
         return
     restore.refuse(request)

@@ -394,7 +394,8 @@ class RestoreTest(BackedUpClusterTest):
         renamed = seal(self.world.saved(), other, keys.current.id, keys.current.public)
         for saved, words in (
             (forged, "signed by a node that the VNF has never had"),
-            (renamed, f"was saved by node {other}, .*Name the backup to restore"),
+            (renamed, f"was saved by node {other} for the key pair .*: somebody renamed it"),
+            (self.world.saved(), "is not signed, and its name does not end with .tar.gz"),
         ):
             self.world.backups[newest] = saved
             with self.subTest(words), self.assertRaisesRegex(ParameterError, words):
@@ -409,6 +410,14 @@ class RestoreTest(BackedUpClusterTest):
         before = backup_keys.load(self.store).current.id
         self.heal_start(self.request(), self.services())
         self.replace_all()
+
+        def refused(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if named(argv)[0] == "run-kubeadm":
+                raise ConnectionFailed("cut off")
+
+        for _ in range(4):  # attempts give up no key pair
+            with self.assertRaises(MgmtDriverError):
+                self.heal_end(self.request(), self.services(refused))
         self.heal_end(self.request(), self.services())
         keys = backup_keys.load(self.store)
         self.assertNotEqual(before, keys.current.id)
@@ -417,13 +426,35 @@ class RestoreTest(BackedUpClusterTest):
         self.heal(self.name)  # the old cluster's
         self.assertEqual((1, [_CLAIM]), (self.world.restored, self.world.claims))
 
+    def test_a_key_pair_that_tacker_has_lost_is_replaced(self) -> None:
+        """Tacker's v2 API saves the instance only if the operation ends well."""
+        self.instantiated()
+        kept = self.store.kept[backup_keys.STORE_KEY]
+        self.heal_start(self.request(), self.services())
+        self.replace_all()
+
+        def broken(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "save" in argv:
+                raise ConnectionFailed("cut off")
+
+        with self.assertRaises(MgmtDriverError):
+            self.heal_end(self.request(), self.services(broken))
+        lost = backup_keys.load(self.store).current.id
+        self.store.kept[backup_keys.STORE_KEY] = kept
+        self.heal_end(self.request(), self.services())
+        keys = backup_keys.load(self.store)
+        self.assertNotIn(keys.current.id, (lost, backup_keys.parse(kept).current.id))
+        self.assertTrue(any(f"-{keys.current.id}-" in name for name in self.world.backups))
+
     def test_a_backup_of_the_first_format(self) -> None:
         self.instantiated()
         old = f"etcd-19691231T120000Z-v1.20.2-{self.names('master')[0]}.tar.gz"
         self.world.backups = {old: self.world.saved()}
+        with self.assertRaisesRegex(ParameterError, "there is no backup latest of this cluster"):
+            self.heal_start(self.whole(), self.services())
         with all_logs() as log:
             logging.disable(logging.NOTSET)
-            self.heal()
+            self.heal(old)
         self.assert_restored()
         self.assertIn(f"{old} is of the first format: nothing proves", log.getvalue())
 

@@ -1,6 +1,7 @@
 """Payloads of backups, run for real, in a folder that plays the machine's root."""
 
 import fcntl
+import gzip
 import io
 import os
 import stat
@@ -97,14 +98,14 @@ def _name(hour: int, node: str = NODE) -> str:
     return f"etcd-20261122T{hour:02}0000Z-v1.37.2-0a1b2c3d-{node}.tar"
 
 
-def sealed(*members: str) -> bytes:
-    """An archive with these members."""
+def sealed(*members: str, size: int = 8) -> bytes:
+    """An archive with these members, of so many bytes each."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as file:
         for name in members or _MEMBERS:
             info = tarfile.TarInfo(name)
-            info.size = len(name)
-            file.addfile(info, io.BytesIO(name.encode()))
+            info.size = size
+            file.addfile(info, io.BytesIO(name[:1].encode() * size))
     return stream.getvalue()
 
 
@@ -150,12 +151,15 @@ class StoreTest(PayloadTest):
         (self.store / old).write_bytes(b"old")
         self.let_in(NODE)
         self.save(4, keep=2)
-        self.assertEqual([_name(2, OTHER), _name(3, OTHER), _name(4)], self.names())
+        # The newest of each of them first.
+        self.assertEqual([old, _name(3, OTHER), _name(4)], self.names())
 
     def test_one_that_is_not_whole_removes_nothing(self) -> None:
         self.save(1, keep=1)
         others = sealed("data.enc"), sealed(*_MEMBERS, "x")
-        for data in (b"", sealed()[:2060], b"no archive", *others):
+        large = sealed(size=30_000)
+        cut = [sealed()[:2060], large[:20_000], large[:30_000]]  # in a header, and in the data
+        for data in (b"", *cut, gzip.compress(sealed()), b"no archive", *others):
             self.assertNotEqual(0, self.save(2, keep=1, data=data))
         self.assertEqual([_name(1)], self.names())
         self.assertFalse(list(self.store.glob(".new.*")))
@@ -175,6 +179,8 @@ class StoreTest(PayloadTest):
     def test_what_is_left_of_an_attempt_is_removed(self) -> None:
         self.save(1)
         (self.store / f".new.{NODE}").write_text("half")
+        (self.store / f".new.{OTHER}").write_text("of a node that is gone")
+        os.utime(self.store / f".new.{OTHER}", (0, 0))
         self.save(2)
         self.assertFalse(list(self.store.glob(".new.*")))
 
@@ -425,6 +431,15 @@ class MasterTest(PayloadTest):
         (name,) = self.names()
         (self.store / name).rename(self.store / f"etcd-20261122T010000Z{name[20:]}")
         self.assert_saved(self.backup("save"), count=2)
+
+    def test_another_node_is_relied_on_for_some_time_only(self) -> None:
+        self.backup("save")
+        (own,) = self.names()
+        now = own[5:21]
+        other = own.replace(NODE, OTHER)
+        (self.store / own).rename(self.store / own.replace(now, "20250101T000000Z"))
+        (self.store / other).write_bytes(b"garbage")
+        self.assert_saved(self.backup("save"), count=3)
 
     def test_a_backup_of_the_future_or_of_another_cluster_stops_nothing(self) -> None:
         self.store.mkdir(mode=0o700)

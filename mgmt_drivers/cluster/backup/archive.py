@@ -56,6 +56,7 @@ class Contents:
     service_cidr: str
     node: str = ""
     time: float = 0.0
+    key: str = ""
     password: Secret | None = None
 
 
@@ -141,9 +142,10 @@ def _verified(parts: _Parts, keys: BackupKeys) -> Contents:
         release = answers.checked(manifest["release"], answers.RELEASE, "a release of Kubernetes")
         pods, services = map(_network, networks)
         contents = Contents(release, pods, services)
-        if not parts.signature:
+        if not parts.signature and "format" not in manifest:
             return contents
-        node, moment, key = manifest["node"], float(manifest["time"]), manifest["key"]
+        node, moment = manifest["node"], float(manifest["time"])
+        key = str(manifest["key"])
         digests = manifest["password"], manifest["data"]
         is_known = manifest["format"] == _FORMAT
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -168,7 +170,7 @@ def _verified(parts: _Parts, keys: BackupKeys) -> Contents:
         password = keys.pairs[key].decrypt(parts.password)
     except ValueError:
         raise MgmtDriverError("the backup's password cannot be decrypted") from None
-    return Contents(release, contents.pod_cidr, contents.service_cidr, node, moment, password)
+    return Contents(release, contents.pod_cidr, contents.service_cidr, node, moment, key, password)
 
 
 def _network(word: Any) -> str:

@@ -30,8 +30,10 @@ in_order() {
         LC_ALL=C sort | cut -d ' ' -f 2
 }
 
+# Of each node the newest stays longest.
 remove_old() {
-    in_order | head -n "-$keep" | while read -r old; do
+    in_order | tac | awk '{ node = $0; sub(/.*-master-/, "", node); printf "%06d %s\n", n[node]++, $0 }' |
+        LC_ALL=C sort -s -k 1,1 | tail -n "+$((keep + 1))" | cut -d ' ' -f 2 | while read -r old; do
         rm -f "$folder/$old"
     done
 }
@@ -52,12 +54,19 @@ save() {
     flock --nonblock 9 || fail "another backup of $node is being saved"
     new=$folder/.new.$node
     rm -f "$new"
+    # What saves of nodes that are gone have left; a save takes no more than 15 minutes.
+    find "$folder" -maxdepth 1 -name '.new.*' -mmin +60 -delete
     trap 'rm -f "$new"' EXIT
-    # One node leaves half of the space to the others.
+    # A node leaves half of the space, with what the node has already, to the others.
     space=$(df --output=avail --block-size=1 "$folder" | tail -n 1)
-    timeout 900 head --bytes="$((space / 2))" >"$new"
-    # If the space was too little or the connection broke, the end is missing.
-    [ "$(tar --list --file "$new")" = $'manifest.json\nmanifest.json.sig\npassword.enc\ndata.enc' ] ||
+    used=$(find "$folder" -maxdepth 1 -name "*-$node.tar*" -printf '%s\n' |
+        awk '{ sum += $1 } END { printf "%.0f", sum }')
+    limit=$(((space + used) / 2 - used))
+    [ "$limit" -gt 0 ] || fail "the backups of $node take up half of the space: give it more"
+    timeout 900 head --bytes="$limit" >"$new"
+    # If the space was too little or the connection broke, the end is missing, which tar's status tells.
+    listed=$(tar --list --file - <"$new") || fail "the backup is not whole"
+    [ "$listed" = $'manifest.json\nmanifest.json.sig\npassword.enc\ndata.enc' ] ||
         fail "the backup is not whole"
     sync "$new"
     ln "$new" "$folder/etcd-$(date --utc +%Y%m%dT%H%M%SZ)-$word-$key-$node.tar"

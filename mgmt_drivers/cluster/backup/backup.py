@@ -213,11 +213,12 @@ def _saved(name: str) -> SavedBackup | None:
 
 
 def readable(backups: Sequence[SavedBackup], keys: BackupKeys, now: float) -> list[SavedBackup]:
-    """The backups of this cluster: encrypted to its key pair, and not from the future."""
+    """The backups of this cluster: of its key pair and its nodes, and not from the future."""
     return [
         saved
         for saved in backups
-        if keys.pairs and saved.key == keys.current.id and saved.time.timestamp() < now + _CLOCKS
+        if keys.pairs and saved.key == keys.current.id and saved.node in keys.signers
+        and saved.time.timestamp() < now + _CLOCKS
     ]
 
 
@@ -231,7 +232,7 @@ def choose(
 ) -> SavedBackup:
     """Choose the backup that a request names.
 
-    ``latest`` is the newest of this cluster; if there is none, the newest of the first format.
+    ``latest`` is the newest of this cluster.
 
     :raises MgmtDriverError: if there is no such backup
     """
@@ -239,7 +240,6 @@ def choose(
     if restore.name in by_name:
         return by_name[restore.name]
     own = readable(backups, keys, now) if restore.name == LATEST else []
-    own = own or [saved for saved in backups if restore.name == LATEST and not saved.key]
     if own:
         left_out = [saved.name for saved in backups if saved.time > own[-1].time]
         if left_out:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.secret import Secret
 
 STORE_KEY = "etcd_backup_keys"
+_NEWEST = "etcd_backup_newest_pair"  # the id of the newest pair, and whether nodes have got it
 _BITS = 3072
 # Key pairs that are kept, one for each cluster that the VNF has been; and nodes. A request can hold
 # them all.
@@ -122,25 +123,46 @@ def load(store: Store) -> BackupKeys:
 
 
 def make_pair(store: Store, is_new_cluster: bool = False) -> None:
-    """Make a key pair if there is none, or for a cluster that is a new one."""
+    """Make a key pair if there is none, or for a cluster that is a new one.
+
+    An attempt to make a cluster takes the pair of the attempt before, which no backup has used. A
+    pair that Tacker's v2 API has lost, with an operation that failed, is replaced.
+    """
     with _SAVING:
-        keys = load(store)
-        if keys.pairs and not is_new_cluster:
+        keys, newest = load(store), store.load(_NEWEST, {"id": "", "is_used": True})
+        is_lost = newest["id"] and newest["id"] not in keys.pairs
+        if keys.pairs and not is_lost and not (is_new_cluster and newest["is_used"]):
             return
         pair = generate()
-        _save(store, replace(keys, pairs={**keys.pairs, pair.id: pair}))
+        _save(store, replace(keys, pairs={**keys.pairs, pair.id: pair}), keys.signers)
+        store.save(_NEWEST, {"id": pair.id, "is_used": False})
 
 
-def add_signer(store: Store, node: str, public_key: str) -> None:
-    """Keep the public half of a node's signing key."""
+def note_use(store: Store) -> None:
+    """Note that nodes encrypt backups to the newest key pair from now on."""
+    with _SAVING:
+        newest = store.load(_NEWEST, {"id": "", "is_used": True})
+        if not newest["is_used"]:
+            store.save(_NEWEST, {**newest, "is_used": True})
+
+
+def add_signer(
+    store: Store, node: str, public_key: str, staying: Collection[str] = ()
+) -> None:
+    """Keep the public half of a node's signing key.
+
+    :param staying: the names of all control-plane nodes, whose keys are not given up
+    """
     with _SAVING:
         keys = load(store)
-        _save(store, replace(keys, signers={**keys.signers, node: public_key}))
+        signers = {**keys.signers, node: public_key}
+        _save(store, replace(keys, signers=signers), {node, *staying})
 
 
-def _save(store: Store, keys: BackupKeys) -> None:
+def _save(store: Store, keys: BackupKeys, staying: Collection[str]) -> None:
     pairs = [
         {"public": pair.public, "private": pair.private.reveal()} for pair in keys.pairs.values()
     ][-_MOST_PAIRS:]
-    signers = dict([*keys.signers.items()][-_MOST_SIGNERS:])
+    gone = [node for node in keys.signers if node not in staying][-_MOST_SIGNERS:]
+    signers = {node: key for node, key in keys.signers.items() if node in {*gone, *staying}}
     store.save_secret(STORE_KEY, {"pairs": pairs, "signers": signers})

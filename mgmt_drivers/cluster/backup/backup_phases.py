@@ -30,7 +30,8 @@ class MakeBackupKey(Change[Cluster, str]):
 
     def act(self, host: Host, cluster: Cluster, name: str) -> None:
         backup_keys.make_pair(cluster.store)
-        backup_keys.add_signer(cluster.store, name, backup.make_key(host, cluster))
+        staying = [cluster.topology.name(node) for node in cluster.control_plane]
+        backup_keys.add_signer(cluster.store, name, backup.make_key(host, cluster), staying)
 
 
 class PrepareBackupStore(Change[Cluster, Sequence[File]]):
@@ -70,6 +71,7 @@ class ConfigureBackups(Change[Cluster, Sequence[File]]):
         return None if units.is_as_configured(host, backup.TIMER, expected) else expected
 
     def act(self, host: Host, cluster: Cluster, expected: Sequence[File]) -> None:
+        backup_keys.note_use(cluster.store)
         units.configure(host, backup.TIMER, expected)
 
 

@@ -66,10 +66,14 @@ age() {
 save() {
     exec 8>"$here/etcd-backup.lock"
     flock 8
-    local listed seconds alarms release shown work
+    rm -rf "$here"/etcd-backup.??????  # of a save that was killed
+    local listed seconds own alarms release shown work
     listed=$(store list)
     seconds=$(age <<<"$listed")
-    if [ "$1" != now ] && [ -n "$seconds" ] && [ "$seconds" -lt "$INTERVAL" ]; then
+    # Other nodes' backups are relied on, but not for ever: a node that was taken over may save anything.
+    own=$({ grep -F -e "-$NODE.tar" <<<"$listed" || true; } | age)
+    if [ "$1" != now ] && [ -n "$seconds" ] && [ "$seconds" -lt "$INTERVAL" ] &&
+        [ -n "$own" ] && [ "$own" -lt $((4 * INTERVAL)) ]; then
         echo "the newest backup is $seconds s old"
         return
     fi

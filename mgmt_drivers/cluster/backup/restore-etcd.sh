@@ -11,6 +11,7 @@ shift 5
 restore=("${@:1:count}")
 shift "$count"
 rm -rf "$work"
+trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"
 # The known members only, as files of no more than 16 GiB.
 members=(etcd-backup.db ./ca.crt ./ca.key ./front-proxy-ca.crt ./front-proxy-ca.key ./etcd/ca.crt

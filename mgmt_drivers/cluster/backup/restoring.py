@@ -30,6 +30,7 @@ _ARCHIVE = f"{STATE_FOLDER}/restore.tar.gz"
 _REACH = 1  # series; kubeadm upgrades by one
 _NAMED_HOURS = 24.0  # by which a backup's own time may differ from that of its name
 _WORK = f"{STATE_FOLDER}/restoring"
+_LEFT = (_SEALED, _ARCHIVE, f"{_SEALED}.part", f"{_ARCHIVE}.part", _WORK)
 _RESTORE = Script(__package__, "restore-etcd")
 # Programs of etcd's image that restore a snapshot: etcdctl lost it in 3.6 to etcdutl, new in 3.5.
 _PROGRAMS = ("etcdutl", "etcdctl")
@@ -87,13 +88,24 @@ def take_version(store: Store, params: KubernetesParams, contents: Contents) -> 
 
 
 def why_not_its_name(saved: SavedBackup, restore: Restore, contents: Contents) -> str:
-    """Why a backup is not the one that its name tells; empty if it is, or the request names it."""
+    """Why a backup is not the one that its name tells; empty if it is.
+
+    A request that names a backup may name one of the first format, or one that was saved while a
+    clock was wrong.
+    """
     if not contents.password:
+        if saved.key or restore.name == LATEST:
+            return f"{saved.name} is not signed, and its name does not end with .tar.gz"
         LOG.warning("%s is of the first format: nothing proves where it comes from", saved.name)
         return ""
+    if (saved.node, saved.key) != (contents.node, contents.key):
+        return (
+            f"{saved.name} was saved by node {contents.node} for the key pair {contents.key}: "
+            "somebody renamed it"
+        )
     hours = (saved.time.timestamp() - contents.time) / 3600
-    if saved.node != contents.node or abs(hours) > _NAMED_HOURS:
-        text = f"{saved.name} was saved by node {contents.node}, {hours:+.1f} hours before its name"
+    if not abs(hours) <= _NAMED_HOURS:
+        text = f"{saved.name} was saved {hours:+.1f} hours before the time in its name"
         if restore.name == LATEST:
             return f"{text}: somebody renamed it, or a clock was wrong. Name the backup to restore"
         LOG.warning("%s", text)
@@ -103,12 +115,12 @@ def why_not_its_name(saved: SavedBackup, restore: Restore, contents: Contents) -
 def has_leftovers(host: Host) -> bool:
     """Whether an earlier attempt, or an operation that was killed, has left a backup."""
     notes = {f"{STATE_FOLDER}/{note}" for note in facts.gather(host).notes}
-    return bool({_SEALED, _ARCHIVE} & notes)
+    return bool({*_LEFT} & notes)
 
 
 def forget(host: Host) -> None:
     """Remove the backup from the machine: it holds the cluster's secrets."""
-    host.sudo("rm", "--force", _SEALED, _ARCHIVE)
+    host.sudo("rm", "--recursive", "--force", *_LEFT)
 
 
 def command(host: Host, cluster: Cluster) -> Sequence[str]:
