@@ -63,7 +63,7 @@ class PayloadTest(unittest.TestCase):
         self.store = self.root / "store"
         for path in ("bin", "state", "etc/kubernetes/manifests", "var/lib/etcd/member/snap"):
             (self.root / path).mkdir(parents=True)
-        for name, text in (("ctr", _CTR), ("ssh", _SSH)):
+        for name, text in (("ctr", _CTR), ("ssh", _SSH), ("sleep", "#!/bin/sh\n")):
             self.program(name, text)
 
     def program(self, name: str, text: str) -> None:
