@@ -59,12 +59,14 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
         another operation works on the VNF
     """
     if not request.targets:
-        if request.restore_from is not None:
+        if request.restore_from is None:
+            check_unlocked(request, services)
+        else:
+            known = read_topology(request, services)
             # Errors of the request come before any machine is asked.
-            restore.of_heal(request, read_topology(request, services).params, services.store)
-        check_unlocked(request, services)
-        if request.restore_from is not None:
-            restore.prepare(request, services)
+            backup = restore.of_heal(request, known.params, services.store)
+            check_unlocked(request, services)
+            restore.prepare(request, services, known, backup)
         vims.unregister()
         return
     restore.refuse(request)

@@ -14,7 +14,7 @@ from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
 from mgmt_drivers.machine.host import Host
-from mgmt_drivers.operations.opening import open_operation, read_topology
+from mgmt_drivers.operations.opening import open_operation
 from mgmt_drivers.params.reader import Reader, ValidationErrors
 from mgmt_drivers.request import LcmRequest
 
@@ -62,13 +62,13 @@ def refuse(request: LcmRequest) -> None:
         raise ParameterError([f"{_HEAL}.{RESTORE}: {text}"])
 
 
-def prepare(request: LcmRequest, services: Services) -> None:
+def prepare(
+    request: LcmRequest, services: Services, known: Topology, restore: Restore | None
+) -> None:
     """Check that a heal of the whole VNF can restore its backup, and save the names of its nodes.
 
     :raises ParameterError: if the backup cannot be restored
     """
-    known = read_topology(request, services)
-    restore = of_heal(request, known.params, services.store)
     if restore and restore.file is None:
         with open_operation(request, services, known) as operation:
             _check_backup(operation, known, restore, backup_keys.load(services.store))

@@ -16,7 +16,7 @@ DEFAULT_TIMEOUT = 60.0  # seconds
 # times the memory of its text.
 DEFAULT_OUTPUT = 64 << 10
 LIST_OUTPUT = 1 << 20  # of lists that grow with images, backups or nodes
-# Of kubectl with some thousands of pods, of packed folders, and of programs that report their
+# Output of kubectl with some thousands of pods, packed folders, and programs that report their
 # progress, whose output is not parsed.
 LARGE_OUTPUT = 32 << 20
 _TAIL = 2000  # characters of a command's output that an error quotes

@@ -271,7 +271,7 @@ class UpgradeTest(AlarmedClusterTest, UpgradableClusterTest):
         self.assertEqual({8 * _MIB}, self.sizes())
 
     def test_holes(self) -> None:
-        """Those of more than half of the database, and of half of the quota."""
+        """Holes of more than half of the database, in a database of more than half of the quota."""
         name = self.names(MASTERS[2])[0]
         for tells in (False, True):
             for live, size, wanted in (

@@ -271,7 +271,7 @@ class NodesTest(SimulatedClusterTest):
             scale_in.scale_in(self.request(*self.ids(*WORKERS)), self.services(), self.vims)
 
     def test_a_drain_goes_on_while_pods_go(self) -> None:
-        """Of pods that a budget lets go one after another, each has its time."""
+        """Each pod has its time if a budget lets pods go one after another."""
         name = self.machine(WORKERS[0]).name
         self.world.pods = [pod(name, f"db-{n}", "StatefulSet", grace=60) for n in range(5)]
         clock = FakeClock()

@@ -231,7 +231,7 @@ class RunKubeadmTest(unittest.TestCase):
 
 
 class CreateTokenTest(unittest.TestCase):
-    """What joins that were killed have left is revoked, and nobody else's tokens."""
+    """Credentials that killed joins have left are revoked, and nobody else's tokens."""
 
     def test_own_tokens_are_revoked(self) -> None:
         own, other = (base64.b64encode(word.encode()).decode() for word in ("ours", "ours too"))

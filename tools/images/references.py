@@ -111,7 +111,7 @@ def _fetched_kubeadm(release: str, sha256: str) -> Iterator[Path]:
     kind = machine.get(architecture.stdout.strip(), architecture.stdout.strip())
     url = f"{_RELEASES}/release/{release}/bin/linux/{kind}/kubeadm"
     content = _fetch(url)
-    # What is published beside the program shows damage only: both are of one server.
+    # The digest published beside the program shows damage only: both are from one server.
     _check_digest(url, content, sha256 or _fetch(f"{url}.sha256").decode().strip())
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "kubeadm")

@@ -376,7 +376,7 @@ oom_score = -999
 @unittest.skipUnless(shutil.which("dpkg-query"), "no dpkg")
 class KernelTest(MachineTest):
     def settings_of_kernel(self) -> dict[str, str]:
-        """What holds after a boot: files in the order of their names, /etc/sysctl.conf as one."""
+        """Settings after a boot: files in the order of their names, with /etc/sysctl.conf."""
         found = {}
         for file in sorted((self.root / "etc/sysctl.d").iterdir()):
             for line in file.read_text().splitlines():
