@@ -36,6 +36,7 @@ _LOGS = CHECKOUT / "build" / "logs"
 _PROGRAMS = {
     "dockerd": "docker.io",
     "mmdebstrap": "mmdebstrap",
+    "openssl": "openssl",
     "ssh": "openssh-client",
     "dot": "graphviz",
     "dpkg-deb": "dpkg",
