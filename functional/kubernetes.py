@@ -93,20 +93,24 @@ class Cluster:
         pod = deployment("bare", image, replicas=1, spread=False)["spec"]["template"]["spec"]
         create(self.core.create_namespaced_pod, {"metadata": {"name": "bare"}, "spec": pod})
 
-    def run_on_every_node(self, name: str, image: str) -> None:
-        """Run a DaemonSet on all nodes, masters included, which pulls the image."""
+    def run_on_every_node(self, name: str, image: str, runtime: str | None = None) -> None:
+        """Run a DaemonSet on all nodes, masters included, which pulls the image.
+
+        :param runtime: name of a RuntimeClass
+        """
         daemon_set = deployment(name, image, replicas=1, spread=False)
         spec = daemon_set["spec"]["template"]["spec"]
         spec["tolerations"] = [{"operator": "Exists"}]
+        spec["runtimeClassName"] = runtime
         spec["containers"][0]["imagePullPolicy"] = "Always"
         del daemon_set["spec"]["replicas"]
         body = {**daemon_set, "kind": "DaemonSet"}
         create(self.apps.create_namespaced_daemon_set, body)
 
     @contextmanager
-    def daemon_set(self, name: str, image: str) -> Iterator[None]:
+    def daemon_set(self, name: str, image: str, runtime: str | None = None) -> Iterator[None]:
         """Run a DaemonSet on all nodes for a while."""
-        self.run_on_every_node(name, image)
+        self.run_on_every_node(name, image, runtime)
         try:
             yield
         finally:

@@ -1,8 +1,9 @@
 """Files and overlays that scenarios add to the VNF packages, and the package of a CNF."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -27,22 +28,42 @@ def image_overlay(image: str, vdus: Sequence[str]) -> str:
 
 def floating_ip_templates(flavour: str) -> dict[str, Path]:
     """The package's templates of a flavour, with a floating IP ``<VDU>_fip`` on each machine."""
-    made = {}
-    for role, vdu, port in (
-        ("master", "masterNode", "masterNode_CP1"), ("worker", "workerNode", "workerNode_CP2")
-    ):
-        name = f"BaseHOT/{flavour}/nested/{flavour}_nested_{role}.yaml"
-        template = yaml.safe_load((SOURCES / "kubernetes" / name).read_text())
-        template["heat_template_version"] = str(template["heat_template_version"])
-        template["resources"][f"{vdu}_fip"] = {
+
+    def add(resources: dict[str, Any], vdu: str) -> None:
+        (port,) = (name for name in resources if name.startswith(f"{vdu}_CP"))
+        resources[f"{vdu}_fip"] = {
             "type": "OS::Neutron::FloatingIP",
             "properties": {
                 "floating_network": CONFIG.external_network,
                 "port_id": {"get_resource": port},
             },
         }
+
+    return _changed_templates(flavour, "floating", add)
+
+
+def user_data_templates(flavour: str, user_data: str) -> dict[str, Path]:
+    """The package's templates of a flavour, in which each machine has user data."""
+
+    def add(resources: dict[str, Any], vdu: str) -> None:
+        properties = {"user_data": user_data, "user_data_format": "RAW"}
+        resources[vdu]["properties"] |= properties
+
+    return _changed_templates(flavour, "user-data", add)
+
+
+def _changed_templates(
+    flavour: str, kind: str, change: Callable[[dict[str, Any], str], None]
+) -> dict[str, Path]:
+    """The nested templates of a flavour, whose resources are changed, by their paths."""
+    made = {}
+    for role, vdu in (("master", "masterNode"), ("worker", "workerNode")):
+        name = f"BaseHOT/{flavour}/nested/{flavour}_nested_{role}.yaml"
+        template = yaml.safe_load((SOURCES / "kubernetes" / name).read_text())
+        template["heat_template_version"] = str(template["heat_template_version"])
+        change(template["resources"], vdu)
         CONFIG.build.mkdir(parents=True, exist_ok=True)
-        path = CONFIG.build / f"floating-{flavour}-{role}.yaml"
+        path = CONFIG.build / f"{kind}-{flavour}-{role}.yaml"
         path.write_text(yaml.safe_dump(template))
         made[name] = path
     return made

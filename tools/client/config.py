@@ -42,6 +42,8 @@ class CloudConfig:
     # An image with the packages of a cluster, for scenarios that do not test their installation;
     # empty: these scenarios use the image of the VNF packages.
     prepared_image = _Variable("FUNCTIONAL_PREPARED_IMAGE", "", str)
+    # An image of the newest series that administrators have changed in many ways; empty for none.
+    rough_image = _Variable("FUNCTIONAL_ROUGH_IMAGE", "", str)
     # An image with the previous Debian.
     older_image = "node-debian-12"
     # An image whose servers can have volumes.

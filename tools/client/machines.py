@@ -20,6 +20,8 @@ from tools.client.errors import ClientError
 
 # Seconds. An earlier machine's entry for the address stays in the neighbour table for ten seconds.
 _CONNECT_LIMIT = 30
+# Printed by each command first: before it stands what the login's shell prints of its own.
+_BEGIN = "begin-of-the-output"
 
 # Booting machines break connections: the log of the steps is enough.
 logging.getLogger("paramiko.transport").setLevel(logging.CRITICAL)
@@ -68,12 +70,12 @@ class Remote:
             return self._run(client, command, check)
 
     def _run(self, client: paramiko.SSHClient, command: str, check: bool = True) -> str:
-        _, stdout, stderr = client.exec_command(command, timeout=300)
+        _, stdout, stderr = client.exec_command(f"echo {_BEGIN}; {command}", timeout=300)
         output, errors = stdout.read().decode(), stderr.read().decode()
         status = stdout.channel.recv_exit_status()
         if check and status:
             raise ClientError(f"{self.address}: {command}: status {status}: {errors}")
-        return str(output)
+        return str(output.partition(f"{_BEGIN}\n")[2])
 
     @contextlib.contextmanager
     def ssh_stopped(self) -> Iterator[None]:

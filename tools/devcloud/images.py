@@ -176,7 +176,10 @@ NODE_KUBERNETES = Recipe(
 CONTROLLER = Recipe(
     name="controller-helm", script="controller/helm.sh", parent=DATABASES, source=_PACKAGES
 )
-OF_SERVERS = (NODE, NODE_DOCKER, NODE_KUBERNETES, NODE_BEFORE)
+NODE_ROUGH = Recipe(
+    name="node-debian-13-rough", script="node/provision-rough.sh", parent=NODE_KUBERNETES
+)
+OF_SERVERS = (NODE, NODE_DOCKER, NODE_KUBERNETES, NODE_ROUGH, NODE_BEFORE)
 _BEFORE = Recipe(
     name="kubernetes-1.36",
     script="kubernetes/build-modules.sh",
@@ -231,7 +234,7 @@ def ensure(
             builder.cancelled = True
             remove_build_containers(client)
             raise
-    builder.ensure_all((NODE_KUBERNETES, CONTROLLER))  # each of two chains
+    builder.ensure_all((NODE_ROUGH, CONTROLLER))  # each of two chains
 
 
 def remove_build_containers(client: docker.DockerClient) -> None:

@@ -22,6 +22,7 @@ def variables(settings: Settings) -> dict[str, str]:
         "FUNCTIONAL_EXTERNAL_NETWORK": PROVIDER_NETWORK,
         "FUNCTIONAL_HELM_ON_TACKER": "1",
         "FUNCTIONAL_PREPARED_IMAGE": images.NODE_KUBERNETES.name,
+        "FUNCTIONAL_ROUGH_IMAGE": images.NODE_ROUGH.name,
         "FUNCTIONAL_KUBERNETES_MIRROR": f"http://{networks.mirror_address(settings.network)}",
     }
 

@@ -6,13 +6,15 @@ their interfaces are plugged into the controller's Open vSwitch.
 
 import contextlib
 import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import docker
 import os_resource_classes as orc
-from nova import exception
+from nova import context as nova_context
+from nova import exception, objects
 from nova.api.metadata import base as instance_metadata
 from nova.compute import power_state
 from nova.virt import driver, hardware
@@ -29,6 +31,7 @@ LOG = logging.getLogger(__name__)
 
 _CONSOLE_LINES = 5000
 _STOP_LIMIT = 20  # seconds
+_REBOOT_STATUS = "129"  # of a container that reboots: its first process got a SIGHUP, reboot(2)
 # What each host offers. The containers share the machine: these are no limits.
 _OFFER = {orc.VCPU: 16, orc.MEMORY_MB: 32768, orc.DISK_GB: 200}
 _POWER_STATES = {
@@ -64,6 +67,7 @@ class ContainerDriver(driver.ComputeDriver):
     def init_host(self, host: str) -> None:
         self._host = host
         self._docker.ping()
+        threading.Thread(target=self._follow_reboots, daemon=True).start()
 
     def get_available_nodes(self, refresh: bool = False) -> list[str]:
         return [self._host]
@@ -274,6 +278,22 @@ class ContainerDriver(driver.ComputeDriver):
                 archive=archives.tar({f"{_CONFIG_DRIVE}/{path}": data for path, data in drive}),
             ),
         )
+
+    def _follow_reboots(self) -> None:
+        """Start each server again that reboots itself: for Docker it ends."""
+        labels = [f"{LABEL}={self._settings.name}", f"{HOST_LABEL}={self._host}"]
+        engine = docker.from_env(timeout=None)  # there may be no event for hours
+        for event in engine.events(decode=True, filters={"event": "die", "label": labels}):
+            attributes = event["Actor"]["Attributes"]
+            if attributes.get("exitCode") != _REBOOT_STATUS:
+                continue
+            try:
+                found = objects.Instance.get_by_uuid(
+                    nova_context.get_admin_context(), attributes[SERVER_LABEL]
+                )
+                self._start(found, found.get_network_info())
+            except Exception:  # of one server, which may be deleted just now
+                LOG.exception("server %s does not boot again", attributes[SERVER_LABEL])
 
     def _start(self, instance: Any, vifs: Any) -> None:
         self._find(instance).start()

@@ -23,16 +23,20 @@ if [ "$(wc -l </proc/swaps)" -gt 1 ]; then
 fi
 
 # Docker bind-mounts these, so that renaming a new version over one of them
-# fails as it never does on a virtual machine: make them ordinary files.
+# fails as it never does on a virtual machine: make them ordinary files. From
+# the second boot on, the machine's own lie below the mounts.
+booted=/etc/devcloud-booted
 for file in /etc/hosts /etc/hostname /etc/resolv.conf; do
-    cp "$file" "$file.copy"
+    [ -e "$booted" ] || cp "$file" "$file.copy"
     attempt=0
     # An unmount may take effect a moment after umount has returned.
-    until mv -T "$file.copy" "$file" 2>/dev/null; do
+    until ! grep -q " $file " /proc/self/mounts &&
+        { [ -e "$booted" ] || mv -T "$file.copy" "$file" 2>/dev/null; }; do
         umount "$file" 2>/dev/null || sleep 0.05
         attempt=$((attempt + 1))
         [ "$attempt" -lt 100 ] || exit 1
     done
 done
+touch "$booted"
 
 exec /sbin/init

@@ -1,0 +1,109 @@
+"""The life of a cluster on an image as sites have it: German, changed by hand, not always idle."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from functional.cluster_scenario import WORKER
+from functional.kubernetes import KUBECTL
+from functional.packages import user_data_templates
+from functional.upgrade_scenario import BEFORE, NEWEST, UpgradeScenario, newest_series
+from tools.client import kubernetes_source, wait
+from tools.client.api import V2
+from tools.client.config import CONFIG
+from tools.client.lcm import Package, Vnf
+from tools.client.log import log, step
+from tools.client.machines import Remote
+
+# Names in tools/devcloud/node/provision-rough.sh.
+_RUNTIME = "accounting"
+_LOG_OF_RUNTIME = "/var/log/accounting-runc.log"
+_SOURCE = "/etc/apt/sources.list.d/site.sources"
+_STANZA = """Types: deb
+URIs: {url}
+Suites: /
+Signed-By: /etc/apt/keyrings/site.asc
+"""
+
+
+class RoughImage(UpgradeScenario):
+    """Each machine reboots once before it may be used, and has newer packages than its cluster."""
+
+    api = V2()
+    image = CONFIG.rough_image
+
+    def test_life_on_a_rough_image(self) -> None:
+        if not self.image:
+            self.skipTest("FUNCTIONAL_ROUGH_IMAGE is not set")
+        vnf = self.instantiate_balanced_cluster()
+        self.check_versions(BEFORE)
+        self.check_machines(vnf)
+        self.scale_out_and_in(vnf)
+        self.heal_workers(vnf, 1)
+        self.heal_virtual_ip_holder(vnf)
+        self.check_versions(BEFORE)
+        self.upgrade(vnf, self.modify, workers=3)
+        self.check_machines(vnf)
+        self.check_reboot(vnf)
+        self.check_terminate(vnf)
+
+    def onboard_package(
+        self, files: Mapping[str, Path] | None = None, overlays: Sequence[str] = ()
+    ) -> Package:
+        """Machines have the repository among their package sources, with a key that is gone."""
+        urls = [f"{kubernetes_source.mirror_url()}/apt"]
+        with newest_series():
+            urls.append(f"{kubernetes_source.mirror_url()}/apt/")
+        content = "\n".join(_STANZA.format(url=url) for url in urls)
+        user_data = {"write_files": [{"path": _SOURCE, "content": content}]}
+        templates = user_data_templates(self.flavour, f"#cloud-config\n{json.dumps(user_data)}")
+        return super().onboard_package({**(files or {}), **templates}, overlays)
+
+    def all_machines(self, vnf: Vnf) -> list[Remote]:
+        return [machine for found in self.machines(vnf).values() for machine in found]
+
+    def check_machines(self, vnf: Vnf) -> None:
+        """The image is as rough as it says, and what others wrote is still there."""
+        for machine in self.all_machines(vnf):
+            self.check_machine(machine)
+        master = self.all_machines(vnf)[0]
+        runtime_class = {
+            "apiVersion": "node.k8s.io/v1",
+            "kind": "RuntimeClass",
+            "metadata": {"name": _RUNTIME},
+            "handler": _RUNTIME,
+        }
+        master.run(f"echo '{json.dumps(runtime_class)}' | {KUBECTL} apply --filename -")
+        image, nodes = f"{self.registry}/busybox:1", len(self.all_machines(vnf))
+        with (
+            step(f"run pods by the runtime {_RUNTIME}"),
+            self.cluster.daemon_set(_RUNTIME, image, _RUNTIME),
+        ):
+            ready = self.cluster.ready_pods_by_daemon_set
+            wait.until(ready, lambda seen: seen.get(_RUNTIME) == nodes, 120, "pods on every node")
+        for machine in self.all_machines(vnf):
+            self.assertIn(" create ", machine.run(f"cat {_LOG_OF_RUNTIME}"))
+
+    def check_machine(self, machine: Remote) -> None:
+        said = machine.run("sudo apt-get install no-such-package 2>&1", check=False)
+        boots = machine.run("sudo grep --count \"running 'init-local'\" /var/log/cloud-init.log")
+        sources = machine.run(f"cat {_SOURCE}")
+        log(f"{machine.address}: {said.strip().splitlines()[-1]}; {boots.strip()} boots")
+        self.assertLess(1, int(boots))
+        self.assertRegex(said, "Paket|Sperre")  # in German: no such package, or the lock
+        self.assertNotIn(f"/{BEFORE}/", sources)
+        self.assertEqual("1\n", machine.run("cat /proc/sys/net/ipv4/ip_forward"))
+        self.assertIn("#  /swapfile none swap", machine.run("cat /etc/fstab"))
+        config = machine.run("sudo containerd config dump")
+        self.assertIn("/usr/local/sbin/accounting-runc", config)
+
+    def check_reboot(self, vnf: Vnf) -> None:
+        """What the drivers set holds from the next boot on."""
+        _, worker = self.vnfcs(vnf, WORKER)[0]
+        with step(f"reboot {worker.address}"):
+            worker.run("sudo systemctl reboot", check=False)
+            worker.await_shutdown()
+            worker.await_login()
+        self.assertEqual("1\n", worker.run("cat /proc/sys/net/ipv4/ip_forward"))
+        self.check_versions(NEWEST)
+        self.check_balanced_cluster(vnf, workers=3)
