@@ -1,6 +1,9 @@
 """The bases of scenarios with clusters."""
 
 import functools
+import os
+import subprocess
+import sys
 import tempfile
 import urllib.request
 import uuid
@@ -18,6 +21,7 @@ from functional.requests import REQUESTS
 from functional.scenario import Scenario
 from tools.client import kubernetes_source, stacks, wait
 from tools.client.api import KUBERNETES, V1, ClusterVim
+from tools.client.config import CHECKOUT, CONFIG
 from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
@@ -233,6 +237,19 @@ class ClusterScenario(Scenario):
         self.assertEqual([], vnf.cluster_vims())
         self.assertNotIn("mgmtDriver", str(vnf.show()["metadata"]))
         stacks.await_deletion(self.cloud, vnf.id)
+
+    def check_status(self, vnf: Vnf, status: int, words: str = "") -> str:
+        """Returns what an operator sees of the cluster."""
+        command = [sys.executable, "-m", "tools.cluster", "status", vnf.id]
+        command += ["--api", self.api.version, "--username", CONFIG.username]
+        environment = {**os.environ, "CLUSTER_PASSWORD": CONFIG.password}
+        ran = subprocess.run(
+            command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=300
+        )
+        log(f"tools.cluster status: {ran.returncode}\n{ran.stdout}{ran.stderr}")
+        self.assertEqual(status, ran.returncode, ran.stderr)
+        self.assertIn(words, ran.stdout)
+        return ran.stdout
 
     def vim(self, vnf: Vnf) -> ClusterVim:
         """The VIM as which the VNF's cluster is registered."""

@@ -1,4 +1,5 @@
-"""Faults on machines: the next command under sudo that matches a pattern fails or is cut off."""
+"""Faults on machines: the next command under sudo that matches a pattern fails, is cut off, or
+finds something changed."""
 
 import contextlib
 import re
@@ -15,10 +16,12 @@ for fault in {_FOLDER}/*; do
     [ -e "$fault" ] || continue
     read -r kind pattern <"$fault"
     [[ "$*" =~ $pattern ]] || continue
+    commands=$(tail -n +2 "$fault")
     rm "$fault" 2>/dev/null || continue
     case $kind in
     fails) cat >/dev/null; echo "injected fault" >&2; exit 70 ;;
     cut) sudo.real "$@"; pkill -KILL -u "$USER" sshd ;;
+    before) sudo.real bash -c "$commands" >/dev/null </dev/null ;;
     esac
 done
 exec sudo.real "$@"
@@ -36,22 +39,25 @@ def prepare(machine: Remote) -> None:
 
 
 @contextlib.contextmanager
-def injected(machines: Sequence[Remote], kind: str, pattern: str) -> Iterator[None]:
+def injected(
+    machines: Sequence[Remote], kind: str, pattern: str, commands: str = ""
+) -> Iterator[None]:
     """Let one command on each machine that matches the pattern fail, or cut it off.
 
-    :param kind: ``fails`` or ``cut``
+    :param kind: ``fails``, ``cut``, or ``before``: other commands run before it
     :param pattern: a regular expression
+    :param commands: what root's shell runs before the command
     """
     for machine in machines:
-        _inject(machine, kind, pattern)
+        _inject(machine, kind, pattern, commands)
     yield
     for machine in machines:
         _clear(machine)
 
 
-def _inject(machine: Remote, kind: str, pattern: str) -> None:
+def _inject(machine: Remote, kind: str, pattern: str, commands: str) -> None:
     name = re.sub(r"\W", "_", pattern)
-    machine.run(f"cat >{_FOLDER}/{name} <<'FAULT'\n{kind} {pattern}\nFAULT")
+    machine.run(f"cat >{_FOLDER}/{name} <<'FAULT'\n{kind} {pattern}\n{commands}\nFAULT")
 
 
 def _clear(machine: Remote) -> None:

@@ -1,10 +1,7 @@
 """Certificates that are about to expire, or have expired, are renewed."""
 
 import json
-import os
 import ssl
-import subprocess
-import sys
 
 from functional import certificates, guide_outputs
 from functional.kubernetes import KUBECTL
@@ -12,7 +9,7 @@ from functional.nodes_scenario import NodesScenario
 from functional.poll import poll_api
 from functional.requests import REQUESTS
 from tools.client import wait
-from tools.client.config import CHECKOUT, CONFIG
+from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
@@ -96,19 +93,6 @@ class Certificates(NodesScenario):
             shown = ssl.get_server_certificate((master.address, 6443))
             self.assertEqual(ssl.PEM_cert_to_DER_cert(on_disk), ssl.PEM_cert_to_DER_cert(shown))
         self.check_status(vnf, 0)
-
-    def check_status(self, vnf: Vnf, status: int, words: str = "") -> str:
-        """Returns what an operator sees of the cluster."""
-        command = [sys.executable, "-m", "tools.cluster", "status", vnf.id]
-        command += ["--api", self.api.version, "--username", CONFIG.username]
-        environment = {**os.environ, "CLUSTER_PASSWORD": CONFIG.password}
-        ran = subprocess.run(
-            command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=300
-        )
-        log(f"tools.cluster status: {ran.returncode}\n{ran.stdout}{ran.stderr}")
-        self.assertEqual(status, ran.returncode, ran.stderr)
-        self.assertIn(words, ran.stdout)
-        return ran.stdout
 
 
 def ready(master: Remote) -> str:

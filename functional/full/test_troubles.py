@@ -1,0 +1,180 @@
+"""Troubles of a control plane: a full etcd, half a join, machines that die with much on them."""
+
+import json
+from typing import Any
+
+from kubernetes.client.exceptions import ApiException
+
+from functional import faults, kubernetes
+from functional.cluster_scenario import MASTER, WORKER
+from functional.full.test_faults import REPLACED
+from functional.masters_scenario import MastersScenario
+from functional.poll import poll_api
+from functional.requests import REQUESTS
+from tools.client import stacks, wait
+from tools.client.config import CONFIG
+from tools.client.lcm import Vnf
+from tools.client.log import log, step
+from tools.client.machines import Remote
+
+_QUOTA = 40 << 20  # bytes; the database of a new cluster takes a tenth of it
+_MANIFEST = "/etc/kubernetes/manifests/etcd.yaml"
+_CURE = "defragment_etcd"
+_JOIN = "kubeadm join"
+# The new member of etcd stays a learner: it gets nothing from the others.
+_NO_PEERS = "for chain in INPUT OUTPUT; do iptables -I $chain -p tcp --dport 2380 -j DROP; done"
+
+
+class FullEtcd(MastersScenario):
+    """Operations name the alarm and its cure, and change nothing; after the cure they succeed."""
+
+    image = CONFIG.prepared_image
+
+    def test_full_etcd(self) -> None:
+        vnf = self.instantiate_balanced_cluster()
+        self.set_quota(vnf)
+        fillers = self.fill()
+        self.check_operations_name_the_cure(vnf)
+        with step(f"delete {len(fillers)} ConfigMaps"):
+            for name in fillers:
+                kubernetes.delete(self.cluster.core.delete_namespaced_config_map, name)
+        request = json.loads((REQUESTS / "kubernetes/defragment.json").read_text())
+        self.assert_completed(vnf.modify(request))
+        wait.until(lambda: len(self.cluster.ready_nodes()), lambda n: n == 5, 180, "all nodes")
+        self.check_status(vnf, 0, " MiB in use)")
+        self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
+        self.check_balanced_cluster(vnf, workers=3)
+        self.heal(vnf, [self.vnfcs(vnf, MASTER)[0][0]])
+        self.check_balanced_cluster(vnf, workers=3)
+
+    def set_quota(self, vnf: Vnf) -> None:
+        option = f"--quota-backend-bytes={_QUOTA}"
+        for name, master in self.masters(vnf).items():
+            with step(f"let etcd of {name} have {_QUOTA >> 20} MiB"):
+                master.run(f"sudo sed -i 's/^    - etcd$/&\\n    - {option}/' {_MANIFEST}")
+                ask = f"pgrep --full -- '^etcd .*{option}'"
+                wait.until(lambda: master.run(ask, check=False), bool, 120, "etcd's restart")  # noqa: B023
+                wait.until(lambda: self.members(master, name), bool, 120, "etcd")  # noqa: B023
+
+    def members(self, master: Remote, name: str) -> set[str]:
+        """The members, all of them healthy; empty while one is not."""
+        try:
+            return kubernetes.healthy_etcd_members(master, name)
+        except Exception as error:
+            log(f"etcd: {str(error).strip().splitlines()[-1]}")
+            return set()
+
+    def fill(self) -> list[str]:
+        """Create ConfigMaps until etcd has no space; returns their names."""
+        made: list[str] = []
+        with step("fill etcd"):
+            while len(made) < 100:
+                name = f"filler{len(made)}"
+                body = {"metadata": {"name": name}, "data": {"text": "x" * 900_000}}
+                try:
+                    kubernetes.create(self.cluster.core.create_namespaced_config_map, body)
+                except ApiException as error:
+                    log(f"after {len(made)} ConfigMaps: {error.body}")
+                    self.assertIn("database space exceeded", str(error.body))
+                    return made
+                made.append(name)
+        raise AssertionError(f"{len(made)} ConfigMaps fit into {_QUOTA >> 20} MiB")
+
+    def check_operations_name_the_cure(self, vnf: Vnf) -> None:
+        before = self.servers(vnf)
+        shown = self.check_status(vnf, 1, "NOSPACE")
+        self.assertIn(_CURE, shown)
+        for vdu in (WORKER, MASTER):
+            failed = vnf.heal({"vnfcInstanceId": [self.vnfcs(vnf, vdu)[0][0]]})
+            self.assert_failed(failed, _CURE)
+            self.tacker.fail_vnf_instance(failed["id"])
+            self.assertEqual(before, self.servers(vnf))
+        failed = vnf.scale("SCALE_OUT", "worker_instance", 1)
+        self.assert_failed(failed, _CURE)
+        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
+        self.assertEqual(before, self.servers(vnf))
+
+    def servers(self, vnf: Vnf) -> set[str]:
+        return {server.id for server in stacks.servers(self.cloud, vnf.id)}
+
+
+class ControlPlaneInTrouble(MastersScenario):
+    """Nodes that join by half; the loss of the machine with everything; of two of five."""
+
+    image = CONFIG.prepared_image
+
+    def test_control_plane_in_trouble(self) -> None:
+        vnf = self.instantiate_balanced_cluster()
+        self.heal_half_joined(vnf)
+        self.heal_machine_with_everything(vnf)
+        self.heal_leader_without_kubelet(vnf)
+        self.heal_two_of_five(vnf)
+        self.check_terminate(vnf)
+
+    def heal_half_joined(self, vnf: Vnf) -> None:
+        """A node whose kubelet cannot start, then one whose member of etcd stays a learner."""
+        target, _ = self.vnfcs(vnf, MASTER)[-1]
+        masters = [machine for vnfc, machine in self.vnfcs(vnf, MASTER) if vnfc != target]
+        for master in masters:
+            faults.prepare(master)
+        with faults.injected(masters, *REPLACED[1:]):
+            failed = vnf.heal({"vnfcInstanceId": [target]})
+        self.assert_failed(failed, REPLACED[0])
+        new = dict(self.vnfcs(vnf, MASTER))[target]
+        faults.prepare(new)
+        for commands, words in (
+            ("systemctl mask --now kubelet", ["kubelet"]),
+            (f"systemctl unmask kubelet; {_NO_PEERS}", ["etcd"]),
+        ):
+            with (
+                poll_api(self.vim_before.auth_url) as seen,
+                faults.injected([new], "before", _JOIN, commands),
+            ):
+                failed = vnf.retry(failed)
+            self.assert_failed(failed, "join nodes", new.address, *words)
+            self.assertLess(seen.readiness.longest, self.longest_outage)
+            self.check_writes()
+        self.tacker.fail_vnf_instance(failed["id"])
+        self.heal(vnf, [self.vnfcs(vnf, WORKER)[0][0]])
+        self.heal(vnf, [target])
+        self.check_balanced_cluster(vnf, workers=2)
+
+    def check_writes(self) -> None:
+        name = "written"
+        body: dict[str, Any] = {"metadata": {"name": name}}
+        kubernetes.create(self.cluster.core.create_namespaced_config_map, body)
+        kubernetes.delete(self.cluster.core.delete_namespaced_config_map, name)
+
+    def heal_machine_with_everything(self, vnf: Vnf) -> None:
+        """The first node, which leads etcd and holds the virtual IP, dies."""
+        machines = self.masters(vnf)
+        first, *others = machines
+        kubernetes.move_etcd_leader(machines, first)
+        self.move_virtual_ip({name: machines[name] for name in others}, {first: machines[first]})
+        vnfc, machine = self.vnfcs(vnf, MASTER)[0]
+        log(f"{first} leads etcd and holds {self.virtual_ip()}")
+        with poll_api(self.vim_before.auth_url):
+            self.lose(machine)
+            self.heal(vnf, [vnfc])
+        self.check_balanced_cluster(vnf, workers=2)
+
+    def heal_leader_without_kubelet(self, vnf: Vnf) -> None:
+        """The machine lives, and so do its static pods."""
+        machines = self.masters(vnf)
+        name, machine = next(iter(machines.items()))
+        kubernetes.move_etcd_leader(machines, name)
+        with step(f"stop kubelet on {name}, which leads etcd"):
+            machine.run("sudo systemctl stop kubelet")
+            wait.until(lambda: name in self.cluster.ready_nodes(), lambda r: not r, 120, "the loss")
+        self.heal(vnf, [self.vnfcs(vnf, MASTER)[0][0]])
+        self.check_balanced_cluster(vnf, workers=2)
+
+    def heal_two_of_five(self, vnf: Vnf) -> None:
+        """Two control-plane nodes of five are lost: one request heals both."""
+        self.scale_masters(vnf, "SCALE_OUT")
+        lost = self.vnfcs(vnf, MASTER)[1:3]
+        for _, machine in lost:
+            self.lose(machine)
+        with poll_api(self.vim_before.auth_url):
+            self.heal(vnf, [vnfc for vnfc, _ in lost])
+        self.check_balanced_cluster(vnf, workers=2, masters=5)
