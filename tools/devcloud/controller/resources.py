@@ -78,7 +78,7 @@ def _ensure_provider_network(cloud: Any, settings: Settings) -> Any:
 def _ensure_private_network(cloud: Any, settings: Settings, outside: Any) -> None:
     """A network of the project's, behind a router."""
     name = PRIVATE_NETWORK
-    network = cloud.network.find_network(name) or cloud.network.create_network(name=name)
+    network = cloud.network.find_network(name) or cloud.network.create_network(name=name, mtu=1500)
     subnet = cloud.network.find_subnet(name) or cloud.network.create_subnet(
         name=name,
         network_id=network.id,
