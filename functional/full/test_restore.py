@@ -100,6 +100,7 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
         params["etcd_backup"] = {"interval": "30m", "keep": 3}
         self.assert_completed(vnf.instantiate(request))
         self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)
+        self.check_kernel_settings(vnf)
         self.check_shared_volume(vnf)
         self.heal_storage_server(vnf)
 
@@ -110,6 +111,16 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
         self.lose_all_machines(vnf)
         self.check_cnf(vnf)
         self.check_terminate(vnf)
+
+    def check_kernel_settings(self, vnf: Vnf) -> None:
+        """The workers have a kernel of their own, which began with Debian's settings."""
+        for _, worker in self.vnfcs(vnf, WORKER):
+            shown = worker.run(
+                "cat /proc/sys/fs/inotify/max_user_instances /proc/sys/net/ipv4/ip_forward; "
+                "ls -d /sys/module/nf_conntrack"
+            )
+            log(f"{worker.address}: {shown.split()}")
+            self.assertEqual(["8192", "1", "/sys/module/nf_conntrack"], shown.split())
 
     def check_shared_volume(self, vnf: Vnf) -> None:
         self.cluster.claim_volume("data")
