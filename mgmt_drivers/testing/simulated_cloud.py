@@ -168,6 +168,7 @@ class SimulatedCloud:
             self.arrive(new_node("worker", number, address), is_member=is_clustered)
         self.arrive(new_node("storage", 0, STORAGE), is_member=is_clustered)
         self.store = MemoryStore()
+        self.pairs = made_pairs()  # the first ones again: to make new ones takes long
         self.vims = Vims()
         self.deaf: set[str] = set()  # addresses where no SSH answers
         self.strangers: set[str] = set()  # ids of servers that are not the VNF's (any more)
@@ -311,7 +312,7 @@ class SimulatedClusterTest(SimulatedCloud, unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         SimulatedCloud.__init__(self, Path(folder.name))
-        pairs = mock.patch.object(backup_keys, "generate", made_pairs().__next__)
+        pairs = mock.patch.object(backup_keys, "generate", lambda: next(self.pairs))
         pairs.start()
         self.addCleanup(pairs.stop)
 
