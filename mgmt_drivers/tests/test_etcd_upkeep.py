@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd import etcd, upkeep
 from mgmt_drivers.cluster.etcd.etcd import Database, EtcdStatus
 from mgmt_drivers.cluster.packages.runtime import Containerd
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
@@ -237,12 +237,12 @@ class UpkeepTest(AlarmedClusterTest):
 
     def test_the_quota(self) -> None:
         host, told = self.host(), Database(1, 1, 0)
-        self.assertEqual(2 * _GIB, etcd.read_quota(host, told))
-        self.assertEqual(_GIB, etcd.read_quota(host, Database(1, 1, _GIB)))
+        self.assertEqual(2 * _GIB, upkeep.read_quota(host, told))
+        self.assertEqual(_GIB, upkeep.read_quota(host, Database(1, 1, _GIB)))
         for given, quota in (("4294967296", 4 * _GIB), ("0", 2 * _GIB)):
             text = f"    - --quota-backend-bytes={given}\n".encode()
             self.machine(MASTERS[0]).files["/etc/kubernetes/manifests/etcd.yaml"] = (text, "600")
-            self.assertEqual(quota, etcd.read_quota(host, told))
+            self.assertEqual(quota, upkeep.read_quota(host, told))
 
     def test_the_parameter(self) -> None:
         for wanted, words in (

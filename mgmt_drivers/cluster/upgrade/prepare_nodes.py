@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd import upkeep
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.cluster.upgrade.releases import predict_release
@@ -67,5 +67,5 @@ class SaveSnapshot(Change[Cluster, str]):
         return predict_release(kubeadm.cluster_release(host), cluster)
 
     def act(self, host: Host, cluster: Cluster, release: str) -> None:
-        path = etcd.snapshot(host, cluster, _SNAPSHOT)
+        path = upkeep.snapshot(host, cluster, _SNAPSHOT)
         LOG.info("etcd's snapshot from before %s lies on %s: %s", release, host.node, path)
