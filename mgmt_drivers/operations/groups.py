@@ -34,7 +34,7 @@ from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes, MountVolumes,
 from mgmt_drivers.engine.phase import Work, in_turn, on
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.setup.configure_proxy import ConfigureProxy
-from mgmt_drivers.setup.preflight import CheckPlatform, WaitForCloudInit
+from mgmt_drivers.setup.preflight import CheckPlatform
 
 Works = Sequence[Work[Cluster]]
 _RUNTIMES = ("containerd", "docker")
@@ -51,7 +51,7 @@ def prepare(
     params, nodes = cluster.params, cluster.nodes(new)
     has_own_helm = params.helm is not None and not params.helm.is_packaged
     return [
-        on(new, CheckPlatform(), WaitForCloudInit()),
+        on(new, CheckPlatform()),
         on([host for host in new if host is not cluster.leader], CheckClocks()),
         on(new if cluster.proxy else [], ConfigureProxy(cluster.proxy, _RUNTIMES)),
         on(new, InstallPackages()),

@@ -33,6 +33,7 @@ from mgmt_drivers.operations.opening import (
     check_volumes,
     choose_leader,
     connect_storage,
+    connect_to_new,
     find_members,
     move_helm,
     open_operation,
@@ -131,7 +132,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
     with open_operation(request, services, known) as operation:
         leader = choose_leader(operation, known, coming)
         known = read_upgraded(operation, known, leader)
-        new = operation.connect(coming)
+        new = connect_to_new(operation, known, coming)
         check_helm_login(operation, known, new, vims)
         # Control-plane nodes and the storage server need each other's host keys for backups.
         is_told = masters_come or (server_comes and known.backup_server)

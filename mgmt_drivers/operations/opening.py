@@ -15,12 +15,14 @@ from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.topology import Topology, topology
 from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.package import has_server_group
 from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.setup.preflight import WaitForCloudInit
 from mgmt_drivers.vim import HelmAccess, Vims
 
 LOG = logging.getLogger(__name__)
@@ -100,6 +102,15 @@ def read_upgraded(
     changed_params.save(store, kept)
     params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
     return replace(known, params=params)
+
+
+def connect_to_new(
+    operation: Operation, known: Topology, nodes: Sequence[Node]
+) -> list[Host]:
+    """Log in to new machines, and wait for cloud-init, before which they may reboot."""
+    hosts = operation.connect(nodes)
+    operation.run(known, on(hosts, WaitForCloudInit()))
+    return hosts
 
 
 def read_markers(operation: Operation, known: Topology, new: Sequence[Host]) -> list[Host]:
