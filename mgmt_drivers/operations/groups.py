@@ -14,6 +14,7 @@ from mgmt_drivers.cluster.backup.backup_phases import (
     ShowLastBackup,
 )
 from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.etcd.check_disk import CheckDisk
 from mgmt_drivers.cluster.etcd.etcd_phases import RemoveEtcdMembers
 from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm, CopyCharts, InstallHelm
 from mgmt_drivers.cluster.kubeadm.control_plane_phases import CheckAllReached, VerifyControlPlane
@@ -53,6 +54,7 @@ def prepare(
     return [
         on(new, CheckPlatform()),
         on([host for host in new if host is not cluster.leader], CheckClocks()),
+        on(cluster.masters(new), CheckDisk()),
         on(new if cluster.proxy else [], ConfigureProxy(cluster.proxy, _RUNTIMES)),
         on(new, InstallPackages()),
         on(cluster.masters(new) if has_own_helm else [], InstallHelm()),

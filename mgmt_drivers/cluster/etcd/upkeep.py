@@ -13,7 +13,7 @@ from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 
-_DATA = "/var/lib/etcd"  # the same path in the container and on its machine
+DATA = "/var/lib/etcd"  # the same path in the container and on its machine
 _SNAPSHOT = "snapshot.db"  # in it, until it is checked
 _SNAPSHOT_LIMIT = 300.0  # seconds
 _UPKEEP_LIMIT = 600.0  # seconds to compact or defragment gigabytes
@@ -56,8 +56,8 @@ def snapshot(host: Host, cluster: Cluster, name: str = "etcd-snapshot") -> str:
     :param name: of the file, less its ending; one of that name is replaced
     :raises MgmtDriverError: if the disk has too little space, or the snapshot is not whole
     """
-    inside, kept = f"{_DATA}/{_SNAPSHOT}", f"{STATE_FOLDER}/{name}.db"
-    host.sudo(*_PREPARE_SNAPSHOT.command(_DATA, _SNAPSHOT, STATE_FOLDER))
+    inside, kept = f"{DATA}/{_SNAPSHOT}", f"{STATE_FOLDER}/{name}.db"
+    host.sudo(*_PREPARE_SNAPSHOT.command(DATA, _SNAPSHOT, STATE_FOLDER))
     words = ("snapshot", "save", inside)
     try:
         etcd.run(host, cluster, etcd.LOCAL, *words, timeout=_SNAPSHOT_LIMIT, tolerated="")

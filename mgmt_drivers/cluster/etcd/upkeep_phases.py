@@ -62,11 +62,11 @@ class DefragmentEtcd(Change[Cluster, Database]):
         return f"{database.size // _MIB} MiB, of which {database.in_use // _MIB} are in use"
 
     def act(self, host: Host, cluster: Cluster, database: Database) -> None:
-        free = host.run("df", "--output=avail", "--block-size=1M", "/var/lib/etcd").split()[1]
+        free = host.run("df", "--output=avail", "--block-size=1M", upkeep.DATA).split()[1]
         # etcd writes a new file beside the old one.
         if not free.isdecimal() or int(free) <= database.in_use // _MIB:
             raise MgmtDriverError(
-                f"/var/lib/etcd has {free[:20]} MiB free, and a defragmentation needs "
+                f"{upkeep.DATA} has {free[:20]} MiB free, and a defragmentation needs "
                 f"{database.in_use // _MIB + 1}: remove what nobody needs"
             )
         upkeep.defragment(host, cluster)
