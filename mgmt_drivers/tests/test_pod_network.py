@@ -74,6 +74,32 @@ class PodNetworkTest(SimulatedClusterTest):
         self.upgrade(text)
         self.assertEqual({"changed": True}, self.world.objects[_CLUSTER])
 
+    def made_on_the_clients_side(self) -> str:
+        """As earlier drivers did, with a manifest that had another image; returns the new one."""
+        text = self.path.read_text()
+        self.made_by(text)
+        self.world.client_side = dict.fromkeys(self.world.objects, "2026-01-01T00:00:01Z")
+        self.world.objects[_CLUSTER] = {"old": True}
+        return text
+
+    def test_an_upgrade_takes_over_what_earlier_drivers_applied(self) -> None:
+        self.upgrade(self.made_on_the_clients_side())
+        self.assertNotIn("old", self.world.objects[_CLUSTER])
+        self.assertEqual({}, self.world.client_side)
+
+    def test_what_others_applied_later_stays(self) -> None:
+        text = self.made_on_the_clients_side()
+        self.world.client_side[_CLUSTER] = "2026-03-01T00:00:00Z"
+        self.upgrade(text)
+        self.assertIn("old", self.world.objects[_CLUSTER])
+
+    def test_what_others_have_changed_stays_after_a_take_over(self) -> None:
+        text = self.made_on_the_clients_side()
+        del self.world.client_side[_CLUSTER]
+        self.world.changed.add(_CLUSTER)
+        self.upgrade(text)
+        self.assertIn("old", self.world.objects[_CLUSTER])
+
     def test_an_upgrade_makes_no_second_pod_network(self) -> None:
         text = self.path.read_text()
         self.made_by(text)
