@@ -4,6 +4,7 @@ The cluster does not change before every machine has its packages and images. ku
 the certificates of control-plane nodes that it upgrades.
 """
 
+import functools
 import logging
 from collections import defaultdict
 from typing import Any
@@ -105,13 +106,15 @@ def modify(request: LcmRequest, services: Services, modification: Any) -> None:
             cluster = Cluster(known, services.store, leader)
             masters = sorted(cluster.masters(nodes), key=lambda host: host is not leader)
             etcd, lacks_space = ask_etcd(operation, cluster)
+            look = functools.partial(UpdatePodNetwork().look, cluster=cluster)
+            updates_network = operation.ask(GATHER, leader, look) is not None
             operation.run(
                 cluster,
                 on([leader], CheckCluster(etcd)),
                 on(nodes, CheckMachines()),
                 on([leader], UncordonNodes(), ForgetBackup()),
                 *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
-                *_prepare(cluster, nodes),
+                *_prepare(cluster, nodes, updates_network),
                 *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
                 in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
                 *renew_due(cluster, due),
@@ -121,15 +124,18 @@ def modify(request: LcmRequest, services: Services, modification: Any) -> None:
         raise UpgradeFailed(f"{error}. {_state(request, services, known)}") from error
 
 
-def _prepare(cluster: Cluster, nodes: list[Host]) -> Works:
-    """Give each node its kubeadm and its images."""
+def _prepare(cluster: Cluster, nodes: list[Host], updates_network: bool) -> Works:
+    """Give each node its kubeadm and its images.
+
+    :param updates_network: the CNI manifest will be applied again
+    """
     params = cluster.params
     return [
         show_last_backup(cluster),
         # The packages may come from a new host. The proxy is changed without a runtime's restart.
         on(nodes if cluster.proxy else [], ConfigureProxy(cluster.proxy)),
         on(nodes if params.registries else [], ConfigureRegistries()),
-        on(nodes, InstallKubeadm(), PullImages(is_upgrade=True)),
+        on(nodes, InstallKubeadm(), PullImages(is_upgrade=True, with_pod_network=updates_network)),
         on([cluster.leader], SaveSnapshot()),
     ]
 

@@ -17,7 +17,7 @@ _ABSENT = ("not found", "manifest unknown", "repository name not known")
 def missing(host: Host, cluster: Cluster, with_pod_network: bool = True) -> list[str]:
     """References of what this machine runs and does not have yet.
 
-    :param with_pod_network: an upgrade leaves the pod network as it is
+    :param with_pod_network: an upgrade may leave the pod network as it is
     """
     wanted = of_role(kubeadm.images(host, cluster), cluster.is_control_plane(host))
     if with_pod_network:
