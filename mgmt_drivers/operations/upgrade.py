@@ -68,11 +68,11 @@ def validate(request: LcmRequest, services: Services, modification: Any) -> Chan
     :raises ParameterError: with every error
     """
     kept = changed_params.load(services.store)
-    before = read_params(changed_params.applied(request, kept))
+    before = read_params(changed_params.apply(request, kept))
     change = read_modification(modification, before, request)
     if not change.is_upgrade:
         return change
-    after = read_params(changed_params.applied(request, {**kept, **change.params}))
+    after = read_params(changed_params.apply(request, {**kept, **change.params}))
     if not node_packages.can_install_some(after.script):
         text = f"the script must use {node_packages.PACKAGES}, as the script of this project does"
         raise ParameterError([f"{INSTALLATION}.script_path: {text}"])
@@ -99,7 +99,7 @@ def modify(request: LcmRequest, services: Services, modification: Any) -> None:
             known = read_upgraded(operation, known, leader, change.params)
             nodes = operation.connect(known.nodes, RUNNING_LIMIT)
             kept = changed_params.load(services.store)
-            before = read_params(changed_params.applied(request, kept)).version
+            before = read_params(changed_params.apply(request, kept)).version
             changed = {**kept, **change.params}
             keep = KeepVersion(changed, has_release=before.patch is not None)
             due = find_due(operation, known.control_plane)
@@ -162,15 +162,15 @@ def _state(request: LcmRequest, services: Services, known: Topology) -> str:
     try:
         with open_operation(request, services, known) as operation:
             leader = choose_leader(operation, known)
-            return operation.ask(GATHER, leader, _versions)
+            return operation.ask(GATHER, leader, _tell_versions)
     except MgmtDriverError as error:
         LOG.warning("the versions of the nodes are not known: %s", error)
         return "The versions of the nodes are not known, since no control-plane node answers"
 
 
-def _versions(host: Host) -> str:
+def _tell_versions(host: Host) -> str:
     by_release = defaultdict(list)
-    for name, node in sorted(kubectl.nodes(host).items()):
+    for name, node in sorted(kubectl.list_nodes(host).items()):
         state = "" if kubectl.is_ready(node) else ", not ready"
         state += ", cordoned" if kubectl.is_cordoned_by_us(node) else ""
         by_release[kubectl.kubelet_release(node)].append(f"{name}{state and f' ({state[2:]})'}")

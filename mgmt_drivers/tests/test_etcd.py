@@ -120,7 +120,7 @@ class MembersTest(unittest.TestCase):
     def test_no_answer_is_an_error(self) -> None:
         self.session.expect("sudo", "static-pods", status=1, stderr="no container runs")
         with self.assertRaisesRegex(etcd.EtcdUnreadable, "no container runs"):
-            etcd.members(self.host, self.cluster)
+            etcd.list_members(self.host, self.cluster)
 
     def test_without_a_quorum_a_member_tells_what_it_knows_by_itself(self) -> None:
         for status, output in ((1, "Error: unknown flag: --consistency"), (0, '{"members": []}')):
@@ -129,10 +129,10 @@ class MembersTest(unittest.TestCase):
             )
             self.session.expect("sudo", "static-pods", status=status, stdout=output)
             if status == 0:
-                self.assertEqual([], etcd.members(self.host, self.cluster))
+                self.assertEqual([], etcd.list_members(self.host, self.cluster))
             else:  # etcdctl before 3.6
                 with self.assertRaisesRegex(etcd.EtcdUnreadable, "deadline exceeded"):
-                    etcd.members(self.host, self.cluster)
+                    etcd.list_members(self.host, self.cluster)
             self.assertIn("--consistency=s", self.session.ran[-1])
 
     def test_orphans_are_the_drivers_own_and_no_machines(self) -> None:
@@ -205,9 +205,8 @@ class MembersTest(unittest.TestCase):
         self.expect_snapshot()
         self.expect(self.session, {})
         self.session.expect("sudo", "mv", "/var/lib/etcd/snapshot.db")
-        self.assertEqual(
-            "/var/lib/tacker-mgmt-drivers/kept.db", upkeep.snapshot(self.host, self.cluster, "kept")
-        )
+        kept = upkeep.save_snapshot(self.host, self.cluster, "kept")
+        self.assertEqual("/var/lib/tacker-mgmt-drivers/kept.db", kept)
         self.assertIn("etcdutl", self.session.ran[-2])
         self.session.assert_done()
 
@@ -219,13 +218,13 @@ class MembersTest(unittest.TestCase):
             self.expect(self.session, "integrity check failed", status)
             if status == 0:
                 self.session.expect("sudo", "mv")
-                upkeep.snapshot(self.host, self.cluster)
+                upkeep.save_snapshot(self.host, self.cluster)
                 self.assertIn("etcdctl", self.session.ran[-2])
             else:
                 path = "/var/lib/etcd/snapshot.db"
                 self.session.expect("sudo", "rm", "--force", path, f"{path}.part")
                 with self.assertRaisesRegex(MgmtDriverError, "is not whole.*etcdutl: .*etcdctl: "):
-                    upkeep.snapshot(self.host, self.cluster)
+                    upkeep.save_snapshot(self.host, self.cluster)
         self.session.assert_done()
 
     def test_orphans_go_before_healthy_members_on_nodes(self) -> None:

@@ -53,7 +53,7 @@ def look_at(status: Status, masters: Sequence[Host], now: float) -> None:
     runtime: ContainerRuntime = Containerd()
     if ready:
         with status.looking_at("nodes"):
-            nodes = kubectl.nodes(ready[0])
+            nodes = kubectl.list_nodes(ready[0])
             runtime = _runtime_of(nodes)
             _add_nodes(status, nodes)
     for host in (ready or masters)[:1]:

@@ -145,7 +145,7 @@ class EtcdStatus:
         )
 
 
-def members(host: Host, cluster: Running) -> list[Member]:
+def list_members(host: Host, cluster: Running) -> list[Member]:
     """Ask etcd on this machine for its members.
 
     Without a quorum, what it knows by itself, if its etcdctl can ask for that (3.6 or later).
@@ -163,7 +163,7 @@ def members(host: Host, cluster: Running) -> list[Member]:
 
 def read_status(host: Host, cluster: Running) -> EtcdStatus:
     """Ask each member how it is: what it answers, it answers without a quorum."""
-    listed = members(host, cluster)
+    listed = list_members(host, cluster)
     urls = ",".join(member.client_urls[0] for member in listed if member.client_urls)
     # Its exit status tells that one of them does not answer.
     words = ("endpoint", "status", "--write-out=json")

@@ -113,7 +113,7 @@ class _RemoveMembers(Change[Cluster, Sequence[Member]]):
         status = etcd.read_status(host, cluster)
         if status.alarms:
             LOG.warning("a snapshot is saved all the same: %s", status.tell_alarms())
-        path = upkeep.snapshot(host, cluster)
+        path = upkeep.save_snapshot(host, cluster)
         LOG.info("etcd's snapshot lies on %s: %s", host.node, path)
         left = quorum.in_order(status, leaving)
         while left:
@@ -132,7 +132,7 @@ class RemoveEtcdMembers(_RemoveMembers):
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Member] | None:
         """The members that are orphaned or leave, and are still there."""
-        return quorum.leaving(cluster, etcd.members(host, cluster)) or None
+        return quorum.leaving(cluster, etcd.list_members(host, cluster)) or None
 
 
 class RemoveOrphanedMembers(_RemoveMembers):
@@ -144,4 +144,4 @@ class RemoveOrphanedMembers(_RemoveMembers):
     title = "remove orphaned etcd members"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Member] | None:
-        return quorum.orphaned(cluster, etcd.members(host, cluster)) or None
+        return quorum.orphaned(cluster, etcd.list_members(host, cluster)) or None

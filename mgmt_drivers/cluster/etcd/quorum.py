@@ -113,7 +113,7 @@ def purge(host: Host, cluster: Cluster, address: str) -> None:
 
     :raises MgmtDriverError: when it votes, and the others have no quorum without it
     """
-    listed = etcd.members(host, cluster)
+    listed = etcd.list_members(host, cluster)
     orphans = orphaned(cluster, listed)
     for member in listed:
         if not member.is_at(address) and member.name and member not in orphans:

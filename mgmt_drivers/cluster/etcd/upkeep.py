@@ -27,7 +27,7 @@ _PREPARE_SNAPSHOT = Script(__package__, "prepare-snapshot")
 
 
 def read_quota(host: Host, database: Database) -> int:
-    """The quota of a database in bytes, asked of a control-plane node if etcd does not tell it."""
+    """Read the quota of a database in bytes, on a control-plane node if etcd does not tell it."""
     if database.quota:
         return database.quota
     given = _QUOTA.search(files.read(host, _MANIFEST))
@@ -50,7 +50,7 @@ def disarm(host: Host, cluster: Running) -> None:
     etcd.run(host, cluster, etcd.LOCAL, "alarm", "disarm", tolerated="")
 
 
-def snapshot(host: Host, cluster: Cluster, name: str = "etcd-snapshot") -> str:
+def save_snapshot(host: Host, cluster: Cluster, name: str = "etcd-snapshot") -> str:
     """Save all that etcd holds on the machine's disk, checked; returns the file's path.
 
     :param name: of the file, less its ending; one of that name is replaced

@@ -48,8 +48,8 @@ def get(host: Host, *words: str, stdin: Stdin = None) -> dict[str, Any]:
     return found
 
 
-def nodes(host: Host) -> dict[str, dict[str, Any]]:
-    """The cluster's Node objects by name."""
+def list_nodes(host: Host) -> dict[str, dict[str, Any]]:
+    """List the cluster's Node objects, by name."""
     found = {node["metadata"]["name"]: node for node in get(host, "nodes")["items"]}
     return {answers.checked(name, answers.NODE, "a node's name"): found[name] for name in found}
 
@@ -123,8 +123,8 @@ def discard_pods(host: Host, node: str) -> None:
     _run(host, "delete", "pods", *where, "--grace-period=0", "--force", "--wait=false")
 
 
-def pods_of(host: Host, node: str) -> list[dict[str, Any]]:
-    """The Pod objects of a node, of all namespaces."""
+def list_pods(host: Host, node: str) -> list[dict[str, Any]]:
+    """List the Pod objects of a node, of all namespaces."""
     where = ("--all-namespaces", "--field-selector", f"spec.nodeName={node}")
     found: list[dict[str, Any]] = get(host, "pods", *where)["items"]
     return found
@@ -202,7 +202,7 @@ def patch(
     _run(host, "patch", *words, "--type", kind, "--patch", json.dumps(patch))
 
 
-def last_line(host: Host, pod: str, namespace: str) -> str:
+def read_last_line(host: Host, pod: str, namespace: str) -> str:
     """Ask for the last line of a pod's log; of its last container that ran."""
     return _run(host, "logs", pod, "--namespace", namespace, "--tail=1").strip()
 

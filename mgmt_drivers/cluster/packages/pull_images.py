@@ -25,14 +25,14 @@ class PullImages(Change[Cluster, Sequence[str]]):
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         """The images that the machine lacks."""
-        return images.missing(host, cluster, self._with_pod_network) or None
+        return images.find_missing(host, cluster, self._with_pod_network) or None
 
     def describe(self, lacking: Sequence[str]) -> str:
         return ", ".join(lacking)
 
     def predict(self, host: Host, cluster: Cluster) -> Prediction:
         wanted = cluster.params.version
-        if self._is_upgrade and not wanted.is_release(kubeadm.version(host)):
+        if self._is_upgrade and not wanted.is_release(kubeadm.read_version(host)):
             return Prediction(DEPENDS, f"on the images of the {wanted} that kubeadm will have")
         return super().predict(host, cluster)
 
