@@ -9,8 +9,8 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd import upkeep
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.packages import node_packages
-from mgmt_drivers.cluster.upgrade.releases import predict_release
-from mgmt_drivers.engine.phase import Ask, Change, Phase, Prediction, Step
+from mgmt_drivers.cluster.upgrade.releases import ReleaseChange, predict_release
+from mgmt_drivers.engine.phase import Ask, Phase, Prediction, Step
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.machine.host import Host
 
@@ -53,18 +53,10 @@ def _install_if_other(host: Host, cluster: Cluster, release: str) -> Outcome:
     return CHANGED
 
 
-class SaveSnapshot(Change[Cluster, str]):
+class SaveSnapshot(ReleaseChange):
     """Save a snapshot of etcd on the leader, as long as the cluster has the old version."""
 
     title = "save a snapshot of etcd"
-
-    def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The release that the cluster is to have."""
-        release = kubeadm.read_version(host)
-        return None if kubeadm.read_cluster_release(host) == release else release
-
-    def predict(self, host: Host, cluster: Cluster) -> Prediction:
-        return predict_release(kubeadm.read_cluster_release(host), cluster)
 
     def act(self, host: Host, cluster: Cluster, release: str) -> None:
         path = upkeep.save_snapshot(host, cluster, _SNAPSHOT)

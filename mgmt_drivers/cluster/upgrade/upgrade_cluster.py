@@ -4,7 +4,7 @@ from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm
-from mgmt_drivers.cluster.upgrade.releases import predict_release
+from mgmt_drivers.cluster.upgrade.releases import ReleaseChange, predict_release
 from mgmt_drivers.engine.phase import Change, Prediction
 from mgmt_drivers.machine.host import Host
 
@@ -28,7 +28,7 @@ class SetImageRepository(Change[Cluster, str]):
         kubeadm.set_image_repository(host, reference)
 
 
-class UpgradeCluster(Change[Cluster, str]):
+class UpgradeCluster(ReleaseChange):
     """Upgrade the leader's part of the control plane, and the cluster's version with it.
 
     When it fails, kubeadm puts the old static pods back. The parameters that are wanted are saved
@@ -41,14 +41,6 @@ class UpgradeCluster(Change[Cluster, str]):
 
     def __init__(self, changed: Changed) -> None:
         self._changed = changed
-
-    def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The release that the cluster is to have, where it has another."""
-        release = kubeadm.read_version(host)
-        return None if kubeadm.read_cluster_release(host) == release else release
-
-    def predict(self, host: Host, cluster: Cluster) -> Prediction:
-        return predict_release(kubeadm.read_cluster_release(host), cluster)
 
     def act(self, host: Host, cluster: Cluster, release: str) -> None:
         changed_params.save_wanted(cluster.store, self._changed)
