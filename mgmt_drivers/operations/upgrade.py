@@ -34,7 +34,7 @@ from mgmt_drivers.cluster.upgrade.upgrade_cluster import (
     UpgradeCluster,
 )
 from mgmt_drivers.cluster.upgrade.upgrade_nodes import UpgradeControlPlane, UpgradeWorkers
-from mgmt_drivers.engine.operation import RUNNING_LIMIT
+from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
 from mgmt_drivers.engine.phase import in_lanes, in_turn, on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
@@ -98,30 +98,37 @@ def modify(request: LcmRequest, services: Services, modification: Any) -> None:
             leader = choose_leader(operation, known)
             known = read_upgraded(operation, known, leader, change.params)
             nodes = operation.connect(known.nodes, RUNNING_LIMIT)
-            kept = changed_params.load(services.store)
-            before = read_params(changed_params.apply(request, kept)).version
-            changed = {**kept, **change.params}
-            keep = KeepVersion(changed, has_release=before.patch is not None)
-            due = find_due(operation, known.control_plane)
-            cluster = Cluster(known, services.store, leader)
-            masters = sorted(cluster.masters(nodes), key=lambda host: host is not leader)
-            etcd, lacks_space = ask_etcd(operation, cluster)
-            look = functools.partial(UpdatePodNetwork().look, cluster=cluster)
-            updates_network = operation.ask(GATHER, leader, look) is not None
-            operation.run(
-                cluster,
-                on([leader], CheckCluster(etcd)),
-                on(nodes, CheckMachines()),
-                on([leader], UncordonNodes(), ForgetBackup()),
-                *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
-                *_prepare(cluster, nodes, updates_network),
-                *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
-                in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
-                *renew_due(cluster, due),
-                on([leader] if known.is_ha else [], VerifyVirtualIp()),
-            )
+            _upgrade(operation, Cluster(known, services.store, leader), nodes, change)
     except MgmtDriverError as error:
         raise UpgradeFailed(f"{error}. {_state(request, services, known)}") from error
+
+
+def _upgrade(
+    operation: Operation, cluster: Cluster, nodes: list[Host], change: Change
+) -> None:
+    """Upgrade all nodes of a cluster; its parameters are those that the change wants."""
+    kept = changed_params.load(cluster.store)
+    before = read_params(changed_params.apply(operation.request, kept)).version
+    changed = {**kept, **change.params}
+    keep = KeepVersion(changed, has_release=before.patch is not None)
+    due = find_due(operation, cluster.topology.control_plane)
+    leader = cluster.leader
+    masters = sorted(cluster.masters(nodes), key=lambda host: host is not leader)
+    etcd, lacks_space = ask_etcd(operation, cluster)
+    look = functools.partial(UpdatePodNetwork().look, cluster=cluster)
+    updates_network = operation.ask(GATHER, leader, look) is not None
+    operation.run(
+        cluster,
+        on([leader], CheckCluster(etcd)),
+        on(nodes, CheckMachines()),
+        on([leader], UncordonNodes(), ForgetBackup()),
+        *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
+        *_prepare(cluster, nodes, updates_network),
+        *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
+        in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
+        *renew_due(cluster, due),
+        on([leader] if cluster.topology.is_ha else [], VerifyVirtualIp()),
+    )
 
 
 def _prepare(cluster: Cluster, nodes: list[Host], updates_network: bool) -> Works:
