@@ -111,7 +111,7 @@ class Contents:
 class Stacks(Protocol):
     """Heat, which the inventory asks for the resources of one stack, without nested stacks."""
 
-    def contents(self, stack_id: str, placed: bool) -> Contents: ...
+    def read_contents(self, stack_id: str, placed: bool) -> Contents: ...
 
 
 @dataclass(frozen=True)
@@ -164,12 +164,12 @@ class Heat:
         keystone = session.Session(auth=auth, verify=access.verify, timeout=_TIMEOUT)
         return heat_client.Client("1", session=keystone, region_name=access.region)
 
-    def contents(self, stack_id: str, placed: bool) -> Contents:
+    def read_contents(self, stack_id: str, placed: bool) -> Contents:
         try:
             listed = self._heat.resources.list(stack_id)
-            ports = self._attributes(stack_id, listed, "OS::Neutron::Port")
-            floating = self._attributes(stack_id, listed, "OS::Neutron::FloatingIP")
-            machines = self._attributes(stack_id, listed, "OS::Nova::Server") if placed else {}
+            ports = self._read_attributes(stack_id, listed, "OS::Neutron::Port")
+            floating = self._read_attributes(stack_id, listed, "OS::Neutron::FloatingIP")
+            machines = self._read_attributes(stack_id, listed, "OS::Nova::Server") if placed else {}
         except heat_errors.HTTPNotFound:
             listed = []
         except heat_errors.BaseException as error:
@@ -195,7 +195,7 @@ class Heat:
             {servers[n]: _placement(a) for n, a in machines.items() if a.get(_HOST)},
         )
 
-    def _attributes(
+    def _read_attributes(
         self, stack_id: str, listed: Iterable[Any], kind: str
     ) -> dict[str, dict[str, Any]]:
         """Read the attributes of the stack's resources of one type, by name."""
@@ -234,7 +234,7 @@ def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory
     """
     if not request.vnfcs:
         raise InventoryError(f"VNF instance {request.vnf_instance_id} has no VNFC")
-    ask = functools.partial(stacks.contents, placed=placed)
+    ask = functools.partial(stacks.read_contents, placed=placed)
     own = ask(request.stack_id)  # in this thread, since Tacker may be asked for the VIM
     if not own.exists:
         raise InventoryError(f"Heat has no stack {request.stack_id}, the stack of the VNF")

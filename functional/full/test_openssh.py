@@ -5,7 +5,8 @@ import time
 from functional.scenario import Scenario
 from mgmt_drivers.errors import CommandTimeout, ConnectionFailed, OutputTooLong, WrongHostKey
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh.connection import Connection, Endpoint, connect
+from mgmt_drivers.ssh.connection import Connection, Endpoint
+from mgmt_drivers.ssh.handshake import connect
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from tools.client import stacks
 from tools.client.config import CONFIG

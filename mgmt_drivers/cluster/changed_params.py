@@ -41,7 +41,7 @@ def save_wanted(store: Store, params: Changed) -> None:
     store.save(_WANTED, params)
 
 
-def of_release(request: LcmRequest, store: Store, release: str) -> Changed:
+def choose_for_release(request: LcmRequest, store: Store, release: str) -> Changed:
     """Find the changed parameters of a cluster that has a release.
 
     :param release: as the cluster tells it, such as v1.33.2
@@ -66,7 +66,7 @@ def of_release(request: LcmRequest, store: Store, release: str) -> Changed:
     return {**changed, _VERSION: found.series.name if own.patch is None else found.text}
 
 
-def of_backup(own: Version, store: Store, release: str) -> Changed:
+def choose_for_backup(own: Version, store: Store, release: str) -> Changed:
     """Find the changed parameters of a cluster that is restored from a backup of a release.
 
     :param own: the version without the backup: of the backup's series, or of a series beside it
@@ -81,11 +81,11 @@ def of_backup(own: Version, store: Store, release: str) -> Changed:
 
 
 def _version(request: LcmRequest, changed: Changed) -> Version:
-    return read_params(applied(request, changed)).version
+    return read_params(apply(request, changed)).version
 
 
-def applied(request: LcmRequest, changed: Changed) -> LcmRequest:
-    """The request with these parameters in the place of its own."""
+def apply(request: LcmRequest, changed: Changed) -> LcmRequest:
+    """Return the request with these parameters in the place of its own."""
     own = request.additional_params.get(NAME)
     if not changed or not isinstance(own, Mapping):
         return request

@@ -13,6 +13,7 @@ from mgmt_drivers.engine.phase import Phase, Prediction, Work
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, FAILED, Outcome, Record, Trace
 from mgmt_drivers.errors import (
+    ConnectionFailed,
     Locked,
     MgmtDriverError,
     NodeError,
@@ -247,10 +248,14 @@ class Operation:
         again = functools.partial(self._connect_and_lock, node, self.services.ssh_timeout)
         return Host(node, self._connect_and_lock(node, limit), self.services.clock, again)
 
-    def _connect_and_lock(self, node: Node, limit: float) -> Session:
+    def _connect_and_lock(
+        self, node: Node, limit: float, may_reboot: bool = True
+    ) -> Session:
         """Log in to a machine, and lock the machine until the connection ends.
 
         A dry run takes no lock.
+
+        :param may_reboot: log in once more if the machine is lost before it is locked
         """
         services, request = self.services, self.request
         session = services.connect(self._endpoint(node), self._host_keys, self._masker, limit)
@@ -259,8 +264,11 @@ class Operation:
         try:
             if not services.dry_run:
                 lock.acquire(session, who)
-        except BaseException:
+        except BaseException as error:
             session.close()
+            if may_reboot and isinstance(error, ConnectionFailed):
+                LOG.info("%s seems to reboot: %s", node, error)
+                return self._connect_and_lock(node, limit, may_reboot=False)
             raise
         return session
 

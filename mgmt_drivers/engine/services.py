@@ -9,7 +9,8 @@ from mgmt_drivers.clock import SYSTEM_CLOCK, Clock
 from mgmt_drivers.engine.dry_run import DryRun
 from mgmt_drivers.inventory import Stacks
 from mgmt_drivers.secret import Masker
-from mgmt_drivers.ssh.connection import BOOT_LIMIT, Endpoint, connect
+from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.ssh.handshake import BOOT_LIMIT, connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import Session
 

@@ -17,7 +17,7 @@ class Offset:
     tolerance: float
 
 
-def offset(host: Host) -> Offset:
+def read_offset(host: Host) -> Offset:
     """Ask a machine for its time; the tolerance is half of the round trip."""
     before = host.clock.time()
     text = host.run("date", "+%s.%N").strip()

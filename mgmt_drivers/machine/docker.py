@@ -95,7 +95,7 @@ def is_installed(host: Host) -> bool:
     return packages.has_programs(host, "docker", "dockerd")
 
 
-def image_id(host: Host, reference: str) -> str | None:
+def find_image_id(host: Host, reference: str) -> str | None:
     """Ask for the id of an image; None if the machine does not have the image."""
     result = host.ask("docker", "image", "inspect", "--format", "{{.Id}}", reference)
     return result.stdout.strip() if result.ok else None

@@ -32,7 +32,7 @@ def has_programs(host: Host, *names: str) -> bool:
     return host.ask(*_HAS_PROGRAMS.command(*names)).ok
 
 
-def missing(host: Host, names: Sequence[str]) -> list[str]:
+def find_missing(host: Host, names: Sequence[str]) -> list[str]:
     """Ask which of the packages are not installed."""
     if not names:  # dpkg would list all packages
         return []
@@ -47,7 +47,7 @@ def install(host: Host, names: Sequence[str]) -> None:
 
     :raises MgmtDriverError: with apt's output
     """
-    absent = missing(host, names)
+    absent = find_missing(host, names)
     if not absent:
         return
     repair(host)

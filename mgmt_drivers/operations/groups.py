@@ -14,6 +14,7 @@ from mgmt_drivers.cluster.backup.backup_phases import (
     ShowLastBackup,
 )
 from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.etcd.check_disk import CheckDisk
 from mgmt_drivers.cluster.etcd.etcd_phases import RemoveEtcdMembers
 from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm, CopyCharts, InstallHelm
 from mgmt_drivers.cluster.kubeadm.control_plane_phases import CheckAllReached, VerifyControlPlane
@@ -34,7 +35,7 @@ from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes, MountVolumes,
 from mgmt_drivers.engine.phase import Work, in_turn, on
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.setup.configure_proxy import ConfigureProxy
-from mgmt_drivers.setup.preflight import CheckPlatform, WaitForCloudInit
+from mgmt_drivers.setup.preflight import CheckPlatform
 
 Works = Sequence[Work[Cluster]]
 _RUNTIMES = ("containerd", "docker")
@@ -51,8 +52,9 @@ def prepare(
     params, nodes = cluster.params, cluster.nodes(new)
     has_own_helm = params.helm is not None and not params.helm.is_packaged
     return [
-        on(new, CheckPlatform(), WaitForCloudInit()),
+        on(new, CheckPlatform()),
         on([host for host in new if host is not cluster.leader], CheckClocks()),
+        on(cluster.masters(new), CheckDisk()),
         on(new if cluster.proxy else [], ConfigureProxy(cluster.proxy, _RUNTIMES)),
         on(new, InstallPackages()),
         on(cluster.masters(new) if has_own_helm else [], InstallHelm()),

@@ -16,6 +16,7 @@ from mgmt_drivers.cluster.nodes.drain_nodes import DrainNodes, UncordonNodes
 from mgmt_drivers.cluster.nodes.metadata_phases import RestoreNodeMetadata, SaveNodeMetadata
 from mgmt_drivers.cluster.nodes.remove_nodes import RemoveNodes
 from mgmt_drivers.cluster.storage.volume_phases import CheckVolumes, RegisterVolumes, RemoveVolumes
+from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
@@ -33,6 +34,7 @@ from mgmt_drivers.operations.opening import (
     check_volumes,
     choose_leader,
     connect_storage,
+    connect_to_new,
     find_members,
     move_helm,
     open_operation,
@@ -58,17 +60,21 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
     :raises MgmtDriverError: before any change, if the cluster would not survive the heal, or if
         another operation works on the VNF
     """
-    if not request.targets:
-        if request.restore_from is None:
-            check_unlocked(request, services)
-        else:
-            known = read_topology(request, services)
-            # Errors of the request come before any machine is asked.
-            backup = restore.of_heal(request, known.params, services.store)
-            check_unlocked(request, services)
-            restore.prepare(request, services, known, backup)
-        vims.unregister()
+    if request.targets:
+        _remove_targets(request, services)
         return
+    if request.restore_from is None:
+        check_unlocked(request, services)
+    else:
+        known = read_topology(request, services)
+        # Errors of the request come before any machine is asked.
+        backup = restore.of_heal(request, known.params, services.store)
+        check_unlocked(request, services)
+        restore.prepare(request, services, known, backup)
+    vims.unregister()
+
+
+def _remove_targets(request: LcmRequest, services: Services) -> None:
     restore.refuse(request)
     known = read_topology(request, services)
     request = without_unmanaged(request, known)
@@ -114,13 +120,18 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
     Without targets all machines have been replaced, and become a new cluster.
     """
     known = read_topology(request, services)
-    if not request.targets:
-        backup = restore.of_heal(request, known.params, services.store)
-        make_cluster(request, services, vims, known, backup)
-        node_metadata.save(services.store, {})
-        node_metadata.forget_replaced(services.store)
+    if request.targets:
+        _join_successors(without_unmanaged(request, known), services, vims, known)
         return
-    request = without_unmanaged(request, known)
+    backup = restore.of_heal(request, known.params, services.store)
+    make_cluster(request, services, vims, known, backup)
+    node_metadata.save(services.store, {})
+    node_metadata.forget_replaced(services.store)
+
+
+def _join_successors(
+    request: LcmRequest, services: Services, vims: Vims, known: Topology
+) -> None:
     if not request.targets:
         return
     coming = targets_of(request, known)
@@ -131,7 +142,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
     with open_operation(request, services, known) as operation:
         leader = choose_leader(operation, known, coming)
         known = read_upgraded(operation, known, leader)
-        new = operation.connect(coming)
+        new = connect_to_new(operation, known, coming)
         check_helm_login(operation, known, new, vims)
         # Control-plane nodes and the storage server need each other's host keys for backups.
         is_told = masters_come or (server_comes and known.backup_server)

@@ -34,6 +34,7 @@ from mgmt_drivers.operations.groups import Works, back_up, join_nodes, prepare
 from mgmt_drivers.operations.opening import (
     check_helm_login,
     check_volumes,
+    connect_to_new,
     find_members,
     helm_access,
     open_operation,
@@ -97,7 +98,7 @@ def make_cluster(
     """
     check_volumes(request, known, known.machines)
     with open_operation(request, services, known) as operation:
-        hosts = operation.connect(known.machines)
+        hosts = connect_to_new(operation, known, known.machines)
         check_helm_login(operation, known, hosts, vims)
         marked = read_markers(operation, known, hosts)
         # An earlier attempt may have initialized the control plane.

@@ -15,12 +15,14 @@ from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.topology import Topology, topology
 from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.package import has_server_group
 from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.setup.preflight import WaitForCloudInit
 from mgmt_drivers.vim import HelmAccess, Vims
 
 LOG = logging.getLogger(__name__)
@@ -37,7 +39,7 @@ def read_topology(
     :param changed: parameters to change, besides the parameters that earlier upgrades have changed
     """
     kept = changed_params.load(services.store)
-    params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
+    params = read_params(changed_params.apply(request, {**kept, **(changed or {})}))
     if params.unmanaged_vdu:
         LOG.info(
             "VNF %s: VDU %s is not set up, for the request has no storage_server",
@@ -71,7 +73,7 @@ def choose_leader(
         try:
             kubeadm.check_ready(host)
         except MgmtDriverError as error:
-            alarms = _alarms(host, Cluster(known, operation.services.store, host))
+            alarms = _read_alarms(host, Cluster(known, operation.services.store, host))
             if alarms:
                 raise MgmtDriverError(f"{error}. {alarms}") from error
             raise
@@ -80,8 +82,8 @@ def choose_leader(
     return operation.choose("choose a control-plane node", candidates, checks)
 
 
-def _alarms(host: Host, cluster: Cluster) -> str:
-    """The alarms of etcd in words: with some of them no apiserver is ready."""
+def _read_alarms(host: Host, cluster: Cluster) -> str:
+    """Read the alarms of etcd in words: with some of them no apiserver is ready."""
     try:
         return etcd.read_status(host, cluster).tell_alarms()
     except MgmtDriverError:  # which is not why the apiserver is not ready
@@ -93,13 +95,22 @@ def read_upgraded(
 ) -> Topology:
     """Read the parameters of the release that the cluster has; Tacker may know an older release."""
     request, store = operation.request, operation.services.store
-    release = operation.ask(GATHER, leader, kubeadm.cluster_release)
-    kept = changed_params.of_release(request, store, release)
+    release = operation.ask(GATHER, leader, kubeadm.read_cluster_release)
+    kept = changed_params.choose_for_release(request, store, release)
     if kept == changed_params.load(store):
         return known
     changed_params.save(store, kept)
-    params = read_params(changed_params.applied(request, {**kept, **(changed or {})}))
+    params = read_params(changed_params.apply(request, {**kept, **(changed or {})}))
     return replace(known, params=params)
+
+
+def connect_to_new(
+    operation: Operation, known: Topology, nodes: Sequence[Node]
+) -> list[Host]:
+    """Log in to new machines, and wait for cloud-init, before which they may reboot."""
+    hosts = operation.connect(nodes)
+    operation.run(known, on(hosts, WaitForCloudInit()))
+    return hosts
 
 
 def read_markers(operation: Operation, known: Topology, new: Sequence[Host]) -> list[Host]:
@@ -119,7 +130,7 @@ def find_members(
     """
     if not marked:
         return []
-    nodes = operation.ask(GATHER, leader, kubectl.nodes)
+    nodes = operation.ask(GATHER, leader, kubectl.list_nodes)
     return [host for host in marked if host is leader or known.name(host.node) in nodes]
 
 

@@ -39,7 +39,7 @@ def instantiate(request: LcmRequest, services: Services) -> None:
         hosts = operation.connect(machines)
         operation.run(
             params,
-            on(hosts, CheckPlatform(), WaitForCloudInit()),
+            on(hosts, WaitForCloudInit(), CheckPlatform()),
             on(hosts if params.proxy else [], ConfigureProxy(params.proxy, ("docker",))),
             on(hosts, InstallDocker(), ProvideImage(), RunRegistry(), WaitForRegistry()),
         )

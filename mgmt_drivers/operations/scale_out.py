@@ -26,6 +26,7 @@ from mgmt_drivers.operations.opening import (
     check_helm_login,
     choose_leader,
     connect_storage,
+    connect_to_new,
     find_members,
     move_helm,
     open_operation,
@@ -73,7 +74,7 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
         leader = choose_leader(operation, known, coming)
         known = read_upgraded(operation, known, leader)
         others = operation.connect(staying, RUNNING_LIMIT) if masters_come else []
-        new = operation.connect(coming)
+        new = connect_to_new(operation, known, coming)
         members = find_members(operation, known, leader, read_markers(operation, known, new))
         if masters_come:
             check_helm_login(operation, known, new, vims)

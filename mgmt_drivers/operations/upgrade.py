@@ -4,6 +4,7 @@ The cluster does not change before every machine has its packages and images. ku
 the certificates of control-plane nodes that it upgrades.
 """
 
+import functools
 import logging
 from collections import defaultdict
 from typing import Any
@@ -33,7 +34,7 @@ from mgmt_drivers.cluster.upgrade.upgrade_cluster import (
     UpgradeCluster,
 )
 from mgmt_drivers.cluster.upgrade.upgrade_nodes import UpgradeControlPlane, UpgradeWorkers
-from mgmt_drivers.engine.operation import RUNNING_LIMIT
+from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
 from mgmt_drivers.engine.phase import in_lanes, in_turn, on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
@@ -67,11 +68,11 @@ def validate(request: LcmRequest, services: Services, modification: Any) -> Chan
     :raises ParameterError: with every error
     """
     kept = changed_params.load(services.store)
-    before = read_params(changed_params.applied(request, kept))
+    before = read_params(changed_params.apply(request, kept))
     change = read_modification(modification, before, request)
     if not change.is_upgrade:
         return change
-    after = read_params(changed_params.applied(request, {**kept, **change.params}))
+    after = read_params(changed_params.apply(request, {**kept, **change.params}))
     if not node_packages.can_install_some(after.script):
         text = f"the script must use {node_packages.PACKAGES}, as the script of this project does"
         raise ParameterError([f"{INSTALLATION}.script_path: {text}"])
@@ -97,39 +98,51 @@ def modify(request: LcmRequest, services: Services, modification: Any) -> None:
             leader = choose_leader(operation, known)
             known = read_upgraded(operation, known, leader, change.params)
             nodes = operation.connect(known.nodes, RUNNING_LIMIT)
-            kept = changed_params.load(services.store)
-            before = read_params(changed_params.applied(request, kept)).version
-            changed = {**kept, **change.params}
-            keep = KeepVersion(changed, has_release=before.patch is not None)
-            due = find_due(operation, known.control_plane)
-            cluster = Cluster(known, services.store, leader)
-            masters = sorted(cluster.masters(nodes), key=lambda host: host is not leader)
-            etcd, lacks_space = ask_etcd(operation, cluster)
-            operation.run(
-                cluster,
-                on([leader], CheckCluster(etcd)),
-                on(nodes, CheckMachines()),
-                on([leader], UncordonNodes(), ForgetBackup()),
-                *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
-                *_prepare(cluster, nodes),
-                *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
-                in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
-                *renew_due(cluster, due),
-                on([leader] if known.is_ha else [], VerifyVirtualIp()),
-            )
+            _upgrade(operation, Cluster(known, services.store, leader), nodes, change)
     except MgmtDriverError as error:
         raise UpgradeFailed(f"{error}. {_state(request, services, known)}") from error
 
 
-def _prepare(cluster: Cluster, nodes: list[Host]) -> Works:
-    """Give each node its kubeadm and its images."""
+def _upgrade(
+    operation: Operation, cluster: Cluster, nodes: list[Host], change: Change
+) -> None:
+    """Upgrade all nodes of a cluster; its parameters are those that the change wants."""
+    kept = changed_params.load(cluster.store)
+    before = read_params(changed_params.apply(operation.request, kept)).version
+    changed = {**kept, **change.params}
+    keep = KeepVersion(changed, has_release=before.patch is not None)
+    due = find_due(operation, cluster.topology.control_plane)
+    leader = cluster.leader
+    masters = sorted(cluster.masters(nodes), key=lambda host: host is not leader)
+    etcd, lacks_space = ask_etcd(operation, cluster)
+    look = functools.partial(UpdatePodNetwork().look, cluster=cluster)
+    updates_network = operation.ask(GATHER, leader, look) is not None
+    operation.run(
+        cluster,
+        on([leader], CheckCluster(etcd)),
+        on(nodes, CheckMachines()),
+        on([leader], UncordonNodes(), ForgetBackup()),
+        *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
+        *_prepare(cluster, nodes, updates_network),
+        *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
+        in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
+        *renew_due(cluster, due),
+        on([leader] if cluster.topology.is_ha else [], VerifyVirtualIp()),
+    )
+
+
+def _prepare(cluster: Cluster, nodes: list[Host], updates_network: bool) -> Works:
+    """Give each node its kubeadm and its images.
+
+    :param updates_network: the CNI manifest will be applied again
+    """
     params = cluster.params
     return [
         show_last_backup(cluster),
         # The packages may come from a new host. The proxy is changed without a runtime's restart.
         on(nodes if cluster.proxy else [], ConfigureProxy(cluster.proxy)),
         on(nodes if params.registries else [], ConfigureRegistries()),
-        on(nodes, InstallKubeadm(), PullImages(is_upgrade=True)),
+        on(nodes, InstallKubeadm(), PullImages(is_upgrade=True, with_pod_network=updates_network)),
         on([cluster.leader], SaveSnapshot()),
     ]
 
@@ -156,15 +169,15 @@ def _state(request: LcmRequest, services: Services, known: Topology) -> str:
     try:
         with open_operation(request, services, known) as operation:
             leader = choose_leader(operation, known)
-            return operation.ask(GATHER, leader, _versions)
+            return operation.ask(GATHER, leader, _tell_versions)
     except MgmtDriverError as error:
         LOG.warning("the versions of the nodes are not known: %s", error)
         return "The versions of the nodes are not known, since no control-plane node answers"
 
 
-def _versions(host: Host) -> str:
+def _tell_versions(host: Host) -> str:
     by_release = defaultdict(list)
-    for name, node in sorted(kubectl.nodes(host).items()):
+    for name, node in sorted(kubectl.list_nodes(host).items()):
         state = "" if kubectl.is_ready(node) else ", not ready"
         state += ", cordoned" if kubectl.is_cordoned_by_us(node) else ""
         by_release[kubectl.kubelet_release(node)].append(f"{name}{state and f' ({state[2:]})'}")

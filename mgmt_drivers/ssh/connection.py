@@ -1,9 +1,8 @@
-"""One SSH connection to one machine, over paramiko."""
+"""One SSH connection to one machine, over paramiko: the commands that are run over it."""
 
 import contextlib
 import logging
 import shlex
-import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -20,30 +19,21 @@ from mgmt_drivers.errors import (
     ConnectionFailed,
     OutputTooLong,
     WaitTimeout,
-    WrongHostKey,
     printable,
 )
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh import algorithms, conversation, keys, limits
+from mgmt_drivers.ssh import conversation, limits
 from mgmt_drivers.ssh.conversation import Output, Overflow
-from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey, check_known
+from mgmt_drivers.ssh.hostkeys import KnownKey
 from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Stdin
-from mgmt_drivers.ssh.watchdog import Watchdog
+from mgmt_drivers.ssh.watchdog import Watchdog, closed_after
 
 LOG = logging.getLogger(__name__)
-# paramiko logs a traceback for each attempt to reach a machine that still
-# boots; the error of the drivers has the final cause.
-_QUIET = logging.getLogger(f"{__name__}.paramiko")
-_QUIET.setLevel(logging.CRITICAL)
 
-BOOT_LIMIT = 600.0  # seconds for a new machine to answer on its SSH port
-LOGIN_LIMIT = 30.0  # seconds for cloud-init to have set the password
-_CONNECT_TIMEOUT = 10.0
-_HANDSHAKE_LIMIT = 60.0  # seconds to log in, once the port answers
+CONNECT_TIMEOUT = 10.0
 # Seconds beyond a deadline for paramiko to end a command by itself.
 _GRACE = 2.0
 _CONSENT_LIMIT = 10.0  # seconds for the machine to begin a command
-_KEEPALIVE = 15
 # paramiko may send EOF after CLOSE, and sshd then ends the connection. Commands without input read
 # /dev/null, so no EOF is sent.
 _NO_INPUT = " </dev/null"
@@ -71,144 +61,6 @@ class Endpoint:
     port: int = 22
     private_key: Secret | None = None
     host_keys: tuple[KnownKey, ...] = ()
-
-
-class _Refused(Exception):
-    """The machine answers but refuses the login: cloud-init may not have ended."""
-
-    def __init__(self, error: ConnectionFailed) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-def connect(
-    endpoint: Endpoint,
-    host_keys: HostKeys,
-    masker: Masker,
-    boot_limit: float = BOOT_LIMIT,
-    login_limit: float = LOGIN_LIMIT,
-) -> "Connection":
-    """Log in to a machine, which may still be booting.
-
-    :raises ConnectionFailed: no answer within ``boot_limit`` seconds, or no
-        login within ``login_limit`` seconds after the first answer
-    :raises WrongHostKey: see :mod:`mgmt_drivers.ssh.hostkeys`
-    """
-    refused_since: list[float] = []
-
-    def attempt() -> "Connection":
-        try:
-            return _log_in(endpoint, host_keys, masker)
-        except _Refused as refusal:
-            refused_since.append(time.monotonic())
-            if refused_since[-1] - refused_since[0] > login_limit:
-                raise refusal.error from None
-            raise NotYet(str(refusal)) from refusal
-        except (OSError, EOFError, paramiko.SSHException) as error:
-            refused_since.clear()  # the machine boots, and may refuse logins once more
-            raise NotYet(f"{type(error).__name__}: {error}") from error
-
-    try:
-        what = f"SSH to {endpoint.address} port {endpoint.port}"
-        return SYSTEM_CLOCK.until(attempt, boot_limit, what)
-    except WaitTimeout as error:
-        # The last attempt's cause tells a refused login from a machine that does not answer.
-        refusal = error.__cause__ and error.__cause__.__cause__
-        if isinstance(refusal, _Refused):
-            raise refusal.error from None
-        raise ConnectionFailed(str(error)) from None
-
-
-def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> "Connection":
-    target = (endpoint.address, endpoint.port)
-    sock = socket.create_connection(target, timeout=_CONNECT_TIMEOUT)
-    weak = {"pubkeys": algorithms.WEAK_SIGNATURES}
-    transport = paramiko.Transport(sock, disabled_algorithms=weak)
-    limits.limit_packets(transport, sock)
-    transport.set_log_channel(_QUIET.name)
-    algorithms.restrict(transport)
-    watchdog = Watchdog()
-    try:
-        with _closed_after(watchdog, transport, _HANDSHAKE_LIMIT):
-            _shake_hands(transport, endpoint, host_keys)
-    except paramiko.AuthenticationException as error:
-        watchdog.close()
-        transport.close()
-        reason = str(error).rstrip(".")
-        raise _Refused(ConnectionFailed(
-            f"{endpoint.address} refuses the login of user {endpoint.username}: {reason}. "
-            "Check the user name and the password (or private key) in additionalParams"
-        )) from None
-    except BaseException:
-        watchdog.close()
-        transport.close()
-        raise
-    return Connection(endpoint, transport, watchdog, masker)
-
-
-@contextmanager
-def _closed_after(
-    watchdog: Watchdog, transport: paramiko.Transport, seconds: float
-) -> Iterator[None]:
-    """Close a transport if the block takes longer.
-
-    paramiko sends without a time limit: a machine that accepts no more data would block all threads
-    that send, for ever. Closing the transport wakes them.
-
-    :raises TimeoutError: if the transport was closed
-    """
-    is_late = threading.Event()
-
-    def close() -> None:
-        is_late.set()
-        transport.close()
-
-    try:
-        with watchdog.after(seconds, close):
-            yield
-    except (OSError, EOFError, paramiko.SSHException) as error:
-        if is_late.is_set():
-            raise TimeoutError("the machine accepts no more data") from error
-        raise
-
-
-def _shake_hands(
-    transport: paramiko.Transport, endpoint: Endpoint, host_keys: HostKeys
-) -> None:
-    """Check the machine's host key, and log in."""
-    types = host_keys.types_of(endpoint.server_id, endpoint.host_keys)
-    if types:
-        options = transport.get_security_options()
-        wanted = (name for type_ in types for name in _signature_algorithms(type_))
-        # Old versions of paramiko lack SHA-2.
-        known = tuple(dict.fromkeys(name for name in wanted if name in options.key_types))
-        # Offered first, so that a server with several keys shows a known key.
-        options.key_types = (*known, *(t for t in options.key_types if t not in known))
-    transport.start_client(timeout=_CONNECT_TIMEOUT)
-    shown = transport.get_remote_server_key()
-    host_keys.check(endpoint.server_id, endpoint.address, shown)
-    try:
-        check_known(endpoint.host_keys, endpoint.address, shown)
-    except WrongHostKey as error:
-        raise _Refused(error) from None
-    _authenticate(transport, endpoint)
-    host_keys.pin(endpoint.server_id, shown)
-    transport.set_keepalive(_KEEPALIVE)
-
-
-def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
-    if endpoint.private_key:
-        transport.auth_publickey(endpoint.username, keys.load(endpoint.private_key))
-    else:
-        password = endpoint.password.reveal() if endpoint.password else ""
-        transport.auth_password(endpoint.username, password)
-
-
-def _signature_algorithms(key_type: str) -> tuple[str, ...]:
-    """Signature algorithms of a host key type."""
-    if key_type == "ssh-rsa":
-        return ("rsa-sha2-512", "rsa-sha2-256")
-    return (key_type,)
 
 
 class Connection:
@@ -380,19 +232,19 @@ class Connection:
             channel.exec_command(f"echo {conversation.BEGIN}; {line}")
 
     def _limit(self, seconds: float) -> AbstractContextManager[None]:
-        return _closed_after(self._watchdog, self._transport, seconds)
+        return closed_after(self._watchdog, self._transport, seconds)
 
     def _session(self) -> paramiko.Channel:
         def attempt() -> paramiko.Channel:
             try:
-                return self._transport.open_session(timeout=_CONNECT_TIMEOUT)
+                return self._transport.open_session(timeout=CONNECT_TIMEOUT)
             except paramiko.SSHException as error:
                 if not self._transport.is_active():
                     raise
                 raise NotYet(f"refused: {error}") from error
 
         try:
-            with self._limit(_SESSION_LIMIT + _CONNECT_TIMEOUT + _GRACE):
+            with self._limit(_SESSION_LIMIT + CONNECT_TIMEOUT + _GRACE):
                 what = "a session (MaxSessions of sshd)"
                 channel = SYSTEM_CLOCK.until(attempt, _SESSION_LIMIT, what)
         except WaitTimeout as error:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import paramiko
+
 Act = Callable[[], object]
 
 
@@ -54,3 +56,29 @@ class Watchdog:
                 soonest = min((moment for moment, _ in self._limits.values()), default=None)
                 self._changed.wait(None if soonest is None else soonest - now)
         return None
+
+
+@contextmanager
+def closed_after(
+    watchdog: Watchdog, transport: paramiko.Transport, seconds: float
+) -> Iterator[None]:
+    """Close a transport if the block takes longer.
+
+    paramiko sends without a time limit: a machine that accepts no more data would block all threads
+    that send, for ever. Closing the transport wakes them.
+
+    :raises TimeoutError: if the transport was closed
+    """
+    is_late = threading.Event()
+
+    def close() -> None:
+        is_late.set()
+        transport.close()
+
+    try:
+        with watchdog.after(seconds, close):
+            yield
+    except (OSError, EOFError, paramiko.SSHException) as error:
+        if is_late.is_set():
+            raise TimeoutError("the machine accepts no more data") from error
+        raise

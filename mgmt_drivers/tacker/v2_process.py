@@ -19,7 +19,7 @@ from pathlib import Path
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.inventory import Heat, VimAccess
-from mgmt_drivers.ssh.connection import BOOT_LIMIT
+from mgmt_drivers.ssh.handshake import BOOT_LIMIT
 from mgmt_drivers.tacker.v2 import Call
 
 LOG = logging.getLogger(__name__)

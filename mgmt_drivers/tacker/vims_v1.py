@@ -33,7 +33,7 @@ class RegisteredVims:
         self._store = InstanceStore(vnf_instance)
 
     def is_taken(self, name: str) -> bool:
-        own = [vim["id"] for vim in self._own()]
+        own = [vim["id"] for vim in self._find_own()]
         return any(vim["id"] not in own for vim in self._find(name=name))
 
     def register(self, vim: Vim) -> None:
@@ -59,7 +59,7 @@ class RegisteredVims:
     def move_helm(self, access: HelmAccess) -> None:
         """Write to the database: Tacker's plugin refuses to update a VIM that CNFs use."""
         plugin = NfvoPlugin()
-        for own in self._own():
+        for own in self._find_own():
             vim = NfvoPluginDb.get_vim(plugin, self._context, own["id"], mask_password=False)
             extra = {**(vim["extra"] or {}), **_extra(access)}
             if vim["extra"] != extra:
@@ -67,7 +67,7 @@ class RegisteredVims:
                 NfvoPluginDb.update_vim(plugin, self._context, own["id"], changed)
 
     def unregister(self) -> None:
-        for vim in self._own():
+        for vim in self._find_own():
             try:
                 NfvoPlugin().delete_vim(self._context, vim["id"])
             except VimInUseException as error:
@@ -100,7 +100,7 @@ class RegisteredVims:
             **({"extra": _extra(vim.helm)} if vim.helm else {}),
         }
 
-    def _own(self) -> list[dict[str, Any]]:
+    def _find_own(self) -> list[dict[str, Any]]:
         tenant_id, own = self._vnf_instance.tenant_id, description_of(self._vnf_instance.id)
         vims = [vim for vim in self._find(type=_TYPE) if vim["tenant_id"] == tenant_id]
         known = [vim for vim in vims if vim["id"] == self._store.load(STORE_KEY, None)]

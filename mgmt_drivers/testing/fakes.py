@@ -175,7 +175,7 @@ class FakeStacks:
     def __init__(self, found: Mapping[str, Contents] | Callable[[str], Contents]) -> None:
         self._find = found if callable(found) else found.__getitem__
 
-    def contents(self, stack_id: str, placed: bool) -> Contents:
+    def read_contents(self, stack_id: str, placed: bool) -> Contents:
         return self._find(stack_id)
 
 

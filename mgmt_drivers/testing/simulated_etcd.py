@@ -20,6 +20,10 @@ class EtcdPrograms(Backups):
             return Result(0, "\n".join(self.machine.images))
         return self._in_image(words[-4:])
 
+    def _measure_syncs(self, words: list[str], stdin: bytes) -> Result:
+        self.world.measured.append(self.machine.address)
+        return Result(0, f"{self.machine.sync_time}\n")
+
     def _prepare_snapshot(self, words: list[str], stdin: bytes) -> Result:
         folder, name, _ = words
         for path in (f"{folder}/{name}", f"{folder}/{name}.part"):

@@ -14,6 +14,7 @@ from mgmt_drivers.testing.simulated_world import (
 
 _NO_KIND = 'no matches for kind "Thing" in version "example.com/v1"'
 _CONFLICT = 'Apply failed with 1 conflict: conflict with "kubectl-set" using apps/v1: .spec'
+_CREATED = "2026-01-01T00:00:00Z"
 _READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
@@ -52,6 +53,8 @@ class KubectlPrograms(Programs):
         if verb == "wait":
             self.world.established |= {*_objects(stdin)}
             return OK
+        if verb == "get" and rest[0] == "--filename":
+            return self._managed(stdin)
         done: Result = getattr(self, f"_kubectl_{verb}")(rest)
         return done
 
@@ -61,9 +64,23 @@ class KubectlPrograms(Programs):
         known = "".join(f"{name}\n" for name in objects if name in world.objects)
         if any(not world.serves(made) for made in objects.values()):
             return Result(2, known, _NO_KIND)
-        if any(name in world.changed and world.objects[name] != objects[name] for name in objects):
+        foreign = {*world.changed, *world.client_side}
+        if any(name in foreign and world.objects[name] != objects[name] for name in objects):
             return Result(2, known, _CONFLICT)
         return Result(int(any(world.objects.get(n) != objects[n] for n in objects)), known)
+
+    def _managed(self, stdin: bytes) -> Result:
+        """Objects of a manifest as the cluster has them, with those who manage their fields."""
+        items = []
+        for name in filter(self.world.objects.__contains__, _objects(stdin)):
+            times = {"kubectl-client-side-apply": self.world.client_side.get(name),
+                     "kube-controller-manager": _CREATED}
+            entries = [{"manager": manager, "operation": "Update", "time": time}
+                       for manager, time in times.items() if time]
+            made = _objects(stdin)[name]
+            metadata = {**made["metadata"], "creationTimestamp": _CREATED}
+            items.append({**made, "metadata": {**metadata, "managedFields": entries}})
+        return Result(0, json.dumps({"items": items}))
 
     def _merged(self, stdin: bytes, takes_over: bool) -> Result:
         """Server-side apply: one object after another, and the errors at the end."""
@@ -71,7 +88,7 @@ class KubectlPrograms(Programs):
         for name, made in _objects(stdin).items():
             if not self.world.serves(made):
                 errors.append(_NO_KIND)
-            elif name in self.world.changed and not takes_over:
+            elif name in {*self.world.changed, *self.world.client_side} and not takes_over:
                 errors.append(_CONFLICT)
             else:
                 self.world.objects[name] = made
@@ -146,6 +163,13 @@ class KubectlPrograms(Programs):
 
     def _kubectl_patch(self, words: list[str]) -> Result:
         patch = json.loads(words[-1])
+        if words[-3] == "json":  # the type
+            assert [step["value"] for step in patch] == [
+                "kubectl-client-side-apply", "tacker-mgmt-drivers", "Apply"
+            ]
+            kind, _, group = words[0].lower().partition(".v1.")
+            del self.world.client_side[f"{kind}{group and '.'}{group}/{words[1]}"]
+            return OK
         if words[0] == "persistentvolume":
             known = self.world.volumes
             return OK if words[1] in known else Result(1, stderr="Error from server (NotFound)")

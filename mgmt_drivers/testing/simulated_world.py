@@ -106,6 +106,7 @@ class Machine:
     running: str = RELEASE  # the kubelet that runs
     apiserver: str = RELEASE  # of the static pods
     free: int = 9000  # MiB of its disk
+    sync_time: float = 0.8  # ms for its disk to keep a write
     sudo_asks: bool = False  # for a password, where nothing can be asked
     container: str = ""  # as docker shows the registry's
     alive: bool = True
@@ -226,6 +227,8 @@ class World:
     # others have changed since; and the definitions of custom resources that are in force.
     objects: dict[str, dict[str, Any]] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
+    # Those that a client-side apply has made instead, each with the time of the last one.
+    client_side: dict[str, str] = field(default_factory=dict)
     established: set[str] = field(default_factory=set)
     late: int = 0  # how often the API does not serve a new kind yet
     accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
@@ -234,6 +237,7 @@ class World:
     repository: str = "registry.k8s.io"  # of its images, as kubeadm keeps it
     newest: dict[str, str] = field(default_factory=lambda: dict(NEWEST))  # of each series
     checked: list[str] = field(default_factory=list)  # machines whose snapshot was
+    measured: list[str] = field(default_factory=list)  # addresses of machines whose disk was
     backups: dict[str, Saved] = field(default_factory=dict)  # on the volume
     package: dict[str, Saved] = field(default_factory=dict)  # by the bytes of the file
     restored: int = 0  # how often etcd was made of a backup

@@ -33,8 +33,9 @@ from mgmt_drivers.errors import (
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.setup.preflight import WaitForCloudInit
-from mgmt_drivers.ssh.connection import Connection, Endpoint, connect
+from mgmt_drivers.ssh.connection import Connection, Endpoint
 from mgmt_drivers.ssh.conversation import converse
+from mgmt_drivers.ssh.handshake import connect
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, LARGE_OUTPUT, LIST_OUTPUT
 from mgmt_drivers.ssh.watchdog import Watchdog

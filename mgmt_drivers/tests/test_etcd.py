@@ -4,7 +4,7 @@ import dataclasses
 import json
 import unittest
 
-from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd import etcd, quorum, upkeep
 from mgmt_drivers.cluster.etcd.etcd import EtcdStatus, Member
 from mgmt_drivers.cluster.etcd.etcd_phases import RemoveEtcdMembers
 from mgmt_drivers.errors import MgmtDriverError
@@ -25,7 +25,7 @@ class RefusalTest(unittest.TestCase):
         members = _members(voters)
         healthy = frozenset(m.id for m in members) - unhealthy
         found = EtcdStatus(members, healthy, leader=0)
-        return etcd.why_not_removable(found, [m for m in members if m.id in leaving])
+        return quorum.why_not_removable(found, [m for m in members if m.id in leaving])
 
     def test_a_quorum_of_healthy_voters_must_stand(self) -> None:
         for voters, unhealthy, leaving, good in (
@@ -54,16 +54,17 @@ class RefusalTest(unittest.TestCase):
     def test_members_that_do_not_vote_are_in_the_way(self) -> None:
         members = (*_members(3), Member(9, "", ("https://10.10.0.9:2380",), ()))
         found = EtcdStatus(members, frozenset({1, 2, 3}), leader=1)
-        self.assertIn("not voters: a member that never", etcd.why_not_removable(found, members[:1]))
-        self.assertEqual("", etcd.why_not_removable(found, members[3:]))
+        reason = quorum.why_not_removable(found, members[:1])
+        self.assertIn("not voters: a member that never", reason)
+        self.assertEqual("", quorum.why_not_removable(found, members[3:]))
 
     def test_those_go_first_that_do_not_vote(self) -> None:
         learner = Member(9, "master9", ("https://10.10.0.9:2380",), (), is_learner=True)
         voters = _members(3)
         found = EtcdStatus((*voters, learner), frozenset({1, 3, 9}), leader=1)
         wanted = [learner, voters[1], voters[0]]
-        self.assertEqual(wanted, etcd.in_order(found, [voters[0], voters[1], learner]))
-        self.assertEqual("", etcd.why_not_removable(found, [voters[1], learner]))
+        self.assertEqual(wanted, quorum.in_order(found, [voters[0], voters[1], learner]))
+        self.assertEqual("", quorum.why_not_removable(found, [voters[1], learner]))
 
 
     def test_members_are_told_apart_by_their_ids(self) -> None:
@@ -71,11 +72,11 @@ class RefusalTest(unittest.TestCase):
         voters = _members(5)
         found = EtcdStatus(voters, frozenset({1, 2, 3, 4, 5}), leader=1)
         before = Member(2, "", voters[1].peer_urls, (), is_learner=True)
-        self.assertEqual([voters[1]], etcd.in_order(found, [before]))
-        self.assertTrue(etcd.in_order(found, [before])[0].is_voter)
-        self.assertEqual("", etcd.why_not_removable(found, [before]))
+        self.assertEqual([voters[1]], quorum.in_order(found, [before]))
+        self.assertTrue(quorum.in_order(found, [before])[0].is_voter)
+        self.assertEqual("", quorum.why_not_removable(found, [before]))
         shrunk = EtcdStatus(voters[:1] + voters[2:], found.healthy, leader=1)
-        self.assertEqual("", etcd.why_not_removable(shrunk, [before, voters[2]]))
+        self.assertEqual("", quorum.why_not_removable(shrunk, [before, voters[2]]))
 
 
 class MembersTest(unittest.TestCase):
@@ -119,7 +120,7 @@ class MembersTest(unittest.TestCase):
     def test_no_answer_is_an_error(self) -> None:
         self.session.expect("sudo", "static-pods", status=1, stderr="no container runs")
         with self.assertRaisesRegex(etcd.EtcdUnreadable, "no container runs"):
-            etcd.members(self.host, self.cluster)
+            etcd.list_members(self.host, self.cluster)
 
     def test_without_a_quorum_a_member_tells_what_it_knows_by_itself(self) -> None:
         for status, output in ((1, "Error: unknown flag: --consistency"), (0, '{"members": []}')):
@@ -128,10 +129,10 @@ class MembersTest(unittest.TestCase):
             )
             self.session.expect("sudo", "static-pods", status=status, stdout=output)
             if status == 0:
-                self.assertEqual([], etcd.members(self.host, self.cluster))
+                self.assertEqual([], etcd.list_members(self.host, self.cluster))
             else:  # etcdctl before 3.6
                 with self.assertRaisesRegex(etcd.EtcdUnreadable, "deadline exceeded"):
-                    etcd.members(self.host, self.cluster)
+                    etcd.list_members(self.host, self.cluster)
             self.assertIn("--consistency=s", self.session.ran[-1])
 
     def test_orphans_are_the_drivers_own_and_no_machines(self) -> None:
@@ -144,14 +145,14 @@ class MembersTest(unittest.TestCase):
         members = [
             Member(n, name, (f"https://{ip}:2380",), ()) for n, (name, ip) in enumerate(told)
         ]
-        self.assertEqual([1, 4], [m.id for m in etcd.orphaned(self.cluster, members)])
+        self.assertEqual([1, 4], [m.id for m in quorum.orphaned(self.cluster, members)])
 
     def test_the_leadership_moves_to_a_voter(self) -> None:
         voters = _members(3)
         learner = Member(9, "master9", ("https://10.10.0.9:2380",), (), is_learner=True)
         found = EtcdStatus((voters[0], learner, *voters[1:]), frozenset({1, 2, 9}), leader=1)
         self.expect(self.session, "Leadership transferred")
-        etcd.move_leader(self.host, self.cluster, found, voters[:1])
+        quorum.move_leader(self.host, self.cluster, found, voters[:1])
         self.assertEqual(("move-leader", "2"), self.session.ran[-1][-2:])
 
     def test_a_leader_without_a_successor_stays(self) -> None:
@@ -160,7 +161,7 @@ class MembersTest(unittest.TestCase):
         with self.assertRaisesRegex(
             MgmtDriverError, r"leader master1 .* no healthy voter stays .*unhealthy: master11 "
         ):
-            etcd.move_leader(self.host, self.cluster, found, voters[:1])
+            quorum.move_leader(self.host, self.cluster, found, voters[:1])
 
     def test_the_quorum_is_checked_before_the_leadership_moves(self) -> None:
         listed = [
@@ -184,7 +185,7 @@ class MembersTest(unittest.TestCase):
     def test_leftovers_of_a_join_are_purged(self) -> None:
         self.purge([10, 171])
         self.expect(self.session, {})
-        etcd.purge(self.host, self.cluster, "10.10.0.1")
+        quorum.purge(self.host, self.cluster, "10.10.0.1")
         self.assertEqual(("member", "remove", "ab"), self.session.ran[-1][-3:])
         self.session.assert_done()
 
@@ -192,7 +193,7 @@ class MembersTest(unittest.TestCase):
         """Another master has died since."""
         self.purge([171])
         with self.assertRaisesRegex(MgmtDriverError, "b .* is left of .* 1 must be healthy and 0"):
-            etcd.purge(self.host, self.cluster, "10.10.0.1")
+            quorum.purge(self.host, self.cluster, "10.10.0.1")
         self.session.assert_done()
 
     def expect_snapshot(self) -> None:
@@ -204,9 +205,8 @@ class MembersTest(unittest.TestCase):
         self.expect_snapshot()
         self.expect(self.session, {})
         self.session.expect("sudo", "mv", "/var/lib/etcd/snapshot.db")
-        self.assertEqual(
-            "/var/lib/tacker-mgmt-drivers/kept.db", etcd.snapshot(self.host, self.cluster, "kept")
-        )
+        kept = upkeep.save_snapshot(self.host, self.cluster, "kept")
+        self.assertEqual("/var/lib/tacker-mgmt-drivers/kept.db", kept)
         self.assertIn("etcdutl", self.session.ran[-2])
         self.session.assert_done()
 
@@ -218,13 +218,13 @@ class MembersTest(unittest.TestCase):
             self.expect(self.session, "integrity check failed", status)
             if status == 0:
                 self.session.expect("sudo", "mv")
-                etcd.snapshot(self.host, self.cluster)
+                upkeep.save_snapshot(self.host, self.cluster)
                 self.assertIn("etcdctl", self.session.ran[-2])
             else:
                 path = "/var/lib/etcd/snapshot.db"
                 self.session.expect("sudo", "rm", "--force", path, f"{path}.part")
                 with self.assertRaisesRegex(MgmtDriverError, "is not whole.*etcdutl: .*etcdctl: "):
-                    etcd.snapshot(self.host, self.cluster)
+                    upkeep.save_snapshot(self.host, self.cluster)
         self.session.assert_done()
 
     def test_orphans_go_before_healthy_members_on_nodes(self) -> None:
@@ -238,12 +238,12 @@ class MembersTest(unittest.TestCase):
         members = [
             Member(n, name, (f"https://{ip}:2380",), ()) for n, (name, ip) in enumerate(told)
         ]
-        found = etcd.leaving(leaving, members)
+        found = quorum.leaving(leaving, members)
         for healthy, wanted in (({0, 1, 2, 3, 4}, [3, 4, 0]), ({1, 2, 3}, [4, 0, 3])):
             status = EtcdStatus(tuple(members), frozenset(healthy), leader=1)
-            self.assertEqual(wanted, [m.id for m in etcd.in_order(status, found)])
+            self.assertEqual(wanted, [m.id for m in quorum.in_order(status, found)])
         status = EtcdStatus(tuple(members), frozenset({0, 1, 2}), leader=1)
-        self.assertEqual("", etcd.why_not_removable(status, found))
+        self.assertEqual("", quorum.why_not_removable(status, found))
 
     def purge(self, healthy: list[int]) -> None:
         """Two members, of which one is of a join that failed."""

@@ -5,10 +5,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd import etcd, upkeep
 from mgmt_drivers.cluster.etcd.etcd import Database, EtcdStatus
 from mgmt_drivers.cluster.packages.runtime import Containerd
-from mgmt_drivers.errors import MgmtDriverError, ParameterError
+from mgmt_drivers.errors import CommandTimeout, MgmtDriverError, ParameterError
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations import scale_out, upgrade
 from mgmt_drivers.testing.fakes import named
@@ -237,12 +237,12 @@ class UpkeepTest(AlarmedClusterTest):
 
     def test_the_quota(self) -> None:
         host, told = self.host(), Database(1, 1, 0)
-        self.assertEqual(2 * _GIB, etcd.read_quota(host, told))
-        self.assertEqual(_GIB, etcd.read_quota(host, Database(1, 1, _GIB)))
+        self.assertEqual(2 * _GIB, upkeep.read_quota(host, told))
+        self.assertEqual(_GIB, upkeep.read_quota(host, Database(1, 1, _GIB)))
         for given, quota in (("4294967296", 4 * _GIB), ("0", 2 * _GIB)):
             text = f"    - --quota-backend-bytes={given}\n".encode()
             self.machine(MASTERS[0]).files["/etc/kubernetes/manifests/etcd.yaml"] = (text, "600")
-            self.assertEqual(quota, etcd.read_quota(host, told))
+            self.assertEqual(quota, upkeep.read_quota(host, told))
 
     def test_the_parameter(self) -> None:
         for wanted, words in (
@@ -312,3 +312,37 @@ class UpkeepFaultsTest(FaultsTestCase, AlarmedClusterTest):
             return struck
 
         self.assertGreater(self.all_faults(story), 60)
+
+
+class DiskTest(SimulatedClusterTest):
+    """The disk where etcd's data will lie, measured before the machine becomes a node."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.build(is_clustered=False)
+        logging.disable(logging.NOTSET)
+
+    def test_a_slow_disk_is_told_of(self) -> None:
+        self.machine(MASTERS[1]).sync_time = 14.2
+        with self.assertLogs("mgmt_drivers.cluster.etcd", "WARNING") as logs:
+            self.instantiate(self.services())
+        self.assert_whole(3, 2)
+        (warning,) = logs.output
+        self.assertIn(f"{MASTERS[1]}): the disk of etcd needs 14.2 ms", warning)
+        self.assertEqual({*MASTERS}, {*self.world.measured})
+
+    def test_a_machine_is_measured_before_it_is_a_node(self) -> None:
+        self.instantiate(self.services())
+        self.world.measured.clear()
+        self.instantiate(self.services())
+        self.assertEqual([], self.world.measured)
+
+    def test_a_disk_that_cannot_be_measured_is_no_failure(self) -> None:
+        def hang(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if named(argv)[0] == "measure-syncs":
+                raise CommandTimeout("no end")
+
+        with self.assertLogs("mgmt_drivers.cluster.etcd", "WARNING") as logs:
+            self.instantiate(self.services(hang))
+        self.assert_whole(3, 2)
+        self.assertIn("the disk of etcd keeps no write: no end", logs.output[0])

@@ -248,11 +248,11 @@ class ClocksTest(HostTest):
     def test_how_far_a_clock_is_ahead(self) -> None:
         self.host.clock.sleep(1000)
         self.session.expect("date", "+%s.%N", stdout="1012.500000000\n")
-        self.assertEqual(clocks.Offset(12.5, 0), clocks.offset(self.host))
+        self.assertEqual(clocks.Offset(12.5, 0), clocks.read_offset(self.host))
         for lie in ("", "now", "1e400", "nan"):
             self.session.expect("date", stdout=lie)
             with self.assertRaisesRegex(MgmtDriverError, "which is not a time"):
-                clocks.offset(self.host)
+                clocks.read_offset(self.host)
 
 
 class PlatformsTest(HostTest):
@@ -273,4 +273,4 @@ class DockerTest(HostTest):
 
     def test_image(self) -> None:
         self.session.expect("sudo", "docker", "image", "inspect", stdout="sha256:abc\n")
-        self.assertEqual("sha256:abc", docker.image_id(self.host, "x"))
+        self.assertEqual("sha256:abc", docker.find_image_id(self.host, "x"))

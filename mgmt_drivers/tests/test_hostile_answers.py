@@ -30,14 +30,14 @@ class FactsTest(unittest.TestCase):
 
     def test_words_that_would_reach_a_command(self) -> None:
         for word in _BAD_WORDS:
-            self.refused(kubeadm.version, word, "sudo", "kubeadm", "version")
+            self.refused(kubeadm.read_version, word, "sudo", "kubeadm", "version")
             self.refused(lambda host: disks.find(host, "id"), word, "sudo", "find-disk")
 
     def test_a_bomb_in_the_place_of_a_word(self) -> None:
         many = f"kubernetesVersion: [{'x,' * 5000}]"
         for text in ("a: &a [x]\nkubernetesVersion: *a", many):
             shown = json.dumps({"data": {"ClusterConfiguration": text}})
-            self.refused(kubeadm.cluster_release, shown, "sudo", "kubectl")
+            self.refused(kubeadm.read_cluster_release, shown, "sudo", "kubectl")
 
     def test_what_is_no_word_is_not_written_out(self) -> None:
         bomb: list[Any] = []
@@ -52,7 +52,7 @@ class FactsTest(unittest.TestCase):
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
         session.expect("sudo", "kubeadm", "config", stdout="r/pause:3.2\n--all\n")
         with self.assertRaisesRegex(MgmtDriverError, "'--all', which is not the name of an image"):
-            kubeadm.images(host, made)
+            kubeadm.list_images(host, made)
 
     def test_certificates(self) -> None:
         for shown in ("x", "", "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----"):
@@ -78,7 +78,7 @@ class FactsTest(unittest.TestCase):
                        *({"ID": 1, "peerURLs": [url]} for url in urls)):
             session.expect("sudo", "static-pods", stdout=json.dumps({"members": [member]}))
             with self.subTest(member), self.assertRaises(etcd.EtcdUnreadable):
-                etcd.members(made.hosts[0], made)
+                etcd.list_members(made.hosts[0], made)
 
     def test_alarms_of_etcd(self) -> None:
         made, sessions = cluster(masters=3)
@@ -101,7 +101,7 @@ class FactsTest(unittest.TestCase):
     def test_names_of_nodes(self) -> None:
         for name in (*_BAD_WORDS, "A", "-a", "a-", "a\u00e9", "x" * 254, 7):
             shown = json.dumps({"items": [{"metadata": {"name": name}}]})
-            self.refused(kubectl.nodes, shown, "sudo", "kubectl")
+            self.refused(kubectl.list_nodes, shown, "sudo", "kubectl")
 
     def test_labels_and_taints(self) -> None:
         for labels, taints in (

@@ -37,7 +37,7 @@ VNFD = {
 class Stacks:
     """Heat with two stacks of addresses."""
 
-    def contents(self, stack_id: str, placed: bool) -> Contents:
+    def read_contents(self, stack_id: str, placed: bool) -> Contents:
         stacks = {
             "stack-1": Contents([Address("VIP", "192.0.2.9", "")], volumes={"volume": "id-1"}),
             "nested": Contents(
@@ -86,10 +86,10 @@ class InventoryTest(unittest.TestCase):
         gone: set[str] = set()
 
         class Some(Stacks):
-            def contents(self, stack_id: str, placed: bool) -> Contents:
+            def read_contents(self, stack_id: str, placed: bool) -> Contents:
                 if stack_id in gone:
                     return Contents((), exists=False)
-                return super().contents(stack_id, placed)
+                return super().read_contents(stack_id, placed)
 
         built = self.build()
         other = request.Vnfc("vnfc-2", "VDU1", "server-2", "another")
@@ -117,9 +117,9 @@ class InventoryTest(unittest.TestCase):
         heat = inventory.Heat(mock.Mock())
         heat._heat = mock.Mock()
         heat._heat.resources.list.return_value = []
-        self.assertFalse(heat.contents("nested", placed=False).exists)
+        self.assertFalse(heat.read_contents("nested", placed=False).exists)
         heat._heat.resources.list.side_effect = heat_errors.HTTPNotFound()
-        self.assertFalse(heat.contents("nested", placed=False).exists)
+        self.assertFalse(heat.read_contents("nested", placed=False).exists)
 
     def test_the_ipv4_address_of_a_port_wherever_it_stands(self) -> None:
         six, four = {"ip_address": "2001:db8::5"}, {"ip_address": "192.0.2.5"}
@@ -162,7 +162,7 @@ class InventoryTest(unittest.TestCase):
         heat._heat.resources.get.side_effect = lambda _, name: SimpleNamespace(
             attributes=shown[name][1]
         )
-        found = heat.contents("nested", placed=False)
+        found = heat.read_contents("nested", placed=False)
         self.assertEqual({"CP1": "192.0.2.5", "CP1_fip": "203.0.113.5"},
                          {a.name: a.ip for a in found.addresses})
         self.assertEqual({"server-1"}, {a.server_id for a in found.addresses})

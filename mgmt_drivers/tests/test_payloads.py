@@ -283,6 +283,16 @@ class PrepareSnapshotTest(unittest.TestCase):
             self.assertEqual("too little space" in done.stderr, status == 1)
 
 
+class MeasureSyncsTest(unittest.TestCase):
+    def test_a_folder_that_does_not_exist_yet(self) -> None:
+        text = (_FOLDER / "cluster/etcd/measure-syncs.sh").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            words = ["bash", "-c", text, "measure-syncs", f"{folder}/lib/etcd"]
+            told = subprocess.run(words, capture_output=True, text=True, timeout=60)
+            self.assertRegex(told.stdout, "^[0-9]+[.][0-9]\n$", told.stderr)
+            self.assertEqual([], [*Path(folder).iterdir()])
+
+
 class DescribeMachineTest(unittest.TestCase):
     def test_whom_the_machine_must_reach(self) -> None:
         """The parent has the variable, as sudo has; the script itself has not."""

@@ -1,13 +1,16 @@
 """The CNI manifest: how it is applied to a new cluster, and again by an upgrade."""
 
+import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
 from mgmt_drivers.cluster.pod_network import pod_network
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.operations import upgrade
 from mgmt_drivers.testing.fakes import FakeClock
 from mgmt_drivers.testing.simulated_cloud import PARAMS, SimulatedClusterTest
+from mgmt_drivers.testing.simulation import SimulatedSession
 
 _OBJECT = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: one}\n"
 _DEFINITION = (
@@ -73,6 +76,64 @@ class PodNetworkTest(SimulatedClusterTest):
         self.world.objects[_CLUSTER] = {"changed": True}
         self.upgrade(text)
         self.assertEqual({"changed": True}, self.world.objects[_CLUSTER])
+
+    def made_on_the_clients_side(self) -> str:
+        """As earlier drivers did, with a manifest that had another image; returns the new one."""
+        text = self.path.read_text()
+        self.made_by(text)
+        self.world.client_side = dict.fromkeys(self.world.objects, "2026-01-01T00:00:01Z")
+        self.world.objects[_CLUSTER] = {"old": True}
+        return text
+
+    def test_an_upgrade_takes_over_what_earlier_drivers_applied(self) -> None:
+        self.upgrade(self.made_on_the_clients_side())
+        self.assertNotIn("old", self.world.objects[_CLUSTER])
+        self.assertEqual({}, self.world.client_side)
+
+    def test_what_others_applied_later_stays(self) -> None:
+        text = self.made_on_the_clients_side()
+        self.world.client_side[_CLUSTER] = "2026-03-01T00:00:00Z"
+        self.upgrade(text)
+        self.assertIn("old", self.world.objects[_CLUSTER])
+
+    def test_what_others_have_changed_stays_after_a_take_over(self) -> None:
+        text = self.made_on_the_clients_side()
+        del self.world.client_side[_CLUSTER]
+        self.world.changed.add(_CLUSTER)
+        self.upgrade(text)
+        self.assertIn("old", self.world.objects[_CLUSTER])
+
+    def pulls_of_an_upgrade(self, text: str) -> set[str]:
+        """The images of flannel that an upgrade with another image repository pulls."""
+        pulled: set[str] = set()
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "pull" in argv and "flannel" in argv[-1]:
+                pulled.add(argv[-1].partition(":")[0])
+                raise CommandFailed("ctr", 1, "not found")
+
+        self.path.write_text(text)
+        self.world.have("v1.36.4")
+        self.params = {**PARAMS, "kubernetes_version": "1.36"}
+        wanted = {"kubernetes_version": "1.37", "image_repository": "registry.example.org/k8s"}
+        with contextlib.suppress(MgmtDriverError):
+            upgrade.modify(self.request(), self.services(note), wanted)
+        return pulled
+
+    def test_images_of_the_pod_network_are_pulled_before_the_cluster_changes(self) -> None:
+        text = self.path.read_text()
+        self.made_by(text)
+        (image, *_) = self.pulls_of_an_upgrade(text)
+        self.assertTrue(image.startswith("registry.example.org/k8s/flannel"), image)
+        self.assertEqual("v1.36.4", self.world.release)
+        self.assertEqual("registry.k8s.io", self.world.repository)
+
+    def test_images_of_a_pod_network_that_others_have_replaced_are_not_pulled(self) -> None:
+        text = self.path.read_text()
+        self.made_by(text)
+        self.world.objects.clear()
+        self.assertEqual(set(), self.pulls_of_an_upgrade(text))
+        self.assertEqual("registry.example.org/k8s", self.world.repository)
 
     def test_an_upgrade_makes_no_second_pod_network(self) -> None:
         text = self.path.read_text()

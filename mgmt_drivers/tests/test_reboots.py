@@ -34,6 +34,29 @@ class RebootsTest(SimulatedClusterTest):
         # Whoever is connected has the machine.
         self.assertEqual({"hold-lock"}, {words[0] for words in unlocked})
 
+    def commands_until_a_reboot(self, number: int) -> list[str]:
+        """Instantiate; a machine reboots at that command; returns its commands until then."""
+        self.build(is_clustered=False)
+        self.machine(MASTERS[0]).reboots = 0
+        commands: list[str] = []
+
+        def reboot(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if session.machine.address == MASTERS[0] and len(commands) < number:
+                commands.append(named(argv)[0])
+                session.broken = len(commands) == number
+
+        self.instantiate(self.services(reboot))
+        return commands
+
+    def test_a_reboot_before_the_wait(self) -> None:
+        """Whatever a new machine is asked first: its lock, whether it is a node, Helm's login."""
+        commands: list[str] = []
+        while "wait-for-cloud-init" not in commands:
+            commands = self.commands_until_a_reboot(len(commands) + 1)
+            self.assert_whole(3, 2)
+            self.assertEqual(2, self.connections[MASTERS[0]])
+        self.assertEqual("hold-lock", commands[0])
+
     def test_a_machine_that_reboots_again_and_again(self) -> None:
         self.machine(WORKERS[0]).reboots = 4
         with self.assertRaisesRegex(MgmtDriverError, "has rebooted more than 3 times"):

@@ -16,7 +16,8 @@ from mgmt_drivers.errors import WrongHostKey
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh.connection import Endpoint, connect
+from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.ssh.handshake import connect
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from tools.client import stacks
 from tools.client.api import V1, V2

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mgmt_drivers.cluster.certificates import certificates
-from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd import etcd, upkeep
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.packages.runtime import Containerd, ContainerRuntime, Docker
 from mgmt_drivers.cluster.topology import node_name
@@ -53,7 +53,7 @@ def look_at(status: Status, masters: Sequence[Host], now: float) -> None:
     runtime: ContainerRuntime = Containerd()
     if ready:
         with status.looking_at("nodes"):
-            nodes = kubectl.nodes(ready[0])
+            nodes = kubectl.list_nodes(ready[0])
             runtime = _runtime_of(nodes)
             _add_nodes(status, nodes)
     for host in (ready or masters)[:1]:
@@ -94,7 +94,7 @@ def _add_members(status: Status, host: Host, runtime: ContainerRuntime, expected
         state = found.state(member)
         line = f"  {member}  {state}{', leader' if member.id == found.leader else ''}"
         if database := found.databases.get(member.id):
-            quota = etcd.read_quota(host, database)
+            quota = upkeep.read_quota(host, database)
             line += f", {database.size >> 20} of {quota >> 20} MiB"
             line += f" ({database.in_use >> 20} MiB in use)"
         status.lines.append(line)

@@ -68,7 +68,7 @@ def renewed(replaced: Iterable[Vnfc]) -> dict[str, Vnfc]:
 class NoStacks:
     """A Heat without stacks."""
 
-    def contents(self, stack_id: str, placed: bool) -> Contents:
+    def read_contents(self, stack_id: str, placed: bool) -> Contents:
         return Contents((), exists=False)
 
 
@@ -89,10 +89,10 @@ class ComingStacks:
     ) -> None:
         self._stacks, self._made, self._renewed = stacks, made, renewed or {}
 
-    def contents(self, stack_id: str, placed: bool) -> Contents:
+    def read_contents(self, stack_id: str, placed: bool) -> Contents:
         if stack_id in self._made:
             return self._made[stack_id]
-        before = self._stacks.contents(stack_id, placed)
+        before = self._stacks.read_contents(stack_id, placed)
         new = self._renewed
         return replace(
             before,

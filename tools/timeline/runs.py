@@ -6,10 +6,13 @@ from pathlib import Path
 
 from mgmt_drivers.engine.trace import FAILED, Record
 from mgmt_drivers.operations.opening import CHECK_LOGIN, GATHER
+from mgmt_drivers.setup.preflight import WaitForCloudInit
 
 FIRST_PHASE = "connect"  # title of the first record of every run
-# Titles of records before the phases of a run, perhaps several times.
-_CONNECTING = {FIRST_PHASE, "choose a control-plane node", GATHER, CHECK_LOGIN}
+# Titles of records before the last login of a run, perhaps several times.
+_CONNECTING = {
+    FIRST_PHASE, "choose a control-plane node", GATHER, CHECK_LOGIN, WaitForCloudInit.title
+}
 # Seconds after which a login begins another run: Heat needs longer between the two parts of an
 # operation, and in the first part no machine may have answered.
 _PAUSE = 5.0

@@ -80,7 +80,7 @@ def why_not_restorable(contents: Contents, params: KubernetesParams) -> str:
 
 def take_version(store: Store, params: KubernetesParams, contents: Contents) -> bool:
     """Keep the version of a backup of another series; returns whether machines get another."""
-    changed = changed_params.of_backup(params.version, store, contents.release)
+    changed = changed_params.choose_for_backup(params.version, store, contents.release)
     if changed == changed_params.load(store):
         return False
     changed_params.save(store, changed)
@@ -123,10 +123,10 @@ def forget(host: Host) -> None:
     host.sudo("rm", "--recursive", "--force", *_LEFT)
 
 
-def command(host: Host, cluster: Cluster) -> Sequence[str]:
+def prepare_command(host: Host, cluster: Cluster) -> Sequence[str]:
     """Prepare the beginning of a command that restores the backup and runs the words after it."""
     host.sudo("mkdir", "--parents", _WORK)
-    program = _find_program(host, cluster, images.of_etcd(host, cluster))
+    program = _find_program(host, cluster, images.find_etcd(host, cluster))
     peer = f"https://{cluster.address(host)}:2380"
     arguments = (_ARCHIVE, cluster.name(host), peer, str(len(program)), _WORK)
     return _RESTORE.command(*arguments, *program)

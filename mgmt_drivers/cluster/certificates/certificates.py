@@ -169,10 +169,10 @@ def restart_programs(host: Host, cluster: Cluster) -> None:
     # kubelet waits up to five minutes before it starts what has ended twice; a kubelet that has
     # just started has counted nothing.
     kubelet.restart(host)
-    before = _containers(host, "end", cluster)
+    before = _list_containers(host, "end", cluster)
 
     def restarted() -> None:
-        after = _containers(host, "show", cluster)
+        after = _list_containers(host, "show", cluster)
         for program in PROGRAMS:
             if after[program] & before[program]:
                 raise NotYet(f"{program} has not ended yet")
@@ -187,8 +187,8 @@ def clear_pending(host: Host) -> None:
     host.sudo("rm", PENDING)
 
 
-def _containers(host: Host, verb: str, cluster: Cluster) -> dict[str, set[str]]:
-    """The ids of the containers in which each program runs, or ran until it was told to end."""
+def _list_containers(host: Host, verb: str, cluster: Cluster) -> dict[str, set[str]]:
+    """List the ids of containers in which each program runs, or ran until it was told to end."""
     words = (verb, cluster.runtime.service, cluster.name(host), *PROGRAMS)
     lines = host.sudo(*STATIC_PODS.command(*words)).splitlines()
     return {name: {line for line in lines if line.startswith(f"{name} ")} for name in PROGRAMS}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd import etcd, quorum, upkeep
 from mgmt_drivers.cluster.etcd.etcd import HEALTHY, Member
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.engine.phase import Change, Check
@@ -21,7 +21,7 @@ _COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-schedu
 class CheckQuorum(Check[Cluster]):
     """Preflight: refuse to take control-plane nodes away that the cluster needs.
 
-    The arithmetic is that of :func:`mgmt_drivers.cluster.etcd.etcd.why_not_removable`.
+    The arithmetic is that of :func:`mgmt_drivers.cluster.etcd.quorum.why_not_removable`.
 
     :param refused: what is refused, as the error says it
     :param way_out: the error's end: what may be done instead
@@ -44,9 +44,9 @@ class CheckQuorum(Check[Cluster]):
         if alarms := status.tell_alarms():
             # Another cure than the way out.
             raise MgmtDriverError(f"{self._refused}: {alarms}")
-        reason = etcd.why_not_removable(status, etcd.leaving(cluster, status.members))
+        reason = quorum.why_not_removable(status, quorum.leaving(cluster, status.members))
         if reason:
-            orphans = ", ".join(map(str, etcd.orphaned(cluster, status.members)))
+            orphans = ", ".join(map(str, quorum.orphaned(cluster, status.members)))
             told = f". The VNF does not have the machines of {orphans} any more" if orphans else ""
             raise self._refusal(f"{reason}{told}")
         names = [cluster.topology.name(node) for node in cluster.control_plane]
@@ -113,16 +113,16 @@ class _RemoveMembers(Change[Cluster, Sequence[Member]]):
         status = etcd.read_status(host, cluster)
         if status.alarms:
             LOG.warning("a snapshot is saved all the same: %s", status.tell_alarms())
-        path = etcd.snapshot(host, cluster)
+        path = upkeep.save_snapshot(host, cluster)
         LOG.info("etcd's snapshot lies on %s: %s", host.node, path)
-        left = etcd.in_order(status, leaving)
+        left = quorum.in_order(status, leaving)
         while left:
             status = etcd.read_status(host, cluster)
-            reason = etcd.why_not_removable(status, left[:1])
+            reason = quorum.why_not_removable(status, left[:1])
             if reason:
                 raise MgmtDriverError(reason)
-            etcd.move_leader(host, cluster, status, left)
-            etcd.remove(host, cluster, left.pop(0))
+            quorum.move_leader(host, cluster, status, left)
+            quorum.remove(host, cluster, left.pop(0))
 
 
 class RemoveEtcdMembers(_RemoveMembers):
@@ -132,7 +132,7 @@ class RemoveEtcdMembers(_RemoveMembers):
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Member] | None:
         """The members that are orphaned or leave, and are still there."""
-        return etcd.leaving(cluster, etcd.members(host, cluster)) or None
+        return quorum.leaving(cluster, etcd.list_members(host, cluster)) or None
 
 
 class RemoveOrphanedMembers(_RemoveMembers):
@@ -144,4 +144,4 @@ class RemoveOrphanedMembers(_RemoveMembers):
     title = "remove orphaned etcd members"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Member] | None:
-        return etcd.orphaned(cluster, etcd.members(host, cluster)) or None
+        return quorum.orphaned(cluster, etcd.list_members(host, cluster)) or None

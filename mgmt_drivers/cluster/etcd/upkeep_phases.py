@@ -2,7 +2,7 @@
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd import etcd, upkeep
 from mgmt_drivers.cluster.etcd.etcd import HEALTHY, Database, EtcdStatus, Member
 from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.engine.trace import UNCHANGED
@@ -18,7 +18,7 @@ def is_needed(host: Host, status: EtcdStatus) -> bool:
     """Whether a member has no space left, or little of it, and could have much more."""
     wasteful = [found for found in status.databases.values() if found.in_use < found.size / 2]
     return status.lacks_space or any(
-        found.size > etcd.read_quota(host, found) / 2 for found in wasteful
+        found.size > upkeep.read_quota(host, found) / 2 for found in wasteful
     )
 
 
@@ -38,7 +38,7 @@ class CompactEtcd(Change[Cluster, int]):
         return status.revision if status.lacks_space else None
 
     def act(self, host: Host, cluster: Cluster, revision: int) -> None:
-        etcd.compact(host, cluster, revision)
+        upkeep.compact(host, cluster, revision)
 
 
 class DefragmentEtcd(Change[Cluster, Database]):
@@ -62,14 +62,14 @@ class DefragmentEtcd(Change[Cluster, Database]):
         return f"{database.size // _MIB} MiB, of which {database.in_use // _MIB} are in use"
 
     def act(self, host: Host, cluster: Cluster, database: Database) -> None:
-        free = host.run("df", "--output=avail", "--block-size=1M", "/var/lib/etcd").split()[1]
+        free = host.run("df", "--output=avail", "--block-size=1M", upkeep.DATA).split()[1]
         # etcd writes a new file beside the old one.
         if not free.isdecimal() or int(free) <= database.in_use // _MIB:
             raise MgmtDriverError(
-                f"/var/lib/etcd has {free[:20]} MiB free, and a defragmentation needs "
+                f"{upkeep.DATA} has {free[:20]} MiB free, and a defragmentation needs "
                 f"{database.in_use // _MIB + 1}: remove what nobody needs"
             )
-        etcd.defragment(host, cluster)
+        upkeep.defragment(host, cluster)
 
         def healthy() -> None:
             status = etcd.read_status(host, cluster)
@@ -98,11 +98,11 @@ class EndNoSpace(Change[Cluster, EtcdStatus]):
     def act(self, host: Host, cluster: Cluster, status: EtcdStatus) -> None:
         for member in status.members:
             found = status.databases.get(member.id)
-            if found and found.size >= (quota := etcd.read_quota(host, found)):
+            if found and found.size >= (quota := upkeep.read_quota(host, found)):
                 raise MgmtDriverError(
                     f"etcd's member {member} has still {found.size // _MIB} MiB, and its quota is "
                     f"{quota // _MIB} MiB: the alarm NOSPACE would come back. Delete objects that "
                     "nobody needs, or raise `--quota-backend-bytes` of etcd on each control-plane "
                     "node (in the guide: \"Alarms of etcd\"), then repeat the operation"
                 )
-        etcd.disarm(host, cluster)
+        upkeep.disarm(host, cluster)

@@ -46,7 +46,7 @@ class InitializeControlPlane(HostPhase[Cluster]):
             with_dns=with_dns,
             sets_conntrack=host.ask(*_SET_CONNTRACK.command()).ok,
             has_iptables=host.ask(*_LIST_RULES).ok,
-            before=restoring.command(host, cluster) if self._is_restored else (),
+            before=restoring.prepare_command(host, cluster) if self._is_restored else (),
         )
         return CHANGED
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd import quorum
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.nodes import kubectl
@@ -55,7 +55,7 @@ def join(masters: Sequence[Host], workers: Sequence[Host]) -> Work[Cluster]:
 
 def _join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Outcome:
     if cluster.is_control_plane(host):
-        etcd.purge(cluster.leader, cluster, cluster.address(host))
+        quorum.purge(cluster.leader, cluster, cluster.address(host))
     if kubeadm.is_partly_joined(host):
         # kubeadm refuses a name that the cluster has as a node that is ready,
         # which it goes on to be for a while.

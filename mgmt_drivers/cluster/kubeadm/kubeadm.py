@@ -133,7 +133,7 @@ def reset(host: Host, cluster: Cluster) -> None:
 _VERSION, _IMAGES = "version of kubeadm", "images of kubeadm"  # facts
 
 
-def version(host: Host) -> str:
+def read_version(host: Host) -> str:
     """Ask for the installed release, such as v1.33.2; a fact until packages change."""
 
     def ask() -> str:
@@ -148,9 +148,9 @@ def forget_version(host: Host) -> None:
     host.forget(_VERSION, _IMAGES)
 
 
-def images(host: Host, cluster: Cluster) -> list[str]:
+def list_images(host: Host, cluster: Cluster) -> list[str]:
     """Ask for the images that this release of Kubernetes is made of; a fact like the release."""
-    words = ["kubeadm", "config", "images", "list", "--kubernetes-version", version(host)]
+    words = ["kubeadm", "config", "images", "list", "--kubernetes-version", read_version(host)]
     if cluster.params.image_repository:
         words += ["--image-repository", cluster.params.image_repository.reference]
 
@@ -185,8 +185,8 @@ def init(
     config = kubeadm_config.for_init(
         host,
         cluster,
-        version(host),
-        _new_token(host),
+        read_version(host),
+        _make_token(host),
         kubeadm_config.kube_proxy(cluster, sets_conntrack, has_iptables),
         keeps_cgroup_v1,
     )
@@ -203,8 +203,8 @@ def create_join_credentials(
     certificate_key = Secret(secrets.token_hex(32)) if for_control_plane else None
     if certificate_key:
         host.session.hide(certificate_key)
-    credentials = JoinCredentials(_new_token(host), certificate_key)
-    config = kubeadm_config.for_credentials(host, cluster, version(host), credentials)
+    credentials = JoinCredentials(_make_token(host), certificate_key)
+    config = kubeadm_config.for_credentials(host, cluster, read_version(host), credentials)
     upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
     words = (*upload, "--config", "/dev/stdin")
     try:
@@ -240,7 +240,7 @@ def revoke(host: Host, credentials: JoinCredentials) -> None:
     # The part of the token before the point is no secret.
     names = [f"{_TOKEN_SECRET}{credentials.token.reveal().partition('.')[0]}"]
     if credentials.certificate_key:
-        names += [_CERTIFICATES, *_owners_of_certificates(host)]
+        names += [_CERTIFICATES, *_find_owners_of_certificates(host)]
     try:
         kubectl.delete(host, "secret", *names, namespace=_NAMESPACE)
     except Exception as error:  # noqa: BLE001 - whatever it is, joins have ended as they have
@@ -251,8 +251,8 @@ def revoke(host: Host, credentials: JoinCredentials) -> None:
         )
 
 
-def _owners_of_certificates(host: Host) -> list[str]:
-    """The Secrets with whose end Kubernetes deletes the uploaded certificates."""
+def _find_owners_of_certificates(host: Host) -> list[str]:
+    """Find the Secrets with whose end Kubernetes deletes the uploaded certificates."""
     words = ("secret", _CERTIFICATES, "--namespace", _NAMESPACE, "--ignore-not-found")
     try:
         owners = kubectl.get(host, *words).get("metadata", {}).get("ownerReferences", ())
@@ -264,20 +264,21 @@ def _owners_of_certificates(host: Host) -> list[str]:
         return []
 
 
-def cluster_release(host: Host) -> str:
-    """The release that the cluster was initialized with, or upgraded to, such as v1.33.2."""
-    release = _cluster_part(host).get("kubernetesVersion")
+def read_cluster_release(host: Host) -> str:
+    """Read the release to which the cluster was initialized or upgraded, such as v1.33.2."""
+    release = _read_cluster_part(host).get("kubernetesVersion")
     return answers.checked(release, answers.RELEASE, "a release of Kubernetes")
 
 
-def image_repository(host: Host) -> str:
-    """Repository of the cluster's images, as kubeadm keeps it."""
-    return str(_cluster_part(host).get(_IMAGE_REPOSITORY, ""))
+def read_image_repository(host: Host) -> str:
+    """Read the repository of the cluster's images, as kubeadm keeps it."""
+    return str(_read_cluster_part(host).get(_IMAGE_REPOSITORY, ""))
 
 
 def set_image_repository(host: Host, reference: str) -> None:
     """Let kubeadm take the images from another repository from now on."""
-    text = yaml.safe_dump({**_cluster_part(host), _IMAGE_REPOSITORY: reference}, sort_keys=False)
+    part = {**_read_cluster_part(host), _IMAGE_REPOSITORY: reference}
+    text = yaml.safe_dump(part, sort_keys=False)
     kubectl.patch(host, *_CONFIG_MAP, patch={"data": {_CLUSTER: text}})
 
 
@@ -311,8 +312,8 @@ def check_kubelet_starts(host: Host, cluster: Cluster) -> None:
         )
 
 
-def _cluster_part(host: Host) -> dict[str, Any]:
-    """The cluster's ClusterConfiguration."""
+def _read_cluster_part(host: Host) -> dict[str, Any]:
+    """Read the cluster's ClusterConfiguration."""
     found = package_yaml.load(kubectl.get(host, *_CONFIG_MAP)["data"][_CLUSTER])
     if not isinstance(found, dict):
         raise MgmtDriverError("the cluster's ConfigMap kubeadm-config has no ClusterConfiguration")
@@ -351,7 +352,7 @@ def _run_command(host: Host, cluster: Cluster, *words: str) -> tuple[str, ...]:
     return _RUN.command(kubeadm_config.socket(cluster), marker, KUBELET_LOGINS, *words)
 
 
-def _new_token(host: Host) -> Secret:
+def _make_token(host: Host) -> Secret:
     alphabet = string.ascii_lowercase + string.digits
     letters = "".join(secrets.choice(alphabet) for _ in range(22))
     host.session.hide(Secret(letters[6:]))  # the part before is its name, which all may see

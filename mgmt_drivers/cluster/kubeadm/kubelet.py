@@ -47,7 +47,7 @@ def renew_certificate(host: Host, cluster: Cluster) -> None:
     :raises MgmtDriverError: when the leader cannot issue it
     """
     leader = cluster.leader
-    config = kubeadm_config.for_kubelet(host, cluster, kubeadm.version(leader))
+    config = kubeadm_config.for_kubelet(host, cluster, kubeadm.read_version(leader))
     try:
         issued = Secret(leader.sudo(*_ISSUE.command(), stdin=config))
     except CommandFailed as error:

@@ -26,15 +26,15 @@ class CheckClocks(Phase[Cluster]):
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
         """Ask the leader once for all, as far as no clock differs."""
-        yield functools.partial(_compare, first=ask(cluster.leader, clocks.offset))
+        yield functools.partial(_compare, first=ask(cluster.leader, clocks.read_offset))
 
 
 def _compare(host: Host, cluster: Cluster, first: Offset) -> Outcome:
     references = [first]
 
     def agree() -> None:
-        reference = references.pop() if references else clocks.offset(cluster.leader)
-        own = clocks.offset(host)
+        reference = references.pop() if references else clocks.read_offset(cluster.leader)
+        own = clocks.read_offset(host)
         seconds = own.seconds - reference.seconds
         if abs(seconds) - own.tolerance - reference.tolerance > _MOST:
             direction = "ahead of" if seconds > 0 else "behind"

@@ -24,7 +24,7 @@ class DnsPod(NamedTuple):
         return self.state == kubectl.READY
 
 
-def pods(host: Host) -> list[DnsPod]:
+def list_pods(host: Host) -> list[DnsPod]:
     """Ask for the pods of cluster DNS that are not about to end.
 
     A cluster without DNS has none.
@@ -41,9 +41,9 @@ def pods(host: Host) -> list[DnsPod]:
     ]
 
 
-def last_line(host: Host, pod: DnsPod) -> str:
+def read_last_line(host: Host, pod: DnsPod) -> str:
     """Ask for the last line of a pod's log, which may tell why the pod is not ready."""
-    return kubectl.last_line(host, pod.name, _NAMESPACE)
+    return kubectl.read_last_line(host, pod.name, _NAMESPACE)
 
 
 def delete(host: Host, names: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ class UncordonNodes(Change[Cluster, Sequence[str]]):
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         leaving = [cluster.topology.name(node) for node in cluster.leaving]
-        nodes = kubectl.nodes(host)
+        nodes = kubectl.list_nodes(host)
         ours = [name for name, node in nodes.items() if kubectl.is_cordoned_to_leave(node)]
         return [name for name in ours if name not in leaving] or None
 
@@ -46,7 +46,7 @@ class DrainNodes(Change[Cluster, Nodes]):
 
     def look(self, host: Host, cluster: Cluster) -> Nodes | None:
         """The nodes that are ready."""
-        nodes = kubectl.nodes(host)
+        nodes = kubectl.list_nodes(host)
         leaving = map(cluster.topology.name, cluster.leaving)
         ready = {name: nodes[name] for name in leaving if kubectl.is_ready(nodes.get(name))}
         return ready or None

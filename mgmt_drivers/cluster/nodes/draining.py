@@ -60,17 +60,17 @@ def drain(host: Host, name: str, longest: float) -> None:
             return
         except CommandFailed as error:
             reason = error.tail
-            if not kubectl.is_ready(kubectl.nodes(host).get(name)):
+            if not kubectl.is_ready(kubectl.list_nodes(host).get(name)):
                 LOG.warning("node %s died while it was drained; going on without", name)
                 return
-        before, left = left, list(_evictable(kubectl.pods_of(host, name)))
+        before, left = left, list(_evictable(kubectl.list_pods(host, name)))
         if len(left) < len(before):
             since = clock.monotonic()
         if clock.monotonic() - since > max((pod.grace for pod in left), default=0) + _MARGIN:
             break
     text = (
         f"node {name} is not drained after {clock.monotonic() - start:.0f} s (drain_timeout: "
-        f"{longest:g} s); {_told(host, left)}; last seen: {reason}. "
+        f"{longest:g} s); {_tell(host, left)}; last seen: {reason}. "
     )
     if any(pod.is_ending for pod in left):
         raise PodsEnding(
@@ -104,16 +104,16 @@ def _evictable(pods: Sequence[Mapping[str, Any]]) -> Iterator[_Pod]:
             )
 
 
-def _told(host: Host, pods: Sequence[_Pod]) -> str:
-    """The pods that are left, and the PodDisruptionBudgets that hold them."""
+def _tell(host: Host, pods: Sequence[_Pod]) -> str:
+    """Tell the pods that are left, and the PodDisruptionBudgets that hold them."""
     told = ", ".join(map(str, pods[:_TOLD])) or "no pod that a drain evicts"
     more = f" and {len(pods) - _TOLD} more" if len(pods) > _TOLD else ""
-    budgets = ", ".join(_budgets(host, [pod for pod in pods if not pod.is_ending]))
+    budgets = ", ".join(_list_budgets(host, [pod for pod in pods if not pod.is_ending]))
     return f"left: {told}{more}" + (budgets and f"; no eviction is allowed by {budgets}")
 
 
-def _budgets(host: Host, pods: Sequence[_Pod]) -> list[str]:
-    """The PodDisruptionBudgets that allow no eviction of one of the pods."""
+def _list_budgets(host: Host, pods: Sequence[_Pod]) -> list[str]:
+    """List the PodDisruptionBudgets that allow no eviction of one of the pods."""
     if not pods:
         return []
     try:

@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mgmt_drivers.clock import NotYet
@@ -24,10 +24,10 @@ LEAVING, UPGRADE = "true", "upgrade"
 _OVERDUE = 30
 READY = "ready"
 _COMPARE = Script(__package__, "compare-objects")
-_MANAGER = "tacker-mgmt-drivers"  # of the fields that server-side apply sets for us
+MANAGER = "tacker-mgmt-drivers"  # of the fields that server-side apply sets for us
 
 
-def get(host: Host, *words: str) -> dict[str, Any]:
+def get(host: Host, *words: str, stdin: Stdin = None) -> dict[str, Any]:
     """The object or list that ``kubectl get`` shows; empty where it shows nothing.
 
     What it has shown before it fails is told nowhere: an account's Secret may be among it.
@@ -41,14 +41,15 @@ def get(host: Host, *words: str) -> dict[str, Any]:
 
     argv = [*_KUBECTL, *command]
     ask = functools.partial(
-        host.session.run, argv, sudo=True, check=False, timeout=_LIMIT, limit=LARGE_OUTPUT
+        host.session.run, argv, stdin=stdin, sudo=True, check=False, timeout=_LIMIT,
+        limit=LARGE_OUTPUT,
     )
     found: dict[str, Any] = json.loads(transient.retry(host.clock, ask, check).stdout or "{}")
     return found
 
 
-def nodes(host: Host) -> dict[str, dict[str, Any]]:
-    """The cluster's Node objects by name."""
+def list_nodes(host: Host) -> dict[str, dict[str, Any]]:
+    """List the cluster's Node objects, by name."""
     found = {node["metadata"]["name"]: node for node in get(host, "nodes")["items"]}
     return {answers.checked(name, answers.NODE, "a node's name"): found[name] for name in found}
 
@@ -78,7 +79,7 @@ def compare(host: Host, manifest: str) -> Comparison:
         if result.status > 1 and transient.passes(result.complaint):
             raise CommandFailed("kubectl diff", result.status, result.complaint)
 
-    argv = _COMPARE.command(_MANAGER, *_KUBECTL)
+    argv = _COMPARE.command(MANAGER, *_KUBECTL)
     ask = functools.partial(
         host.session.run, argv, stdin=manifest, sudo=True, check=False, timeout=2 * _LIMIT
     )
@@ -92,7 +93,7 @@ def merge(host: Host, manifest: str, takes_over: bool) -> None:
 
     :param takes_over: also fields that others have changed, which are refused otherwise
     """
-    options = ["--server-side", "--field-manager", _MANAGER]
+    options = ["--server-side", "--field-manager", MANAGER]
     options += ["--force-conflicts"] if takes_over else []
     _run(host, "apply", *options, "--filename", "-", stdin=manifest)
 
@@ -122,8 +123,8 @@ def discard_pods(host: Host, node: str) -> None:
     _run(host, "delete", "pods", *where, "--grace-period=0", "--force", "--wait=false")
 
 
-def pods_of(host: Host, node: str) -> list[dict[str, Any]]:
-    """The Pod objects of a node, of all namespaces."""
+def list_pods(host: Host, node: str) -> list[dict[str, Any]]:
+    """List the Pod objects of a node, of all namespaces."""
     where = ("--all-namespaces", "--field-selector", f"spec.nodeName={node}")
     found: list[dict[str, Any]] = get(host, "pods", *where)["items"]
     return found
@@ -193,12 +194,15 @@ def taint(host: Host, node: str, taint: Mapping[str, str]) -> None:
     _run(host, "taint", "node", node, "--overwrite", words)
 
 
-def patch(host: Host, *words: str, patch: Mapping[str, Any]) -> None:
-    """Merge a patch into an object."""
-    _run(host, "patch", *words, "--type", "merge", "--patch", json.dumps(patch))
+def patch(
+    host: Host, *words: str, patch: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+) -> None:
+    """Change an object by a merge patch (RFC 7386), or by the steps of a JSON patch (RFC 6902)."""
+    kind = "merge" if isinstance(patch, Mapping) else "json"
+    _run(host, "patch", *words, "--type", kind, "--patch", json.dumps(patch))
 
 
-def last_line(host: Host, pod: str, namespace: str) -> str:
+def read_last_line(host: Host, pod: str, namespace: str) -> str:
     """Ask for the last line of a pod's log; of its last container that ran."""
     return _run(host, "logs", pod, "--namespace", namespace, "--tail=1").strip()
 

@@ -28,7 +28,7 @@ class LabelNodes(Change[Cluster, Mapping[str, Mapping[str, str]]]):
                 f"Heat does not show on which compute host these run: {', '.join(unknown)}. The "
                 "VIM's user needs Nova's policy os_compute_api:os-extended-server-attributes"
             )
-        nodes = kubectl.nodes(host)
+        nodes = kubectl.list_nodes(host)
         wanted = {
             cluster.name(worker): node_metadata.placement_labels(worker.node.placement)
             for worker in self._workers
@@ -53,7 +53,7 @@ class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
 
     def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
         """All that is to be saved, where it differs from what is."""
-        nodes = kubectl.nodes(host)
+        nodes = kubectl.list_nodes(host)
         saved = node_metadata.load(cluster.store)
         wanted = dict(saved)
         for machine in cluster.leaving:
@@ -93,7 +93,7 @@ class RestoreNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
 
     def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
         """Find the labels and taints that each node lacks, by node name."""
-        nodes = kubectl.nodes(host)
+        nodes = kubectl.list_nodes(host)
         saved = node_metadata.load(cluster.store)
         names = {new.node.vnfc_id: cluster.name(new) for new in self._successors}
         lacking = {
@@ -118,7 +118,7 @@ class KeepNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
     title = "keep labels and taints of the old nodes"
 
     def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
-        nodes = kubectl.nodes(host)
+        nodes = kubectl.list_nodes(host)
         saved = node_metadata.load(cluster.store)
         own = set(map(cluster.topology.name, cluster.topology.nodes))
         old = node_metadata.replaced(cluster.store).items()

@@ -43,7 +43,7 @@ class RemoveNodes(Change[Cluster, Sequence[str]]):
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         """The names of those that the cluster has."""
-        nodes = kubectl.nodes(host)
+        nodes = kubectl.list_nodes(host)
         return [n for n in map(cluster.topology.name, cluster.leaving) if n in nodes] or None
 
     def describe(self, names: Sequence[str]) -> str:
@@ -68,7 +68,7 @@ class RemoveOrphanedNodes(Change[Cluster, Sequence[str]]):
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         """The names of orphaned nodes."""
         own = set(map(cluster.topology.name, cluster.topology.nodes))
-        nodes = filter(NODE_NAME.fullmatch, kubectl.nodes(host))
+        nodes = filter(NODE_NAME.fullmatch, kubectl.list_nodes(host))
         ours = [n for n in nodes if n.startswith("worker-") or self._with_masters]
         return [name for name in ours if name not in own] or None
 

@@ -27,14 +27,14 @@ class SpreadDns(HostPhase[Cluster]):
     prediction = Prediction(DEPENDS, "on which nodes its pods are then")
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
-        pods = cluster_dns.pods(host)
+        pods = cluster_dns.list_pods(host)
         if not pods:
             return UNCHANGED  # the cluster has no DNS of kubeadm
-        nodes = kubectl.nodes(host)
+        nodes = kubectl.list_nodes(host)
         moving = _to_move(pods, nodes)
         if moving:
             cluster_dns.delete(host, moving)
-            pods = cluster_dns.pods(host)
+            pods = cluster_dns.list_pods(host)
         ready = [name for name, node in nodes.items() if kubectl.is_ready(node)]
         _wait(host, pods, ready, len(moving) + 1)
         return CHANGED if moving else UNCHANGED
@@ -56,7 +56,7 @@ def _wait(host: Host, pods: list[DnsPod], nodes: Collection[str], least: int) ->
     """
     for number, _ in enumerate(host.clock.attempts(_LIMIT)):
         if number:
-            pods = cluster_dns.pods(host)
+            pods = cluster_dns.list_pods(host)
         lacking = [pod for pod in pods if not pod.is_ready]
         ready = len(pods) - len(lacking)
         if ready >= least and not any(pod.node in nodes for pod in lacking):
@@ -71,7 +71,7 @@ def _wait(host: Host, pods: list[DnsPod], nodes: Collection[str], least: int) ->
 def _tell(host: Host, pod: DnsPod) -> str:
     """Why a pod is not ready."""
     try:
-        log = cluster_dns.last_line(host, pod)
+        log = cluster_dns.read_last_line(host, pod)
     except MgmtDriverError:  # its container has not begun
         log = ""
     place = f"on node {pod.node}" if pod.node else "on no node"

@@ -23,7 +23,7 @@ class WaitForNodes(Check[Cluster]):
         wanted = [cluster.name(node) for node in self._joined]
 
         def ready() -> None:
-            nodes = kubectl.nodes(host)
+            nodes = kubectl.list_nodes(host)
             lacking = [name for name in wanted if not kubectl.is_ready(nodes.get(name))]
             if lacking:
                 seen = (f"{name}: {kubectl.state_of(nodes.get(name))}" for name in lacking)

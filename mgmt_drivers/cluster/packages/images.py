@@ -14,15 +14,15 @@ _ETCD = "etcd"
 _ABSENT = ("not found", "manifest unknown", "repository name not known")
 
 
-def missing(host: Host, cluster: Cluster, with_pod_network: bool = True) -> list[str]:
-    """References of what this machine runs and does not have yet.
+def find_missing(host: Host, cluster: Cluster, with_pod_network: bool = True) -> list[str]:
+    """Find the images that this machine runs and does not have yet; returns their references.
 
-    :param with_pod_network: an upgrade leaves the pod network as it is
+    :param with_pod_network: an upgrade may leave the pod network as it is
     """
-    wanted = of_role(kubeadm.images(host, cluster), cluster.is_control_plane(host))
+    wanted = of_role(kubeadm.list_images(host, cluster), cluster.is_control_plane(host))
     if with_pod_network:
         wanted += pod_network.images(cluster.params)
-    return cluster.runtime.missing(host, wanted)
+    return cluster.runtime.find_missing(host, wanted)
 
 
 def of_role(listed: Sequence[str], is_control_plane: bool) -> list[str]:
@@ -31,12 +31,12 @@ def of_role(listed: Sequence[str], is_control_plane: bool) -> list[str]:
 
 
 def has_dns(host: Host, cluster: Cluster) -> bool:
-    return not any(_short(image) == _DNS for image in missing(host, cluster))
+    return not any(_short(image) == _DNS for image in find_missing(host, cluster))
 
 
-def of_etcd(host: Host, cluster: Cluster) -> str:
-    """The reference of etcd's image, which control-plane nodes have."""
-    found = [i for i in kubeadm.images(host, cluster) if _short(i) == _ETCD]
+def find_etcd(host: Host, cluster: Cluster) -> str:
+    """Find the reference of etcd's image, which control-plane nodes have."""
+    found = [i for i in kubeadm.list_images(host, cluster) if _short(i) == _ETCD]
     if not found:
         raise MgmtDriverError("kubeadm lists no image of etcd")
     return found[0]

@@ -42,7 +42,7 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
     keys = [File(_KEY, key.read_bytes())] if key else []
     files.write_all(host, [File(_SCRIPT, cluster.params.script.read_bytes(), "0755"), *keys])
     # Packages that the image brought, at whatever version, stay as they are.
-    extra = packages.missing(host, needed(host, cluster))
+    extra = packages.find_missing(host, needed(host, cluster))
     words = [f"{k}={v}" for k, v in {**settings(host, cluster, extra), **changes}.items()]
     run = functools.partial(
         host.sudo, "flock", _LOCK, "env", *words, _SCRIPT, timeout=_LIMIT, limit=LARGE_OUTPUT

@@ -13,25 +13,26 @@ from mgmt_drivers.machine.host import Host
 class PullImages(Change[Cluster, Sequence[str]]):
     """Pull the images of Kubernetes that the node runs, before it joins or is upgraded.
 
-    :param is_upgrade: the node is upgraded; kubelet pulls the images of its pod network
+    :param is_upgrade: the node is upgraded
+    :param with_pod_network: also the images of the CNI manifest, which is applied later
     """
 
     title = "pull images"
     on_new_machine = Prediction(DEPENDS, "on which images the image of the new machine brings")
 
-    def __init__(self, is_upgrade: bool = False) -> None:
-        self._is_upgrade = is_upgrade
+    def __init__(self, is_upgrade: bool = False, with_pod_network: bool = True) -> None:
+        self._is_upgrade, self._with_pod_network = is_upgrade, with_pod_network
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         """The images that the machine lacks."""
-        return images.missing(host, cluster, with_pod_network=not self._is_upgrade) or None
+        return images.find_missing(host, cluster, self._with_pod_network) or None
 
     def describe(self, lacking: Sequence[str]) -> str:
         return ", ".join(lacking)
 
     def predict(self, host: Host, cluster: Cluster) -> Prediction:
         wanted = cluster.params.version
-        if self._is_upgrade and not wanted.is_release(kubeadm.version(host)):
+        if self._is_upgrade and not wanted.is_release(kubeadm.read_version(host)):
             return Prediction(DEPENDS, f"on the images of the {wanted} that kubeadm will have")
         return super().predict(host, cluster)
 

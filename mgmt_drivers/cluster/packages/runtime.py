@@ -26,7 +26,7 @@ class ContainerRuntime(Protocol):
     service: str  # its systemd unit
     socket: str  # of its CRI, as a path
 
-    def missing(self, host: Host, images: Sequence[str]) -> list[str]:
+    def find_missing(self, host: Host, images: Sequence[str]) -> list[str]:
         """Find the images that the machine does not have."""
 
     def pull(self, host: Host, image: str) -> None:
@@ -50,8 +50,8 @@ class Docker:
     _REGISTRIES = "insecure-registries"
     _CERTIFICATES = "/etc/docker/certs.d"
 
-    def missing(self, host: Host, images: Sequence[str]) -> list[str]:
-        return [image for image in images if docker.image_id(host, image) is None]
+    def find_missing(self, host: Host, images: Sequence[str]) -> list[str]:
+        return [image for image in images if docker.find_image_id(host, image) is None]
 
     def pull(self, host: Host, image: str) -> None:
         docker.pull(host, image)
@@ -86,7 +86,7 @@ class Containerd:
     def __init__(self, behind_proxy: bool = False) -> None:
         self._behind_proxy = behind_proxy
 
-    def missing(self, host: Host, images: Sequence[str]) -> list[str]:
+    def find_missing(self, host: Host, images: Sequence[str]) -> list[str]:
         present = {*host.sudo(*_CTR, "images", "ls", "--quiet", limit=LIST_OUTPUT).split()}
         return [image for image in images if image not in present]
 

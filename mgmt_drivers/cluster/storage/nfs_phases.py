@@ -31,7 +31,7 @@ class MountVolumes(Change[Cluster, Places]):
         """The places of all volumes, if any volume is not mounted."""
         server = cluster.topology.storage_server
         places = [
-            (_device(host, server.volumes[volume.resource]), volume.mount_point)
+            (_find_device(host, server.volumes[volume.resource]), volume.mount_point)
             for volume in server.params.volumes
         ]
         return None if all(_is_mounted(host, *place) for place in places) else places
@@ -41,7 +41,7 @@ class MountVolumes(Change[Cluster, Places]):
         disks.mount_permanently(host, mounts, before=nfs.UNIT)
 
 
-def _device(host: Host, volume_id: str) -> str:
+def _find_device(host: Host, volume_id: str) -> str:
     device = disks.find(host, volume_id)
     if device is None:
         raise MgmtDriverError(

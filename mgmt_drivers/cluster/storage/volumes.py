@@ -67,7 +67,7 @@ def register(host: Host, volumes: Sequence[Volume], *, are_restored: bool = Fals
     """
     own = [_name(volume) for volume in volumes]
     if are_restored:
-        volumes = _with_claims(host, volumes)
+        volumes = _find_claims(host, volumes)
         for name in set(own) & set(_get_registered(host)):
             kubectl.discard(host, "persistentvolume", name)
     else:
@@ -89,8 +89,8 @@ def register(host: Host, volumes: Sequence[Volume], *, are_restored: bool = Fals
     )
 
 
-def _with_claims(host: Host, volumes: Sequence[Volume]) -> list[Volume]:
-    """The volumes, each with a reference to the claim that names the volume."""
+def _find_claims(host: Host, volumes: Sequence[Volume]) -> list[Volume]:
+    """Find the claims that name volumes; returns the volumes, each with its claim's reference."""
     claims = kubectl.get(host, "persistentvolumeclaims", "--all-namespaces")["items"]
     holders = {claim["spec"].get("volumeName"): claim["metadata"] for claim in claims}
     return [_held_for(volume, holders.get(_name(volume))) for volume in volumes]

@@ -26,16 +26,16 @@ class CheckCluster(Check[Cluster]):
         self._etcd = etcd
 
     def check(self, host: Host, cluster: Cluster) -> None:
-        reasons = [*_of_versions(host, cluster), *_of_etcd(self._etcd, cluster)]
+        reasons = [*_find_wrong_versions(host, cluster), *_find_faults_of_etcd(self._etcd, cluster)]
         if reasons:
             raise MgmtDriverError(
                 f"the cluster cannot be upgraded now, nothing was changed: {'; '.join(reasons)}"
             )
 
 
-def _of_versions(host: Host, cluster: Cluster) -> Iterator[str]:
-    nodes = kubectl.nodes(host)
-    releases = {"the cluster": kubeadm.cluster_release(host)}
+def _find_wrong_versions(host: Host, cluster: Cluster) -> Iterator[str]:
+    nodes = kubectl.list_nodes(host)
+    releases = {"the cluster": kubeadm.read_cluster_release(host)}
     for name in map(cluster.topology.name, cluster.topology.nodes):
         node = nodes.get(name)
         if node is None or not kubectl.is_ready(node):
@@ -49,7 +49,7 @@ def _of_versions(host: Host, cluster: Cluster) -> Iterator[str]:
             yield f"{_VERSION}: {name} has {release}: {reason}"
 
 
-def _of_etcd(status: EtcdStatus, cluster: Cluster) -> Iterator[str]:
+def _find_faults_of_etcd(status: EtcdStatus, cluster: Cluster) -> Iterator[str]:
     if alarms := status.tell_alarms(besides=NO_SPACE):  # which the upgrade ends
         yield alarms
     for member in status.members:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd import upkeep
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.packages import node_packages
-from mgmt_drivers.cluster.upgrade.releases import predict_release
-from mgmt_drivers.engine.phase import Ask, Change, Phase, Prediction, Step
+from mgmt_drivers.cluster.upgrade.releases import ReleaseChange, predict_release
+from mgmt_drivers.engine.phase import Ask, Phase, Prediction, Step
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.machine.host import Host
 
@@ -32,13 +32,13 @@ class InstallKubeadm(Phase[Cluster]):
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
         install = functools.partial(_install, cluster=cluster, version=str(cluster.params.version))
         ask(cluster.leader, install, CHANGED)
-        release = ask(cluster.leader, kubeadm.version)
+        release = ask(cluster.leader, kubeadm.read_version)
         yield functools.partial(_install_if_other, release=release)
 
     def predict(self, host: Host, cluster: Cluster) -> Prediction:
         if host is cluster.leader:
             return Prediction(CHANGED, "the script of the VNF package runs")
-        return predict_release(kubeadm.version(host), cluster)
+        return predict_release(kubeadm.read_version(host), cluster)
 
 
 def _install(host: Host, cluster: Cluster, version: str) -> None:
@@ -47,25 +47,17 @@ def _install(host: Host, cluster: Cluster, version: str) -> None:
 
 
 def _install_if_other(host: Host, cluster: Cluster, release: str) -> Outcome:
-    if kubeadm.version(host) == release:
+    if kubeadm.read_version(host) == release:
         return UNCHANGED
     _install(host, cluster, release.removeprefix("v"))
     return CHANGED
 
 
-class SaveSnapshot(Change[Cluster, str]):
+class SaveSnapshot(ReleaseChange):
     """Save a snapshot of etcd on the leader, as long as the cluster has the old version."""
 
     title = "save a snapshot of etcd"
 
-    def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The release that the cluster is to have."""
-        release = kubeadm.version(host)
-        return None if kubeadm.cluster_release(host) == release else release
-
-    def predict(self, host: Host, cluster: Cluster) -> Prediction:
-        return predict_release(kubeadm.cluster_release(host), cluster)
-
     def act(self, host: Host, cluster: Cluster, release: str) -> None:
-        path = etcd.snapshot(host, cluster, _SNAPSHOT)
+        path = upkeep.save_snapshot(host, cluster, _SNAPSHOT)
         LOG.info("etcd's snapshot from before %s lies on %s: %s", release, host.node, path)

@@ -4,7 +4,7 @@ from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm
-from mgmt_drivers.cluster.upgrade.releases import predict_release
+from mgmt_drivers.cluster.upgrade.releases import ReleaseChange, predict_release
 from mgmt_drivers.engine.phase import Change, Prediction
 from mgmt_drivers.machine.host import Host
 
@@ -17,7 +17,7 @@ class SetImageRepository(Change[Cluster, str]):
     def look(self, host: Host, cluster: Cluster) -> str | None:
         """The repository, where kubeadm knows another."""
         images = cluster.params.image_repository
-        if images is None or kubeadm.image_repository(host) == images.reference:
+        if images is None or kubeadm.read_image_repository(host) == images.reference:
             return None
         return images.reference
 
@@ -28,7 +28,7 @@ class SetImageRepository(Change[Cluster, str]):
         kubeadm.set_image_repository(host, reference)
 
 
-class UpgradeCluster(Change[Cluster, str]):
+class UpgradeCluster(ReleaseChange):
     """Upgrade the leader's part of the control plane, and the cluster's version with it.
 
     When it fails, kubeadm puts the old static pods back. The parameters that are wanted are saved
@@ -41,14 +41,6 @@ class UpgradeCluster(Change[Cluster, str]):
 
     def __init__(self, changed: Changed) -> None:
         self._changed = changed
-
-    def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The release that the cluster is to have, where it has another."""
-        release = kubeadm.version(host)
-        return None if kubeadm.cluster_release(host) == release else release
-
-    def predict(self, host: Host, cluster: Cluster) -> Prediction:
-        return predict_release(kubeadm.cluster_release(host), cluster)
 
     def act(self, host: Host, cluster: Cluster, release: str) -> None:
         changed_params.save_wanted(cluster.store, self._changed)
@@ -75,18 +67,18 @@ class KeepVersion(Change[Cluster, Changed]):
         """The parameters to keep, where others are kept."""
         changed = self._changed
         if self._is_open(host, cluster):
-            release = kubeadm.version(host).removeprefix("v")
+            release = kubeadm.read_version(host).removeprefix("v")
             changed = {**changed, "kubernetes_version": release}
         return None if changed_params.load(cluster.store) == changed else changed
 
     def predict(self, host: Host, cluster: Cluster) -> Prediction:
         if self._is_open(host, cluster):
-            return predict_release(kubeadm.version(host), cluster)
+            return predict_release(kubeadm.read_version(host), cluster)
         return super().predict(host, cluster)
 
     def _is_open(self, host: Host, cluster: Cluster) -> bool:
         """Whether a release is to be kept, and the request has the series of kubeadm's."""
-        is_wanted = cluster.params.version.is_release(kubeadm.version(host))
+        is_wanted = cluster.params.version.is_release(kubeadm.read_version(host))
         return self._has_release and is_wanted is None
 
     def describe(self, changed: Changed) -> str:

@@ -24,15 +24,15 @@ class _UpgradeNodes(HostPhase[Cluster]):
     """
 
     def predict(self, host: Host, cluster: Cluster) -> Prediction:
-        node = kubectl.nodes(cluster.leader)[cluster.name(host)]
+        node = kubectl.list_nodes(cluster.leader)[cluster.name(host)]
         if kubectl.is_cordoned_by_us(node):
             return Prediction(CHANGED, "left cordoned by an upgrade that failed")
         return predict_release(kubectl.kubelet_release(node), cluster)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         leader, name = cluster.leader, cluster.name(host)
-        release = kubeadm.version(host)
-        node = kubectl.nodes(leader)[name]
+        release = kubeadm.read_version(host)
+        node = kubectl.list_nodes(leader)[name]
         if kubectl.kubelet_release(node) == release and not kubectl.is_cordoned_by_us(node):
             return UNCHANGED
         _drain(leader, name, node, cluster.params.drain_timeout)
@@ -81,7 +81,7 @@ def _wait_for_kubelet(leader: Host, name: str, release: str) -> dict[str, Any]:
     """Wait until kubelet reports its new release, and is ready; returns the Node object."""
 
     def upgraded() -> dict[str, Any]:
-        node = kubectl.nodes(leader)[name]
+        node = kubectl.list_nodes(leader)[name]
         seen = kubectl.kubelet_release(node)
         if seen != release or not kubectl.is_ready(node):
             raise NotYet(f"kubelet {seen}: {kubectl.state_of(node)}")

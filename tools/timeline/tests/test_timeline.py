@@ -47,10 +47,11 @@ class TimelineTest(unittest.TestCase):
     def test_facts_are_gathered_before_a_run_has_logged_in_everywhere(self) -> None:
         self.write(
             _record("connect", 1, 0), _record("choose a control-plane node", 1, 1),
-            _record("gather facts", 1, 2), _record("connect", 2, 3), _record("join", 2, 6),
+            _record("gather facts", 1, 2), _record("connect", 2, 3),
+            _record("wait for cloud-init", 2, 4), _record("connect", 3, 5), _record("join", 2, 6),
         )
         (run,) = runs.read(self.trace)
-        self.assertEqual(5, len(run.bars))
+        self.assertEqual(7, len(run.bars))
 
     def test_the_page(self) -> None:
         self.write(
