@@ -437,7 +437,7 @@ class GiveFolderTest(unittest.TestCase):
             (self.root / "bin" / name).chmod(0o755)
         script = (_FOLDER / "machine/give-folder.sh").read_text()
         ran = subprocess.run(
-            ["sh", "-c", script, "give-folder", str(self.root / path), "nobody:nogroup"],
+            ["sh", "-c", script, "give-folder", str(self.root / path), "nobody:nogroup", "0777"],
             env={"PATH": f"{self.root}/bin:{os.environ['PATH']}"},
             text=True, stdout=subprocess.PIPE, check=True,
         )
@@ -447,8 +447,8 @@ class GiveFolderTest(unittest.TestCase):
     def test_a_new_folder_and_an_empty_file_system_are_given(self) -> None:
         for path in ("new/folder", "mounted"):
             (self.root / "mounted/lost+found").mkdir(parents=True, exist_ok=True)
-            words = ["-h", "nobody:nogroup", str(self.root / path)]
-            self.assertEqual(words, self.given(path))
+            self.assertEqual(["nobody:nogroup", "."], self.given(path))
+            self.assertEqual(0o777, (self.root / path).stat().st_mode & 0o7777)
 
     def test_what_has_data_or_an_owner_stays(self) -> None:
         (self.root / "full").mkdir()
@@ -456,3 +456,12 @@ class GiveFolderTest(unittest.TestCase):
         self.assertEqual([], self.given("full"))
         self.owner = "1000"
         self.assertEqual([], self.given("theirs"))
+
+    def test_the_target_of_a_link_stays(self) -> None:
+        """A client of an export may put a link in the place of a folder below."""
+        (self.root / "target").mkdir(0o700)
+        (self.root / "link").symlink_to("target")
+        (self.root / "bin").mkdir()
+        self.owner = "$(/usr/bin/stat \"$@\" | sed 's/^[0-9]*$/0/')"
+        self.assertEqual([], self.given("link"))
+        self.assertEqual(0o700, (self.root / "target").stat().st_mode & 0o7777)
