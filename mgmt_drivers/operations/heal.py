@@ -61,13 +61,16 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
     if not request.targets:
         if request.restore_from is None:
             check_unlocked(request, services)
-        else:
-            known = read_topology(request, services)
-            # Errors of the request come before any machine is asked.
-            backup = restore.of_heal(request, known.params, services.store)
-            check_unlocked(request, services)
-            restore.prepare(request, services, known, backup)
+            vims.unregister()
+            return
+        known = read_topology(request, services)
+        # Errors of the request come before any machine is asked.
+        backup, contents = restore.of_heal(request, known.params, services.store)
+        check_unlocked(request, services)
+        if backup and contents is None:
+            contents = restore.look_for(request, services, known, backup)
         vims.unregister()
+        restore.begin(services.store, known, contents)  # last: a heal that is refused keeps nothing
         return
     restore.refuse(request)
     known = read_topology(request, services)
@@ -115,7 +118,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
     """
     known = read_topology(request, services)
     if not request.targets:
-        backup = restore.of_heal(request, known.params, services.store)
+        backup, _ = restore.of_heal(request, known.params, services.store)
         make_cluster(request, services, vims, known, backup)
         node_metadata.save(services.store, {})
         node_metadata.forget_replaced(services.store)
