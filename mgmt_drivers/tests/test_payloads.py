@@ -54,6 +54,43 @@ class SetConntrackTest(unittest.TestCase):
         self.assertNotEqual(0, self.ask("exit 1"))
 
 
+class DropMetadataTest(unittest.TestCase):
+    """Programs of the machine that note their arguments and input, or fail."""
+
+    def run_with(self, **programs: str) -> tuple[int, str]:
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name, text in programs.items():
+                (root / name).write_text(f"#!/bin/sh\n{text}\n")
+                (root / name).chmod(0o755)
+            (root / "cat").symlink_to("/bin/cat")
+            (root / "noted").touch()
+            text = (_FOLDER / "cluster/pod_network/drop-metadata.sh").read_text()
+            env = {"PATH": folder, "NOTED": str(root / "noted")}
+            ran = subprocess.run(["/bin/sh", "-c", text], env=env, timeout=60, check=False)
+            return ran.returncode, (root / "noted").read_text()
+
+    def test_nftables_in_a_table_of_its_own(self) -> None:
+        status, noted = self.run_with(nft='{ echo "$@"; cat; } >>"$NOTED"', iptables="exit 1")
+        self.assertEqual(0, status)
+        self.assertTrue(noted.startswith("-f -\ntable ip tacker-metadata\ndelete table"), noted)
+        self.assertIn("hook forward priority 0\n        ip daddr 169.254.169.254 drop", noted)
+
+    def test_iptables_once(self) -> None:
+        """Without nft, or where the kernel does not know nft."""
+        has = 'echo "$@" >>"$NOTED"; [ "$4" = --append ] || exit '
+        for others in ({}, {"nft": "exit 1"}):
+            for is_there in (0, 1):
+                status, noted = self.run_with(iptables=f"{has}{is_there}", **others)
+                rule = "FORWARD --destination 169.254.169.254 --jump DROP\n"
+                verbs = ["check", "append"][: 1 + is_there]
+                lines = [f"--wait --table mangle --{verb} {rule}" for verb in verbs]
+                self.assertEqual((0, "".join(lines)), (status, noted))
+
+    def test_a_machine_with_neither(self) -> None:
+        self.assertNotEqual(0, self.run_with()[0])
+
+
 class GiveKubeconfigTest(unittest.TestCase):
     """With stand-ins for what looks up a user, and acts as one."""
 
