@@ -2,6 +2,7 @@
 # Create the folder $1. If it belongs to root and is empty, give it the mode $3, and to the user and
 # group $2. A client may replace the folder by a link at any time: the link's target stays as it is.
 set -e
+umask 022 # users of the folder pass through the folders above
 mkdir -p "$1"
 cd "$1"
 [ "$(stat -c %d:%i "$1")" = "$(stat -c %d:%i .)" ] || exit 0

@@ -106,7 +106,7 @@ def make_cluster(
         is_initialized = leader in marked
         members = find_members(operation, known, leader, marked) if is_initialized else []
         cluster = Cluster(known, services.store, leader)
-        if is_first:
+        if is_first and known.storage:
             nfs.make_strict(services.store)
         if known.params.backup:
             is_new = backup is None and not is_initialized

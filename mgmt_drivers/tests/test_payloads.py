@@ -475,6 +475,7 @@ class GiveFolderTest(unittest.TestCase):
         script = (_FOLDER / "machine/give-folder.sh").read_text()
         ran = subprocess.run(
             ["sh", "-c", script, "give-folder", str(self.root / path), "nobody:nogroup", "0777"],
+            umask=0o077,
             env={"PATH": f"{self.root}/bin:{os.environ['PATH']}"},
             text=True, stdout=subprocess.PIPE, check=True,
         )
@@ -486,6 +487,7 @@ class GiveFolderTest(unittest.TestCase):
             (self.root / "mounted/lost+found").mkdir(parents=True, exist_ok=True)
             self.assertEqual(["nobody:nogroup", "."], self.given(path))
             self.assertEqual(0o777, (self.root / path).stat().st_mode & 0o7777)
+        self.assertEqual(0o755, (self.root / "new").stat().st_mode & 0o7777)
 
     def test_what_has_data_or_an_owner_stays(self) -> None:
         (self.root / "full").mkdir()

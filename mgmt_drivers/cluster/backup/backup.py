@@ -31,7 +31,7 @@ LOG = logging.getLogger(__name__)
 TIMER = "tacker-etcd-backup.timer"
 SERVICE = "tacker-etcd-backup.service"
 _LIST_LIMIT = 90.0  # seconds
-_NO_CONNECTION = 255  # exit status of ssh
+_UNREADABLE = 1  # exit status of cat
 _MOST_TRIED = 20  # of the newest backups, each of which takes up to LIMIT
 _UNITS = "/etc/systemd/system"
 _PROGRAM = f"{STATE_FOLDER}/etcd-backup.sh"
@@ -232,7 +232,7 @@ def fetch(host: Host, name: str, path: str) -> None:
     try:
         host.sudo("bash", _PROGRAM, "read", name, path, timeout=LIMIT)
     except CommandFailed as error:
-        if error.status == _NO_CONNECTION:
+        if error.status != _UNREADABLE:  # ssh has no connection, or somebody ends the program
             raise
         raise BrokenBackup(f"{name} cannot be read: {error.tail}") from error
 

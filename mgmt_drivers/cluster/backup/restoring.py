@@ -97,12 +97,12 @@ def choose(
             continue
         if left_out:
             LOG.error(
-                "%s is the backup to restore, since newer ones are damaged or forged: %s",
+                "%s is the backup to restore, since newer ones cannot be verified: %s",
                 saved.name, "; ".join(left_out),
             )
         return contents
     raise MgmtDriverError(
-        f"the newest backups of this cluster are damaged or forged: {'; '.join(left_out)}"
+        f"no new backup of this cluster can be verified: {'; '.join(left_out)}"
     )
 
 
