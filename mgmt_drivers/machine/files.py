@@ -116,9 +116,9 @@ def _joined(expected: Sequence[File]) -> bytes:
     return b"".join(parts)
 
 
-def give_folder(host: Host, folder: str, user: str) -> None:
+def give_folder(host: Host, folder: str, user: str, mode: str = "0755") -> None:
     """Create a folder, and give it to a user, unless it has content or another owner."""
-    host.sudo(*_GIVE.command(folder, user))
+    host.sudo(*_GIVE.command(folder, user, mode))
 
 
 def _size(content: Content) -> int:

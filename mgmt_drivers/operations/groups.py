@@ -30,6 +30,7 @@ from mgmt_drivers.cluster.nodes.spread_dns import SpreadDns
 from mgmt_drivers.cluster.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.cluster.packages.install_packages import InstallPackages
 from mgmt_drivers.cluster.packages.pull_images import PullImages
+from mgmt_drivers.cluster.pod_network.metadata_service import CloseMetadataService
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes, MountVolumes, WaitForVolumes
 from mgmt_drivers.engine.phase import Work, in_turn, on
@@ -61,7 +62,7 @@ def prepare(
         on(cluster.storage(new), WaitForVolumes(), MountVolumes()),
         on(storage, ExportVolumes()),
         on(nodes if params.registries else [], ConfigureRegistries()),
-        on(nodes, PullImages()),
+        on(nodes, CloseMetadataService(), PullImages()),
         *prepare_backups(cluster, [*staying, *cluster.masters(new)], storage),
     ]
 

@@ -65,13 +65,16 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
         return
     if request.restore_from is None:
         check_unlocked(request, services)
+        vims.unregister()
     else:
         known = read_topology(request, services)
         # Errors of the request come before any machine is asked.
-        backup = restore.of_heal(request, known.params, services.store)
+        backup, contents = restore.of_heal(request, known.params, services.store)
         check_unlocked(request, services)
-        restore.prepare(request, services, known, backup)
-    vims.unregister()
+        if backup and contents is None:
+            contents = restore.look_for(request, services, known, backup)
+        vims.unregister()
+        restore.begin(services.store, known, contents)  # last: a heal that is refused keeps nothing
 
 
 def _remove_targets(request: LcmRequest, services: Services) -> None:
@@ -123,7 +126,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
     if request.targets:
         _join_successors(without_unmanaged(request, known), services, vims, known)
         return
-    backup = restore.of_heal(request, known.params, services.store)
+    backup, _ = restore.of_heal(request, known.params, services.store)
     make_cluster(request, services, vims, known, backup)
     node_metadata.save(services.store, {})
     node_metadata.forget_replaced(services.store)

@@ -23,6 +23,7 @@ from mgmt_drivers.cluster.nodes.check_networks import CheckNetworks
 from mgmt_drivers.cluster.nodes.metadata_phases import KeepNodeMetadata, RestoreNodeMetadata
 from mgmt_drivers.cluster.nodes.remove_nodes import RemoveOldNodes, RestartKubeProxy
 from mgmt_drivers.cluster.pod_network.apply_manifest import ApplyCniManifest
+from mgmt_drivers.cluster.storage import nfs
 from mgmt_drivers.cluster.storage.volume_phases import RegisterVolumes
 from mgmt_drivers.cluster.topology import Topology, check_networks
 from mgmt_drivers.engine.phase import on
@@ -106,6 +107,8 @@ def make_cluster(
         is_initialized = leader in marked
         members = find_members(operation, known, leader, marked) if is_initialized else []
         cluster = Cluster(known, services.store, leader)
+        if is_first and known.storage:
+            nfs.make_strict(services.store)
         if known.params.backup:
             is_new = backup is None and not is_initialized
             backup_keys.make_pair(services.store, is_new_cluster=is_new)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from mgmt_drivers.cluster.backup import archive, backup, backup_keys, restoring
 from mgmt_drivers.cluster.backup.archive import Contents
+from mgmt_drivers.cluster.backup.backup import SavedBackup
 from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.backup.backup_params import RESTORE, Restore, read_restore
 from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams
 from mgmt_drivers.cluster.nodes import node_metadata
 from mgmt_drivers.cluster.topology import Topology
-from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
 from mgmt_drivers.machine.host import Host
@@ -37,22 +37,25 @@ def of_instantiation(params: KubernetesParams) -> Restore | None:
     return Restore(file.name, file)
 
 
-def of_heal(request: LcmRequest, params: KubernetesParams, store: Store) -> Restore | None:
+def of_heal(
+    request: LcmRequest, params: KubernetesParams, store: Store
+) -> tuple[Restore | None, Contents | None]:
     """Find the backup that a heal of the whole VNF restores, if any.
+
+    A file of the VNF package is verified, and its contents returned.
 
     :raises ParameterError: if the backup cannot exist, or cannot be restored with these parameters
     """
     if request.restore_from is None:
-        return None
+        return None, None
     errors = ValidationErrors()
     reader = Reader({RESTORE: request.restore_from}, _HEAL, errors)
     restore = read_restore(reader, request.package, params.backup, request.keeps_volumes)
     errors.raise_if_any()
-    if restore.file:
-        keys = backup_keys.load(store).joined_with(params.restore_keys)
-        contents = _read_file(f"{_HEAL}.{RESTORE}", restore.file, params, keys, is_heal=True)
-        restoring.take_version(store, params, contents)
-    return restore
+    if restore.file is None:
+        return restore, None
+    keys = backup_keys.load(store).joined_with(params.restore_keys)
+    return restore, _read_file(f"{_HEAL}.{RESTORE}", restore.file, params, keys, is_heal=True)
 
 
 def refuse(request: LcmRequest) -> None:
@@ -62,24 +65,18 @@ def refuse(request: LcmRequest) -> None:
         raise ParameterError([f"{_HEAL}.{RESTORE}: {text}"])
 
 
-def prepare(
-    request: LcmRequest, services: Services, known: Topology, restore: Restore | None
-) -> None:
-    """Check that a heal of the whole VNF can restore its backup, and save the names of its nodes.
-
-    :raises ParameterError: if the backup cannot be restored
-    """
-    if restore and restore.file is None:
-        with open_operation(request, services, known) as operation:
-            _check_backup(operation, known, restore, backup_keys.load(services.store))
+def begin(store: Store, known: Topology, contents: Contents | None) -> None:
+    """Keep what the heal of the whole VNF needs: the names of its nodes, and a backup's version."""
     names = {known.name(node): node.vnfc_id for node in known.nodes if node.server_id}
-    node_metadata.save_replaced(services.store, names)
+    node_metadata.save_replaced(store, names)
+    if contents:
+        restoring.take_version(store, known.params, contents)
 
 
-def _check_backup(
-    operation: Operation, known: Topology, restore: Restore, keys: BackupKeys
-) -> None:
-    """Look for a backup on the storage server.
+def look_for(
+    request: LcmRequest, services: Services, known: Topology, restore: Restore
+) -> Contents | None:
+    """Look for a backup on the storage server; None if the backup is looked for later.
 
     If the server does not answer, or an earlier attempt has failed before it set up a new server, a
     phase looks for the backup later, before kubeadm begins.
@@ -88,31 +85,33 @@ def _check_backup(
     """
     server, place = known.backup_server, known.params.backup
     assert server and place, "the parameters were checked"
-    hosts = operation.connect_to_running([server.node])
-    if not hosts:
-        LOG.warning("the storage server does not answer: %s", _LATER)
-        return
+    keys = backup_keys.load(services.store)
 
-    def check(host: Host) -> str:
+    def check(host: Host) -> Contents | None:
         mount_point = server.params.volume_of(place.folder).mount_point
         if not host.ask("findmnt", "--mountpoint", mount_point).ok:
             LOG.warning("the storage server has not mounted its volume: %s", _LATER)
-            return ""
-        backups = backup.list_backups_on(host, place)
-        saved = backup.choose(restore, backups, keys, host.clock.time())
-        contents = archive.read(host, f"{place.folder}/{saved.name}", keys)
-        reason = restoring.why_not_restorable(contents, known.params)
-        reason = reason or restoring.why_not_its_name(saved, restore, contents)
-        if not reason:
-            restoring.take_version(operation.services.store, known.params, contents)
-        return reason
+            return None
 
-    try:
-        reason = operation.ask("look for the backup", hosts[0], check)
-    except OperationError as error:  # in which secrets are masked
-        raise ParameterError([f"{_HEAL}.{RESTORE}: {error}"]) from error
+        def read(saved: SavedBackup) -> Contents:
+            return archive.read(host, f"{place.folder}/{saved.name}", keys)
+
+        backups = backup.list_backups_on(host, place)
+        return restoring.choose(restore, backups, keys, host.clock.time(), read)
+
+    with open_operation(request, services, known) as operation:
+        hosts = operation.connect_to_running([server.node])
+        if not hosts:
+            LOG.warning("the storage server does not answer: %s", _LATER)
+            return None
+        try:
+            contents = operation.ask("look for the backup", hosts[0], check)
+        except OperationError as error:  # in which secrets are masked
+            raise ParameterError([f"{_HEAL}.{RESTORE}: {error}"]) from error
+    reason = restoring.why_not_restorable(contents, known.params) if contents else ""
     if reason:
         raise ParameterError([f"{_HEAL}.{RESTORE}: {reason}"])
+    return contents
 
 
 def _read_file(

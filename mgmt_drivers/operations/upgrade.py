@@ -23,6 +23,7 @@ from mgmt_drivers.cluster.nodes.drain_nodes import UncordonNodes
 from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.cluster.packages.pull_images import PullImages
 from mgmt_drivers.cluster.pod_network.apply_manifest import UpdatePodNetwork
+from mgmt_drivers.cluster.pod_network.metadata_service import CloseMetadataService
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.cluster.upgrade.check_cluster import CheckCluster, CheckMachines
@@ -142,7 +143,8 @@ def _prepare(cluster: Cluster, nodes: list[Host], updates_network: bool) -> Work
         # The packages may come from a new host. The proxy is changed without a runtime's restart.
         on(nodes if cluster.proxy else [], ConfigureProxy(cluster.proxy)),
         on(nodes if params.registries else [], ConfigureRegistries()),
-        on(nodes, InstallKubeadm(), PullImages(is_upgrade=True, with_pod_network=updates_network)),
+        on(nodes, InstallKubeadm(), CloseMetadataService()),
+        on(nodes, PullImages(is_upgrade=True, with_pod_network=updates_network)),
         on([cluster.leader], SaveSnapshot()),
     ]
 

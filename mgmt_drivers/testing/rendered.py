@@ -180,13 +180,13 @@ def _check_storage(storage: Storage) -> None:
     for export in storage.exports:
         network = str(export.network or "10.10.0.1")
         mount = storage.volume_of(export.folder).mount_point
-        line = nfs.Export(export.folder, network, mount, export.squashes_root).line()
+        line = nfs.Export(export.folder, network, mount, export.squashes_root is not False).line()
         match = _EXPORT.fullmatch(line)
         if not match:
             raise Broken(f"{line!r} is no export")
         _same("an export", (export.folder, network), match.groups()[:2])
         options = match[3].split(",")
-        squash = "root_squash" if export.squashes_root else "no_root_squash"
+        squash = "no_root_squash" if export.squashes_root is False else "root_squash"
         if not {squash, f"mountpoint={mount}", "rw", "sync"} < {*options}:
             raise Broken(f"an export has the options {options}")
     for manifest in storage.manifests:

@@ -8,11 +8,18 @@ import logging
 import tarfile
 from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.backup import backup, backup_keys
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError, ParameterError
+from mgmt_drivers.errors import (
+    CommandFailed,
+    ConnectionFailed,
+    MgmtDriverError,
+    OperationError,
+    ParameterError,
+)
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.operations import instantiate, scale_out
 from mgmt_drivers.request import LcmRequest
@@ -335,7 +342,7 @@ class RestoreTest(BackedUpClusterTest):
 
     def test_what_is_refused_changes_nothing(self) -> None:
         self.instantiated()
-        other = self.name.replace("v1.20.2", "v1.22.0")
+        other = f"etcd-19691231T100000Z-v1.22.0-{self.names('master')[0]}.tar.gz"
         (self.package / "backup").write_bytes(b"no archive")
         for wanted, changes, words in (
             (_NONE, {}, f"there is no backup {_NONE}"),
@@ -399,11 +406,91 @@ class RestoreTest(BackedUpClusterTest):
         ):
             self.world.backups[newest] = saved
             with self.subTest(words), self.assertRaisesRegex(ParameterError, words):
-                self.heal_start(self.whole(), self.services())
+                self.heal_start(self.whole(newest), self.services())
             self.assertTrue(self.vims.registered)
         self.world.backups[newest] = forged
         self.heal(self.name)
         self.assert_restored()
+
+    def test_latest_leaves_out_what_cannot_be_verified(self) -> None:
+        """Also if the storage server was dead before the heal, and if a file cannot be read."""
+        for storage_lives in (True, False):
+            self.build(is_clustered=False)
+            self.instantiated()
+            keys = backup_keys.load(self.store).current
+            node = self.names("master")[0]
+            good = seal(self.world.saved(), node, keys.id, keys.public)
+            lines = good.shown.split("\n")
+            changed = "\n".join([*lines[:3], "0" * 64, ""])
+            other = {**good.told, "release": "a release"}
+            odd = seal(Saved(other, None), node, keys.id, keys.public)
+            newer = [self.name.replace("T10", f"T1{hour}") for hour in (1, 2, 3)]
+            broken = (dataclasses.replace(good, shown=changed), odd, self.world.saved())
+            self.world.backups.update(zip(newer, broken, strict=True))
+            self.machine(STORAGE).alive = storage_lives
+            with all_logs() as log:
+                logging.disable(logging.NOTSET)
+                self.heal()
+            self.assert_restored()
+            text = log.getvalue()
+            self.assertIn(f"{self.name} is the backup to restore, since newer ones", text)
+            self.assertIn(f"{newer[0]}: the backup was changed after node {node}", text)
+            self.assertIn(f"{newer[1]}: the backup's manifest cannot be read", text)
+            self.assertIn(f"{newer[2]}: {newer[2]} is not signed", text)
+
+    def test_no_backup_can_be_verified(self) -> None:
+        self.instantiated()
+        self.world.backups[self.name] = self.world.saved()
+        words = "no new backup of this cluster can be verified: etcd-.* is not signed"
+        with self.assertRaisesRegex(ParameterError, words):
+            self.heal_start(self.whole(), self.services())
+        self.assertTrue(self.vims.registered)
+
+    def test_a_server_that_cannot_be_reached_is_no_damaged_backup(self) -> None:
+        for status, is_restored in ((1, True), (255, False), (137, False)):
+            self.build(is_clustered=False)
+            self.instantiated()
+            newest = self.name.replace("T10", "T11")
+            self.world.backups[newest] = self.world.backups[self.name]
+            self.machine(STORAGE).alive = False
+            self.heal_start(self.whole(), self.services())
+            self.replace_all()
+
+            def unread(
+                session: SimulatedSession, argv: Sequence[str], status: int = status,
+                newest: str = newest,
+            ) -> None:
+                if newest in argv:
+                    raise CommandFailed("read", status, "no")
+
+            if is_restored:
+                self.heal_end(self.whole(), self.services(unread))
+                self.assert_restored()
+                continue
+            with self.assertRaisesRegex(OperationError, f"`read` ended with status {status}"):
+                self.heal_end(self.whole(), self.services(unread))
+
+    def test_a_heal_that_is_refused_keeps_no_series(self) -> None:
+        """Of a backup of the next series, which a lock or the next error refuses."""
+        self.instantiated()
+        self.world.newest["1.21"] = "1.21.5"
+        held = self.world.backups.pop(self.name)
+        told = {**held.told, "release": "v1.21.5"}
+        node, keys = self.names("master")[0], backup_keys.load(self.store).current
+        later = self.name.replace("v1.20.2", "v1.21.5")
+        sealed = seal(Saved(told, held.held), node, keys.id, keys.public)
+        self.world.backups[later] = sealed
+        (self.package / "backup.tar").write_bytes(archive_of(sealed))
+        before = dict(self.store.kept)
+
+        def refuse() -> None:
+            raise MgmtDriverError("the VIM is in use")
+
+        with mock.patch.object(self.vims, "unregister", refuse):
+            for wanted in (_LATEST, "./backup.tar"):
+                with self.assertRaisesRegex(MgmtDriverError, "the VIM is in use"):
+                    self.heal_start(self.whole(wanted), self.services())
+        self.assertEqual(before, self.store.kept)
 
     def test_a_new_cluster_has_a_new_key_pair(self) -> None:
         self.instantiated()

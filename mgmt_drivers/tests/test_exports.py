@@ -40,6 +40,28 @@ class ExportsTest(FaultsTestCase):
         self.instantiate(self.services())
         self.assert_exported(*MASTERS, *WORKERS)
 
+    def test_strict_from_the_beginning(self) -> None:
+        """Unless the parameters say otherwise; and as before in clusters of earlier drivers."""
+        (export,) = self.params["storage_server"]["nfs_server_setup_params"]
+        earlier = "no_subtree_check,no_root_squash"
+        for is_clustered, root_squash, options in (
+            (False, None, "subtree_check,root_squash"),
+            (False, False, "subtree_check,no_root_squash"),
+            (True, None, earlier),
+            (True, True, "no_subtree_check,root_squash"),
+        ):
+            export["root_squash"] = root_squash
+            self.build(is_clustered=is_clustered)
+            if not is_clustered:
+                self.instantiate(self.services())
+            for address in (STORAGE, WORKERS[0]):
+                target = self.machine(address).node
+                self.heal_start(self.request(target.vnfc_id), self.services())
+                self.replaced(target)
+                self.heal_end(self.request(target.vnfc_id), self.services())
+                (text, _) = self.machine(STORAGE).files["/etc/exports.d/mgmt-driver.exports"]
+                self.assertIn(f"(rw,sync,{options},mountpoint=", text.decode())
+
     def test_scale_out(self) -> None:
         def story(number: int, fault: str) -> bool:
             self.arrive(new_node("worker", 20, _NEW))

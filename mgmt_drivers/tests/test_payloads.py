@@ -54,6 +54,43 @@ class SetConntrackTest(unittest.TestCase):
         self.assertNotEqual(0, self.ask("exit 1"))
 
 
+class DropMetadataTest(unittest.TestCase):
+    """Programs of the machine that note their arguments and input, or fail."""
+
+    def run_with(self, **programs: str) -> tuple[int, str]:
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name, text in programs.items():
+                (root / name).write_text(f"#!/bin/sh\n{text}\n")
+                (root / name).chmod(0o755)
+            (root / "cat").symlink_to("/bin/cat")
+            (root / "noted").touch()
+            text = (_FOLDER / "cluster/pod_network/drop-metadata.sh").read_text()
+            env = {"PATH": folder, "NOTED": str(root / "noted")}
+            ran = subprocess.run(["/bin/sh", "-c", text], env=env, timeout=60, check=False)
+            return ran.returncode, (root / "noted").read_text()
+
+    def test_nftables_in_a_table_of_its_own(self) -> None:
+        status, noted = self.run_with(nft='{ echo "$@"; cat; } >>"$NOTED"', iptables="exit 1")
+        self.assertEqual(0, status)
+        self.assertTrue(noted.startswith("-f -\ntable ip tacker-metadata\ndelete table"), noted)
+        self.assertIn("hook forward priority 0\n        ip daddr 169.254.169.254 drop", noted)
+
+    def test_iptables_once(self) -> None:
+        """Without nft, or where the kernel does not know nft."""
+        has = 'echo "$@" >>"$NOTED"; [ "$4" = --append ] || exit '
+        for others in ({}, {"nft": "exit 1"}):
+            for is_there in (0, 1):
+                status, noted = self.run_with(iptables=f"{has}{is_there}", **others)
+                rule = "FORWARD --destination 169.254.169.254 --jump DROP\n"
+                verbs = ["check", "append"][: 1 + is_there]
+                lines = [f"--wait --table mangle --{verb} {rule}" for verb in verbs]
+                self.assertEqual((0, "".join(lines)), (status, noted))
+
+    def test_a_machine_with_neither(self) -> None:
+        self.assertNotEqual(0, self.run_with()[0])
+
+
 class GiveKubeconfigTest(unittest.TestCase):
     """With stand-ins for what looks up a user, and acts as one."""
 
@@ -447,7 +484,8 @@ class GiveFolderTest(unittest.TestCase):
             (self.root / "bin" / name).chmod(0o755)
         script = (_FOLDER / "machine/give-folder.sh").read_text()
         ran = subprocess.run(
-            ["sh", "-c", script, "give-folder", str(self.root / path), "nobody:nogroup"],
+            ["sh", "-c", script, "give-folder", str(self.root / path), "nobody:nogroup", "0777"],
+            umask=0o077,
             env={"PATH": f"{self.root}/bin:{os.environ['PATH']}"},
             text=True, stdout=subprocess.PIPE, check=True,
         )
@@ -457,8 +495,9 @@ class GiveFolderTest(unittest.TestCase):
     def test_a_new_folder_and_an_empty_file_system_are_given(self) -> None:
         for path in ("new/folder", "mounted"):
             (self.root / "mounted/lost+found").mkdir(parents=True, exist_ok=True)
-            words = ["-h", "nobody:nogroup", str(self.root / path)]
-            self.assertEqual(words, self.given(path))
+            self.assertEqual(["nobody:nogroup", "."], self.given(path))
+            self.assertEqual(0o777, (self.root / path).stat().st_mode & 0o7777)
+        self.assertEqual(0o755, (self.root / "new").stat().st_mode & 0o7777)
 
     def test_what_has_data_or_an_owner_stays(self) -> None:
         (self.root / "full").mkdir()
@@ -466,3 +505,12 @@ class GiveFolderTest(unittest.TestCase):
         self.assertEqual([], self.given("full"))
         self.owner = "1000"
         self.assertEqual([], self.given("theirs"))
+
+    def test_the_target_of_a_link_stays(self) -> None:
+        """A client of an export may put a link in the place of a folder below."""
+        (self.root / "target").mkdir(0o700)
+        (self.root / "link").symlink_to("target")
+        (self.root / "bin").mkdir()
+        self.owner = "$(/usr/bin/stat \"$@\" | sed 's/^[0-9]*$/0/')"
+        self.assertEqual([], self.given("link"))
+        self.assertEqual(0o700, (self.root / "target").stat().st_mode & 0o7777)

@@ -5,11 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
-from mgmt_drivers.cluster.pod_network import pod_network
+from mgmt_drivers.cluster.pod_network import metadata_service, pod_network
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
-from mgmt_drivers.operations import upgrade
+from mgmt_drivers.operations import scale_out, upgrade
 from mgmt_drivers.testing.fakes import FakeClock
-from mgmt_drivers.testing.simulated_cloud import PARAMS, SimulatedClusterTest
+from mgmt_drivers.testing.simulated_cloud import (
+    PARAMS,
+    WORKERS,
+    SimulatedClusterTest,
+    new_node,
+)
 from mgmt_drivers.testing.simulation import SimulatedSession
 
 _OBJECT = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: one}\n"
@@ -145,3 +150,32 @@ class PodNetworkTest(SimulatedClusterTest):
     def test_what_looks_like_a_document_within_a_value_is_none(self) -> None:
         text = "kind: ConfigMap\ndata:\n  a: |\n    ---\n    kind: CustomResourceDefinition\n"
         self.assertEqual(("", text), pod_network.split(text))
+
+
+class MetadataServiceTest(SimulatedClusterTest):
+    def closed(self) -> set[str]:
+        """The machines whose pods do not reach the metadata service."""
+        machines = self.world.machines.values()
+        return {m.address for m in machines if metadata_service.UNIT in m.services}
+
+    def nodes(self) -> set[str]:
+        return {m.address for m in self.world.machines.values() if m.role != "storage"}
+
+    def test_a_new_cluster(self) -> None:
+        self.build(is_clustered=False)
+        self.instantiate(self.services())
+        self.assertEqual(self.nodes(), self.closed())
+
+    def test_new_nodes_and_nodes_of_earlier_drivers(self) -> None:
+        self.build()
+        new = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+        target = self.machine(WORKERS[0]).node
+        self.heal_start(self.request(target.vnfc_id), self.services())
+        self.replaced(target)
+        self.heal_end(self.request(target.vnfc_id), self.services())
+        self.assertEqual({new.address, WORKERS[0]}, self.closed())
+        self.world.have("v1.36.4")
+        self.params = {**PARAMS, "kubernetes_version": "1.36"}
+        upgrade.modify(self.request(), self.services(), {"kubernetes_version": "1.37"})
+        self.assertEqual(self.nodes(), self.closed())

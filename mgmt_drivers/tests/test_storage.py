@@ -84,14 +84,14 @@ class ExportsTest(unittest.TestCase):
     def test_what_is_not_exported_is_an_error(self) -> None:
         host, session = fake_host()
         exports = [nfs.Export("/v/a", "10.0.0.0/24", "/v"), nfs.Export("/v/a", "10.1.0.0/24", "/v")]
-        session.expect("sudo", "mkdir", "--parents", "/v/a")
+        session.expect("sudo", "give-folder", "/v/a")
         session.expect_new_file("/var/lib/tacker-mgmt-drivers/nfs-server.service.pending")
         session.expect("sudo", "apply-unit", "nfs-server.service")
         session.expect("sudo", "exportfs", "-s", stdout="/v/a  10.0.0.0/24(sync,fsid=1)\n")
         with self.assertRaisesRegex(MgmtDriverError, "does not export /v/a to 10.1.0.0/24[.]"):
             nfs.serve(host, exports)
         written = session.written()["/etc/exports.d/mgmt-driver.exports"].decode()
-        options = "rw,sync,no_subtree_check,no_root_squash,mountpoint=/v,fsid="
+        options = "rw,sync,subtree_check,root_squash,mountpoint=/v,fsid="
         self.assertIn(f"/v/a 10.0.0.0/24({options}", written)
         session.assert_done()
 
@@ -100,18 +100,21 @@ class ExportsTest(unittest.TestCase):
         """Then root of the clients is nobody, who could not write to a folder of root's."""
         host, session = fake_host()
         exports = [
-            nfs.Export("/v/a", "10.0.0.0/24", "/v", squashes_root=True),
-            nfs.Export("/v/b", "10.0.0.0/24", "/v"),
+            nfs.Export("/v/a", "10.0.0.0/24", "/v"),
+            nfs.Export("/v/b", "10.0.0.0/24", "/v", squashes_root=False),
         ]
-        self.assertIn(",no_subtree_check,root_squash,mountpoint=", exports[0].line())
-        session.expect("sudo", "give-folder", "/v/a", "nobody:nogroup")
-        session.expect("sudo", "give-folder", "/v/a/pv1", "nobody:nogroup")
+        self.assertIn(",subtree_check,no_root_squash,mountpoint=", exports[1].line())
+        session.expect("sudo", "give-folder", "/v/a", "nobody:nogroup", "0777")
+        session.expect("sudo", "give-folder", "/v/a/pv1", "nobody:nogroup", "0777")
         session.expect("sudo", "mkdir", "--parents", "/v/ab")
         session.expect("sudo", "mkdir", "--parents", "/v/b", status=1)
         with self.assertRaises(MgmtDriverError):
             nfs.serve(host, exports, ["/v/a/pv1", "/v/ab"])
         session.assert_done()
 
+    def test_a_whole_file_system_needs_no_check_of_subtrees(self) -> None:
+        line = nfs.Export("/v", "10.0.0.0/24", "/v").line()
+        self.assertIn("/v 10.0.0.0/24(rw,sync,no_subtree_check,root_squash,", line)
 
 class VolumesTest(unittest.TestCase):
     def setUp(self) -> None:

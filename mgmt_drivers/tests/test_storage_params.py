@@ -122,7 +122,7 @@ class StorageParamsTest(unittest.TestCase):
         self.assertTrue(found.exports_to_nodes)
         self.assertEqual([None, "10.11.0.0/24", "10.10.0.0/24"],
                          [e.network and str(e.network) for e in found.exports])
-        self.assertEqual([False, False, True], [e.squashes_root for e in found.exports])
+        self.assertEqual([None, None, True], [e.squashes_root for e in found.exports])
         del values["storage_server"]["nfs_server_setup_params"][1]["export_to"]
         (error,) = self.read(values)[1]
         self.assertIn("nfs_server_setup_params[1].export_dir: is exported to the nodes twice",

@@ -20,8 +20,10 @@ NOT_INSTALLED = "Heat is not installed: templates are checked only in their synt
 
 # Example values by parameter name, in nfv, too; all other parameters get an address as text.
 _EXAMPLES: dict[str, Any] = {
+    "api_remote_ip_prefix": "192.0.2.0/24",
     "fixed_ips": [{"ip_address": "192.0.2.5"}],
     "registry_port": 5000,
+    "ssh_remote_ip_prefix": "192.0.2.0/24",
     "virtual_ips": "192.0.2.6,2001:db8::6",
 }
 

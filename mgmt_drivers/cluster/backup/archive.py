@@ -43,6 +43,10 @@ _GZIP = b"\x1f\x8b"
 _FORMAT = 2
 
 
+class BrokenBackup(MgmtDriverError):
+    """A backup is damaged or forged."""
+
+
 @dataclass(frozen=True)
 class Contents:
     """The cluster that a backup has: the apiserver's release, and the cluster's networks.
@@ -73,18 +77,18 @@ class _Parts:
 def read(host: Host, path: str, keys: BackupKeys) -> Contents:
     """Read and verify the backup in a file of a machine.
 
-    :raises MgmtDriverError: if it is not whole, or not signed by a node of the VNF
+    :raises BrokenBackup: if it is not whole, or not signed by a node of the VNF
     """
     seen = host.ask(*_SHOW.command(path), timeout=LIMIT, limit=LIST_OUTPUT)
     if not seen.ok:
-        raise MgmtDriverError(f"{path} is not a whole backup: {seen.tail}")
+        raise BrokenBackup(f"{path} is not a whole backup: {seen.tail}")
     try:
         manifest, *rest = (base64.b64decode(line) for line in seen.stdout.split("\n")[:3])
         signature, password = rest or (b"", b"")
         digest = seen.stdout.split("\n")[3] if rest else ""
         parts = _Parts(manifest, signature.decode(), password, digest)
     except (ValueError, IndexError) as error:
-        raise MgmtDriverError(f"{path} is not a whole backup") from error
+        raise BrokenBackup(f"{path} is not a whole backup") from error
     return _verified(parts, keys)
 
 
@@ -96,7 +100,7 @@ def read_file(path: Path, keys: BackupKeys) -> Contents:
             file.seek(0)
             parts = _Parts(_read_old(path)) if is_old else _read_parts(file)
     except BROKEN_ARCHIVE as error:
-        raise MgmtDriverError(
+        raise BrokenBackup(
             f"{path.name} is not a whole backup: {type(error).__name__}"
         ) from error
     return _verified(parts, keys)
@@ -148,28 +152,28 @@ def _verified(parts: _Parts, keys: BackupKeys) -> Contents:
         key = str(manifest["key"])
         digests = manifest["password"], manifest["data"]
         is_known = manifest["format"] == _FORMAT
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise MgmtDriverError(
+    except (ValueError, KeyError, TypeError, RecursionError, MgmtDriverError) as error:
+        raise BrokenBackup(
             f"the backup's manifest cannot be read: {type(error).__name__}"
         ) from error
     if not is_known:
-        raise MgmtDriverError("the backup has a format that a newer version of the drivers saves")
+        raise BrokenBackup("the backup has a format that a newer version of the drivers saves")
     signer = keys.signers.get(node) if isinstance(node, str) else None
     if not signer:
-        raise MgmtDriverError(
+        raise BrokenBackup(
             "the backup is signed by a node that the VNF has never had; for a backup of another "
             "VNF, give its restore_keys"
         )
     if not signatures.is_valid(parts.manifest, parts.signature, signer, NAMESPACE):
-        raise MgmtDriverError(f"the backup's signature is not one of node {node}")
+        raise BrokenBackup(f"the backup's signature is not one of node {node}")
     if digests != (hashlib.sha256(parts.password).hexdigest(), parts.digest):
-        raise MgmtDriverError(f"the backup was changed after node {node} had signed it")
+        raise BrokenBackup(f"the backup was changed after node {node} had signed it")
     if key not in keys.pairs:
-        raise MgmtDriverError("the backup is encrypted to a key that Tacker does not have")
+        raise BrokenBackup("the backup is encrypted to a key that Tacker does not have")
     try:
         password = keys.pairs[key].decrypt(parts.password)
     except ValueError:
-        raise MgmtDriverError("the backup's password cannot be decrypted") from None
+        raise BrokenBackup("the backup's password cannot be decrypted") from None
     return Contents(release, contents.pod_cidr, contents.service_cidr, node, moment, key, password)
 
 

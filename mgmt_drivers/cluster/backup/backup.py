@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from mgmt_drivers.cluster.backup import backup_keys
-from mgmt_drivers.cluster.backup.archive import LIMIT
+from mgmt_drivers.cluster.backup.archive import LIMIT, BrokenBackup
 from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.backup.backup_params import BACKUP, LATEST, Backup, Restore
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.packages.runtime import STATIC_PODS
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine import answers, files, syntax
 from mgmt_drivers.machine.files import STATE_FOLDER, File
@@ -31,6 +31,8 @@ LOG = logging.getLogger(__name__)
 TIMER = "tacker-etcd-backup.timer"
 SERVICE = "tacker-etcd-backup.service"
 _LIST_LIMIT = 90.0  # seconds
+_UNREADABLE = 1  # exit status of cat
+_MOST_TRIED = 20  # of the newest backups, each of which takes up to LIMIT
 _UNITS = "/etc/systemd/system"
 _PROGRAM = f"{STATE_FOLDER}/etcd-backup.sh"
 _STORE_PROGRAM = f"{STATE_FOLDER}/backup-store.sh"
@@ -223,22 +225,28 @@ def readable(backups: Sequence[SavedBackup], keys: BackupKeys, now: float) -> li
 
 
 def fetch(host: Host, name: str, path: str) -> None:
-    """Copy a backup into a file of a control-plane node."""
-    host.sudo("bash", _PROGRAM, "read", name, path, timeout=LIMIT)
+    """Copy a backup into a file of a control-plane node.
+
+    :raises BrokenBackup: if the place of the backups answers, but cannot read the backup
+    """
+    try:
+        host.sudo("bash", _PROGRAM, "read", name, path, timeout=LIMIT)
+    except CommandFailed as error:
+        if error.status != _UNREADABLE:  # ssh has no connection, or somebody ends the program
+            raise
+        raise BrokenBackup(f"{name} cannot be read: {error.tail}") from error
 
 
-def choose(
+def find_wanted(
     restore: Restore, backups: Sequence[SavedBackup], keys: BackupKeys, now: float
-) -> SavedBackup:
-    """Choose the backup that a request names.
-
-    ``latest`` is the newest of this cluster.
+) -> list[SavedBackup]:
+    """Find the backup that a request names; of ``latest`` the newest of this cluster, newest first.
 
     :raises MgmtDriverError: if there is no such backup
     """
     by_name = {saved.name: saved for saved in backups}
     if restore.name in by_name:
-        return by_name[restore.name]
+        return [by_name[restore.name]]
     own = readable(backups, keys, now) if restore.name == LATEST else []
     if own:
         left_out = [saved.name for saved in backups if saved.time > own[-1].time]
@@ -247,7 +255,7 @@ def choose(
                 "newer than %s, but of another cluster or of the future: %s",
                 own[-1].name, ", ".join(left_out),
             )
-        return own[-1]
+        return own[: -_MOST_TRIED - 1 : -1]
     known = ", ".join(saved.name for saved in backups[-5:]) or "none"
     raise MgmtDriverError(
         f"there is no backup {restore.name} of this cluster; the newest of all are: {known}"

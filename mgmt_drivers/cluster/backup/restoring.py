@@ -6,12 +6,13 @@ service accounts, its certificates and tokens would not be valid.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.backup import archive, backup, backup_keys
-from mgmt_drivers.cluster.backup.archive import Contents
+from mgmt_drivers.cluster.backup.archive import BrokenBackup, Contents
 from mgmt_drivers.cluster.backup.backup import SavedBackup
+from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.backup.backup_params import LATEST, Restore
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
@@ -50,17 +51,19 @@ def get(host: Host, cluster: Cluster, restore: Restore) -> None:
     :raises MgmtDriverError: if the cluster cannot be made from it
     """
     keys = backup_keys.load(cluster.store).joined_with(cluster.params.restore_keys)
-    saved = None
     if restore.file:
         files.write(host, _SEALED, restore.file, "0600")
+        contents = archive.read(host, _SEALED, keys)
     else:
         files.write_all(host, backup.of_node(host, cluster))
-        saved = backup.choose(restore, backup.list_backups(host), keys, host.clock.time())
-        backup.fetch(host, saved.name, _SEALED)
-    contents = archive.read(host, _SEALED, keys)
-    reason = why_not_restorable(contents, cluster.params)
-    reason = reason or (why_not_its_name(saved, restore, contents) if saved else "")
-    if reason:
+
+        def fetched(saved: SavedBackup) -> Contents:
+            backup.fetch(host, saved.name, _SEALED)
+            return archive.read(host, _SEALED, keys)
+
+        backups = backup.list_backups(host)
+        contents = choose(restore, backups, keys, host.clock.time(), fetched)
+    if reason := why_not_restorable(contents, cluster.params):
         raise MgmtDriverError(f"the backup cannot be restored: {reason}")
     if take_version(cluster.store, cluster.params, contents):
         raise MgmtDriverError(
@@ -68,6 +71,39 @@ def get(host: Host, cluster: Cluster, restore: Restore) -> None:
             "retry the operation, which gives the machines the version of the backup"
         )
     archive.decrypt(host, _SEALED, contents, _ARCHIVE)
+
+
+def choose(
+    restore: Restore, backups: Sequence[SavedBackup], keys: BackupKeys, now: float,
+    read: Callable[[SavedBackup], Contents],
+) -> Contents:
+    """Choose the backup that a request names, and verify the backup.
+
+    ``latest`` is the newest of this cluster that is neither damaged nor forged.
+
+    :param read: reads and verifies a backup
+    :raises MgmtDriverError: if there is no such backup
+    """
+    left_out = []
+    for saved in backup.find_wanted(restore, backups, keys, now):
+        try:
+            contents = read(saved)
+            if reason := _why_not_its_name(saved, restore, contents):
+                raise BrokenBackup(reason)
+        except BrokenBackup as error:
+            if restore.name != LATEST:
+                raise
+            left_out.append(f"{saved.name}: {error}")
+            continue
+        if left_out:
+            LOG.error(
+                "%s is the backup to restore, since newer ones cannot be verified: %s",
+                saved.name, "; ".join(left_out),
+            )
+        return contents
+    raise MgmtDriverError(
+        f"no new backup of this cluster can be verified: {'; '.join(left_out)}"
+    )
 
 
 def why_not_restorable(contents: Contents, params: KubernetesParams) -> str:
@@ -87,7 +123,7 @@ def take_version(store: Store, params: KubernetesParams, contents: Contents) -> 
     return True
 
 
-def why_not_its_name(saved: SavedBackup, restore: Restore, contents: Contents) -> str:
+def _why_not_its_name(saved: SavedBackup, restore: Restore, contents: Contents) -> str:
     """Why a backup is not the one that its name tells; empty if it is.
 
     A request that names a backup may name one of the first format, or one that was saved while a

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from mgmt_drivers.engine.services import Store
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine import files, syntax, units
 from mgmt_drivers.machine.files import File
@@ -14,7 +15,10 @@ UNIT = "nfs-server.service"
 SERVER_PACKAGE = "nfs-kernel-server"
 CLIENT_PACKAGE = "nfs-common"
 _EXPORTS = "/etc/exports.d/mgmt-driver.exports"
-_NOBODY = "nobody:nogroup"  # user and group of clients with root_squash
+# User and group of clients' root with root_squash. Clients name any other user as they like, and
+# their root cannot give them a folder.
+_NOBODY = "nobody:nogroup"
+_STRICT = "nfs_exports_are_strict"  # in the store
 _NAMESPACE = uuid.UUID("7a3b2a0e-5b7e-4d3c-9f5a-0c6d5f2f1b60")
 
 
@@ -22,13 +26,15 @@ _NAMESPACE = uuid.UUID("7a3b2a0e-5b7e-4d3c-9f5a-0c6d5f2f1b60")
 class Export:
     """A folder, the network that may mount the folder, and the mount point above the folder.
 
-    ``squashes_root``: root of the clients becomes nobody on the server.
+    ``squashes_root``: root of the clients becomes nobody on the server. ``checks_subtree``: clients
+    reach nothing else of the file system with file handles that they have made up.
     """
 
     folder: str
     network: str
     mount_point: str
-    squashes_root: bool = False
+    squashes_root: bool = True
+    checks_subtree: bool = True
 
     def line(self) -> str:
         """The line of exports(5), which exports nothing while the volume is not mounted.
@@ -38,8 +44,10 @@ class Export:
         """
         place = syntax.words(self.folder, self.network)
         squash = "root_squash" if self.squashes_root else "no_root_squash"
+        # The whole file system needs no check, which a file that moves while it is open may fail.
+        is_checked = self.checks_subtree and self.folder != self.mount_point
         options = [
-            "rw", "sync", "no_subtree_check", squash,
+            "rw", "sync", "subtree_check" if is_checked else "no_subtree_check", squash,
             f"mountpoint={syntax.words(self.mount_point)}",
             f"fsid={uuid.uuid5(_NAMESPACE, self.folder)}",
         ]
@@ -47,6 +55,20 @@ class Export:
 
     def has(self, folder: str) -> bool:
         return f"{folder}/".startswith(f"{self.folder}/")
+
+
+def make_strict(store: Store) -> None:
+    """Let a VNF that has no cluster yet have strict exports, for as long as the VNF lasts.
+
+    Strict exports squash root, unless the parameters say otherwise, and check subtrees. Pods of
+    clusters that earlier versions of the drivers made own files as root, and have open files whose
+    handles would not pass a check of subtrees.
+    """
+    store.save(_STRICT, True)
+
+
+def are_strict(store: Store) -> bool:
+    return bool(store.load(_STRICT, False))
 
 
 def is_serving(host: Host, exports: Sequence[Export]) -> bool:
@@ -61,7 +83,7 @@ def serve(host: Host, exports: Sequence[Export], below: Collection[str] = ()) ->
     """
     for folder in sorted({*below, *(export.folder for export in exports)}):
         if any(export.squashes_root and export.has(folder) for export in exports):
-            files.give_folder(host, folder, _NOBODY)
+            files.give_folder(host, folder, _NOBODY, "0777")
         else:
             host.sudo("mkdir", "--parents", folder)
     units.configure(host, UNIT, [_file(exports)])

@@ -65,9 +65,12 @@ class ExportVolumes(Change[Cluster, Sequence[nfs.Export]]):
     title = "export volumes over NFS"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[nfs.Export] | None:
-        storage = cluster.topology.storage_server.params
+        storage, is_strict = cluster.topology.storage_server.params, nfs.are_strict(cluster.store)
         exports = [
-            nfs.Export(e.folder, network, storage.volume_of(e.folder).mount_point, e.squashes_root)
+            nfs.Export(
+                e.folder, network, storage.volume_of(e.folder).mount_point,
+                is_strict if e.squashes_root is None else e.squashes_root, is_strict,
+            )
             for e in storage.exports
             for network in ([str(e.network)] if e.network else _nodes(cluster))
         ]

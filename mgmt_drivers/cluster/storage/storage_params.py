@@ -101,7 +101,7 @@ class Export:
     """A folder of a volume, and the network whose machines may mount the folder.
 
     The network None stands for the nodes of the cluster. ``squashes_root``: root of the clients
-    becomes nobody on the server.
+    becomes nobody on the server; None stands for the default of the cluster.
     """
 
     folder: str = param(
@@ -114,10 +114,11 @@ class Export:
         "one address, which does not end in ``.0``",
         left_out="the addresses of the nodes, also of nodes that come and go later",
     )
-    squashes_root: bool = param(
-        "root_squash", Flag(), default=False, example=True,
+    squashes_root: bool | None = param(
+        "root_squash", Flag(), example=False, value=None,
         meaning="whether root of the clients is ``nobody`` on the storage server, to whom the "
         "folder then belongs",
+        left_out="true; in a cluster of an earlier version of the drivers false",
     )
 
 

@@ -4,7 +4,7 @@ import unittest
 from collections.abc import Iterator
 from typing import Any
 
-from tools.csar import build
+from tools.csar import build, check_basehot
 from tools.csar.package import Package, mapping
 
 PACKAGES = (
@@ -12,17 +12,18 @@ PACKAGES = (
     ("kubernetes_v2", "storage_v2"), ("private_registry", ""), ("private_registry_v2", ""),
 )
 ANYWHERE = "anywhere"
+SSH, API = "ssh_remote_ip_prefix", "api_remote_ip_prefix"  # parameters of the templates
 MASTERS, NODES, BALANCED = "master_group", "node_group", "balanced_group"
 STORAGE = "storage_group"
 # By protocol and port: the groups that let packets in, and from where.
 ADMITTED: dict[tuple[str, int], set[tuple[str, str]]] = {
-    ("tcp", 22): {(NODES, ANYWHERE), (STORAGE, ANYWHERE)},
+    ("tcp", 22): {(NODES, SSH), (STORAGE, SSH), (STORAGE, NODES)},
     ("tcp", 2049): {(STORAGE, NODES)},
     ("tcp", 2379): {(BALANCED, BALANCED)},
     ("tcp", 2380): {(BALANCED, BALANCED)},
-    ("tcp", 6443): {(MASTERS, ANYWHERE)},
+    ("tcp", 6443): {(MASTERS, API), (MASTERS, NODES)},
     ("tcp", 10250): {(NODES, NODES)},
-    ("tcp", 16443): {(BALANCED, ANYWHERE)},
+    ("tcp", 16443): {(BALANCED, API), (BALANCED, NODES)},
     ("tcp", 30000): {(NODES, ANYWHERE)},
     ("udp", 32767): {(NODES, ANYWHERE)},
     ("udp", 53): set(),
@@ -45,7 +46,7 @@ def resources(package: Package, folder: str, kind: str) -> Iterator[tuple[str, d
 def remote(group: str, rule: dict[str, Any]) -> str:
     """From where a rule of a group admits packets."""
     if rule.get("remote_mode") != "remote_group_id":
-        return ANYWHERE
+        return str(rule.get("remote_ip_prefix", {"get_param": ANYWHERE})["get_param"])
     (reference,) = rule.get("remote_group_id", {"get_resource": group}).values()
     return str(reference[-1] if isinstance(reference, list) else reference)
 
@@ -83,6 +84,24 @@ class SecurityGroupsTest(unittest.TestCase):
                         if admits(rule, protocol, port)
                     }
                     self.assertEqual(wanted, found)
+
+    def test_the_registry_lets_in_all_clients_and_those_who_log_in(self) -> None:
+        for name in ("private_registry", "private_registry_v2"):
+            kind = "OS::Neutron::SecurityGroup"
+            ((_, group),) = resources(self.package(name, ""), "", kind)
+            self.assertEqual([SSH, ANYWHERE], [remote("", rule) for rule in group["rules"]])
+
+    def test_prefixes_are_parameters_that_let_in_everybody(self) -> None:
+        for name, overlay in PACKAGES:
+            package = self.package(name, overlay)
+            for flavour in package.flavours:
+                (top,) = check_basehot.top_templates(package, flavour)
+                declared = mapping(package.documents[top], "parameters")
+                prefixes = {key: value for key, value in declared.items() if "prefix" in key}
+                wanted = {SSH} if "registry" in name else {SSH, API}
+                self.assertEqual(wanted, prefixes.keys())
+                for prefix in prefixes.values():
+                    self.assertEqual("0.0.0.0/0", prefix["default"])
 
     def test_a_single_master_has_neither_peers_nor_a_load_balancer(self) -> None:
         for name in ("kubernetes", "kubernetes_v2"):

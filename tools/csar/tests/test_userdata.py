@@ -21,6 +21,8 @@ from tools.csar.tests.genuine import needs_openstack
 
 REQUESTS = build.PACKAGES.parent / "functional/requests"
 CLUSTERS = (("simple", ""), ("complex", ""), ("podaffinity", ""), ("complex", "storage"))
+SSH_PREFIX = "ssh_remote_ip_prefix"
+PREFIXES = {SSH_PREFIX: "192.0.2.0/24", "api_remote_ip_prefix": "10.0.0.0/8"}
 NETWORK = "0f1c6a7e-6a70-4b8c-9d53-3f9d6a2f7a11"
 
 
@@ -141,6 +143,23 @@ class V1Test(UserDataTest):
             self.assertEqual(port, parameters["nfv"]["registry_port"])
 
 
+    def test_prefixes(self) -> None:
+        for name, flavour, overlay, taken in (
+            ("kubernetes", "complex", "storage", PREFIXES.keys()),
+            ("private_registry", "simple", "", {SSH_PREFIX}),
+        ):
+            self.assemble(name, flavour, overlay)
+            file = "private_registry/instantiate.json"
+            request = self.cluster_request(flavour, overlay) if overlay else self.request(file)
+            request["additionalParams"].update(PREFIXES)
+            parameters = self.instantiate(request)
+            self.assertEqual({"nfv", *taken}, parameters.keys())
+            text = (self.folder / self.top).read_text()
+            for wrong in ("everybody", "10.0.0.0/33", "10.10.0.5; 0.0.0.0/0"):
+                given = {**parameters, SSH_PREFIX: wrong}
+                self.assertIn(SSH_PREFIX, check_heat.refusal(text, self.nested, given))
+
+
 @needs_openstack
 class V2Test(UserDataTest):
     """Tacker keeps the parameter nfv and the template, into which it merges what it gets."""
@@ -155,11 +174,17 @@ class V2Test(UserDataTest):
         method = getattr(self.module().StandardUserData, operation)
         fields = method(request, self.instance, grant, {}, str(self.folder))
         template = yaml.safe_load(fields.get("template", "{}"))
-        nfv = fields.get("parameters", {}).get("nfv", {})
         merge = vnf_instance_utils.json_merge_patch
         self.stack["template"] = merge(self.stack.get("template"), template)
-        self.stack["nfv"] = merge(self.stack.get("nfv"), nfv)
-        self.assert_accepted(yaml.safe_dump(self.stack["template"]), {"nfv": self.stack["nfv"]})
+        given = fields.get("parameters", {})
+        nfv = merge(self.parameters().get("nfv"), given.get("nfv", {}))
+        # Heat keeps the parameters that an update does not name.
+        self.stack["parameters"] = {**self.parameters(), **given, "nfv": nfv}
+        self.assert_accepted(yaml.safe_dump(self.stack["template"]), self.parameters())
+
+    def parameters(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.stack.get("parameters", {})
+        return found
 
     def instantiate(self, request: dict[str, Any], *vdus: str) -> dict[str, Any]:
         """Instantiate with a VNFC for each name of a VDU; returns nfv."""
@@ -177,9 +202,9 @@ class V2Test(UserDataTest):
         ]
         self.instance["instantiatedVnfInfo"] = {
             "flavourId": self.flavour.id, "extVirtualLinkInfo": links, "vnfcResourceInfo": vnfcs,
-            "metadata": {"nfv": self.stack["nfv"]},
+            "metadata": {"nfv": self.parameters()["nfv"]},
         }
-        nfv: dict[str, Any] = self.stack["nfv"]
+        nfv: dict[str, Any] = self.parameters()["nfv"]
         return nfv
 
     def compute(self, vdu: str, **more: Any) -> dict[str, Any]:
@@ -195,6 +220,24 @@ class V2Test(UserDataTest):
                 nfv = self.instantiate(self.cluster_request(flavour, overlay), *vdus)
                 self.assertEqual("k8s.worker", nfv["VDU"]["workerNode-1"]["computeFlavourId"])
                 self.check_later_operations()
+
+    def test_prefixes(self) -> None:
+        self.assemble("kubernetes_v2", "complex", "storage_v2")
+        request = self.cluster_request("complex", "storage")
+        request["additionalParams"].update(PREFIXES)
+        vdus = ("masterNode", "masterNode", "masterNode", "workerNode", "workerNode")
+        self.instantiate(request, *vdus, "storage_server")
+        self.check_later_operations()
+        self.assertEqual({"nfv", *PREFIXES}, self.parameters().keys())
+        self.assertLessEqual(PREFIXES.items(), self.parameters().items())
+
+    def test_prefix_of_the_registry(self) -> None:
+        self.assemble("private_registry_v2", "simple")
+        request = self.request("private_registry/instantiate.json")
+        request["additionalParams"].update(PREFIXES)
+        self.instantiate(request, "PrivateRegistryVDU")
+        self.assertEqual({"nfv", SSH_PREFIX}, self.parameters().keys())
+        self.assertEqual(PREFIXES[SSH_PREFIX], self.parameters()[SSH_PREFIX])
 
     def check_later_operations(self) -> None:
         """Scale and heal of a worker."""
@@ -288,7 +331,7 @@ class HeatTest(unittest.TestCase):
         master = "BaseHOT/complex/nested/complex_nested_master.yaml"
         worker = "BaseHOT/complex/nested/complex_nested_worker.yaml"
         for name, old, new, words in (
-            (top, "vrrp", "vrrq", 'rules[1].protocol: "vrrq" is not an allowed value'),
+            (top, "change_in_capacity", "change_capacity", '"change_capacity" is not an allowed'),
             (top, "flavor:", "flavour:", "Unknown Property flavour"),
             (top, "{ get_resource: balanced_group }", "{ get_resource: x }", '"x"'),
             (master, "allowed_address_pairs", "allowed_pairs", "Unknown Property allowed_pairs"),

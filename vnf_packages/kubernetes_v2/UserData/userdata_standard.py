@@ -1,12 +1,34 @@
-"""Where requests find Tacker's own StandardUserData: they name a file of the package."""
+"""Tacker's own StandardUserData, and what it does not take from a request: who is let in."""
 
 from typing import Any
 
 from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
 
+_PREFIXES = ("ssh_remote_ip_prefix", "api_remote_ip_prefix")
+
 
 class StandardUserData(userdata_standard.StandardUserData):
-    """Tacker's own; but another package leaves the stack as it is, and its script upgrades."""
+    """Tacker's own; but another package leaves the stack as it is, and its script upgrades.
+
+    Operations after the instantiation change the parameter nfv alone, and keep the prefixes.
+    """
+
+    @staticmethod
+    def instantiate(
+        req: dict[str, Any],
+        inst: dict[str, Any],
+        grant_req: dict[str, Any],
+        grant: dict[str, Any],
+        tmp_csar_dir: str,
+    ) -> dict[str, Any]:
+        """Return the stack's template and parameters."""
+        fields: dict[str, Any] = userdata_standard.StandardUserData.instantiate(
+            req, inst, grant_req, grant, tmp_csar_dir
+        )
+        params = req.get("additionalParams", {})
+        given = {name: params[name] for name in _PREFIXES if params.get(name)}
+        fields["parameters"].update(given)
+        return fields
 
     @staticmethod
     def change_vnfpkg(*_: Any) -> dict[str, Any]:

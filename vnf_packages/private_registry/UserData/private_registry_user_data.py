@@ -21,6 +21,7 @@ class PrivateRegistryUserData(AbstractUserData):
         """Return the BaseHOT's ``nfv`` parameter, as {'nfv': {'VDU': ..., 'CP': ..., ...}}.
 
         Image and Nova flavor are those which the VNFD names, unless the grant names an image.
+        Other parameters that the BaseHOT may have are taken from the request's additionalParams.
         """
         images = utils.create_sw_image_dict(vnfd_dict)
         images.update(utils.create_vdu_image_dict(grant_info or {}))
@@ -32,7 +33,8 @@ class PrivateRegistryUserData(AbstractUserData):
         )
         # Tacker's function knows nothing but VDUs and CPs.
         parameters["nfv"]["registry_port"] = _port(inst_req_info)
-        return parameters
+        others = utils.get_diff_base_hot_param_from_api(base_hot_dict, inst_req_info)
+        return {**others, **parameters}
 
 
 def _port(request: Any) -> int:

@@ -1,16 +1,17 @@
-"""Tacker's own StandardUserData, and what it does not take from a request: the registry's port."""
+"""Tacker's own StandardUserData, and what it does not take from a request: who is let in."""
 
 from typing import Any
 
 from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
 
 _DEFAULT_PORT = 5000
+_PREFIX = "ssh_remote_ip_prefix"
 
 
 class StandardUserData(userdata_standard.StandardUserData):
     """The request's lcm-operation-user-data-class.
 
-    Operations after the instantiation change the parameter nfv in parts, and keep the port.
+    Operations after the instantiation change the parameter nfv in parts, and keep port and prefix.
     """
 
     @staticmethod
@@ -25,6 +26,9 @@ class StandardUserData(userdata_standard.StandardUserData):
         fields: dict[str, Any] = userdata_standard.StandardUserData.instantiate(
             req, inst, grant_req, grant, tmp_csar_dir
         )
-        params = req.get("additionalParams", {}).get("private_registry_installation_param", {})
+        others = req.get("additionalParams", {})
+        if others.get(_PREFIX):
+            fields["parameters"][_PREFIX] = others[_PREFIX]
+        params = others.get("private_registry_installation_param", {})
         fields["parameters"]["nfv"]["registry_port"] = int(params.get("port_no", _DEFAULT_PORT))
         return fields
