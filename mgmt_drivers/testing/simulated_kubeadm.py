@@ -23,6 +23,7 @@ from mgmt_drivers.testing.simulated_world import (
     MEMBER,
     NO,
     OK,
+    SYSCTLS,
     minor,
 )
 
@@ -183,6 +184,10 @@ class KubeadmPrograms(Backups):
         for name, value in self.world.settings.items():
             if value.startswith("/etc/"):
                 assert files.get(value, ("", ""))[1] == "600", f"{self.machine.name}: {name}"
+
+    def _kernel_defaults(self, words: list[str], stdin: bytes) -> Result:
+        self.machine.files[SYSCTLS] = (b"", "644")
+        return OK
 
     def _restrict_files(self, words: list[str], stdin: bytes) -> Result:
         return OK

@@ -23,6 +23,7 @@ HELM, HELM_CONFIG = "/usr/local/bin/helm", ".kube/config"
 CHARTS = "/var/tacker/helm"
 KEEPALIVED = "/etc/keepalived/keepalived.conf"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
+SYSCTLS = "/etc/sysctl.d/90-kubelet.conf"
 ENCRYPTION = "/etc/kubernetes/pki/encryption.yaml"
 KUBECONFIG = "~/.kube/config"  # of the login user
 IMAGE_NAMES = ("kube-apiserver", "kube-proxy")  # of images that come with each release

@@ -11,10 +11,12 @@ from typing import Any
 
 import yaml
 
+from mgmt_drivers import package_yaml
+from mgmt_drivers.cluster.cluster_params import CIS
 from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.operations import scale_out
-from mgmt_drivers.testing.fake_cluster import params
+from mgmt_drivers.testing.fake_cluster import FLANNEL, params
 from mgmt_drivers.testing.fakes import fake_host
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
@@ -23,7 +25,7 @@ from mgmt_drivers.testing.simulated_cloud import (
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.testing.simulated_world import ENCRYPTION, Machine
+from mgmt_drivers.testing.simulated_world import ENCRYPTION, SYSCTLS, Machine
 from mgmt_drivers.tests.test_upgrade import UpgradableClusterTest
 
 _SCRIPTS = Path(hardening.__file__).parent
@@ -44,9 +46,29 @@ class SettingsTest(unittest.TestCase):
             for component in ("apiServer", "controllerManager", "scheduler"):
                 self.assertEqual("false", hardening.arguments(component, made)["profiling"])
 
-    def test_files_are_those_that_arguments_name(self) -> None:
+    def test_what_changes_what_workloads_may_do_is_asked_for(self) -> None:
+        names = {"admission-control-config-file", "enable-admission-plugins"}
         for series in ("1.20", "1.37"):
-            made = params(version=series)
+            plain, cis = (params(version=series, hardening=value) for value in (None, CIS))
+            before = hardening.arguments("apiServer", plain)
+            after = hardening.arguments("apiServer", cis)
+            self.assertEqual(names, after.keys() - before.keys())
+            self.assertEqual(series != "1.20", "ExternalIPs" in after["enable-admission-plugins"])
+            self.assertIn("NodeRestriction,", after["enable-admission-plugins"])
+            more = hardening.kubelet_settings(cis).keys() - hardening.kubelet_settings(plain).keys()
+            self.assertEqual({"protectKernelDefaults"}, more)
+
+    def test_the_pod_network_of_the_package_is_not_refused(self) -> None:
+        *_, file = hardening.control_plane_files(params(version="1.37", hardening=CIS))
+        (_, pods) = yaml.safe_load(str(file.content))["plugins"]
+        self.assertEqual("baseline", pods["configuration"]["defaults"]["enforce"])
+        objects = package_yaml.read_all(FLANNEL)
+        (space,) = [o["metadata"] for o in objects if o["kind"] == "Namespace"]
+        self.assertEqual("privileged", space["labels"]["pod-security.kubernetes.io/enforce"])
+
+    def test_files_are_those_that_arguments_name(self) -> None:
+        for series, asked in (("1.20", None), ("1.37", None), ("1.20", CIS), ("1.37", CIS)):
+            made = params(version=series, hardening=asked)
             files = hardening.control_plane_files(made)
             self.assertEqual({"0600"}, {file.mode for file in files})
             named = {value for value in hardening.arguments("apiServer", made).values()
@@ -88,7 +110,7 @@ class ScriptsTest(unittest.TestCase):
         self, name: str, *words: str, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
         text = (_SCRIPTS / f"{name}.sh").read_text()
-        for path in ("/etc/", "/var/lib/"):
+        for path in ("/etc/", "/var/lib/", "/proc/"):
             text = text.replace(path, f"{self.root}{path}")
         path = f"{self.root}/bin:{os.environ['PATH']}"
         return subprocess.run(
@@ -145,6 +167,26 @@ class ScriptsTest(unittest.TestCase):
         self.assertEqual(3, self.run_script("restrict-files", "sh", "-c", "exit 3").returncode)
 
 
+    def test_the_kernel_is_as_kubelet_wants_it(self) -> None:
+        names = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
+                 "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")
+        paths = [self.root / "proc/sys" / name for name in names]
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("0\n")
+        (self.root / "etc/sysctl.d").mkdir(parents=True)
+        self.assertEqual(0, self.run_script("kernel-defaults").returncode)
+        values = [path.read_text().strip() for path in paths]
+        self.assertEqual(["1", "0", "10", "1", "1000000", "25000000"], values)
+        kept = (self.root / "etc/sysctl.d/90-kubelet.conf").read_text().splitlines()
+        self.assertEqual(values, [line.partition(" = ")[2] for line in kept])
+        paths[2].unlink()
+        paths[2].mkdir()  # nobody can write it
+        ran = self.run_script("kernel-defaults")
+        self.assertEqual(1, ran.returncode)
+        self.assertIn("does not let kernel.panic be 10", ran.stderr)
+
+
 class KeptTest(SimulatedClusterTest):
     """The simulated kubeadm refuses to start an apiserver without the files of its arguments."""
 
@@ -183,6 +225,18 @@ class KeptTest(SimulatedClusterTest):
                          for machine in self.masters()]
                 self.assertEqual(1 if version == "1.20.2" else 2, len(files[0]))
                 self.assertEqual([files[0]] * 5, files)
+
+    def test_nodes_of_a_cluster_that_asks_for_more(self) -> None:
+        self.make("1.37.2", hardening="cis")
+        self.arrive(new_node("worker", 20, "10.10.0.20"))
+        self.scale_out("10.10.0.12", "10.10.0.121")
+        request = self.request(*self.ids("10.10.0.20"))
+        scale_out.scale_out(request, self.services(), self.vims)
+        self.assert_whole(5, 3)
+        self.assertIn(f"{_FILES}admission.yaml", self.machine("10.10.0.12").files)
+        machines = self.world.machines.values()
+        lacking = [m.name for m in machines if SYSCTLS not in m.files and m.role != "storage"]
+        self.assertEqual([], lacking)
 
     def test_a_cluster_of_earlier_drivers_encrypts_nothing(self) -> None:
         self.build()

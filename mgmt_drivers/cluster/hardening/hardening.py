@@ -32,14 +32,21 @@ _CIPHERS = (
 
 @dataclass(frozen=True)
 class _Setting:
-    """``since`` is the first minor release that knows the setting."""
+    """A later setting of a name replaces an earlier one.
+
+    ``since`` is the first minor release that knows the setting; ``is_cis`` tells that only clusters
+    with the parameter ``hardening`` get it.
+    """
 
     name: str
     value: Any
     since: int = 0
+    is_cis: bool = False
 
 
 _PROFILING = _Setting("profiling", "false")
+# kubeadm's own value, and more.
+_PLUGINS = "NodeRestriction,AlwaysPullImages,EventRateLimit"
 # Arguments of the programs of the control plane, by the name of their part in ClusterConfiguration.
 _ARGUMENTS: Mapping[str, Sequence[_Setting]] = {
     "apiServer": (
@@ -53,8 +60,16 @@ _ARGUMENTS: Mapping[str, Sequence[_Setting]] = {
         _Setting("audit-log-maxbackup", "10"),
         _Setting("audit-log-maxsize", "100"),  # MiB of each file
         _Setting("authentication-config", f"{_FOLDER}/authentication.yaml", since=32),
+        _Setting("admission-control-config-file", f"{_FOLDER}/admission.yaml", is_cis=True),
+        _Setting("enable-admission-plugins", _PLUGINS, is_cis=True),
+        _Setting(
+            "enable-admission-plugins", f"{_PLUGINS},DenyServiceExternalIPs", since=21, is_cis=True
+        ),
     ),
-    "controllerManager": (_PROFILING,),
+    "controllerManager": (
+        _PROFILING,
+        _Setting("terminated-pod-gc-threshold", "1000", is_cis=True),
+    ),
     "scheduler": (_PROFILING,),
 }
 _KUBELET = (
@@ -62,6 +77,7 @@ _KUBELET = (
     _Setting("streamingConnectionIdleTimeout", "4h0m0s"),
     _Setting("tlsCipherSuites", [*_CIPHERS]),
     _Setting("seccompDefault", True, since=25),
+    _Setting("protectKernelDefaults", True, is_cis=True),
 )
 _VOLUMES = (
     {
@@ -75,10 +91,15 @@ _VOLUMES = (
 )
 _ENCRYPT = Script(__package__, "encryption-key")
 _RESTRICT = Script(__package__, "restrict-files")
+_SET_KERNEL = Script(__package__, "kernel-defaults")
 
 
 def _known(settings: Sequence[_Setting], params: KubernetesParams) -> dict[str, Any]:
-    return {s.name: s.value for s in settings if s.since <= params.series.minor}
+    return {
+        setting.name: setting.value
+        for setting in settings
+        if setting.since <= params.series.minor and (params.hardening or not setting.is_cis)
+    }
 
 
 def arguments(component: str, params: KubernetesParams) -> dict[str, str]:
@@ -97,6 +118,12 @@ def volumes() -> list[dict[str, Any]]:
 def kubelet_settings(params: KubernetesParams) -> dict[str, Any]:
     """The fields of KubeletConfiguration."""
     return _known(_KUBELET, params)
+
+
+def set_kernel_defaults(host: Host, params: KubernetesParams) -> None:
+    """Set what kubelet wants of a node's kernel, if kubelet may not do so."""
+    if params.hardening:
+        host.sudo(*_SET_KERNEL.command())
 
 
 def make_log_folder(host: Host) -> None:

@@ -332,7 +332,8 @@ def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
 
 
 def _prepare(host: Host, cluster: Cluster) -> None:
-    """Write the files that kubeadm and the programs which it starts need on a machine."""
+    """Give a machine what kubeadm and the programs which it starts need there."""
+    hardening.set_kernel_defaults(host, cluster.params)
     if not cluster.is_control_plane(host):
         return
     wanted = hardening.control_plane_files(cluster.params)
