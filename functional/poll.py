@@ -14,7 +14,7 @@ _PERIOD = 0.1  # seconds
 _TIMEOUT = 2.0  # seconds for one answer
 # Anybody may ask for both. The first needs no more than an API server that lives, the second also
 # what it needs, above all an etcd that has a leader.
-_ANSWERS, _IS_READY = "/version", "/readyz"
+_ANSWERS, _IS_READY = "/livez?exclude=etcd", "/readyz"
 
 
 @dataclass

@@ -65,6 +65,7 @@ DEFAULT_POD_CIDR = "192.168.0.0/16"
 DEFAULT_SERVICE_CIDR = "10.96.0.0/12"
 DEFAULT_CNI_MANIFEST = "Files/kubernetes/flannel.yaml"
 CONTAINERD, DOCKER = "containerd", "docker"
+CIS = "cis"
 
 # Each node gets a /24 of the pod CIDR, which is kubeadm's default. Of one that has less
 # than 32 of them it gets a 32nd, but no less than a /28.
@@ -235,6 +236,12 @@ class KubernetesParams:
     backup: Backup | None = param(
         ETCD_BACKUP, BACKUPS, meaning="backups of etcd (:doc:`backup`); ``{}`` takes the defaults",
         left_out="there are no backups",
+    )
+    hardening: str | None = param(
+        "hardening", Choice(CIS), example=CIS,
+        meaning="the settings of the CIS benchmark that change what workloads may do "
+        "(:doc:`hardening`)",
+        left_out="the settings that cost workloads nothing",
     )
     restore_from: Path | None = param(
         RESTORE, PackageFile(LARGEST_ARCHIVE), example="Files/backup.tar.gz",

@@ -54,6 +54,11 @@ class FakeSession:
         """files.write is to write a file."""
         self.expect("sudo", "write-files", path)
 
+    def expect_control_plane_files(self) -> None:
+        """A control-plane node is to get what its apiserver needs, before kubeadm runs."""
+        self.expect("sudo", "mkdir", "--parents", "--mode=0700", "/var/log/kubernetes/audit")
+        self.expect_new_file("/etc/kubernetes/apiserver/audit-policy.yaml")
+
     def written(self) -> dict[str, bytes]:
         """The files that were written, with their contents."""
         written = {}

@@ -161,7 +161,8 @@ class Backups(Programs):
         """The data of a backup, for a member of this machine's name and address."""
         archive, name, peer, count, _, *rest = words
         assert (name, peer) == (self.machine.name, f"https://{self.machine.address}:2380"), words
-        assert rest[int(count) :][:2] == ["kubeadm", "init"], words
+        kubeadm = rest[rest.index("kubeadm") :]
+        assert kubeadm[:2] == ["kubeadm", "init"] and "encryption-key" in rest[int(count) :], words
         assert "DirAvailable--var-lib-etcd" in rest[-1] or "addon/coredns" in rest[-1], rest
         assert "--bump-revision" in rest, rest
         found = self._saved_at(archive)

@@ -16,14 +16,25 @@ from mgmt_drivers.testing.made_certificates import lasting
 from mgmt_drivers.testing.simulated_backup import Backups
 from mgmt_drivers.testing.simulated_world import (
     CA,
+    ENCRYPTION,
     ETCD_DATA,
     IMAGE_NAMES,
     KUBELET_CONF,
     MEMBER,
     NO,
     OK,
+    SYSCTLS,
     minor,
 )
+
+
+def _settings(stdin: bytes) -> dict[str, str]:
+    """The arguments of the apiserver in the configuration of an init."""
+    documents = {document["kind"]: document for document in yaml.safe_load_all(stdin)}
+    given = documents["ClusterConfiguration"]["apiServer"]["extraArgs"]
+    if isinstance(given, list):
+        given = {argument["name"]: argument["value"] for argument in given}
+    return dict(given)
 
 
 class KubeadmPrograms(Backups):
@@ -102,6 +113,7 @@ class KubeadmPrograms(Backups):
         elif world.release != machine.kubeadm:
             return Result(1, stderr=f"the cluster has {world.release}")
         if machine.role == "master":
+            self._check_settings()
             machine.apiserver = world.release
             machine.certify(365.0, *RENEWED)
             for program in PROGRAMS:
@@ -110,7 +122,7 @@ class KubeadmPrograms(Backups):
 
     def _run_kubeadm(self, words: list[str], stdin: bytes) -> Result:
         """kubeadm makes a cluster or joins it, or is reset."""
-        machine, world = self.machine, self.world
+        machine = self.machine
         if words[3] == "reset":
             return self._reset()
         assert words[1] == machine.marker, words
@@ -118,19 +130,29 @@ class KubeadmPrograms(Backups):
             return OK
         self._clear(*machine.markers)
         if words[3] == "init":
-            assert ETCD_DATA not in machine.files, "etcd has data"
-            if "restore-etcd" in words:
-                self._laid_down(words[words.index("restore-etcd") + 1 :])
-            world.release = machine.kubeadm
-            world.join(machine)
-            machine.files[machine.marker] = (b"", "644")
-            return OK
+            return self._init(words, stdin)
+        return self._join(words, stdin)
+
+    def _init(self, words: list[str], stdin: bytes) -> Result:
+        machine, world = self.machine, self.world
+        assert ETCD_DATA not in machine.files, "etcd has data"
+        if "restore-etcd" in words:
+            self._laid_down(words[words.index("restore-etcd") + 1 :])
+        assert "encryption-key" in words, words
+        self._encrypt({"key of": machine.name})
+        world.settings = _settings(stdin)
+        self._check_settings()
+        world.release = machine.kubeadm
+        return self._joined()
+
+    def _join(self, words: list[str], stdin: bytes) -> Result:
+        machine, world = self.machine, self.world
         if machine.name in world.nodes:
             return Result(1, stderr=f"a Node with name {machine.name} exists")
         urls = {url for member in world.members for url in member["peerURLs"]}
         if f"https://{machine.address}:2380" in urls:
             return Result(1, stderr="etcd has a member at this address")
-        kubeconfig, join = yaml.safe_load_all(stdin)
+        kubeconfig, *encryption, join = yaml.safe_load_all(stdin)
         if kubeconfig["users"][0]["user"]["token"].partition(".")[0] not in world.tokens:
             return Result(1, stderr="the token is not known")
         ca = kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]
@@ -138,10 +160,36 @@ class KubeadmPrograms(Backups):
             return Result(1, stderr="the CA is another")
         # Nobody but those whom the kubeconfig authenticates may read anything.
         assert join["discovery"].keys() == {"file"}
-        if "controlPlane" in join and not world.certificates:
-            return Result(1, stderr="no certificates are uploaded")
-        world.join(machine)
-        machine.files[machine.marker] = (b"", "644")
+        assert ("encryption-key" in words) == bool(encryption), words
+        if "controlPlane" in join:
+            if not world.certificates:
+                return Result(1, stderr="no certificates are uploaded")
+            self._encrypt(*encryption)
+            self._check_settings()
+        return self._joined()
+
+    def _joined(self) -> Result:
+        self.world.join(self.machine)
+        self.machine.files[self.machine.marker] = (b"", "644")
+        return OK
+
+    def _encrypt(self, *content: object) -> None:
+        """Write the file by which the apiserver encrypts Secrets, if there is one."""
+        for one in content:
+            self.machine.files[ENCRYPTION] = (yaml.safe_dump(one).encode(), "600")
+
+    def _check_settings(self) -> None:
+        """The apiserver has the files that its arguments name, for root alone."""
+        files = self.machine.files
+        for name, value in self.world.settings.items():
+            if value.startswith("/etc/"):
+                assert files.get(value, ("", ""))[1] == "600", f"{self.machine.name}: {name}"
+
+    def _kernel_defaults(self, words: list[str], stdin: bytes) -> Result:
+        self.machine.files[SYSCTLS] = (b"", "644")
+        return OK
+
+    def _restrict_files(self, words: list[str], stdin: bytes) -> Result:
         return OK
 
     def _reset(self) -> Result:

@@ -23,6 +23,8 @@ HELM, HELM_CONFIG = "/usr/local/bin/helm", ".kube/config"
 CHARTS = "/var/tacker/helm"
 KEEPALIVED = "/etc/keepalived/keepalived.conf"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
+SYSCTLS = "/etc/sysctl.d/90-kubelet.conf"
+ENCRYPTION = "/etc/kubernetes/pki/encryption.yaml"
 KUBECONFIG = "~/.kube/config"  # of the login user
 IMAGE_NAMES = ("kube-apiserver", "kube-proxy")  # of images that come with each release
 RELEASE = "v1.20.2"
@@ -234,6 +236,7 @@ class World:
     accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
     revoked: int = 0  # how many accounts were deleted: the next has another UID, and token
     release: str = RELEASE  # of the cluster, as kubeadm keeps it
+    settings: dict[str, str] = field(default_factory=dict)  # of its apiservers, if it was told any
     repository: str = "registry.k8s.io"  # of its images, as kubeadm keeps it
     newest: dict[str, str] = field(default_factory=lambda: dict(NEWEST))  # of each series
     checked: list[str] = field(default_factory=list)  # machines whose snapshot was

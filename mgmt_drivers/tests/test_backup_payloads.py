@@ -491,8 +491,7 @@ class MasterTest(PayloadTest):
     def test_a_cluster_is_made_of_it(self) -> None:
         self.backup("save")
         (name,) = self.names()
-        for path in ("etc/kubernetes/pki", "var/lib/etcd/member"):
-            subprocess.run(["rm", "-r", str(self.root / path)], check=True)
+        self.remove_cluster()
         for _ in range(2):  # also where an attempt was broken off
             ran = self.restore(self.opened(self.store / name), "cat")
             self.assertEqual((0, b"config"), (ran.returncode, ran.stdout), ran.stderr)
@@ -506,6 +505,20 @@ class MasterTest(PayloadTest):
         self.assertIn(peers, asked)
         self.assertIn("--mark-compacted", asked)
         self.assertFalse((self.root / "state/restoring").exists())
+
+    def remove_cluster(self) -> None:
+        for path in ("etc/kubernetes/pki", "var/lib/etcd/member"):
+            subprocess.run(["rm", "-r", str(self.root / path)], check=True)
+
+    def test_the_key_of_the_secrets_is_in_it(self) -> None:
+        path = self.root / "etc/kubernetes/pki/encryption.yaml"
+        path.write_text("the key")
+        self.assert_saved(self.backup("save"))
+        (name,) = self.names()
+        self.remove_cluster()
+        ran = self.restore(self.opened(self.store / name), "cat")
+        self.assertEqual((0, b"config"), (ran.returncode, ran.stdout), ran.stderr)
+        self.assertEqual(("the key", 0o600), (path.read_text(), stat.S_IMODE(path.stat().st_mode)))
 
     def test_a_restore_that_fails_runs_nothing(self) -> None:
         self.backup("save")

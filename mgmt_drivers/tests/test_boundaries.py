@@ -144,7 +144,7 @@ class BoundariesTest(unittest.TestCase):
                 check=True, capture_output=True, text=True,
             ).stdout
         names = [line.split()[0] for line in listed.splitlines()[1:]]
-        data = [*PACKAGE.rglob("*.sh"), *PACKAGE.rglob("*.json")]
+        data = [path for end in ("sh", "json", "yaml") for path in PACKAGE.rglob(f"*.{end}")]
         self.assertTrue([path for path in data if path.suffix == ".json"])
         needed = {path.relative_to(CHECKOUT).as_posix() for path in data}
         self.assertEqual(set(), needed - set(names))

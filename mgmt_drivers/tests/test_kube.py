@@ -97,7 +97,7 @@ class KubeadmTest(unittest.TestCase):
         return {document["kind"]: document for document in yaml.safe_load_all(text)}
 
     def expect_init(self, session: FakeSession) -> None:
-        session.expect_new_file(_PATCH)
+        session.expect_control_plane_files()
         session.expect("sudo", "kubeadm", "version", stdout="v1.20.2\n")
         session.expect("sudo", "run-kubeadm")
 
@@ -122,14 +122,13 @@ class KubeadmTest(unittest.TestCase):
         made, sessions = cluster(masters=3, version="1.21")
         master, worker = made.hosts[1], made.hosts[3]
         session = sessions[made.name(master)]
-        session.expect_new_file(_PATCH)
+        session.expect_control_plane_files()
         session.expect("sudo", "run-kubeadm")
         kubeadm.join(master, made, credentials)
-        (container,) = yaml.safe_load(session.stdin[0])["spec"]["containers"]
+        (container,) = yaml.safe_load(session.written()[_PATCH])["spec"]["containers"]
         self.assertEqual({"ephemeral-storage": None}, container["resources"]["requests"])
-        folder, _, name = session.ran[0][2].rpartition("/")
-        self.assertEqual("etcd+strategic.yaml", name)
-        self.assertEqual(("--experimental-patches", folder), session.ran[1][-2:])
+        folder = _PATCH.rpartition("/")[0]
+        self.assertEqual(("--experimental-patches", folder), session.ran[-1][-2:])
         session = sessions[made.name(worker)]
         session.expect("sudo", "run-kubeadm")
         kubeadm.join(worker, made, credentials)
@@ -159,6 +158,7 @@ class KubeadmTest(unittest.TestCase):
     def test_etcd_that_has_learners_keeps_its_own_timing(self) -> None:
         made, sessions = cluster(masters=3, version="1.29")
         session = sessions[made.name(made.leader)]
+        session.expect_control_plane_files()
         session.expect("sudo", "kubeadm", "version", stdout="v1.29.4\n")
         session.expect("sudo", "run-kubeadm")
         self.init(made, with_dns=False, sets_conntrack=False)
@@ -170,6 +170,7 @@ class KubeadmTest(unittest.TestCase):
         ):
             made, sessions = cluster(version=series)
             session = sessions[made.name(made.leader)]
+            session.expect_control_plane_files()
             session.expect("sudo", "kubeadm", "version", stdout=f"v{series}.1\n")
             session.expect("sudo", "run-kubeadm")
             self.init(made, has_iptables=has_iptables)
@@ -181,6 +182,7 @@ class KubeadmTest(unittest.TestCase):
         for seen, ignored in (("tmpfs", both), ("cgroup2fs", "ImagePull")):
             made, sessions = cluster(version="1.37")
             session = sessions[made.name(made.leader)]
+            session.expect_control_plane_files()
             session.expect("stat", stdout=f"{seen}\n")
             session.expect("sudo", "kubeadm", "version", stdout="v1.37.2\n")
             session.expect("sudo", "run-kubeadm")
@@ -200,19 +202,26 @@ class KubeadmTest(unittest.TestCase):
             self.init(made)
             found = self.documents(session.stdin[-1])
             arguments = found["ClusterConfiguration"]["controllerManager"]["extraArgs"]
-            self.assertEqual({"node-cidr-mask-size": str(prefix)}, arguments)
+            self.assertEqual(str(prefix), arguments["node-cidr-mask-size"])
             self.assertEqual(pods, found["KubeletConfiguration"]["maxPods"])
 
     def test_join(self) -> None:
         token = Secret("abcdef.0123456789abcdef")
-        credentials = JoinCredentials(token, Secret("k" * 64), "CA")
+        encryption = Secret("kind: EncryptionConfiguration\nkey: planted\n")
+        credentials = JoinCredentials(token, Secret("k" * 64), "CA", encryption)
         made, sessions = cluster(masters=3, version="1.33")
         for host in (made.hosts[1], made.hosts[3]):
             session = sessions[made.name(host)]
+            if made.is_control_plane(host):
+                session.expect_control_plane_files()
             session.expect("sudo", "run-kubeadm")
             kubeadm.join(host, made, credentials)
             self.assertNotIn("abcdef", str(session.ran))
-            config = self.documents(session.stdin[0])["JoinConfiguration"]
+            self.assertNotIn("planted", str(session.commands))
+            found = self.documents(session.stdin[-1])
+            for has_it in ("encryption-key" in session.ran[-1], "EncryptionConfiguration" in found):
+                self.assertEqual(made.is_control_plane(host), has_it)
+            config = found["JoinConfiguration"]
             self.assertEqual("kubeadm.k8s.io/v1beta4", config["apiVersion"])
             self.assertEqual("3m0s", config["timeouts"]["kubernetesAPICall"])
             registration = config["nodeRegistration"]

@@ -298,7 +298,7 @@ class ControlPlaneTest(PhaseTest):
         session.expect("sudo", "ctr", stdout="r/etcd:3")
         session.expect("sudo", "set-conntrack")
         session.expect("sudo", "iptables", "--wait", "--table", "nat")
-        session.expect_new_file(f"{_STATE}/kubeadm-patches/etcd+strategic.yaml")
+        session.expect_control_plane_files()
         session.expect("sudo", "run-kubeadm")
         with self.assertLogs("mgmt_drivers", "WARNING"):
             self.assertEqual(CHANGED, self.run_on(0, InitializeControlPlane()))
@@ -310,6 +310,8 @@ class JoinTest(PhaseTest):
     def expect_credentials(
         self, leader: FakeSession, ca: str = "", *, for_masters: bool = True
     ) -> None:
+        if for_masters:
+            leader.expect("sudo", "read-file", "/etc/kubernetes/pki/encryption.yaml")
         leader.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
         leader.expect("sudo", "create-token", stdout=ca)
         if for_masters:
@@ -336,7 +338,7 @@ class JoinTest(PhaseTest):
         session.expect("sudo", "test", "-e", "/etc/kubernetes/kubelet.conf", status=1)
         session.expect_facts("debian 12")
         if self.cluster.is_control_plane(host):
-            session.expect_new_file(f"{_STATE}/kubeadm-patches/etcd+strategic.yaml")
+            session.expect_control_plane_files()
         session.expect("sudo", "run-kubeadm", status=status, stderr=stderr)
 
     def test_control_plane_nodes_join_one_after_another_beside_the_workers(self) -> None:
@@ -399,6 +401,7 @@ class JoinTest(PhaseTest):
             with self.subTest(made):
                 self.make(masters=3)
                 leader = self.sessions[0]
+                leader.expect("sudo", "read-file", "/etc/kubernetes/pki/encryption.yaml")
                 leader.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
                 if made == "certificates":
                     leader.expect("sudo", "create-token")

@@ -108,6 +108,7 @@ save() {
 
 # Encrypt the snapshot and the PKI so that only Tacker opens them, and sign what they are.
 seal() {
+    [ ! -e "$pki/encryption.yaml" ] || files+=(encryption.yaml) # the key of the Secrets in etcd
     head --bytes=32 /dev/urandom | base64 --wrap=0 >"$work/password"
     tar --create --use-compress-program 'gzip -1' --directory "$pki" "${files[@]/#/./}" \
         --directory "$data" "${snapshot##*/}" |

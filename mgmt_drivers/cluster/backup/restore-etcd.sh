@@ -16,6 +16,10 @@ mkdir -p "$work"
 # The known members only, as files of no more than 16 GiB.
 members=(etcd-backup.db ./ca.crt ./ca.key ./front-proxy-ca.crt ./front-proxy-ca.key ./etcd/ca.crt
     ./etcd/ca.key ./sa.key ./sa.pub)
+# The key of the Secrets in etcd, if the cluster encrypted them.
+if tar --list --gzip --file "$archive" | grep -cx '\./encryption\.yaml' >/dev/null; then
+    members+=(./encryption.yaml)
+fi
 (
     ulimit -f $((16 << 20))
     tar --extract --gzip --no-same-owner --no-same-permissions --file "$archive" \
@@ -39,6 +43,8 @@ for path in ca front-proxy-ca etcd/ca; do
 done
 install -m 0600 "$work/sa.key" /etc/kubernetes/pki/sa.key
 install -m 0644 "$work/sa.pub" /etc/kubernetes/pki/sa.pub
+[ ! -e "$work/encryption.yaml" ] ||
+    install -m 0600 "$work/encryption.yaml" /etc/kubernetes/pki/encryption.yaml
 mv "$work/data/member" /var/lib/etcd/member
 rm -rf "$work"
 exec "$@"

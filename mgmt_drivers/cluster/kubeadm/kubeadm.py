@@ -16,13 +16,14 @@ import yaml
 
 from mgmt_drivers import package_yaml
 from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.kubeadm import kubeadm_config
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.nodes import kubectl, transient
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
 from mgmt_drivers.errors import MgmtDriverError, NotMade, text_of
 from mgmt_drivers.machine import answers, facts, files
-from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
@@ -176,7 +177,7 @@ def init(
     :param has_iptables: whether iptables works, which kube-proxy uses then
     :param before: a command that lays down etcd's data, and then runs the words behind its own
     """
-    _write_patches(host, cluster)
+    _prepare(host, cluster)
     keeps_cgroup_v1 = _keeps_cgroup_v1(host, cluster)
     words = ["kubeadm", "init", "--config", "/dev/stdin", *_patch_options(cluster)]
     words += _ignored(keeps_cgroup_v1, *([_DATA_ARE_MEANT] if before else []))
@@ -190,7 +191,8 @@ def init(
         kubeadm_config.kube_proxy(cluster, sets_conntrack, has_iptables),
         keeps_cgroup_v1,
     )
-    _run(host, cluster, "init", [*before, *words], config)
+    words = [*before, *hardening.encrypting(is_new=True), *words]
+    _run(host, cluster, "init", words, config)
 
 
 def create_join_credentials(
@@ -203,7 +205,8 @@ def create_join_credentials(
     certificate_key = Secret(secrets.token_hex(32)) if for_control_plane else None
     if certificate_key:
         host.session.hide(certificate_key)
-    credentials = JoinCredentials(_make_token(host), certificate_key)
+    encryption = hardening.read_encryption(host) if for_control_plane else None
+    credentials = JoinCredentials(_make_token(host), certificate_key, encryption=encryption)
     config = kubeadm_config.for_credentials(host, cluster, read_version(host), credentials)
     upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
     words = (*upload, "--config", "/dev/stdin")
@@ -223,9 +226,11 @@ def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
     """Join a machine to the cluster, a control-plane node as part of the control plane."""
     words = ["kubeadm", "join", "--config", "/dev/stdin"]
     words += _ignored(_keeps_cgroup_v1(host, cluster))
+    _prepare(host, cluster)
     if cluster.is_control_plane(host):
-        _write_patches(host, cluster)
         words += _patch_options(cluster)
+        if credentials.encryption:
+            words = [*hardening.encrypting(is_new=False), *words]
     config = kubeadm_config.for_join(host, cluster, credentials)
     _run(host, cluster, "join", words, config)
 
@@ -321,16 +326,22 @@ def _read_cluster_part(host: Host) -> dict[str, Any]:
 
 
 def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
-    _write_patches(host, cluster)
+    _prepare(host, cluster)
     options = [*_patch_options(cluster), *_ignored(_keeps_cgroup_v1(host, cluster))]
     command = ("flock", _LOCK, "kubeadm", "upgrade", *words, *options)
     host.sudo(*command, timeout=_UPGRADE_LIMIT, limit=LARGE_OUTPUT)
 
 
-def _write_patches(host: Host, cluster: Cluster) -> None:
-    """Write what changes the manifests that kubeadm makes on a control-plane node."""
+def _prepare(host: Host, cluster: Cluster) -> None:
+    """Give a machine what kubeadm and the programs which it starts need there."""
+    hardening.set_kernel_defaults(host, cluster.params)
+    if not cluster.is_control_plane(host):
+        return
+    wanted = hardening.control_plane_files(cluster.params)
     if cluster.params.series.reserves_etcd_storage:
-        files.write(host, f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH)
+        wanted.append(File(f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH))
+    hardening.make_log_folder(host)
+    files.write_all(host, wanted)
 
 
 def _patch_options(cluster: Cluster) -> list[str]:
@@ -343,7 +354,7 @@ def _run(
     host: Host, cluster: Cluster, verb: str, words: Sequence[str], config: Secret
 ) -> None:
     facts.forget(host)
-    command = _run_command(host, cluster, verb, *words)
+    command = _run_command(host, cluster, verb, *hardening.restricting(), *words)
     host.sudo(*command, stdin=config, timeout=_LIMIT, limit=LARGE_OUTPUT)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.topology import API_PORT
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Secret
@@ -36,12 +37,14 @@ class JoinCredentials:
     """Credentials for a join: a short-lived token, and the text of the CA to trust.
 
     ``certificate_key`` lets control-plane nodes fetch the control plane's certificates; without
-    one only workers can join.
+    one only workers can join. ``encryption`` is the file by which apiservers encrypt Secrets, in a
+    cluster where they do.
     """
 
     token: Secret
     certificate_key: Secret | None
     ca: str = ""
+    encryption: Secret | None = None
 
 
 def for_init(
@@ -71,6 +74,7 @@ def for_init(
         "kind": "KubeletConfiguration",
         "cgroupDriver": "systemd",
         "maxPods": _most_pods(cluster),
+        **hardening.kubelet_settings(cluster.params),
     }
     if keeps_cgroup_v1:
         kubelet["failCgroupV1"] = False
@@ -109,8 +113,9 @@ def for_kubelet(host: Host, cluster: Cluster, release: str) -> Secret:
 def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secret:
     """For ``kubeadm join`` on a worker, or on a control-plane node: a kubeconfig first.
 
-    With it kubeadm trusts the CA without the ConfigMap cluster-info, which a hardened cluster does
-    not show (kubeadm's documentation, "File or HTTPS-based discovery").
+    A control-plane node gets the file of the encryption after it, if there is one. With the
+    kubeconfig kubeadm trusts the CA without the ConfigMap cluster-info, which the cluster does not
+    show to everybody (kubeadm's documentation, "File or HTTPS-based discovery").
     """
     config: dict[str, Any] = {
         **_header(cluster, "JoinConfiguration"),
@@ -118,13 +123,15 @@ def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secr
         "nodeRegistration": _registration(host, cluster),
         "discovery": {"file": {"kubeConfigPath": _DISCOVERY}},
     }
+    parts = [_documents([_kubeconfig(cluster, credentials)])]
     if cluster.is_control_plane(host):
         assert credentials.certificate_key
         config["controlPlane"] = {
             "localAPIEndpoint": _local_endpoint(host, cluster),
             "certificateKey": credentials.certificate_key.reveal(),
         }
-    return _documents([_kubeconfig(cluster, credentials), config])
+        parts += [credentials.encryption] if credentials.encryption else []
+    return Secret("---\n".join(part.reveal() for part in (*parts, _documents([config]))))
 
 
 def kube_proxy(cluster: Cluster, sets_conntrack: bool, has_iptables: bool) -> dict[str, Any]:
@@ -169,6 +176,11 @@ def _kubeconfig(cluster: Cluster, credentials: JoinCredentials) -> dict[str, Any
 def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
     names = {cluster.topology.address, cluster.topology.public}
     mask = {"node-cidr-mask-size": str(cluster.params.node_cidr_prefix)}
+
+    def component(name: str, **others: str) -> dict[str, Any]:
+        arguments = {**hardening.arguments(name, cluster.params), **others}
+        return {"extraArgs": _extra_arguments(cluster, arguments)}
+
     config: dict[str, Any] = {
         **_header(cluster, "ClusterConfiguration"),
         "kubernetesVersion": release,
@@ -177,8 +189,13 @@ def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
             "podSubnet": str(cluster.params.pod_cidr),
             "serviceSubnet": str(cluster.params.service_cidr),
         },
-        "apiServer": {"certSANs": sorted(names)},
-        "controllerManager": {"extraArgs": _extra_arguments(cluster, mask)},
+        "apiServer": {
+            "certSANs": sorted(names),
+            **component("apiServer"),
+            "extraVolumes": hardening.volumes(),
+        },
+        "controllerManager": component("controllerManager", **mask),
+        "scheduler": component("scheduler"),
     }
     if cluster.topology.is_ha and not cluster.params.series.has_learners:
         timing = _extra_arguments(cluster, _PATIENT_ETCD)

@@ -5,6 +5,7 @@ from typing import Any
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm
 from mgmt_drivers.cluster.nodes import draining, kubectl
 from mgmt_drivers.cluster.packages import node_packages
@@ -38,6 +39,7 @@ class _UpgradeNodes(HostPhase[Cluster]):
         _drain(leader, name, node, cluster.params.drain_timeout)
         kubeadm.upgrade_node(host, cluster)
         node_packages.run_script(host, cluster, KUBERNETES_VERSION=release.removeprefix("v"))
+        hardening.restrict_files(host)
         host.sudo("systemctl", "daemon-reload")
         host.sudo("systemctl", "restart", "kubelet")
         node = _wait_for_kubelet(leader, name, release)

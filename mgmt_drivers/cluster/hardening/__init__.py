@@ -1,0 +1,1 @@
+"""Settings of the cluster's programs and machines that make the cluster harder to attack."""

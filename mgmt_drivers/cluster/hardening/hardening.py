@@ -1,0 +1,169 @@
+"""What kubeadm is told beyond its defaults, and the files that control-plane nodes need for it.
+
+The settings follow the CIS Kubernetes Benchmark. They are kept in the cluster's own configuration,
+so that a machine that joins, and an upgrade, get those with which the cluster was made: files never
+get other names, and are of versions that all releases read which know the setting.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from mgmt_drivers.cluster.cluster_params import KubernetesParams
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.machine import files
+from mgmt_drivers.machine.files import File
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
+from mgmt_drivers.secret import Secret
+
+_FOLDER = "/etc/kubernetes/apiserver"  # which kubeadm does not reset
+_AUDIT_LOGS = "/var/log/kubernetes/audit"
+# In the folder of the PKI, which the apiserver has, and which kubeadm resets.
+_ENCRYPTION = "/etc/kubernetes/pki/encryption.yaml"
+_KEY = re.compile(r"secret:\s*(\S+)")
+_CIPHERS = (
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+)  # of TLS 1.2; those of TLS 1.3 are always on
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """A later setting of a name replaces an earlier one.
+
+    ``since`` is the first minor release that knows the setting; ``is_cis`` tells that only clusters
+    with the parameter ``hardening`` get it.
+    """
+
+    name: str
+    value: Any
+    since: int = 0
+    is_cis: bool = False
+
+
+_PROFILING = _Setting("profiling", "false")
+# kubeadm's own value, and more.
+_PLUGINS = "NodeRestriction,AlwaysPullImages,EventRateLimit"
+# Arguments of the programs of the control plane, by the name of their part in ClusterConfiguration.
+_ARGUMENTS: Mapping[str, Sequence[_Setting]] = {
+    "apiServer": (
+        _PROFILING,
+        _Setting("service-account-extend-token-expiration", "false"),
+        _Setting("tls-cipher-suites", ",".join(_CIPHERS)),
+        _Setting("encryption-provider-config", _ENCRYPTION),
+        _Setting("audit-policy-file", f"{_FOLDER}/audit-policy.yaml"),
+        _Setting("audit-log-path", f"{_AUDIT_LOGS}/audit.log"),
+        _Setting("audit-log-maxage", "30"),  # days
+        _Setting("audit-log-maxbackup", "10"),
+        _Setting("audit-log-maxsize", "100"),  # MiB of each file
+        _Setting("authentication-config", f"{_FOLDER}/authentication.yaml", since=32),
+        _Setting("admission-control-config-file", f"{_FOLDER}/admission.yaml", is_cis=True),
+        _Setting("enable-admission-plugins", _PLUGINS, is_cis=True),
+        _Setting(
+            "enable-admission-plugins", f"{_PLUGINS},DenyServiceExternalIPs", since=21, is_cis=True
+        ),
+    ),
+    "controllerManager": (
+        _PROFILING,
+        _Setting("terminated-pod-gc-threshold", "1000", is_cis=True),
+    ),
+    "scheduler": (_PROFILING,),
+}
+_KUBELET = (
+    _Setting("podPidsLimit", 4096),
+    _Setting("streamingConnectionIdleTimeout", "4h0m0s"),
+    _Setting("tlsCipherSuites", [*_CIPHERS]),
+    _Setting("seccompDefault", True, since=25),
+    _Setting("protectKernelDefaults", True, is_cis=True),
+)
+_VOLUMES = (
+    {
+        "name": "apiserver-settings", "hostPath": _FOLDER, "mountPath": _FOLDER,
+        "readOnly": True, "pathType": "Directory",
+    },
+    {
+        "name": "audit-log", "hostPath": _AUDIT_LOGS, "mountPath": _AUDIT_LOGS,
+        "pathType": "DirectoryOrCreate",
+    },
+)
+_ENCRYPT = Script(__package__, "encryption-key")
+_RESTRICT = Script(__package__, "restrict-files")
+_SET_KERNEL = Script(__package__, "kernel-defaults")
+
+
+def _known(settings: Sequence[_Setting], params: KubernetesParams) -> dict[str, Any]:
+    return {
+        setting.name: setting.value
+        for setting in settings
+        if setting.since <= params.series.minor and (params.hardening or not setting.is_cis)
+    }
+
+
+def arguments(component: str, params: KubernetesParams) -> dict[str, str]:
+    """The arguments of a program of the control plane.
+
+    :param component: the name of its part in kubeadm's ClusterConfiguration
+    """
+    return _known(_ARGUMENTS[component], params)
+
+
+def volumes() -> list[dict[str, Any]]:
+    """The folders of the machine that the apiserver has besides kubeadm's (HostPathMount)."""
+    return [dict(volume) for volume in _VOLUMES]
+
+
+def kubelet_settings(params: KubernetesParams) -> dict[str, Any]:
+    """The fields of KubeletConfiguration."""
+    return _known(_KUBELET, params)
+
+
+def set_kernel_defaults(host: Host, params: KubernetesParams) -> None:
+    """Set what kubelet wants of a node's kernel, if kubelet may not do so."""
+    if params.hardening:
+        host.sudo(*_SET_KERNEL.command())
+
+
+def make_log_folder(host: Host) -> None:
+    """Make the folder of the audit log on a control-plane node; kubelet's would be open to all."""
+    host.sudo("mkdir", "--parents", "--mode=0700", _AUDIT_LOGS)
+
+
+def control_plane_files(params: KubernetesParams) -> list[File]:
+    """The files of a control-plane node that the apiserver's arguments name."""
+    folder = resources.files(__package__)
+    return [
+        File(value, (folder / value.rpartition("/")[2]).read_text(), "0600")
+        for value in arguments("apiServer", params).values()
+        if value.startswith(f"{_FOLDER}/")
+    ]
+
+
+def restricting() -> Sequence[str]:
+    """The beginning of a command that makes a node, and then restricts its files."""
+    return _RESTRICT.command()
+
+
+def restrict_files(host: Host) -> None:
+    """Restrict the files of a node, of which packages have brought new ones."""
+    host.sudo(*restricting())
+
+
+def encrypting(is_new: bool) -> Sequence[str]:
+    """The beginning of a command that starts an apiserver which encrypts Secrets.
+
+    :param is_new: the cluster is new, and gets a key unless a backup has one; otherwise the command
+        reads on its standard input what :func:`read_encryption` has read
+    """
+    return _ENCRYPT.command("new" if is_new else "joined", _ENCRYPTION)
+
+
+def read_encryption(host: Host) -> Secret | None:
+    """Read by which keys the apiservers encrypt Secrets; None in a cluster that does not."""
+    text = files.read(host, _ENCRYPTION)
+    host.session.hide(*(Secret(key) for key in _KEY.findall(text)))
+    if "---" in text.split("\n"):
+        raise MgmtDriverError(f"{_ENCRYPTION} on the machine must be one document of YAML")
+    return Secret(text.rstrip("\n") + "\n") if text else None

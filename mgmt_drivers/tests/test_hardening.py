@@ -1,0 +1,264 @@
+"""Hardening: the settings by series, the scripts, and clusters that are made and kept with them."""
+
+import base64
+import os
+import stat
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mgmt_drivers import package_yaml
+from mgmt_drivers.cluster.cluster_params import CIS
+from mgmt_drivers.cluster.hardening import hardening
+from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.operations import scale_out
+from mgmt_drivers.testing.fake_cluster import FLANNEL, params
+from mgmt_drivers.testing.fakes import fake_host
+from mgmt_drivers.testing.simulated_cloud import (
+    MASTERS,
+    PARAMS,
+    STORAGE,
+    SimulatedClusterTest,
+    new_node,
+)
+from mgmt_drivers.testing.simulated_world import ENCRYPTION, SYSCTLS, Machine
+from mgmt_drivers.tests.test_upgrade import UpgradableClusterTest
+
+_SCRIPTS = Path(hardening.__file__).parent
+_FILES = "/etc/kubernetes/apiserver/"
+_SECRET = base64.b64encode(b"k" * 32).decode()
+
+
+class SettingsTest(unittest.TestCase):
+    def test_a_series_gets_what_it_knows(self) -> None:
+        for series, has_conditions, has_seccomp in (
+            ("1.20", False, False), ("1.25", False, True), ("1.31", False, True),
+            ("1.32", True, True), ("1.37", True, True),
+        ):
+            made = params(version=series)
+            api = hardening.arguments("apiServer", made)
+            self.assertEqual(has_conditions, "authentication-config" in api, series)
+            self.assertEqual(has_seccomp, "seccompDefault" in hardening.kubelet_settings(made))
+            for component in ("apiServer", "controllerManager", "scheduler"):
+                self.assertEqual("false", hardening.arguments(component, made)["profiling"])
+
+    def test_what_changes_what_workloads_may_do_is_asked_for(self) -> None:
+        names = {"admission-control-config-file", "enable-admission-plugins"}
+        for series in ("1.20", "1.37"):
+            plain, cis = (params(version=series, hardening=value) for value in (None, CIS))
+            before = hardening.arguments("apiServer", plain)
+            after = hardening.arguments("apiServer", cis)
+            self.assertEqual(names, after.keys() - before.keys())
+            self.assertEqual(series != "1.20", "ExternalIPs" in after["enable-admission-plugins"])
+            self.assertIn("NodeRestriction,", after["enable-admission-plugins"])
+            more = hardening.kubelet_settings(cis).keys() - hardening.kubelet_settings(plain).keys()
+            self.assertEqual({"protectKernelDefaults"}, more)
+
+    def test_the_pod_network_of_the_package_is_not_refused(self) -> None:
+        *_, file = hardening.control_plane_files(params(version="1.37", hardening=CIS))
+        (_, pods) = yaml.safe_load(str(file.content))["plugins"]
+        self.assertEqual("baseline", pods["configuration"]["defaults"]["enforce"])
+        objects = package_yaml.read_all(FLANNEL)
+        (space,) = [o["metadata"] for o in objects if o["kind"] == "Namespace"]
+        self.assertEqual("privileged", space["labels"]["pod-security.kubernetes.io/enforce"])
+
+    def test_files_are_those_that_arguments_name(self) -> None:
+        for series, asked in (("1.20", None), ("1.37", None), ("1.20", CIS), ("1.37", CIS)):
+            made = params(version=series, hardening=asked)
+            files = hardening.control_plane_files(made)
+            self.assertEqual({"0600"}, {file.mode for file in files})
+            named = {value for value in hardening.arguments("apiServer", made).values()
+                     if value.startswith("/") and not value.startswith("/var/log/")}
+            self.assertEqual(named, {file.path for file in files} | {ENCRYPTION})
+            mounted = {volume["mountPath"] for volume in hardening.volumes()}
+            self.assertLessEqual({str(Path(file.path).parent) for file in files}, mounted)
+
+    def test_the_audit_log_has_no_content_of_secrets(self) -> None:
+        (policy, *_) = [yaml.safe_load(str(file.content))
+                        for file in hardening.control_plane_files(params(version="1.37"))]
+        self.assertEqual({"Metadata", "None"}, {rule["level"] for rule in policy["rules"]})
+        first = policy["rules"][0]
+        self.assertEqual("Metadata", first["level"])
+        self.assertIn("secrets", first["resources"][0]["resources"])
+        self.assertEqual({"level": "Metadata"}, policy["rules"][-1])
+
+    def test_the_key_is_masked_and_the_file_is_one_document(self) -> None:
+        host, session = fake_host()
+        session.expect("sudo", "read-file", ENCRYPTION, stdout=f"keys:\n- secret: {_SECRET}\n")
+        found = hardening.read_encryption(host)
+        self.assertEqual(f"keys:\n- secret: {_SECRET}\n", found and found.reveal())
+        self.assertEqual([_SECRET], session.hidden)
+        session.expect("sudo", "read-file", ENCRYPTION)
+        self.assertIsNone(hardening.read_encryption(host))
+        session.expect("sudo", "read-file", ENCRYPTION, stdout="a: 1\n---\nb: 2\n")
+        with self.assertRaisesRegex(MgmtDriverError, "one document"):
+            hardening.read_encryption(host)
+
+
+class ScriptsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.file = self.root / "pki/encryption.yaml"
+
+    def run_script(
+        self, name: str, *words: str, stdin: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        text = (_SCRIPTS / f"{name}.sh").read_text()
+        for path in ("/etc/", "/var/lib/", "/proc/"):
+            text = text.replace(path, f"{self.root}{path}")
+        path = f"{self.root}/bin:{os.environ['PATH']}"
+        return subprocess.run(
+            ["bash", "-c", text, name, *words], env={"PATH": path}, input=stdin, text=True,
+            capture_output=True, timeout=60,
+        )
+
+    def test_a_new_cluster_gets_a_key_and_keeps_it(self) -> None:
+        for _ in range(2):
+            ran = self.run_script("encryption-key", "new", str(self.file), "cat", stdin="config\n")
+            self.assertEqual((0, "config\n", ""), (ran.returncode, ran.stdout, ran.stderr))
+            text = self.file.read_text()
+        self.assertEqual(text, self.file.read_text())
+        self.assertEqual(0o600, stat.S_IMODE(self.file.stat().st_mode))
+        made = yaml.safe_load(text)
+        self.assertEqual(["secrets"], made["resources"][0]["resources"])
+        box, identity = made["resources"][0]["providers"]
+        self.assertEqual(32, len(base64.b64decode(box["secretbox"]["keys"][0]["secret"])))
+        self.assertEqual({"identity": {}}, identity)  # what was there before stays readable
+        self.assertEqual([self.file], [*self.file.parent.iterdir()])
+
+    def test_a_node_that_joins_gets_that_of_the_leader(self) -> None:
+        self.file.parent.mkdir()
+        self.file.write_text("of an image")
+        ran = self.run_script(
+            "encryption-key", "joined", str(self.file), "cat", stdin="a: 1\nb: 2\n---\nconfig\n"
+        )
+        self.assertEqual((0, "config\n"), (ran.returncode, ran.stdout), ran.stderr)
+        self.assertEqual("a: 1\nb: 2\n", self.file.read_text())
+        self.assertEqual(0o600, stat.S_IMODE(self.file.stat().st_mode))
+
+    def test_files_are_for_root_alone_and_no_kubeconfig_is_above_rbac(self) -> None:
+        units = self.root / "units"
+        paths = [
+            self.root / "etc/kubernetes/admin.conf", self.root / "var/lib/kubelet/config.yaml",
+            self.root / "etc/cni/net.d/10-flannel.conflist", units / "kubelet.service",
+            units / "10-kubeadm.conf", units / "20-more.conf",
+        ]
+        super_admin = self.root / "etc/kubernetes/super-admin.conf"
+        systemctl = self.root / "bin/systemctl"
+        for path in (*paths, super_admin, systemctl):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(0o644)
+        systemctl.write_text(
+            f"#!/bin/sh\necho FragmentPath={units}/kubelet.service\n"
+            f"echo DropInPaths={units}/10-kubeadm.conf {units}/20-more.conf\n"
+        )
+        systemctl.chmod(0o755)
+        ran = self.run_script("restrict-files", "cat", stdin="config\n")
+        self.assertEqual((0, "config\n"), (ran.returncode, ran.stdout), ran.stderr)
+        self.assertEqual({0o600}, {stat.S_IMODE(path.stat().st_mode) for path in paths})
+        self.assertFalse(super_admin.exists())
+        self.assertEqual(0, self.run_script("restrict-files").returncode)
+        self.assertEqual(3, self.run_script("restrict-files", "sh", "-c", "exit 3").returncode)
+
+
+    def test_the_kernel_is_as_kubelet_wants_it(self) -> None:
+        names = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
+                 "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")
+        paths = [self.root / "proc/sys" / name for name in names]
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("0\n")
+        (self.root / "etc/sysctl.d").mkdir(parents=True)
+        self.assertEqual(0, self.run_script("kernel-defaults").returncode)
+        values = [path.read_text().strip() for path in paths]
+        self.assertEqual(["1", "0", "10", "1", "1000000", "25000000"], values)
+        kept = (self.root / "etc/sysctl.d/90-kubelet.conf").read_text().splitlines()
+        self.assertEqual(values, [line.partition(" = ")[2] for line in kept])
+        paths[2].unlink()
+        paths[2].mkdir()  # nobody can write it
+        ran = self.run_script("kernel-defaults")
+        self.assertEqual(1, ran.returncode)
+        self.assertIn("does not let kernel.panic be 10", ran.stderr)
+
+
+class KeptTest(SimulatedClusterTest):
+    """The simulated kubeadm refuses to start an apiserver without the files of its arguments."""
+
+    def make(self, version: str, **changes: Any) -> None:
+        self.params = {**PARAMS, "kubernetes_version": version, **changes}
+        self.build(is_clustered=False)
+        self.world.have(f"v{version}")
+        self.instantiate(self.services())
+
+    def masters(self) -> list[Machine]:
+        return [machine for machine in self.world.machines.values() if machine.role == "master"]
+
+    def assert_one_key(self) -> None:
+        self.assertEqual(1, len({machine.files[ENCRYPTION] for machine in self.masters()}))
+
+    def scale_out(self, *addresses: str) -> None:
+        for number, address in enumerate(addresses, start=100):
+            self.arrive(new_node("master", number, address))
+        request = self.request(*self.ids(*addresses))
+        scale_out.scale_out(request, self.services(), self.vims)
+
+    def test_nodes_that_come_get_what_the_first_one_has(self) -> None:
+        for version in ("1.20.2", "1.37.2"):
+            with self.subTest(version):
+                self.make(version)
+                self.assertEqual("false", self.world.settings["profiling"])
+                self.scale_out("10.10.0.12", "10.10.0.121")
+                target = self.machine(MASTERS[0]).node
+                request = self.request(target.vnfc_id)
+                self.heal_start(request, self.services())
+                self.replaced(target)
+                self.heal_end(self.request(target.vnfc_id), self.services())
+                self.assertEqual(5, len(self.masters()))
+                self.assert_one_key()
+                files = [{path for path in machine.files if path.startswith(_FILES)}
+                         for machine in self.masters()]
+                self.assertEqual(1 if version == "1.20.2" else 2, len(files[0]))
+                self.assertEqual([files[0]] * 5, files)
+
+    def test_nodes_of_a_cluster_that_asks_for_more(self) -> None:
+        self.make("1.37.2", hardening="cis")
+        self.arrive(new_node("worker", 20, "10.10.0.20"))
+        self.scale_out("10.10.0.12", "10.10.0.121")
+        request = self.request(*self.ids("10.10.0.20"))
+        scale_out.scale_out(request, self.services(), self.vims)
+        self.assert_whole(5, 3)
+        self.assertIn(f"{_FILES}admission.yaml", self.machine("10.10.0.12").files)
+        machines = self.world.machines.values()
+        lacking = [m.name for m in machines if SYSCTLS not in m.files and m.role != "storage"]
+        self.assertEqual([], lacking)
+
+    def test_a_cluster_of_earlier_drivers_encrypts_nothing(self) -> None:
+        self.build()
+        self.scale_out("10.10.0.12", "10.10.0.121")
+        self.assertEqual([], [m for m in self.masters() if ENCRYPTION in m.files])
+
+
+class UpgradeTest(UpgradableClusterTest):
+    def test_an_upgrade_gives_nodes_the_files_before_kubeadm(self) -> None:
+        """An image or somebody may have removed them."""
+        self.build(is_clustered=False)
+        self.instantiate(self.services())
+        masters = [self.machine(address) for address in MASTERS]
+        for machine in masters:
+            del machine.files[f"{_FILES}audit-policy.yaml"]
+        self.modify()
+        self.assert_upgraded()
+        self.assertTrue(all(f"{_FILES}audit-policy.yaml" in m.files for m in masters))
+
+    def test_a_cluster_of_earlier_drivers_is_upgraded(self) -> None:
+        self.build()
+        self.modify()
+        self.assert_upgraded()
+        self.assertEqual([], [m for m in map(self.machine, MASTERS) if ENCRYPTION in m.files])
+        self.assertNotIn(f"{_FILES}audit-policy.yaml", self.machine(STORAGE).files)
