@@ -1,4 +1,4 @@
-"""What kubeadm is told beyond its defaults, and the files that control-plane nodes need for it.
+"""Settings beyond kubeadm's defaults, and the files that control-plane nodes need for them.
 
 The settings follow the CIS Kubernetes Benchmark. They are kept in the cluster's own configuration,
 so that a machine that joins, and an upgrade, get those with which the cluster was made: files never
@@ -89,6 +89,11 @@ _VOLUMES = (
         "pathType": "DirectoryOrCreate",
     },
 )
+# The files of the folder, read when the module is imported, like scripts.
+_TEXTS = {
+    f"{_FOLDER}/{name}": (resources.files(__package__ or "") / name).read_text()
+    for name in ("audit-policy.yaml", "authentication.yaml", "admission.yaml")
+}
 _ENCRYPT = Script(__package__, "encryption-key")
 _RESTRICT = Script(__package__, "restrict-files")
 _SET_KERNEL = Script(__package__, "kernel-defaults")
@@ -133,12 +138,8 @@ def make_log_folder(host: Host) -> None:
 
 def control_plane_files(params: KubernetesParams) -> list[File]:
     """The files of a control-plane node that the apiserver's arguments name."""
-    folder = resources.files(__package__)
-    return [
-        File(value, (folder / value.rpartition("/")[2]).read_text(), "0600")
-        for value in arguments("apiServer", params).values()
-        if value.startswith(f"{_FOLDER}/")
-    ]
+    named = arguments("apiServer", params).values()
+    return [File(path, text, "0600") for path, text in _TEXTS.items() if path in named]
 
 
 def restricting() -> Sequence[str]:
