@@ -1,4 +1,4 @@
-"""Settings beyond kubeadm's defaults, and the files that control-plane nodes need for them.
+"""Settings that kubeadm gets beyond its defaults, and the files of control-plane nodes for them.
 
 The settings follow the CIS Kubernetes Benchmark. They are kept in the cluster's own configuration,
 so that a machine that joins, and an upgrade, get those with which the cluster was made: files never
