@@ -9,8 +9,8 @@ import os
 import socket
 import struct
 import subprocess
-import tempfile
 import sys
+import tempfile
 import threading
 import time
 import unittest
