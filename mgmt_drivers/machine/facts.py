@@ -1,5 +1,6 @@
 """Facts about a machine that an operation gathers once, with one command."""
 
+import functools
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ class MachineFacts:
 
 def gather(host: Host) -> MachineFacts:
     """Gather the facts of a machine, unless they are known."""
-    return host.once(_FACT, lambda: _ask(host))
+    return host.once(_FACT, functools.partial(_ask, host))
 
 
 def forget(host: Host) -> None:
