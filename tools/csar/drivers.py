@@ -9,7 +9,7 @@ from tools.csar.contents import Contents
 GROUP = "tacker.tacker.mgmt.drivers"
 SCRIPTS = "../Scripts/"  # the folder of scripts, relative to Definitions/
 _CORE = Path(mgmt_drivers.__file__).parent
-_KINDS = (".py", ".sh")  # programs and scripts that run on machines among them
+_KINDS = (".py", ".sh", ".yaml")  # with what is sent to machines
 # Modules that only Tacker's v1 API uses.
 _V1 = {"tacker/v1.py", "tacker/vims_v1.py", "kubernetes_mgmt.py", "private_registry_mgmt.py"}
 _TESTS = {"tests", "testing"}

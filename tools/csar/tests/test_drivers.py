@@ -1,3 +1,4 @@
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -32,3 +33,22 @@ class RegisteredTest(unittest.TestCase):
         found = drivers.registered()
         self.assertEqual(found["present"], module)
         self.assertNotIn("absent", found)
+
+
+class ScriptTest(unittest.TestCase):
+    """Scripts of the v2 API find in the package all that their modules read when imported."""
+
+    def test_scripts_run_without_the_distribution(self) -> None:
+        for name in ("kubernetes_v2", "private_registry_v2"):
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                for path, source in drivers.script(f"{name}.py").items():
+                    target = Path(folder, path)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(Path(str(source)).read_bytes())
+                code = f"import sys; sys.path.insert(0, 'Scripts'); import {name}; print({name})"
+                ran = subprocess.run(
+                    [sys.executable, "-c", code],
+                    cwd=folder, capture_output=True, text=True, check=False,
+                )
+                self.assertEqual("", ran.stderr)
+                self.assertIn("Scripts", ran.stdout)
