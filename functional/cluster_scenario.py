@@ -13,7 +13,7 @@ from typing import Any
 
 from fixtures import EnvironmentVariable
 
-from functional import guide_outputs, kubernetes, shared
+from functional import guide_outputs, hardening, kubernetes, shared
 from functional.dns import Resolver
 from functional.packages import CNF_MANIFEST, cnf_csar, image_overlay
 from functional.registries import pull_without_login
@@ -284,10 +284,14 @@ class ClusterScenario(Scenario):
 
 
 class BalancedClusterScenario(ClusterScenario):
-    """One cluster of three masters and some workers, with a workload that outlasts operations."""
+    """One cluster of three masters and some workers, with a workload that outlasts operations.
+
+    ``options`` are parameters of its instantiation.
+    """
 
     runtime = "containerd"
     flavour = "complex"
+    options: Mapping[str, Any] = {}
 
     def instantiate_balanced_cluster(self) -> Vnf:
         """Instantiate three masters and two workers, and run pods on them."""
@@ -295,10 +299,14 @@ class BalancedClusterScenario(ClusterScenario):
         package = self.onboard_package(shared.outside_registry().files)
         vnf = self.create_vnf(package)
         params = {"container_runtime": self.runtime, **self.registry_params(self.registry)}
-        request = self.request(self.flavour, self.registry, **params)
+        request = self.request(self.flavour, self.registry, **params, **self.options)
         self.assert_completed(vnf.instantiate(request))
         self.create_workload(vnf, workers=2)
         return vnf
+
+    def check_hardening(self, vnf: Vnf) -> None:
+        workers = [machine for _, machine in self.vnfcs(vnf, WORKER)]
+        hardening.check(self.masters(vnf), workers, self.options.get("hardening") == "cis")
 
     def create_workload(self, vnf: Vnf, workers: int) -> None:
         self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=workers)

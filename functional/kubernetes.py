@@ -201,6 +201,12 @@ def _etcdctl(master: Remote, node: str, words: str) -> str:
     return wait.until(ask, lambda seen: _REFUSAL not in seen, 60, "the kubelet")
 
 
+def read_etcd(master: Remote, node: str, key: str) -> str:
+    """The beginning of what etcd keeps at a key, as far as it is text."""
+    value = base64.b64decode(_ask_etcd(master, node, f"get {key}")["kvs"][0]["value"])
+    return value[:64].decode(errors="replace")
+
+
 def _ask_etcd(master: Remote, node: str, words: str) -> Any:
     return json.loads(_etcdctl(master, node, words))
 

@@ -41,6 +41,7 @@ class LifeOfACluster(NodesScenario, StorageScenario):
         self.heal_dead_leader(vnf)
         self.check_heal_without_quorum(vnf)
         self.heal_vnf(vnf)
+        self.check_hardening(vnf)
         self.check_volumes_available()
         self.check_cnf(vnf)
         self.check_api_without_master(vnf)

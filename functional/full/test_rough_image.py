@@ -45,6 +45,7 @@ class RoughImage(UpgradeScenario):
         self.upgrade(vnf, self.modify, workers=3)
         self.check_machines(vnf)
         self.check_reboot(vnf)
+        self.check_hardening(vnf)
         self.check_terminate(vnf)
 
     def onboard_package(

@@ -17,10 +17,12 @@ class LifeOfAnOlderCluster(UpgradeScenario, MastersScenario):
     """Through the v1 API, which names what it did as the guide shows."""
 
     image = CONFIG.older_image
+    options = {"hardening": "cis"}
 
     def test_life_of_an_older_cluster(self) -> None:
         vnf = self.instantiate_balanced_cluster()
         self.check_versions(BEFORE)
+        self.check_hardening(vnf)
         with newest_series():  # with which the guide's outputs were recorded
             self.check_guide_output_of_instance(vnf)
             self.check_guide_output_of_resources("servers_created", vnf, "OS::Nova::Server")
@@ -43,11 +45,13 @@ class LifeOfAnOlderCluster(UpgradeScenario, MastersScenario):
         with newest_series():
             self.check_guide_output_of_operations("upgraded", vnf, "MODIFY_INFO")
         self.upgrade(vnf, self.modify, workers=3)  # nothing is left to do
+        self.check_hardening(vnf)
         self.scale_masters_out_and_in(vnf, workers=3)
         # Nothing that comes later needs those that left, or the version before.
         self.check_versions(NEWEST)
         self.heal_vnf(vnf)
         self.check_versions(NEWEST)
+        self.check_hardening(vnf)
         with newest_series():
             self.check_guide_output_of_vim()
         self.check_terminate(vnf, self.check_cnf(vnf))

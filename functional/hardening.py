@@ -1,0 +1,77 @@
+"""What hardening promises of a cluster, as seen on its machines and through its API."""
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Mapping
+
+from functional import kubernetes
+from functional.kubernetes import KUBECTL
+from tools.client.errors import ClientError
+from tools.client.log import log, step
+from tools.client.machines import Remote
+
+_SECRET = "/registry/secrets/kube-system/tacker-vim"  # noqa: S105 - its path in etcd
+_AUDIT_LOG = "/var/log/kubernetes/audit/audit.log"
+_PRIVILEGED = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "privileged"},
+    "spec": {
+        "containers": [
+            {"name": "any", "image": "any", "securityContext": {"privileged": True}},
+        ]
+    },
+}
+
+
+def check(masters: Mapping[str, Remote], others: Iterable[Remote], is_cis: bool) -> None:
+    """Check the settings of a cluster.
+
+    :param masters: control-plane nodes by name
+    :param is_cis: whether the cluster has ``hardening: cis``
+    :raises AssertionError: if something is not as the guide says
+    """
+    with step("check the hardening"):
+        for name, master in masters.items():
+            _check_master(name, master)
+        for machine in (*masters.values(), *others):
+            machine.run("systemctl is-active tacker-drop-metadata.service")
+            mode = machine.run("stat -c %a /etc/kubernetes/kubelet.conf").strip()
+            assert mode == "600", f"kubelet.conf on {machine.address} has mode {mode}"
+        _check_pods(next(iter(masters.values())), is_cis)
+
+
+def _check_master(name: str, master: Remote) -> None:
+    kept = kubernetes.read_etcd(master, name, _SECRET)
+    assert kept.startswith("k8s:enc:secretbox:v1:"), f"{_SECRET} begins with {kept[:12]!r}"
+    line = json.loads(master.run(f"sudo tail -n 2 {_AUDIT_LOG} | head -n 1"))
+    assert line["kind"] == "Event", line
+    assert "requestObject" not in line, line
+    assert master.run("ls /etc/kubernetes/super-admin.conf; true") == ""
+    seen = {path: _ask(f"https://{master.address}:6443{path}") for path in ("/livez", "/version")}
+    log(f"{name}: Secrets are encrypted, the audit log grows; without credentials: {seen}")
+    assert seen == {"/livez": 200, "/version": 401}, seen
+
+
+def _ask(url: str) -> int:
+    """The status of an answer to somebody without credentials."""
+    context = ssl._create_unverified_context()  # noqa: S323 - the certificate does not matter
+    try:
+        with urllib.request.urlopen(url, timeout=10, context=context) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def _check_pods(master: Remote, is_cis: bool) -> None:
+    """A privileged pod is refused by Pod Security alone."""
+    words = f"echo '{json.dumps(_PRIVILEGED)}' | {KUBECTL} create --dry-run=server --filename -"
+    try:
+        master.run(words)
+        refusal = ""
+    except ClientError as error:
+        refusal = str(error)
+    log(f"a privileged pod: {refusal or 'taken'}")
+    assert is_cis == ('violates PodSecurity "baseline' in refusal), refusal
