@@ -11,8 +11,10 @@ from mgmt_drivers.ssh.session import LARGE_OUTPUT
 _INSTALL_LIMIT = 900.0  # seconds for one apt-get
 # A machine that has just booted may still be installing updates.
 _LOCK_LIMIT = 300.0
+# Words of apt, and of dpkg, which names the program from its release 1.21 on.
 _LOCKED = (
-    "Could not get lock", "Unable to lock", "is held by process", "locked by another process"
+    "Could not get lock", "Unable to lock", "is held by process", "is locked by another process",
+    "was locked by ",
 )
 _NO_QUESTIONS = ("env", "DEBIAN_FRONTEND=noninteractive")
 # needrestart, which Ubuntu's apt runs, would restart services.

@@ -174,6 +174,7 @@ class PackagesTest(HostTest):
 
     def test_dpkg_does_not_run_beside_another(self) -> None:
         for words in ("dpkg frontend lock was locked by another process with pid 7",
+                      "dpkg frontend lock was locked by /usr/bin/python3.13 process with pid 172",
                       "dpkg status database is locked by another process"):
             self.session.expect(*self.DPKG, status=2, stderr=f"dpkg: error: {words}")
             self.session.expect(*self.DPKG)
