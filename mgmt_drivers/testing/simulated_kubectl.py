@@ -28,13 +28,20 @@ def _objects(stdin: bytes) -> dict[str, dict[str, Any]]:
     return found
 
 
+# As kube-apiserver 1.36 tells kubectl.
+_NOT_READY = (
+    'Error from server (InternalError): an error on the server ("[+]ping ok\n[+]log ok\n'
+    "[-]etcd failed: reason withheld\n[+]poststarthook/start-apiextensions-informers ok\n"
+    'readyz check failed") has prevented the request from succeeding'
+)
+
 class KubectlPrograms(Programs):
     """kubectl on a simulated machine, and the objects of the cluster."""
 
     def _kubectl(self, words: list[str], stdin: bytes) -> Result:
         own = {f"https://{address}:6443" for address in ("127.0.0.1", self.machine.address)}
         if own & {*words} and self.machine.name in self.world.unhealthy:
-            return Result(1, stderr="etcd failed")
+            return Result(1, stderr=_NOT_READY)
         if self.machine.role == "master" and "kube-apiserver" not in self.machine.programs:
             return Result(1, stderr="127.0.0.1:6443 was refused")
         if any(kind == "CORRUPT" for _, kind in self.world.databases.alarms):

@@ -340,7 +340,7 @@ class NodesTest(SimulatedClusterTest):
 
     def test_without_an_api_the_reason_is_told(self) -> None:
         self.world.unhealthy = {self.machine(address).name for address in MASTERS}
-        self.refused("the node's apiserver is not ready: etcd failed", WORKERS[0])
+        self.refused("the node's apiserver is not ready: etcd failed ", WORKERS[0])
 
     def test_metadata_is_not_lost_by_a_second_loss(self) -> None:
         """The node that came in the place of one was lost before it was marked."""

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT, Result, Stdin
 
 # The machine's own apiserver, not the virtual IP, which may sit on a machine that fails.
 _OWN = "https://127.0.0.1:6443"
+# Of some forty checks, which kube-apiserver lists if one fails.
+_FAILED_CHECK = re.compile(r"\[-\]([a-z0-9/-]+) failed")
 _AT = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--tls-server-name", "kubernetes")
 _KUBECTL = (*_AT, "--server", _OWN)
 _LIMIT = 120.0  # seconds
@@ -213,7 +216,8 @@ def why_not_ready(host: Host, url: str = _OWN) -> str:
     seen = host.ask(*_AT, *words)
     if seen.ok and seen.stdout.strip() == "ok":
         return ""
-    return seen.tail or "no answer"
+    failed = _FAILED_CHECK.findall(seen.tail)  # in which secrets are masked
+    return f"{', '.join(failed)} failed" if failed else seen.tail or "no answer"
 
 
 def wait_for_api(host: Host, address: str, port: int, limit: float) -> None:
