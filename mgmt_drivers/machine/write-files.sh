@@ -8,8 +8,7 @@ umask 077
 new=
 trap 'rm -f "$new"' EXIT
 while [ $# -gt 0 ]; do
-    # shellcheck disable=SC2174 # the folders above exist, or belong to the drivers alone
-    mkdir -p -m 0755 "${1%/*}"
+    (umask 022 && mkdir -p "${1%/*}") # the folders above, too, such as /etc/kubernetes
     new=$(mktemp "$1.XXXXXX")
     head -c "$3" >"$new"
     test "$(stat -c %s "$new")" -eq "$3"

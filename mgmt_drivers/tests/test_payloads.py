@@ -466,6 +466,18 @@ class HoldLockTest(unittest.TestCase):
         self.assertEqual(75, self.hold("another").wait(20))
 
 
+class WriteFilesTest(unittest.TestCase):
+    def test_new_folders_are_open_and_the_file_is_not(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "etc/kubernetes/apiserver/policy.yaml")
+            script = (_FOLDER / "machine/write-files.sh").read_text()
+            words = ["sh", "-c", script, "write-files", str(path), "0600", "5"]
+            subprocess.run(words, input=b"text\n", umask=0o077, check=True, timeout=60)
+            self.assertEqual("text\n", path.read_text())
+            modes = [place.stat().st_mode & 0o777 for place in (path, *list(path.parents)[:3])]
+            self.assertEqual([0o600, 0o755, 0o755, 0o755], modes)
+
+
 class GiveFolderTest(unittest.TestCase):
     """Folders of root's are played by a stat that says so."""
 
