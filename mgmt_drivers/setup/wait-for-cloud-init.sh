@@ -9,8 +9,10 @@ shuts_down() {
     [ -n "$usec" ] && [ $((usec / 1000000 - $(date +%s))) -lt 600 ]
 }
 
+# Whether systemd goes on: one that stops the machine says so, and soon answers nobody.
+is_up() { systemctl is-system-running | grep -qxE 'initializing|starting|running|degraded|maintenance'; }
+
 [ -e /run/cloud-init/result.json ] || cloud-init status --wait >/dev/null
-while grep -qszx '[/]usr/bin/cloud-init' /proc/[0-9]*/cmdline ||
-    shuts_down || [ "$(systemctl is-system-running)" = stopping ]; do
+while grep -qszx '[/]usr/bin/cloud-init' /proc/[0-9]*/cmdline || shuts_down || ! is_up; do
     sleep 1
 done

@@ -374,11 +374,12 @@ class WaitForCloudInitTest(unittest.TestCase):
         for name, text in (
             ("cloud-init", 'echo "$@" >>"$ROOT/ran"'),
             ("systemctl", 'cat "$ROOT/state"'),
-            ("sleep", 'echo slept >>"$ROOT/ran"; rm -f "$ROOT/state" "$ROOT"/run/*/*/* '
-                      '"$ROOT/proc/7/cmdline"'),
+            ("sleep", 'echo slept >>"$ROOT/ran"; rm -f "$ROOT"/run/*/*/* "$ROOT/proc/7/cmdline"; '
+                      'echo running >"$ROOT/state"'),
         ):
             (self.root / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
             (self.root / "bin" / name).chmod(0o755)
+        (self.root / "state").write_text("starting\n")
 
     def ran(self) -> str:
         text = (_FOLDER / "setup/wait-for-cloud-init.sh").read_text()
@@ -406,8 +407,10 @@ class WaitForCloudInitTest(unittest.TestCase):
             ("proc/7/cmdline", "/usr/bin/python3\0/usr/bin/cloud-init\0modules\0"),
             ("run/systemd/shutdown/scheduled", f"USEC={time.time_ns() // 1000}\n"),
             ("state", "stopping\n"),
+            ("state", "offline\n"),
+            ("state", ""),  # nobody answers any more
         ):
-            with self.subTest(path):
+            with self.subTest(path, content=content):
                 (self.root / path).write_text(content)
                 self.assertEqual("slept\n", self.ran())
                 (self.root / "ran").unlink()
