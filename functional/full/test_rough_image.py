@@ -98,10 +98,12 @@ class RoughImage(UpgradeScenario):
     def check_reboot(self, vnf: Vnf) -> None:
         """What the drivers set holds from the next boot on."""
         _, worker = self.vnfcs(vnf, WORKER)[0]
+        name = self.node_name(worker)
         with step(f"reboot {worker.address}"):
             worker.run("sudo systemctl reboot", check=False)
             worker.await_shutdown()
             worker.await_login()
+            wait.until(lambda: name in self.cluster.ready_nodes(), bool, 120, f"node {name}")
         self.assertEqual("1\n", worker.run("cat /proc/sys/net/ipv4/ip_forward"))
         self.check_versions(NEWEST)
         self.check_balanced_cluster(vnf, workers=3)
