@@ -1,4 +1,4 @@
-"""What hardening promises of a cluster, as seen on its machines and through its API."""
+"""Checks of what hardening promises, on the machines of a cluster and through its API."""
 
 import json
 import ssl

@@ -1,4 +1,4 @@
-"""What a project has in the cloud: to see that operations leave nothing behind."""
+"""Resources of a project in the cloud: to see that operations leave nothing behind."""
 
 from openstack.connection import Connection
 from tackerclient.v1_0.client import Client
@@ -25,7 +25,7 @@ def resources(connection: Connection, tacker: Client) -> dict[str, frozenset[str
 def difference(
     before: dict[str, frozenset[str]], after: dict[str, frozenset[str]]
 ) -> dict[str, tuple[set[str], set[str]]]:
-    """What has come and what has gone, by kind; empty if nothing has."""
+    """Ids that have come and ids that have gone, by kind; empty if there are none."""
     return {
         kind: (set(after[kind] - before[kind]), set(before[kind] - after[kind]))
         for kind in before

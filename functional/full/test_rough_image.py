@@ -96,7 +96,7 @@ class RoughImage(UpgradeScenario):
         self.assertIn("/usr/local/sbin/accounting-runc", config)
 
     def check_reboot(self, vnf: Vnf) -> None:
-        """What the drivers set holds from the next boot on."""
+        """Settings of the drivers hold from the next boot on."""
         _, worker = self.vnfcs(vnf, WORKER)[0]
         name = self.node_name(worker)
         with step(f"reboot {worker.address}"):

@@ -16,7 +16,7 @@ from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT, Result, Stdin
 
 # The machine's own apiserver, not the virtual IP, which may sit on a machine that fails.
 _OWN = "https://127.0.0.1:6443"
-# Of some forty checks, which kube-apiserver lists if one fails.
+# A check that fails; kube-apiserver lists all of its forty then.
 _FAILED_CHECK = re.compile(r"\[-\]([a-z0-9/-]+) failed")
 _AT = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--tls-server-name", "kubernetes")
 _KUBECTL = (*_AT, "--server", _OWN)
