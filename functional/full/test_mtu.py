@@ -16,7 +16,6 @@ from tools.client.names import unique
 
 # The least of IPv6 (RFC 8200), what Geneve leaves of Ethernet's, and jumbo frames below VXLAN.
 _MTUS = (1280, 1442, 8950)
-_CIDR = "10.190.0.0/24"
 _MIB = 1 << 20
 
 
@@ -28,22 +27,20 @@ class NetworksOfAnyMtu(ClusterScenario):
     def test_networks_of_any_mtu(self) -> None:
         self.registry = shared.private_registry()
         package = self.onboard_package(floating_ip_templates("simple"))
-        for mtu in _MTUS:
-            with self.network(mtu) as name:
-                vnf = self.create_vnf(package)
-                request = self.request("simple", self.registry, name)
-                use_floating_ips(request)
-                self.assert_completed(vnf.instantiate(request))
-                self.check_large_answers(vnf, mtu)
-                self.assert_completed(
-                    vnf.heal({"vnfcInstanceId": [self.vnfcs(vnf, WORKER)[0][0]]})
-                )
-                self.check_large_answers(vnf, mtu)
-                self.assert_completed(vnf.terminate())
-                stacks.await_deletion(self.cloud, vnf.id)
+        for number, mtu in enumerate(_MTUS):
+            name = self.enter(self.network(mtu, f"10.190.{number}.0/24"))
+            vnf = self.create_vnf(package)
+            request = self.request("simple", self.registry, name)
+            use_floating_ips(request)
+            self.assert_completed(vnf.instantiate(request))
+            self.check_large_answers(vnf, mtu)
+            self.assert_completed(vnf.heal({"vnfcInstanceId": [self.vnfcs(vnf, WORKER)[0][0]]}))
+            self.check_large_answers(vnf, mtu)
+            self.assert_completed(vnf.terminate())
+            stacks.await_deletion(self.cloud, vnf.id)
 
     @contextlib.contextmanager
-    def network(self, mtu: int) -> Iterator[str]:
+    def network(self, mtu: int, cidr: str) -> Iterator[str]:
         """A network of the MTU, behind the router of the tenant network."""
         neutron, name = self.cloud.network, unique(f"mtu-{mtu}")
         tenant = neutron.find_network(CONFIG.tenant_network, ignore_missing=False)
@@ -53,7 +50,7 @@ class NetworksOfAnyMtu(ClusterScenario):
         network = neutron.create_network(name=name, mtu=mtu)
         try:
             subnet = neutron.create_subnet(
-                network_id=network.id, ip_version=4, cidr=_CIDR,
+                network_id=network.id, ip_version=4, cidr=cidr,
                 dns_nameservers=example.dns_nameservers,
             )
             neutron.add_interface_to_router(gateway.device_id, subnet.id)

@@ -65,7 +65,9 @@ def _configuration(vif: Any, name: str, target: str, default_route: bool) -> lis
     for subnet in subnets:
         length = subnet["cidr"].partition("/")[2]
         commands += [f"address add {ip['address']}/{length} dev {name}" for ip in subnet["ips"]]
-    commands += [f"link set {name} name {target}", f"link set {target} up"]
+    # The kernel cuts large segments itself: Open vSwitch would cut them by the MTU of the other end
+    # alone, and a node that forwards them into a network of a smaller MTU, as to a pod, drops them.
+    commands += [f"link set {name} gso_max_segs 1 name {target}", f"link set {target} up"]
     for subnet in subnets:
         gateway = (subnet.get("gateway") or {}).get("address")
         if gateway and default_route:

@@ -41,7 +41,7 @@ class InterfaceTest(unittest.TestCase):
             [
                 "link set lo up",
                 "address add 192.0.2.10/24 dev new",
-                "link set new name eth0",
+                "link set new gso_max_segs 1 name eth0",
                 "link set eth0 up",
                 "route replace default via 192.0.2.1 dev eth0",
                 "route replace 198.51.100.0/24 via 192.0.2.7",
