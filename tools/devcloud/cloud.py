@@ -103,13 +103,13 @@ class Cloud:
         # The controller first: services in it create and delete other containers.
         controller = find_controller(client, self.identity)
         if controller:
-            _remove(controller)
+            machine.remove(controller)
         label = f"{LABEL}={self.identity.name}"
         found = client.containers.list(all=True, filters={"label": label}, ignore_removed=True)
         if found:
             with self.progress.step(f"removing {len(found)} containers"):
                 for container in found:
-                    _remove(container)
+                    machine.remove(container)
         for volume in client.volumes.list(filters={"label": label}):
             volume.remove(force=True)
 
@@ -274,11 +274,6 @@ def read_settings(path: Path) -> Settings:
         raise CloudError(
             f"{path} is of another version; `python3 -m tools.devcloud down` removes it"
         ) from error
-
-
-def _remove(container: Any) -> None:
-    with contextlib.suppress(docker.errors.NotFound):
-        container.remove(force=True, v=True)
 
 
 def _engine_socket() -> str:
