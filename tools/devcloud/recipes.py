@@ -143,11 +143,12 @@ NODE_ROUGH = Recipe(
     name="node-debian-13-rough", script="node/provision-rough.sh", parent=NODE_KUBERNETES
 )
 OF_SERVERS = (NODE, NODE_DOCKER, NODE_KUBERNETES, NODE_ROUGH, NODE_BEFORE)
+# With kube-bench for the scenarios of upgrades, so that clouds without this series need none.
 _BEFORE = Recipe(
     name="kubernetes-1.36",
     script="kubernetes/build-modules.sh",
     parent=MIRROR,
-    files=_modules("1.36"),
+    files=_modules("1.36", "kube-bench"),
 )
 _MIRROR_OF_BEFORE = _mirror("mirror-1.36", _BEFORE)
 _WITH_DOCKER = Recipe(
