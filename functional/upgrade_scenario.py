@@ -7,7 +7,8 @@ from typing import Any
 
 from fixtures import EnvironmentVariable
 
-from functional import shared
+from functional import kube_bench, shared
+from functional.cluster_scenario import MASTER, WORKER
 from functional.dry_run import DryRunVnf
 from functional.nodes_scenario import NodesScenario
 from functional.poll import poll_api
@@ -63,6 +64,12 @@ class UpgradeScenario(NodesScenario):
         self.assertNotIn(NAME, vnf.show()["metadata"])
         self.check_versions(NEWEST)
         self.check_balanced_cluster(vnf, workers)
+
+    def check_benchmark(self, vnf: Vnf) -> None:
+        """Run kube-bench on a node of each kind."""
+        (_, master), *_ = self.vnfcs(vnf, MASTER)
+        (_, worker), *_ = self.vnfcs(vnf, WORKER)
+        kube_bench.check(master, worker)
 
     def check_versions(self, series: str) -> None:
         found = self.cluster.kubelet_versions()

@@ -46,6 +46,7 @@ class LifeOfAnOlderCluster(UpgradeScenario, MastersScenario):
             self.check_guide_output_of_operations("upgraded", vnf, "MODIFY_INFO")
         self.upgrade(vnf, self.modify, workers=3)  # nothing is left to do
         self.check_hardening(vnf)
+        self.check_benchmark(vnf)
         self.scale_masters_out_and_in(vnf, workers=3)
         # Nothing that comes later needs those that left, or the version before.
         self.check_versions(NEWEST)

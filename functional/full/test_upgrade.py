@@ -40,6 +40,7 @@ class UpgradeThroughV2(UpgradeScenario):
     def test_upgrade(self) -> None:
         vnf = self.instantiate_balanced_cluster()
         self.check_versions(BEFORE)
+        self.check_benchmark(vnf)
         self.upgrade(vnf, self.change_package, workers=2)
         with newest_series():  # with which the guide's output was recorded
             self.check_guide_output("nodes_upgraded", vnf, "get nodes")

@@ -80,10 +80,11 @@ class KubectlPrograms(Programs):
         """Objects of a manifest as the cluster has them, with those who manage their fields."""
         items = []
         for name in filter(self.world.objects.__contains__, _objects(stdin)):
-            times = {"kubectl-client-side-apply": self.world.client_side.get(name),
-                     "kube-controller-manager": _CREATED}
-            entries = [{"manager": manager, "operation": "Update", "time": time}
-                       for manager, time in times.items() if time]
+            # The API requires neither a manager nor a time.
+            entries = [{"operation": "Update", "fieldsType": "FieldsV1"}]
+            if (time := self.world.client_side.get(name)) is not None:
+                client = {"manager": "kubectl-client-side-apply", "operation": "Update"}
+                entries.append({**client, "time": time} if time else client)
             made = _objects(stdin)[name]
             metadata = {**made["metadata"], "creationTimestamp": _CREATED}
             items.append({**made, "metadata": {**metadata, "managedFields": entries}})

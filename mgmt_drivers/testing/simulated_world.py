@@ -229,7 +229,8 @@ class World:
     # others have changed since; and the definitions of custom resources that are in force.
     objects: dict[str, dict[str, Any]] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
-    # Objects that a client-side apply has made instead, each with the time of the last apply.
+    # Objects that a client-side apply has made instead, each with the time of the last apply,
+    # which may be empty.
     client_side: dict[str, str] = field(default_factory=dict)
     established: set[str] = field(default_factory=set)
     late: int = 0  # how often the API does not serve a new kind yet

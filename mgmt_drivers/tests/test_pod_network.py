@@ -101,6 +101,12 @@ class PodNetworkTest(SimulatedClusterTest):
         self.upgrade(text)
         self.assertIn("old", self.world.objects[_CLUSTER])
 
+    def test_what_was_applied_at_an_unknown_time_stays(self) -> None:
+        text = self.made_on_the_clients_side()
+        self.world.client_side[_CLUSTER] = ""
+        self.upgrade(text)
+        self.assertIn("old", self.world.objects[_CLUSTER])
+
     def test_what_others_have_changed_stays_after_a_take_over(self) -> None:
         text = self.made_on_the_clients_side()
         del self.world.client_side[_CLUSTER]

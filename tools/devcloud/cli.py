@@ -11,7 +11,7 @@ from typing import Any
 
 import docker
 
-from tools.devcloud import diagnosis, engine, images, openrc, servers
+from tools.devcloud import diagnosis, engine, openrc, recipes, servers
 from tools.devcloud.cloud import Cloud, find_controller, read_settings
 from tools.devcloud.controller import services
 from tools.devcloud.error_report import report_errors
@@ -43,9 +43,9 @@ def _parser() -> argparse.ArgumentParser:
 
     up = command("up", _up, "Bring the cloud up, or what is missing of it.")
     up.add_argument(
-        "--oldest", metavar="SERIES", choices=[*images.MIRRORS], default=images.NEWEST,
+        "--oldest", metavar="SERIES", choices=[*recipes.MIRRORS], default=recipes.NEWEST,
         help="with the series of Kubernetes from this one on, of "
-        f"{', '.join(images.MIRRORS)} (default: {images.NEWEST})",
+        f"{', '.join(recipes.MIRRORS)} (default: {recipes.NEWEST})",
     )
     down = command("down", _down, "Remove all of the cloud but the caches.")
     down.add_argument("--all", action="store_true", help="remove the caches and images too")

@@ -15,7 +15,7 @@ from typing import Any
 import docker
 
 from tools import locks
-from tools.devcloud import archives, engine, images, limits, machine, networks
+from tools.devcloud import archives, engine, images, limits, machine, networks, recipes
 from tools.devcloud.controller.config_files import QEMU_HOST
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import LABEL, Identity
@@ -37,7 +37,7 @@ class Cloud:
         self.identity = identity
         self.progress = progress
 
-    def up(self, oldest: str = images.NEWEST) -> Settings:
+    def up(self, oldest: str = recipes.NEWEST) -> Settings:
         """Bring the cloud up, or what is missing of it; safe to run again.
 
         The mirror has the series of Kubernetes from ``oldest`` on.
@@ -49,7 +49,7 @@ class Cloud:
                 limits.raise_inotify_limit(self.progress)
                 client = engine.ensure_running(self.progress)
                 images.ensure(client, self.identity, self.progress, oldest)
-                found = networks.ensure(client, self.identity, images.CONTROLLER.tag)
+                found = networks.ensure(client, self.identity, recipes.CONTROLLER.tag)
             settings = self._settings(client, found)
             self._ensure_controller(client, settings)
             self._ensure_mirror(client, settings.network, oldest)
@@ -103,13 +103,13 @@ class Cloud:
         # The controller first: services in it create and delete other containers.
         controller = find_controller(client, self.identity)
         if controller:
-            _remove(controller)
+            machine.remove(controller)
         label = f"{LABEL}={self.identity.name}"
         found = client.containers.list(all=True, filters={"label": label}, ignore_removed=True)
         if found:
             with self.progress.step(f"removing {len(found)} containers"):
                 for container in found:
-                    _remove(container)
+                    machine.remove(container)
         for volume in client.volumes.list(filters={"label": label}):
             volume.remove(force=True)
 
@@ -136,7 +136,7 @@ class Cloud:
             admin_password=secrets.token_hex(16),
             service_password=secrets.token_hex(16),
             network=found,
-            drop_capabilities=machine.capabilities_to_drop(client, images.BASE.tag),
+            drop_capabilities=machine.capabilities_to_drop(client, recipes.BASE.tag),
             nameservers=networks.host_nameservers(),
         )
         _write_private(path, settings.to_json())
@@ -157,8 +157,8 @@ class Cloud:
     def _ensure_mirror(
         self, client: docker.DockerClient, network: Network, oldest: str
     ) -> None:
-        series = list(images.MIRRORS)
-        suitable = {images.MIRRORS[name].tag for name in series[series.index(oldest) :]}
+        series = list(recipes.MIRRORS)
+        suitable = {recipes.MIRRORS[name].tag for name in series[series.index(oldest) :]}
         found = client.containers.list(all=True, filters={"name": f"^{self.identity.mirror}$"})
         for container in found:
             if container.status == "running" and suitable & set(container.image.tags):
@@ -167,7 +167,7 @@ class Cloud:
         address = networks.mirror_address(network)
         endpoint = client.api.create_endpoint_config(ipv4_address=address)
         client.containers.run(
-            images.MIRRORS[oldest].tag,
+            recipes.MIRRORS[oldest].tag,
             name=self.identity.mirror,
             labels=self.identity.labels,
             network=network.docker_name,
@@ -181,7 +181,7 @@ class Cloud:
         return machine.Machine(
             name=self.identity.controller,
             hostname="controller",
-            image=images.CONTROLLER.tag,
+            image=recipes.CONTROLLER.tag,
             labels=self.identity.labels,
             attachment=machine.Attachment(
                 settings.network.docker_name, networks.controller_address(settings.network)
@@ -202,7 +202,7 @@ class Cloud:
     def _bootstrap(self, client: docker.DockerClient) -> None:
         marker = self.identity.state / _BOOTSTRAPPED
         # Glance names the images of servers: `up` may have built them anew.
-        tags = " ".join(recipe.tag for recipe in images.OF_SERVERS)
+        tags = " ".join(recipe.tag for recipe in recipes.OF_SERVERS)
         if marker.exists() and marker.read_text() == tags:
             return
         with self.progress.step("starting the control plane") as step:
@@ -274,11 +274,6 @@ def read_settings(path: Path) -> Settings:
         raise CloudError(
             f"{path} is of another version; `python3 -m tools.devcloud down` removes it"
         ) from error
-
-
-def _remove(container: Any) -> None:
-    with contextlib.suppress(docker.errors.NotFound):
-        container.remove(force=True, v=True)
 
 
 def _engine_socket() -> str:

@@ -1,9 +1,7 @@
-"""The images of the cloud's containers, built from Debian's packages.
+"""The images of the cloud's containers, built from Debian's packages by their recipes.
 
-No image is pulled: a root file system is made from the Debian mirror, and the
-other images are derived from it by running a script in it. Every image is
-named by the digest of what it is made from, so that it is built once, again
-when its recipe changes, and never half: it is named only when complete.
+No image is pulled: a root file system is made from the Debian mirror, and the other images are
+derived from it. An image is never there half: it is named only when complete.
 """
 
 import contextlib
@@ -23,21 +21,14 @@ import docker
 from docker.types import Mount
 
 from tools import logged
-from tools.devcloud import archives
+from tools.devcloud import archives, recipes
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CACHE_LABEL, Identity
+from tools.devcloud.recipes import Recipe
 from tools.progress import Progress, Step
 
-_HERE = Path(__file__).parent
 # Lines of a build's output that begin with it are progress.
 _PROGRESS_PREFIX = "devcloud: "
-# Raised when this module changes what its images hold for the same recipes.
-_FORMAT = "3"
-_MIRROR = "http://deb.debian.org/debian"
-_BASE_PACKAGES = (
-    *("ca-certificates", "dbus", "iproute2", "iputils-ping", "procps"),
-    *("systemd", "systemd-sysv", "tzdata"),
-)
 # Of the containers that builds run in. Not a label: an image would inherit it.
 _BUILD_PREFIX = "devcloud-build-"
 _CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
@@ -55,176 +46,26 @@ _PROXY_VARIABLES = (
 _CACHES = {"GOCACHE": "go-build", "GOMODCACHE": "go-modules", "PIP_CACHE_DIR": "pip"}
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How one image is made: a parent, files put into it, a script run in it.
-
-    ``files`` maps a path in the image to a path below this package. The script
-    is a path below this package too, run as root with the network at hand.
-    Without a parent it is made from the root file system of one of Debian's suites.
-    ``source`` is another image and a folder of it, which the script finds in /provision.
-    """
-
-    name: str
-    script: str
-    parent: "Recipe | None" = None
-    suite: str = "bookworm"
-    files: tuple[tuple[str, str], ...] = ()
-    source: "tuple[Recipe, str] | None" = None
-    entrypoint: str = "/devcloud-entrypoint"
-
-    @property
-    def digest(self) -> str:
-        sha = hashlib.sha256()
-        sha.update(self.parent.digest.encode() if self.parent else _rootfs_inputs(self.suite))
-        if self.source:
-            recipe, folder = self.source
-            sha.update(recipe.digest.encode() + folder.encode() + b"\0")
-        for target, source in self.files:
-            sha.update(target.encode() + b"\0" + (_HERE / source).read_bytes())
-        sha.update((_HERE / self.script).read_bytes())
-        return sha.hexdigest()[:12]
-
-    @property
-    def tag(self) -> str:
-        return f"devcloud/{self.name}:{self.digest}"
-
-
-def _rootfs_inputs(suite: str) -> bytes:
-    return "\0".join([_FORMAT, suite, _MIRROR, *_BASE_PACKAGES]).encode()
-
-
-def _base(name: str, suite: str) -> Recipe:
-    return Recipe(
-        name=name,
-        script="node/provision-base.sh",
-        files=(("/devcloud-entrypoint", "node/entrypoint.sh"),),
-        suite=suite,
-    )
-
-
-def _node(name: str, base: Recipe) -> Recipe:
-    return Recipe(
-        name=name,
-        script="node/provision-node.sh",
-        parent=base,
-        files=(
-            ("/provision/cloud.cfg", "node/cloud.cfg"),
-            ("/provision/runc.sh", "node/runc.sh"),
-            ("/provision/tunnel-checksums.sh", "node/tunnel-checksums.sh"),
-        ),
-    )
-
-
-BASE = _base("base", "bookworm")
-OPENSTACK = Recipe(
-    name="openstack",
-    script="controller/provision.sh",
-    parent=BASE,
-    files=(("/provision/constraints.txt", "controller/constraints.txt"),),
-)
-DATABASES = Recipe(name="controller", script="controller/databases.sh", parent=OPENSTACK)
-NODE = _node("node-debian-13", _base("base-debian-13", "trixie"))
-NODE_DOCKER = Recipe(name="node-debian-13-docker", script="node/provision-docker.sh", parent=NODE)
-NODE_BEFORE = _node("node-debian-12", BASE)
-
-
-def _modules(*sets: str) -> tuple[tuple[str, str], ...]:
-    """Sets of Go modules that kubernetes/build-modules.sh is to build, with what they share."""
-    folder = Path("kubernetes/modules")
-    shared = ["flanneld.sh", "programs"]
-    found = [path for name in (*sets, *shared) for path in _files(_HERE / folder / name)]
-    names = [path.relative_to(_HERE / folder) for path in found]
-    return tuple((f"/provision/modules/{name}", str(folder / name)) for name in names)
-
-
-def _files(path: Path) -> list[Path]:
-    return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-
-
-def _mirror(name: str, programs: Recipe) -> Recipe:
-    """What machines install a series of Kubernetes from, beside what the image has already."""
-    return Recipe(
-        name=name,
-        script="kubernetes/mirror.sh",
-        parent=programs,
-        files=(
-            ("/devcloud-mirror", "kubernetes/serve.sh"),
-            ("/provision/10-kubeadm.conf", "kubernetes/10-kubeadm.conf"),
-            ("/provision/tools/docker_archive.py", "../docker_archive.py"),
-            ("/provision/kubelet.service", "kubernetes/kubelet.service"),
-            ("/provision/make_images.py", "kubernetes/make_images.py"),
-        ),
-        entrypoint="/devcloud-mirror",
-    )
-
-
-# Built on the root file system itself: a change of BASE does not repeat the long build.
-_NEWEST = Recipe(
-    name="kubernetes-1.37",
-    script="kubernetes/build-modules.sh",
-    files=_modules("1.37", "flannel-cni-plugin", "helm"),
-)
-MIRROR = _mirror("mirror", _NEWEST)
-_PACKAGES = (MIRROR, "/srv/mirror/1.37/apt")
-NODE_KUBERNETES = Recipe(
-    name="node-debian-13-kubernetes",
-    script="node/provision-kubernetes.sh",
-    parent=NODE,
-    source=_PACKAGES,
-)
-CONTROLLER = Recipe(
-    name="controller-helm", script="controller/helm.sh", parent=DATABASES, source=_PACKAGES
-)
-NODE_ROUGH = Recipe(
-    name="node-debian-13-rough", script="node/provision-rough.sh", parent=NODE_KUBERNETES
-)
-OF_SERVERS = (NODE, NODE_DOCKER, NODE_KUBERNETES, NODE_ROUGH, NODE_BEFORE)
-_BEFORE = Recipe(
-    name="kubernetes-1.36",
-    script="kubernetes/build-modules.sh",
-    parent=MIRROR,
-    files=_modules("1.36"),
-)
-_MIRROR_OF_BEFORE = _mirror("mirror-1.36", _BEFORE)
-_WITH_DOCKER = Recipe(
-    name="kubernetes-1.20",
-    script="kubernetes/build-debian.sh",
-    parent=_MIRROR_OF_BEFORE,
-    files=(("/provision/crictl.go", "kubernetes/crictl.go"),),
-)
-# After the long build, which does not depend on it.
-_DNS_WITH_DOCKER = Recipe(
-    name="coredns-1.20",
-    script="kubernetes/build-modules.sh",
-    parent=_WITH_DOCKER,
-    files=_modules("1.20"),
-)
-# By the oldest series of Kubernetes that they have, beside the newer ones: the newest, the one
-# before, and that of the specifications.
-MIRRORS = {
-    "1.37": MIRROR,
-    "1.36": _MIRROR_OF_BEFORE,
-    "1.20": _mirror("mirror-of-all", _DNS_WITH_DOCKER),
-}
-NEWEST = next(iter(MIRRORS))
-# Kernel, initial RAM disk and root file system of a QEMU machine, as files in /vm. The emulator
-# of Debian 12, on which the controller runs, lets the kernel of Debian 13 panic.
-VM = Recipe(name="vm-debian-12", script="vm/provision.sh", parent=NODE_BEFORE)
-
-
 def ensure(
-    client: docker.DockerClient, identity: Identity, progress: Progress, oldest: str = NEWEST
+    client: docker.DockerClient,
+    identity: Identity,
+    progress: Progress,
+    oldest: str = recipes.NEWEST,
 ) -> None:
     """Build every image that is not there yet.
 
-    :param oldest: series of Kubernetes, of MIRRORS
+    :param oldest: series of Kubernetes, of recipes.MIRRORS
     """
     builder = _Builder(client, identity, progress)
     remove_build_containers(client)
-    builder.ensure(BASE)
+    builder.ensure(recipes.BASE)
     # The chains in parallel: some wait for the network while others compile.
-    chains = ((DATABASES,), (NODE, NODE_DOCKER), (NODE_BEFORE, VM), (MIRRORS[oldest],))
+    chains = (
+        (recipes.DATABASES,),
+        (recipes.NODE, recipes.NODE_DOCKER),
+        (recipes.NODE_BEFORE, recipes.VM),
+        (recipes.MIRRORS[oldest],),
+    )
     with ThreadPoolExecutor() as pool:
         try:
             for _ in pool.map(builder.ensure_all, chains):
@@ -234,7 +75,7 @@ def ensure(
             builder.cancelled = True
             remove_build_containers(client)
             raise
-    builder.ensure_all((NODE_ROUGH, CONTROLLER))  # each of two chains
+    builder.ensure_all((recipes.NODE_ROUGH, recipes.CONTROLLER))  # each of two chains
 
 
 def remove_build_containers(client: docker.DockerClient) -> None:
@@ -291,7 +132,7 @@ class _Builder:
             self._derive(recipe, parent, step)
 
     def _root_file_system(self, suite: str) -> str:
-        tag = f"devcloud/rootfs:{hashlib.sha256(_rootfs_inputs(suite)).hexdigest()[:12]}"
+        tag = f"devcloud/rootfs:{hashlib.sha256(recipes.rootfs_inputs(suite)).hexdigest()[:12]}"
         if _exists(self.client, tag):
             return tag
         if not shutil.which("mmdebstrap"):
@@ -299,7 +140,8 @@ class _Builder:
         self.identity.cache.mkdir(parents=True, exist_ok=True)
         archive = self.identity.cache / f"{suite}.tar"
         command = ["mmdebstrap", "--quiet", "--variant=minbase"]
-        command += [f"--include={','.join(_BASE_PACKAGES)}", suite, str(archive), _MIRROR]
+        command += [f"--include={','.join(recipes.BASE_PACKAGES)}"]
+        command += [suite, str(archive), recipes.DEBIAN]
         log = self._log(f"root-file-system-{suite}")
         status = logged.run(command, log, lambda line: None)
         if status:
@@ -399,7 +241,7 @@ def _archive(recipe: Recipe) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for target, source in (*recipe.files, ("/provision/script", recipe.script)):
-            tar.add(_HERE / source, arcname=target.lstrip("/"), filter=_owned_by_root)
+            tar.add(recipes.FOLDER / source, arcname=target.lstrip("/"), filter=_owned_by_root)
     return buffer.getvalue()
 
 

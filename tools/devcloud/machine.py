@@ -1,6 +1,10 @@
 """Containers that behave like machines: systemd as first process, own addresses."""
 
+import contextlib
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import docker
@@ -8,6 +12,9 @@ import docker
 from tools.devcloud.errors import CloudError
 
 _STOP_SIGNAL = "SIGRTMIN+3"  # what systemd takes as "power off"
+# The host's tree of cgroup v1's freezer, as the host and the controller see it. No mount of the
+# tree in the controller: libvirt there would take the tree for its own.
+_FREEZERS = ("/sys/fs/cgroup/freezer", "/hostproc/1/root/sys/fs/cgroup/freezer")
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,29 @@ def create(client: docker.DockerClient, machine: Machine) -> str:
         api.remove_container(created["Id"], force=True, v=True)
         raise
     return str(created["Id"])
+
+
+def remove(container: Any, freezers: Sequence[str] = _FREEZERS) -> None:
+    """Remove a machine's container, which may be gone already.
+
+    Docker kills runc in the machine, too. If runc had just frozen a pod, nobody thaws the pod any
+    more, and Docker fails: processes that cgroup v1 has frozen do not die of a signal (those of
+    cgroup v2 do). They are thawed after the failure, because a runc that lives may freeze others.
+    """
+    with contextlib.suppress(docker.errors.NotFound):
+        try:
+            container.remove(force=True, v=True)
+        except docker.errors.APIError:
+            for freezer in freezers:
+                _thaw(freezer, container.id)
+            container.remove(force=True, v=True)
+
+
+def _thaw(freezer: str, container: str) -> None:
+    for folder, _, files in os.walk(freezer):
+        if container in folder and "freezer.state" in files:
+            with contextlib.suppress(OSError):  # the cgroup may go at this moment
+                Path(folder, "freezer.state").write_text("THAWED")
 
 
 def _networking(api: Any, attachment: Attachment | None) -> Any:

@@ -2,7 +2,7 @@
 
 import shlex
 
-from tools.devcloud import images, networks
+from tools.devcloud import networks, recipes
 from tools.devcloud.controller.config_files import PROVIDER_NETWORK
 from tools.devcloud.settings import Settings
 
@@ -21,8 +21,8 @@ def variables(settings: Settings) -> dict[str, str]:
         "FUNCTIONAL_NETWORK": PROVIDER_NETWORK,
         "FUNCTIONAL_EXTERNAL_NETWORK": PROVIDER_NETWORK,
         "FUNCTIONAL_HELM_ON_TACKER": "1",
-        "FUNCTIONAL_PREPARED_IMAGE": images.NODE_KUBERNETES.name,
-        "FUNCTIONAL_ROUGH_IMAGE": images.NODE_ROUGH.name,
+        "FUNCTIONAL_PREPARED_IMAGE": recipes.NODE_KUBERNETES.name,
+        "FUNCTIONAL_ROUGH_IMAGE": recipes.NODE_ROUGH.name,
         "FUNCTIONAL_KUBERNETES_MIRROR": f"http://{networks.mirror_address(settings.network)}",
     }
 

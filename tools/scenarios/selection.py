@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.devcloud.identity import CHECKOUT, Identity
-from tools.devcloud.images import MIRRORS, NEWEST
+from tools.devcloud.recipes import MIRRORS, NEWEST
 
 _GATE = r"^functional\.(?=test_)"
 _FULL = r"^functional\.full\.(?=test_)"

@@ -52,11 +52,12 @@ def adopt(host: Host, adoption: Adoption) -> None:
 def _adoption(thing: dict[str, Any]) -> Adoption | None:
     metadata = thing["metadata"]
     entries = metadata.get("managedFields", [])
-    managers = [(entry["manager"], entry["operation"]) for entry in entries]
+    managers = [(entry.get("manager"), entry.get("operation")) for entry in entries]
     if _OURS in managers or managers.count(_CLIENT_SIDE) != 1:
         return None
     number = managers.index(_CLIENT_SIDE)
-    if _time(entries[number]["time"]) - _time(metadata["creationTimestamp"]) > _MOMENT:
+    time = entries[number].get("time")  # optional, as each field of an entry
+    if not time or _time(time) - _time(metadata["creationTimestamp"]) > _MOMENT:
         return None
     group, slash, version = thing["apiVersion"].rpartition("/")
     kind = f"{thing['kind']}.{version}.{group}" if slash else thing["kind"]

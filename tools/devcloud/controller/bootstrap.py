@@ -16,7 +16,7 @@ from pathlib import Path
 import docker
 import requests
 
-from tools.devcloud import images
+from tools.devcloud import recipes
 from tools.devcloud.controller import catalog, config_files, open_vswitch, resources, services
 from tools.devcloud.controller.image_files import file_of_image
 from tools.devcloud.settings import Settings
@@ -97,7 +97,7 @@ def _virt_type() -> str:
         return "qemu"
     client = docker.from_env(timeout=300)
     with (
-        file_of_image(client, images.VM.tag, "/vm/vmlinuz") as source,
+        file_of_image(client, recipes.VM.tag, "/vm/vmlinuz") as source,
         tempfile.NamedTemporaryFile() as kernel,
     ):
         shutil.copyfileobj(source, kernel)

@@ -6,7 +6,7 @@ from typing import Any
 import docker
 import openstack
 
-from tools.devcloud import images, networks
+from tools.devcloud import networks, recipes
 from tools.devcloud.controller import catalog, config_files
 from tools.devcloud.controller.image_files import file_of_image
 from tools.devcloud.settings import Settings
@@ -117,12 +117,12 @@ def _raise_quotas(cloud: Any) -> None:
 
 def _ensure_images(cloud: Any) -> None:
     engine = docker.from_env(timeout=300)
-    for recipe in images.OF_SERVERS:
+    for recipe in recipes.OF_SERVERS:
         _ensure_container_image(cloud, recipe)
     _ensure_qemu_image(cloud, engine)
 
 
-def _ensure_container_image(cloud: Any, recipe: images.Recipe) -> None:
+def _ensure_container_image(cloud: Any, recipe: recipes.Recipe) -> None:
     """An image without content: its properties name the image of Docker's."""
     image = cloud.image.find_image(recipe.name) or cloud.image.create_image(
         recipe.name,
@@ -142,7 +142,7 @@ def _ensure_container_image(cloud: Any, recipe: images.Recipe) -> None:
 
 def _ensure_qemu_image(cloud: Any, engine: docker.DockerClient) -> None:
     """QEMU's kernel, initial RAM disk and root file system, which lie in an image of Docker's."""
-    name = images.VM.name
+    name = recipes.VM.name
     if cloud.image.find_image(name):
         return
     parts = {}
@@ -181,7 +181,7 @@ def _upload(
     present = cloud.image.find_image(name)
     if present:
         return present
-    with file_of_image(engine, images.VM.tag, f"/vm/{file}") as data:
+    with file_of_image(engine, recipes.VM.tag, f"/vm/{file}") as data:
         return cloud.image.create_image(
             name,
             data=data,

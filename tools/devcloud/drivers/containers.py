@@ -167,7 +167,7 @@ class ContainerDriver(driver.ComputeDriver):
             console = Path(CONSOLES, f"{instance.hostname}-{instance.uuid[:8]}.log")
             console.parent.mkdir(parents=True, exist_ok=True)
             console.write_bytes(container.logs(tail=_CONSOLE_LINES))
-            container.remove(force=True, v=True)
+            machine.remove(container)
         self.unplug_vifs(instance, network_info)
 
     def cleanup(
@@ -256,7 +256,7 @@ class ContainerDriver(driver.ComputeDriver):
 
     def _create(self, instance: Any, vifs: Any, files: Any, admin_password: str) -> None:
         with contextlib.suppress(exception.InstanceNotFound):  # of a build that broke off
-            self._find(instance).remove(force=True, v=True)
+            machine.remove(self._find(instance))
         drive = _config_drive(instance, vifs, files, admin_password)
         subnets = [subnet for vif in vifs for subnet in vif["network"]["subnets"]]
         nameservers = [dns["address"] for subnet in subnets for dns in subnet["dns"]]

@@ -77,6 +77,9 @@ for folder in /provision/modules/*/; do
     if names programs/flanneld; then
         cp "$(source_of github.com/flannel-io/flannel)/Documentation/kube-flannel.yml" "$bin/.."
     fi
+    if names aquasecurity/kube-bench; then
+        cp -r "$(source_of github.com/aquasecurity/kube-bench)/cfg" "$bin/.."
+    fi
     if names k8s.io/kubernetes/cmd; then
         mv "$bin/server" "$bin/etcd"
         pause=$(source_of k8s.io/kubernetes)/build/pause/linux/pause.c

@@ -4,6 +4,7 @@
 #   /srv/mirror/SERIES/apt     a signed repository laid out as the Kubernetes project's own,
 #                              with containerd besides
 #   /srv/mirror/SERIES/images  archives of `docker save`, their digests in SHA256SUMS
+# and /srv/mirror/kube-bench.tar.gz, laid out as the archive of kube-bench's releases.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
@@ -111,6 +112,10 @@ for series in /opt/series/[0-9]*; do
     sha256sum -- *.tar >SHA256SUMS
 done
 gpgconf --kill all
+if [ -e /opt/series/kube-bench ]; then
+    tar --create --gzip --mode u+w --file /srv/mirror/kube-bench.tar.gz \
+        --directory /opt/series/kube-bench cfg --directory bin kube-bench
+fi
 
 chmod 0755 /devcloud-mirror
 rm -rf /build /opt/series

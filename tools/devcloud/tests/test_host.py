@@ -12,7 +12,7 @@ from unittest import mock
 
 import docker
 
-from tools.devcloud import cli, images, openrc
+from tools.devcloud import cli, images, openrc, recipes
 from tools.devcloud.cloud import Cloud, read_settings
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
@@ -36,11 +36,11 @@ class IdentityTest(unittest.TestCase):
 
 class RecipeTest(unittest.TestCase):
     def test_a_change_is_passed_on_to_what_is_derived(self) -> None:
-        files = images.NODE_BEFORE.files
-        child = images.Recipe("child", "node/provision-node.sh", images.BASE, files=files)
-        changed = images.Recipe("base", "node/provision-docker.sh")
-        other = images.Recipe("child", "node/provision-node.sh", changed, files=files)
-        self.assertEqual(child.digest, images.NODE_BEFORE.digest)
+        files = recipes.NODE_BEFORE.files
+        child = recipes.Recipe("child", "node/provision-node.sh", recipes.BASE, files=files)
+        changed = recipes.Recipe("base", "node/provision-docker.sh")
+        other = recipes.Recipe("child", "node/provision-node.sh", changed, files=files)
+        self.assertEqual(child.digest, recipes.NODE_BEFORE.digest)
         self.assertNotEqual(child.digest, other.digest)
 
 
@@ -62,7 +62,7 @@ class BuildTest(unittest.TestCase):
             contextlib.redirect_stdout(io.StringIO()) as out,
             self.assertRaisesRegex(CloudError, words),
         ):
-            builder.ensure(images.NODE_BEFORE)
+            builder.ensure(recipes.NODE_BEFORE)
         self.assertIn("node-debian-12: compiling", out.getvalue())
         self.assertEqual("devcloud: compiling\nE: no package x", log.read_text())
         container.commit.assert_not_called()
