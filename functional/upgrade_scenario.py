@@ -32,7 +32,7 @@ def newest_series() -> EnvironmentVariable:
 class UpgradeScenario(NodesScenario):
     """A dry run predicts each operation; the API is polled during an upgrade."""
 
-    kind = DryRunVnf
+    kind: type[Vnf] = DryRunVnf
     kubernetes_version = BEFORE
 
     def onboard_package(

@@ -38,6 +38,7 @@ def terminate_end(call: Call) -> None:
 
 def scale_start(call: Call) -> None:
     check_user_data(call)
+    note_upgrade(call)
     call.store.save(_KNOWN, [vnfc.id for vnfc in call.vnfcs])
     if call.request["type"] == "SCALE_IN":
         removed = call.grant_request.get("removeResources", ())
@@ -69,6 +70,7 @@ def scale_rollback_end(call: Call) -> None:
 
 
 def heal_start(call: Call) -> None:
+    note_upgrade(call)
     requested = call.request.get("vnfcInstanceId") or ()
     # A VNFC that is replaced gets another id in Tacker; the drivers' id is VDU and index.
     places = resource_ids(call)
@@ -102,7 +104,7 @@ def _heal_request(call: Call, targets: Iterable[str]) -> LcmRequest:
 def modify_information_start(call: Call) -> None:
     modification = (call.request.get("metadata") or {}).get(MODIFICATION)
     if modification:
-        upgrade.validate(call.lcm_request("upgrade"), call.services, modification)
+        upgrade.validate(call.lcm_request("upgrade"), call.store, modification)
 
 
 def modify_information_end(call: Call) -> None:
@@ -115,13 +117,23 @@ def modify_information_end(call: Call) -> None:
 def change_current_package_start(call: Call) -> None:
     modification = of_new_package(call)
     if modification:
-        upgrade.validate(call.lcm_request("upgrade"), call.services, modification)
+        upgrade.validate(call.lcm_request("upgrade"), call.store, modification)
 
 
 def change_current_package_end(call: Call) -> None:
     modification = of_new_package(call)
     if modification:
         upgrade.modify(call.lcm_request("upgrade"), call.services, modification)
+
+
+def note_upgrade(call: Call) -> None:
+    """Note the upgrade that a heal or scaling names: Tacker keeps nothing of one that failed.
+
+    :raises ParameterError: if the request is not valid
+    """
+    modification = (call.request.get("additionalParams") or {}).get(MODIFICATION)
+    if modification:
+        upgrade.note_wanted(call.lcm_request("upgrade"), call.store, modification)
 
 
 def _coming(call: Call) -> Mapping[str, int]:

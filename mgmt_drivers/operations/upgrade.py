@@ -27,7 +27,7 @@ from mgmt_drivers.cluster.pod_network.metadata_service import CloseMetadataServi
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.cluster.upgrade.check_cluster import CheckCluster, CheckMachines
-from mgmt_drivers.cluster.upgrade.modification import Change, read_modification
+from mgmt_drivers.cluster.upgrade.modification import NAME, Change, read_modification
 from mgmt_drivers.cluster.upgrade.prepare_nodes import InstallKubeadm, SaveSnapshot
 from mgmt_drivers.cluster.upgrade.upgrade_cluster import (
     KeepVersion,
@@ -37,7 +37,7 @@ from mgmt_drivers.cluster.upgrade.upgrade_cluster import (
 from mgmt_drivers.cluster.upgrade.upgrade_nodes import UpgradeControlPlane, UpgradeWorkers
 from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
 from mgmt_drivers.engine.phase import in_lanes, in_turn, on
-from mgmt_drivers.engine.services import Services
+from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations.defragment import ask_etcd, defragment, defragment_members
@@ -62,13 +62,13 @@ class UpgradeFailed(MgmtDriverError):
     longest = OperationError.longest
 
 
-def validate(request: LcmRequest, services: Services, modification: Any) -> Change:
+def validate(request: LcmRequest, store: Store, modification: Any) -> Change:
     """Check a modification without asking any machine.
 
     :param modification: the parameter ``k8s_cluster_modification_param``
     :raises ParameterError: with every error
     """
-    kept = changed_params.load(services.store)
+    kept = changed_params.load(store)
     before = read_params(changed_params.apply(request, kept))
     change = read_modification(modification, before, request)
     if not change.is_upgrade:
@@ -80,13 +80,27 @@ def validate(request: LcmRequest, services: Services, modification: Any) -> Chan
     return change
 
 
+def note_wanted(request: LcmRequest, store: Store, modification: Any) -> None:
+    """Note the parameters of an upgrade that ended half-way and that Tacker has not kept.
+
+    Machines get them if the cluster has their version.
+
+    :param modification: the parameter ``k8s_cluster_modification_param``
+    :raises ParameterError: with every error
+    """
+    change = validate(request, store, modification)
+    if not change.is_upgrade:
+        raise ParameterError([f"{NAME}: only that of an upgrade goes with another operation"])
+    changed_params.save_wanted(store, {**changed_params.load(store), **change.params})
+
+
 def modify(request: LcmRequest, services: Services, modification: Any) -> None:
     """Upgrade the cluster, or renew its certificates.
 
     :param modification: the parameter ``k8s_cluster_modification_param``
     :raises MgmtDriverError: naming the cause, and the versions with which the cluster goes on
     """
-    change = validate(request, services, modification)
+    change = validate(request, services.store, modification)
     if change.renews_certificates:
         renew(request, services)
         return

@@ -344,9 +344,9 @@ class RenewalTest(AgingClusterTest):
             ({**RENEW, "image_repository": "a/b"}, "image_repository: cannot be combined with"),
         ):
             with self.subTest(wanted), self.assertRaisesRegex(ParameterError, words):
-                upgrade.validate(self.request(), self.services(), wanted)
+                upgrade.validate(self.request(), self.store, wanted)
         (self.package / "install_k8s_cluster.sh").write_text("a script that cannot upgrade")
-        upgrade.validate(self.request(), self.services(), json.dumps(RENEW))
+        upgrade.validate(self.request(), self.store, json.dumps(RENEW))
 
 
 class RenewalFaultsTest(FaultsTestCase, AgingClusterTest):

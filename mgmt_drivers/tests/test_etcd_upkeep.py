@@ -252,9 +252,9 @@ class UpkeepTest(AlarmedClusterTest):
             ({**DEFRAGMENT, "renew_certificates": True}, "renew_certificates: cannot be comb"),
         ):
             with self.subTest(wanted), self.assertRaisesRegex(ParameterError, words):
-                upgrade.validate(self.request(), self.services(), wanted)
+                upgrade.validate(self.request(), self.store, wanted)
         text = json.dumps({**DEFRAGMENT, "renew_certificates": False})
-        self.assertFalse(upgrade.validate(self.request(), self.services(), text).is_upgrade)
+        self.assertFalse(upgrade.validate(self.request(), self.store, text).is_upgrade)
 
 
 class UpgradeTest(AlarmedClusterTest, UpgradableClusterTest):

@@ -264,6 +264,23 @@ class PullTest(PhaseTest):
         session.expect("sudo", "ctr", status=1, stderr="r/coredns:1: not found")
         self.assertEqual(CHANGED, self.run_on(0, PullImages()))
 
+    def test_an_upgrade_needs_the_dns_that_the_cluster_has(self) -> None:
+        for pods, is_needed in ([], False), ([{"name": "coredns-1"}], True):
+            self.make()
+            session = self.sessions[0]
+            self.expect_images(session, "r/coredns:2")
+            session.expect("sudo", "ctr", stdout="")
+            session.expect("sudo", "ctr", status=1, stderr="r/coredns:2: not found")
+            items = [{"metadata": pod, "spec": {}, "status": {}} for pod in pods]
+            session.expect("sudo", "kubectl", stdout=json.dumps({"items": items}))
+            if is_needed:
+                words = "cannot pull r/coredns:2. Push the image into its registry, or name one "
+                with self.assertRaisesRegex(MgmtDriverError, words):
+                    self.run_on(0, PullImages(is_upgrade=True))
+            else:
+                self.assertEqual(CHANGED, self.run_on(0, PullImages(is_upgrade=True)))
+            session.assert_done()
+
     def test_any_other_is_an_error_that_names_it(self) -> None:
         self.make()
         session = self.sessions[1]

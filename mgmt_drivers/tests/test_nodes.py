@@ -4,7 +4,8 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from mgmt_drivers.errors import CommandFailed, InventoryError, MgmtDriverError
+from mgmt_drivers.cluster.nodes import transient
+from mgmt_drivers.errors import CommandFailed, InventoryError, MgmtDriverError, WaitTimeout
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations import scale_in, scale_out
 from mgmt_drivers.testing.fakes import FakeClock, MemoryStore
@@ -213,6 +214,14 @@ class NodesTest(SimulatedClusterTest):
         scale_out.scale_out(self.request(new.vnfc_id), self.services(busy), self.vims)
         self.assert_whole(3, 3)
         self.assertEqual([], errors)
+
+    def test_an_etcd_that_times_out_may_have_slow_disks(self) -> None:
+        def ask() -> None:
+            raise CommandFailed("kubectl", 1, "Error from server: etcdserver: request timed out")
+
+        words = 'timed out.* The disks of etcd may be too slow .*"The disk".* then retry the operat'
+        with self.assertRaisesRegex(WaitTimeout, words):
+            transient.retry(FakeClock(), ask)
 
     def test_a_dead_node_is_just_removed(self) -> None:
         machine = self.machine(WORKERS[0])

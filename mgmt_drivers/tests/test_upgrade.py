@@ -7,7 +7,7 @@ from typing import Any
 
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.series import read_version, skew
-from mgmt_drivers.errors import MgmtDriverError, ParameterError
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError, ParameterError
 from mgmt_drivers.operations import scale_out, upgrade
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
@@ -217,6 +217,46 @@ class UpgradeTest(UpgradableClusterTest):
         self.assertEqual([], noted)
         self.assertEqual({}, changed_params.load(self.store))
 
+    def test_an_image_that_is_not_there(self) -> None:
+        """The cluster stays as it is, but for kubeadm, which knows the images."""
+        def lacks(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "pull" in argv and argv[-1] == "r/pause:3.2":
+                raise CommandFailed("ctr", 1, "r/pause:3.2: not found")
+
+        for machine in self.world.machines.values():
+            machine.images.discard("r/pause:3.2")
+        nodes = copy.deepcopy(self.world.nodes)
+        noted, note = self.commands()
+        with self.assertRaisesRegex(
+            upgrade.UpgradeFailed,
+            "phase 'pull images': cannot pull r/pause:3.2. Push the image into its registry, or "
+            "name one that has the images of Kubernetes in image_repository",
+        ):
+            upgrade.modify(self.request(), self.services(lacks, note), WANTED)
+        self.assertEqual([], noted)
+        self.assertEqual((nodes, "v1.36.4"), (self.world.nodes, self.world.release))
+        self.assertEqual({}, changed_params.load(self.store))
+        # Machines that come meanwhile join with the old version.
+        worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
+        self.assertEqual("v1.36.4", worker.running)
+
+    def test_workers_that_are_all_cordoned(self) -> None:
+        names = self.names(*WORKERS)
+        for name in names:
+            self.world.nodes[name]["spec"]["unschedulable"] = True
+
+        def die(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if tuple(argv[-2:]) == ("restart", "kubelet") and session.machine.name == names[0]:
+                raise MgmtDriverError("died")
+
+        with self.assertRaisesRegex(upgrade.UpgradeFailed, "died"):
+            upgrade.modify(self.request(), self.services(die), WANTED)
+        self.modify()
+        for name in names:
+            self.assertTrue(self.world.nodes[name]["spec"].pop("unschedulable"))
+        self.assert_upgraded()
+
     def test_pods_that_may_not_leave(self) -> None:
         """The error tells which nodes have which version; the node is uncordoned."""
         workers = self.names(*WORKERS)
@@ -261,6 +301,31 @@ class UpgradeTest(UpgradableClusterTest):
         self.modify()
         self.assert_upgraded()
 
+    def test_operations_between_two_attempts(self) -> None:
+        """The node that was upgraded is replaced, so that a node that was not leads."""
+        _, second, _ = self.names(*MASTERS)
+
+        def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
+            is_second = session.machine.name == second
+            if is_second and tuple(argv[2:5]) == ("kubeadm", "upgrade", "node"):
+                raise MgmtDriverError("failed")
+
+        with self.assertRaisesRegex(upgrade.UpgradeFailed, f"{second} [(]cordoned[)]"):
+            upgrade.modify(self.request(), self.services(fail), WANTED)
+        old = self.names(*MASTERS[1:], WORKERS[1])
+        for address in (WORKERS[0], MASTERS[0]):
+            target = self.machine(address).node
+            self.heal_start(self.request(target.vnfc_id), self.services())
+            self.replaced(target)
+            self.heal_end(self.request(target.vnfc_id), self.services())
+        worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
+        nodes = [m for m in self.world.machines.values() if m.role != "storage"]
+        self.assertEqual({*old}, {m.name for m in nodes if m.running != _NEW})
+        self.modify()
+        self.assert_whole(3, 3)
+        self.assertEqual({_NEW}, {m.running for m in nodes})
+
     def test_what_others_cordoned_stays_cordoned(self) -> None:
         (name,) = self.names(WORKERS[0])
         self.world.nodes[name]["spec"]["unschedulable"] = True
@@ -282,21 +347,21 @@ class UpgradeTest(UpgradableClusterTest):
             ("[" * 100_000, "k8s_cluster_modification_param: must be an object, or its text"),
         ):
             with self.subTest(wanted), self.assertRaisesRegex(ParameterError, words):
-                upgrade.validate(self.request(), self.services(), wanted)
+                upgrade.validate(self.request(), self.store, wanted)
 
     def test_the_registry_of_the_pod_networks_images_stays(self) -> None:
         self.params = {**self.params, "image_repository": "http://10.10.0.2:5000"}
         for text in ("http://10.10.0.3:5000", "10.10.0.2:5000"):
             wanted = {**WANTED, "image_repository": text}
             with self.assertRaisesRegex(ParameterError, "image_repository: must be of 10.10.0.2"):
-                upgrade.validate(self.request(), self.services(), wanted)
+                upgrade.validate(self.request(), self.store, wanted)
         wanted = {**WANTED, "image_repository": "http://10.10.0.2:5000/new"}
-        upgrade.validate(self.request(), self.services(), wanted)
+        upgrade.validate(self.request(), self.store, wanted)
 
     def test_a_script_that_would_install_kubelet_before_its_time(self) -> None:
         (self.package / "install_k8s_cluster.sh").write_text("apt-get install kubelet")
         with self.assertRaisesRegex(ParameterError, "script_path: .* KUBERNETES_PACKAGES"):
-            upgrade.validate(self.request(), self.services(), WANTED)
+            upgrade.validate(self.request(), self.store, WANTED)
 
     def test_behind_a_proxy_no_runtime_is_restarted(self) -> None:
         self.params = {**self.params, "proxy": {"http_proxy": "http://proxy:3128"}}
@@ -310,7 +375,7 @@ class UpgradeTest(UpgradableClusterTest):
         self.assertIn("/etc/apt/apt.conf.d/95-mgmt-driver-proxy", self.machine(WORKERS[0]).files)
 
     def test_text_in_json_will_do(self) -> None:
-        found = upgrade.validate(self.request(), self.services(), json.dumps(WANTED))
+        found = upgrade.validate(self.request(), self.store, json.dumps(WANTED))
         self.assertEqual(WANTED, found.params)
 
     def test_the_cluster_tells_nothing_but_a_version_within_reach(self) -> None:

@@ -428,6 +428,35 @@ class UpgradeHooksTest(HookCaller):
         self.call(kubernetes_v2.scale_end, _scale("SCALE_OUT"))
         self.assertEqual("v1.37.2", machine.running)
 
+    def test_an_upgrade_that_failed_is_named_again(self) -> None:
+        """Tacker keeps nothing of the upgrade, and the packages have come from a new place."""
+        before = dict(self.metadata_of_instance)
+        wanted = {
+            "kubernetes_version": "1.37",
+            "package_repository": {"url": "http://new/apt/", "key_path": "key.asc"},
+        }
+        self.modify(wanted, kubernetes_v2.modify_information_end)
+        self.memory, self.metadata_of_instance = {}, before
+        params = {"additionalParams": {**USER_DATA, MODIFICATION: wanted}}
+        target = self.machine(WORKERS[0])
+        asked = {"vnfcInstanceId": [f"info-resource-{target.node.server_id}"], **params}
+        self.call(kubernetes_v2.heal_start, asked)
+        self.replaced(target.node)
+        self.call(kubernetes_v2.heal_end, asked)
+        self.assertEqual({"v1.37.2"}, self.releases())
+        kept = json.loads(self.metadata_of_instance["mgmt_driver_changed_params"])
+        self.assertEqual({**wanted, "kubernetes_version": "1.37.2"}, kept)
+
+    def test_what_goes_with_another_operation_is_an_upgrade(self) -> None:
+        for wanted, words in (
+            ({"renew_certificates": True}, "param: only that of an upgrade goes with another"),
+            ({"kubernetes_version": "1.35"}, "param.kubernetes_version: 1.35 is older"),
+        ):
+            params = {"additionalParams": {**USER_DATA, MODIFICATION: wanted}}
+            with self.assertRaisesRegex(ParameterError, words):
+                self.call(kubernetes_v2.scale_start, {"type": "SCALE_OUT", **params})
+        self.assertEqual(0, self.connections.total())
+
     def test_other_modifications_ask_no_machine(self) -> None:
         for hook in (kubernetes_v2.modify_information_start, kubernetes_v2.modify_information_end):
             self.modify(None, hook)

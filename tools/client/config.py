@@ -61,6 +61,8 @@ class CloudConfig:
     helm_on_tacker = _Variable("FUNCTIONAL_HELM_ON_TACKER", False, lambda value: value == "1")
     # Shell command that shows the drivers' trace of a VNF instance; its argument is the id.
     show_trace = _Variable("FUNCTIONAL_SHOW_TRACE", "", str)
+    # Shell command that shows the log of tacker-conductor.
+    show_log = _Variable("FUNCTIONAL_SHOW_LOG", "", str)
     # Command for ovn-trace on this cloud, if the cloud uses OVN.
     ovn_trace = _Variable("FUNCTIONAL_OVN_TRACE", "", str)
     # Shell command that runs the gate's playbooks on this cloud; its arguments are their names.

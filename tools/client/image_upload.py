@@ -1,4 +1,6 @@
-"""Uploads images from archives to a registry (OCI Distribution Specification 1.1).
+"""Uploads images from archives to a registry, and copies images there.
+
+The API is that of the OCI Distribution Specification 1.1.
 
 Docker's engine would first unpack and then compress each image, which takes a minute for the images
 of a cluster, and machines would have to decompress the layers. skopeo compresses layers, too.
@@ -8,6 +10,7 @@ import hashlib
 import io
 import json
 import tarfile
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urljoin
 
@@ -43,6 +46,37 @@ def upload(archive: bytes, registry: str) -> str:
         body, headers = json.dumps(manifest).encode(), {"Content-Type": _MANIFEST}
         ask(session, "PUT", f"{base}/manifests/{tag}", data=body, headers=headers)
     return short
+
+
+def copy_images(registry: str, path: str, is_wanted: Callable[[str], bool]) -> list[str]:
+    """Give images of a registry names below a path, too; returns the names with their tags.
+
+    :param registry: ``host:port`` of a registry with plain HTTP and without a login
+    :param is_wanted: tells by an image's short name whether to copy the image
+    :raises ClientError: with the answer of the registry, if it refuses a copy
+    """
+    base, copied = f"http://{registry}/v2", []
+    with requests.Session() as session:
+        names = ask(session, "GET", f"{base}/_catalog").json()["repositories"]
+        for name in (n for n in names if "/" not in n and is_wanted(n)):
+            for tag in ask(session, "GET", f"{base}/{name}/tags/list").json()["tags"]:
+                _copy(session, base, name, f"{path}/{name}", tag)
+                copied.append(f"{path}/{name}:{tag}")
+    return copied
+
+
+def _copy(session: requests.Session, base: str, name: str, to: str, tag: str) -> None:
+    """Copy an image: the registry has its blobs, so that only the manifest is sent."""
+    headers = {"Accept": _MANIFEST}
+    manifest = ask(session, "GET", f"{base}/{name}/manifests/{tag}", headers=headers)
+    read = manifest.json()
+    for blob in (read["config"], *read["layers"]):
+        params = {"mount": blob["digest"], "from": name}
+        answer = ask(session, "POST", f"{base}/{to}/blobs/uploads/", params=params)
+        if answer.status_code != requests.codes.created:
+            raise ClientError(f"{base}/{to}: {blob['digest']} of {name} is not mounted")
+    headers = {"Content-Type": read["mediaType"]}
+    ask(session, "PUT", f"{base}/{to}/manifests/{tag}", data=manifest.content, headers=headers)
 
 
 def _blob(session: requests.Session, base: str, media_type: str, content: bytes) -> dict[str, Any]:

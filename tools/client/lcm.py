@@ -189,8 +189,8 @@ class Vnf:
             ]
             if not new:
                 return {"operationState": "none yet"}
-            if operation == "MODIFY_INFO":  # Tacker 16's v1 API lists it, but cannot show it
-                return new[-1]
+            if operation == "MODIFY_INFO" and not self._api.ends_modifications:
+                return new[-1]  # Tacker 16's v1 API cannot show it; a list of v2 has no errors
             shown: dict[str, Any] = self._client.show_vnf_lcm_op_occs(new[-1]["id"])
             return shown
 

@@ -150,6 +150,8 @@ class InstanceV2:
         self.store: Store = self._call.store
 
     def request(self) -> LcmRequest:
+        if "vnfdId" not in self._call.request:  # a change of the package is the upgrade itself
+            kubernetes_v2.note_upgrade(self._call)
         return self._call.lcm_request("")
 
     def targets(self, vnfcs: Collection[str]) -> list[str]:

@@ -124,6 +124,7 @@ def _scenario_variables(identity: Identity) -> dict[str, str]:
     return {
         "FUNCTIONAL_KILL_CONDUCTOR": f"{kill} tacker-conductor",
         "FUNCTIONAL_SHOW_TRACE": f"{on_controller} {trace}",
+        "FUNCTIONAL_SHOW_LOG": f"{on_controller} journalctl --unit tacker-conductor --output cat",
         "FUNCTIONAL_KILL_SERVICES": "\n".join(f"{kill} {service}" for service in services),
         "FUNCTIONAL_OVN_TRACE": f"{on_controller} ovn-trace",
         "FUNCTIONAL_PLAYBOOKS": f"DEVCLOUD_CONTROLLER={identity.controller} {_RUN_PLAYBOOKS}",

@@ -14,7 +14,8 @@ from tools.devcloud.recipes import MIRRORS, NEWEST
 _GATE = r"^functional\.(?=test_)"
 _FULL = r"^functional\.full\.(?=test_)"
 # Series of Kubernetes that groups need besides the newest.
-_OLDER = {"rough_image": "1.36", "series": "1.36", "upgrade": "1.36", "docker": "1.20"}
+_OLDER = {"rough_image": "1.36", "series": "1.36", "upgrade": "1.36",
+          "upgrade_troubles": "1.36", "docker": "1.20"}
 # Lanes of groups that run in parallel, about equally long: a single lane leaves the CPUs idle half
 # of the time. Groups in no lane run before: their nodes are emulated, they kill shared services, or
 # they measure how long the API is unavailable, which takes longer on busy CPUs.

@@ -23,6 +23,11 @@ _TRANSIENT = re.compile("|".join((
     r"context deadline exceeded|TLS handshake timeout|i/o timeout|unexpected EOF",
 )))
 
+_TIMED_OUT = "etcdserver: request timed out"
+_SLOW_DISK = (
+    "The disks of etcd may be too slow (in the guide: \"The disk\" of etcd): look at those of the "
+    "control-plane nodes"
+)
 _NO_SPACE = "database space exceeded"  # what etcd answers whatever writes
 NO_SPACE_CURE = (
     "etcd takes no more writes, for a database has reached its quota. Send a modification with "
@@ -67,7 +72,8 @@ def retry(
             if not passes(str(error)):
                 raise
             seen = error
+    advice = _SLOW_DISK if _TIMED_OUT in str(seen) else "Look at its control-plane nodes"
     raise WaitTimeout(
         f"the control plane did not answer within {_LIMIT:g} s; last seen: {seen}. "
-        "Look at its control-plane nodes, then retry the operation"
+        f"{advice}, then retry the operation"
     )

@@ -4,10 +4,14 @@ from collections.abc import Sequence
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.nodes import cluster_dns
 from mgmt_drivers.cluster.packages import images
 from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine.host import Host
+
+_PUSH = "Push the image into its registry"
+_REACH = "Give the machine a way to its registry (a route, or the parameter proxy)"
 
 
 class PullImages(Change[Cluster, Sequence[str]]):
@@ -41,10 +45,14 @@ class PullImages(Change[Cluster, Sequence[str]]):
             try:
                 cluster.runtime.pull(host, image)
             except CommandFailed as error:
-                if images.may_be_absent(image) and images.is_absent(error):
+                is_absent = images.is_absent(error)
+                if is_absent and images.may_be_absent(image) and not self._needs_dns(host):
                     continue  # the log says so when the control plane is initialized
                 raise MgmtDriverError(
-                    f"cannot pull {image}. Give the machine a way to its registry (a route, or the "
-                    "parameter proxy), or name one that has the images of Kubernetes in "
-                    f"image_repository. {error}"
+                    f"cannot pull {image}. {_PUSH if is_absent else _REACH}, or name one that has "
+                    f"the images of Kubernetes in image_repository. {error}"
                 ) from error
+
+    def _needs_dns(self, host: Host) -> bool:
+        """Whether an upgrade would end the cluster's DNS by an image that nobody has."""
+        return self._is_upgrade and bool(cluster_dns.list_pods(host))

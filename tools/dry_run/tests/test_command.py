@@ -124,6 +124,17 @@ class ShownClusterTest(SimulatedClusterTest):
 
 
 class InstancesTest(ShownClusterTest):
+    def test_v2_notes_an_upgrade_that_failed(self) -> None:
+        self.params = {**self.params, "kubernetes_version": "1.36.4"}
+        wanted = {"kubernetes_version": "1.37", "drain_timeout": "2m"}
+        instance = self.v2({"additionalParams": {MODIFICATION: wanted}})
+        instance.request()
+        self.assertEqual(wanted, instance.store.load("wanted_params", {}))
+        renewal = {MODIFICATION: {"renew_certificates": True}}
+        instance = self.v2({"vnfdId": "new", "additionalParams": renewal})
+        instance.request()
+        self.assertEqual({}, instance.store.load("wanted_params", {}))
+
     def test_v1_reads_what_hooks_are_given(self) -> None:
         wanted, instance = self.request(), self.v1()
         found = instance.request()

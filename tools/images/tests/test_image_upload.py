@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from tools import docker_archive
 from tools.client import kubernetes_source
 from tools.client.errors import ClientError
-from tools.client.image_upload import upload
+from tools.client.image_upload import copy_images, upload
 
 
 class Registry(BaseHTTPRequestHandler):
@@ -31,6 +31,10 @@ class Registry(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         if self.server.full:
             self._answer(507, b"no space")
+            return
+        query = parse_qs(urlsplit(self.path).query)
+        if self.server.blobs.keys() >= {*query.get("mount", [""])} and query["from"] == ["a"]:
+            self._answer(201)
             return
         # As a registry does it: the place has a query of its own.
         self._answer(202, headers={"Location": f"{self.path}1?_state=x"})
@@ -92,6 +96,22 @@ class UploadTest(unittest.TestCase):
         self.assertEqual({"Env": []}, json.loads(config)["config"])
         with tarfile.open(fileobj=io.BytesIO(layer)) as files:
             self.assertEqual(["f"], files.getnames())
+
+    def test_images_get_names_below_a_path(self) -> None:
+        upload(archive("a:1"), self.address)
+        content, media_type = self.server.manifests["/v2/a/manifests/1"]
+        names = {"repositories": ["a", "k8s/a", "pause"]}
+        self.server.files = {
+            "/v2/_catalog": json.dumps(names).encode(),
+            "/v2/a/tags/list": b'{"tags": ["1"]}',
+            "/v2/a/manifests/1": content,
+        }
+        copied = copy_images(self.address, "k8s", lambda name: name != "pause")
+        self.assertEqual(["k8s/a:1"], copied)
+        self.assertEqual((content, media_type), self.server.manifests["/v2/k8s/a/manifests/1"])
+        self.server.blobs.clear()
+        with self.assertRaisesRegex(ClientError, "/v2/k8s/a: sha256:.* of a is not mounted"):
+            copy_images(self.address, "k8s", lambda name: name == "a")
 
     def test_what_a_registry_refuses_is_an_error(self) -> None:
         self.server.full = True
