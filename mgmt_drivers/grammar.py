@@ -144,6 +144,16 @@ def url(text: str) -> SplitResult | None:
     return parts if _is_ipv6(match["v6"]) or (match["host"] and is_host(match["host"])) else None
 
 
+def has_wrong_port(text: str) -> bool:
+    """Whether a text would be an http or https URL without its port."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    rest, colon, _ = parts.netloc.rpartition(":")
+    return bool(colon) and not url(text) and url(parts._replace(netloc=rest).geturl()) is not None
+
+
 def is_direct(text: str) -> bool:
     """Whether a text is valid in a no_proxy list (Go's package httpproxy, "Config").
 

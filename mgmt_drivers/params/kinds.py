@@ -281,10 +281,13 @@ class Url(TextKind[Secret]):
     def take(self, text: str, reader: Reader) -> Secret:
         if grammar.url(text):
             return Secret(text)
-        reader.refuse(
-            "must be a URL such as http://proxy.example.com:3128; characters that RFC 3986 does "
-            "not allow must be percent-encoded"
-        )
+        if grammar.has_wrong_port(text):  # which may be a password: it is not quoted
+            reader.refuse("the port of the URL must be a number from 1 to 65535")
+        else:
+            reader.refuse(
+                "must be a URL such as http://proxy.example.com:3128; characters that RFC 3986 "
+                "does not allow must be percent-encoded"
+            )
         return Secret("")
 
 

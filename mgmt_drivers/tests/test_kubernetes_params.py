@@ -338,6 +338,14 @@ class ParamsTest(unittest.TestCase):
             ({"container_runtime": "rkt"}, "container_runtime: must be one of: containerd, docker"),
             ({"proxy": {"http_proxy": "http://p", "k8s_node_cidr": "x"}}, "proxy.k8s_node_cidr"),
             (
+                {"proxy": {"http_proxy": "http://host1:port1"}},
+                "proxy.http_proxy: the port of the URL must be a number from 1 to 65535",
+            ),
+            (
+                {"proxy": {"https_proxy": "http://me:p%21@host1:65536"}},
+                "proxy.https_proxy: the port of the URL must be a number from 1 to 65535",
+            ),
+            (
                 {"image_repository": "http://r:1/k8s", "private_registry_connection_info": [
                     {"connection_type": 1, "server": "r:1"}]},
                 "image_repository: private_registry_connection_info says that it is https://r:1",

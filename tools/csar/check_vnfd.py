@@ -8,6 +8,7 @@ from tools.csar import check_userdata, toscameta
 from tools.csar import package as model
 from tools.csar.package import Fault, Flavour, Package, mapping
 
+OPTIONAL = "occurrences: [ 0, UNBOUNDED ]"  # what makes a requirement optional
 _SW_IMAGE = "tosca.artifacts.nfv.SwImage"
 # Required properties of a tosca.nodes.nfv.VNF and of a SwImageData (SOL001 2.6.1).
 _VNF_PROPERTIES = (
@@ -87,11 +88,17 @@ def _reachable(package: Package) -> Iterator[Fault]:
 def node_types(package: Package) -> Iterator[Fault]:
     """Check that the VNF's node type allows all flavours and requires no link."""
     for name, document in package.documents.items():
-        for type_name, definition in mapping(document, "node_types").items():
-            if mapping(definition).get("derived_from") == "tosca.nodes.nfv.VNF":
-                place = f"node_types.{type_name}"
-                yield from _flavour_ids(package, name, place, definition)
-                yield from _optional_links(name, place, definition)
+        for type_name, definition in vnf_types(document):
+            place = f"node_types.{type_name}"
+            yield from _flavour_ids(package, name, place, definition)
+            yield from _optional_links(name, place, definition)
+
+
+def vnf_types(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The node types of VNFs that a document defines, by name."""
+    for name, definition in mapping(document, "node_types").items():
+        if mapping(definition).get("derived_from") == "tosca.nodes.nfv.VNF":
+            yield name, definition
 
 
 def _flavour_ids(
@@ -112,11 +119,17 @@ def _flavour_ids(
 
 def _optional_links(file: str, place: str, definition: dict[str, Any]) -> Iterator[Fault]:
     """Check that links are optional, since Tacker removes them from substitution_mappings."""
-    for requirement in definition.get("requirements") or []:
+    for _, name in required_links(definition):
+        text = f"without '{OPTIONAL}' tosca-parser refuses the VNFD"
+        yield Fault(file, f"{place}.requirements.{name}", text)
+
+
+def required_links(definition: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    """The requirements of a node type that are not optional: places in the list, and names."""
+    for place, requirement in enumerate(definition.get("requirements") or []):
         for name, link in mapping(requirement).items():
             if mapping(link).get("occurrences") != [0, "UNBOUNDED"]:
-                text = "without 'occurrences: [ 0, UNBOUNDED ]' tosca-parser refuses the VNFD"
-                yield Fault(file, f"{place}.requirements.{name}", text)
+                yield place, name
 
 
 def requirements(package: Package) -> Iterator[Fault]:

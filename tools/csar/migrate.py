@@ -175,6 +175,15 @@ def _links(migration: Migration) -> None:
                 _put(migration, flavour.file, path, "- virtual_link:\n", text)
 
 
+def _optional_links(migration: Migration) -> None:
+    """Make the links of node types optional, since Tacker removes links from the VNFD."""
+    for file, definitions in migration.package.documents.items():
+        for type_name, definition in check_vnfd.vnf_types(definitions):
+            for place, name in check_vnfd.required_links(definition):
+                path = ("node_types", type_name, "requirements", place, name)
+                _put(migration, file, path, f"{check_vnfd.OPTIONAL}\n", "occurrences of an optional link")
+
+
 def _sizes(migration: Migration) -> None:
     """Replace the sizes of groups by parameters, which Tacker and UserData set."""
     for flavour in check_kubernetes.flavours(migration.package):
@@ -210,7 +219,7 @@ def _networks(migration: Migration) -> None:
 
 
 def _put(
-    migration: Migration, file: str, path: tuple[str, ...], lines: str, what: str
+    migration: Migration, file: str, path: tuple[str | int, ...], lines: str, what: str
 ) -> bool:
     """Put lines at a path, and note the change; or note that the author has to make the change."""
     if not lines:
@@ -221,7 +230,7 @@ def _put(
         migration.write(file, document.edited())
         migration.done.append(f"{file}: {what}")
     else:
-        migration.left.append(f"{file}: add at {'.'.join(path)} the {what}")
+        migration.left.append(f"{file}: add at {'.'.join(map(str, path))} the {what}")
     return is_put
 
 
@@ -261,5 +270,6 @@ def _say_what_is_left(migration: Migration) -> None:
 
 
 _STEPS = (
-    _supplied, _header, _script, _pod_network, _user_data, _hooks, _links, _sizes, _networks,
+    _supplied, _header, _script, _pod_network, _user_data, _hooks, _optional_links, _links,
+    _sizes, _networks,
 )  # fmt: skip

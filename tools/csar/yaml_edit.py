@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 import yaml
-from yaml.nodes import CollectionNode, MappingNode, Node
+from yaml.nodes import CollectionNode, MappingNode, Node, SequenceNode
 
 
 @dataclass
@@ -16,11 +16,15 @@ class Document:
     def __post_init__(self) -> None:
         self._root: Node | None = yaml.compose(self.text, yaml.SafeLoader)
 
-    def at(self, *path: str) -> Node | None:
-        """The node at a path of keys; None if there is none."""
+    def at(self, *path: str | int) -> Node | None:
+        """The node at a path of keys and of places in lists; None if there is none."""
         node = self._root
         for key in path:
-            node = next((value for name, value in pairs(node) if name.value == key), None)
+            if isinstance(key, int):
+                items = node.value if isinstance(node, SequenceNode) else []
+                node = items[key] if key < len(items) else None
+            else:
+                node = next((value for name, value in pairs(node) if name.value == key), None)
         return node
 
     def put_first(self, node: Node | None, lines: str) -> bool:

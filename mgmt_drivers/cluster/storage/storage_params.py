@@ -154,6 +154,11 @@ class Storage:
         EXPORTS, ListOf(ObjectOf(Export), at_least_one=True), required=Always(),
         meaning="one or more folders",
     )
+    nic_cp_name: str | None = param(
+        "nic_cp_name", Reference(CP), example="storage_server_CP",
+        meaning="accepted because requests of Tacker's samples have it, and not used: "
+        "``nfs_server_cp`` names the CP that exports",
+    )
     manifests: tuple[Manifest, ...] = ()
 
     @property

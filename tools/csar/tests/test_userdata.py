@@ -101,6 +101,17 @@ class V1Test(UserDataTest):
                 self.assertEqual("k8s.master", nfv["VDU"]["masterNode"]["flavor"])
                 self.assertEqual(NETWORK, nfv["CP"]["workerNode_CP2"]["network"])
 
+    def test_points_without_a_link_lie_in_the_network_of_the_masters(self) -> None:
+        """As with the specification's request for a cluster that leaves the storage server out."""
+        self.assemble("kubernetes", "complex", "storage")
+        request = self.cluster_request("complex", "")
+        self.assertNotIn("storage_server_CP", str(request))
+        points = self.instantiate(request)["nfv"]["CP"]
+        self.assertEqual(NETWORK, points["storage_server_CP"]["network"])
+        del request["extVirtualLinks"]
+        with self.assertRaisesRegex(ValueError, 'extVirtualLinks .* "masterNode_CP1"'):
+            self.instantiate(request)
+
     def test_groups_scale_by_the_steps_of_the_vnfd(self) -> None:
         for flavour in ("simple", "complex", "podaffinity"):
             self.assemble("kubernetes", flavour)
@@ -220,6 +231,13 @@ class V2Test(UserDataTest):
                 nfv = self.instantiate(self.cluster_request(flavour, overlay), *vdus)
                 self.assertEqual("k8s.worker", nfv["VDU"]["workerNode-1"]["computeFlavourId"])
                 self.check_later_operations()
+
+    def test_points_without_a_link_lie_in_the_network_of_the_masters(self) -> None:
+        self.assemble("kubernetes_v2", "complex", "storage_v2")
+        vdus = ["masterNode"] * 3 + ["workerNode"] * 2 + ["storage_server"]
+        nfv = self.instantiate(self.cluster_request("complex", ""), *vdus)
+        self.assertEqual(NETWORK, nfv["CP"]["storage_server_CP-0"]["network"])
+        self.check_later_operations()
 
     def test_prefixes(self) -> None:
         self.assemble("kubernetes_v2", "complex", "storage_v2")

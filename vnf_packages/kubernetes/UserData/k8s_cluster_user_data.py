@@ -1,12 +1,12 @@
 """Turns an instantiate request into the parameters of the Kubernetes cluster's BaseHOT."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from tacker.vnfm.lcm_user_data import utils
 from tacker.vnfm.lcm_user_data.abstract_user_data import AbstractUserData
 
 _MASTER_CP = "masterNode_CP1"
-_VIRTUAL_IP_CP = "vip_CP"
 
 
 class KubernetesClusterUserData(AbstractUserData):
@@ -26,11 +26,12 @@ class KubernetesClusterUserData(AbstractUserData):
         """
         images = utils.create_sw_image_dict(vnfd_dict)
         images.update(utils.create_vdu_image_dict(grant_info or {}))
+        initial = utils.create_initial_param_dict(base_hot_dict)
         parameters: dict[str, Any] = utils.create_final_param_dict(
-            utils.create_initial_param_dict(base_hot_dict),
+            initial,
             utils.create_vdu_flavor_capability_name_dict(vnfd_dict),
             images,
-            _connection_points(inst_req_info),
+            _connection_points(inst_req_info, initial["nfv"]["CP"]),
         )
         others = utils.get_diff_base_hot_param_from_api(base_hot_dict, inst_req_info)
         return {**others, **parameters}
@@ -53,17 +54,20 @@ class KubernetesClusterUserData(AbstractUserData):
         return {**parameters, f"{scale_request.aspect_id}_desired_capacity": size}
 
 
-def _connection_points(request: Any) -> dict[str, dict[str, Any]]:
-    """Return the network of each connection point.
+def _connection_points(request: Any, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the network of each connection point that the BaseHOT names.
 
-    Addresses are Neutron's choice: a scaling group cannot give each of its VMs another. The
-    virtual IP, which the guide's requests leave out, lies in the masters' network.
+    Addresses are Neutron's choice: a scaling group cannot give each of its VMs another. Points that
+    the request leaves out lie in the masters' network: the virtual IP, and a storage server of the
+    package that the cluster does not use.
     """
     points = {
         cp.cpd_id: {"network": link.resource_id}
         for link in request.ext_virtual_links or []
         for cp in link.ext_cps
     }
-    if _MASTER_CP in points:
-        points.setdefault(_VIRTUAL_IP_CP, points[_MASTER_CP])
-    return points
+    if _MASTER_CP not in points:
+        raise ValueError(
+            f'extVirtualLinks must have a link with an extCp whose cpdId is "{_MASTER_CP}"'
+        )
+    return {**dict.fromkeys(names, points[_MASTER_CP]), **points}

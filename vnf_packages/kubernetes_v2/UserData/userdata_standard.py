@@ -1,9 +1,10 @@
-"""Tacker's own StandardUserData, and what it does not take from a request: who is let in."""
+"""Tacker's own StandardUserData, with who is let in, and networks that a request leaves out."""
 
 from typing import Any
 
 from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
 
+_FIRST_MASTER_CP = "masterNode_CP1-0"
 _PREFIXES = ("ssh_remote_ip_prefix", "api_remote_ip_prefix")
 
 
@@ -25,6 +26,10 @@ class StandardUserData(userdata_standard.StandardUserData):
         fields: dict[str, Any] = userdata_standard.StandardUserData.instantiate(
             req, inst, grant_req, grant, tmp_csar_dir
         )
+        points = fields["parameters"]["nfv"]["CP"]
+        for point in points.values():  # such as that of a storage server which is not used
+            if point["network"] is None:
+                point["network"] = points[_FIRST_MASTER_CP]["network"]
         params = req.get("additionalParams", {})
         given = {name: params[name] for name in _PREFIXES if params.get(name)}
         fields["parameters"].update(given)
