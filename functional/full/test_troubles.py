@@ -21,8 +21,8 @@ _QUOTA = 40 << 20  # bytes; the database of a new cluster takes a tenth of it
 _MANIFEST = "/etc/kubernetes/manifests/etcd.yaml"
 _CURE = "defragment_etcd"
 _JOIN = "kubeadm join"
-# The new member of etcd stays a learner: it gets nothing from the others.
-_NO_PEERS = "for chain in INPUT OUTPUT; do iptables -I $chain -p tcp --dport 2380 -j DROP; done"
+# With the option -I the new member of etcd stays a learner: it gets nothing from the others.
+_PEERS = "for chain in INPUT OUTPUT; do iptables {} $chain -p tcp --dport 2380 -j DROP; done"
 
 
 class FullEtcd(MastersScenario):
@@ -124,7 +124,7 @@ class ControlPlaneInTrouble(MastersScenario):
         faults.prepare(new)
         for commands, words in (
             ("systemctl mask --now kubelet", ["kubelet"]),
-            (f"systemctl unmask kubelet; {_NO_PEERS}", ["etcd"]),
+            ("systemctl unmask kubelet; " + _PEERS.format("-I"), ["etcd"]),
         ):
             with (
                 poll_api(self.vim_before.auth_url) as seen,
@@ -136,6 +136,7 @@ class ControlPlaneInTrouble(MastersScenario):
             self.check_writes()
         self.tacker.fail_vnf_instance(failed["id"])
         self.heal(vnf, [self.vnfcs(vnf, WORKER)[0][0]])
+        new.run(f"sudo sh -c '{_PEERS.format('-D')}'")  # Tacker may keep the machine
         self.heal(vnf, [target])
         self.check_balanced_cluster(vnf, workers=2)
 

@@ -85,8 +85,9 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
         operation.run(
             cluster,
             *renew_due(cluster, due),
+            on([leader], CheckEtcdMembers(staying if masters else ())),
             on([leader], UncordonNodes(), ForgetBackup()),
-            on([leader] if masters else [], RemoveOrphanedMembers(), CheckEtcdMembers(staying)),
+            on([leader] if masters else [], RemoveOrphanedMembers()),
             *prepare(cluster, new, storage, connected if masters else []),
             *join_nodes(cluster, new, members),
             *serve(cluster, masters, connected),

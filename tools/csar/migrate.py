@@ -181,7 +181,8 @@ def _optional_links(migration: Migration) -> None:
         for type_name, definition in check_vnfd.vnf_types(definitions):
             for place, name in check_vnfd.required_links(definition):
                 path = ("node_types", type_name, "requirements", place, name)
-                _put(migration, file, path, f"{check_vnfd.OPTIONAL}\n", "occurrences of an optional link")
+                what = "occurrences of an optional link"
+                _put(migration, file, path, f"{check_vnfd.OPTIONAL}\n", what)
 
 
 def _sizes(migration: Migration) -> None:

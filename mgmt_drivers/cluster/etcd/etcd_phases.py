@@ -76,11 +76,13 @@ def _is_whole(host: Host, name: str) -> bool:
 
 
 class CheckEtcdMembers(Check[Cluster]):
-    """Preflight of scaling: see that each control-plane node that stays has a healthy voter.
+    """Preflight of scaling: see that etcd has no alarm, and healthy voters.
 
-    kubeadm joins nobody to an etcd that has an unhealthy member; and who scales in can heal first.
+    kubeadm joins nobody to an etcd that has an unhealthy member, nor ends soon if etcd takes no
+    writes; and who scales in can heal first.
 
-    :param staying: the control-plane nodes that were there before, and stay
+    :param staying: the control-plane nodes that must have a healthy voter: if the control plane is
+        scaled, those that were there before, and stay
     """
 
     title = "check the members of etcd"
@@ -97,7 +99,7 @@ class CheckEtcdMembers(Check[Cluster]):
         if lacking and not reason:
             reason = f"etcd has no healthy voter on {', '.join(lacking)}. Heal the machine first"
         if reason:
-            raise MgmtDriverError(f"the control plane cannot be scaled now: {reason}")
+            raise MgmtDriverError(f"the VNF cannot be scaled now: {reason}")
 
 
 class _RemoveMembers(Change[Cluster, Sequence[Member]]):
