@@ -1,19 +1,19 @@
-"""kubelet on a node: its start, and the client certificate by which it reaches the cluster.
+"""kubelet on a node: its start, and its certificates.
 
-A kubelet whose certificate has expired does not start: it would need a bootstrap kubeconfig, which
-kubeadm removes after a join.
+A kubelet whose client certificate has expired does not start: it would need a bootstrap kubeconfig,
+which kubeadm removes after a join.
 """
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.kubeadm import kubeadm, kubeadm_config
+from mgmt_drivers.cluster.kubeadm import kubeadm, kubeadm_config, kubelet_serving
+from mgmt_drivers.cluster.kubeadm.kubelet_serving import PKI
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
 
 REACH = Script(__package__, "reach-port")
-PKI = "/var/lib/kubelet/pki"
 _CONF = "/etc/kubernetes/kubelet.conf"
 _ISSUE = Script(__package__, "issue-kubelet-certificate")
 _INSTALL = Script(__package__, "install-kubelet-certificate")
@@ -57,4 +57,12 @@ def renew_certificate(host: Host, cluster: Cluster) -> None:
         ) from error
     host.session.hide(issued)
     host.sudo(*_INSTALL.command(PKI, _CONF), stdin=issued)
+    _wait_until_it_runs(host)
+
+
+def renew_serving_certificate(host: Host, cluster: Cluster) -> None:
+    """Give kubelet a new serving certificate, issued by the leader, and restart kubelet."""
+    shown = cluster.leader.sudo(*kubelet_serving.issuing(cluster, [host]))
+    (issued,) = kubelet_serving.read_issued(cluster.leader, shown, cluster, [host]).values()
+    kubelet_serving.install(host, issued, "systemctl", "restart", "kubelet")
     _wait_until_it_runs(host)
