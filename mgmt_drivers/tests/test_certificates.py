@@ -437,6 +437,17 @@ class ServingTest(AgingClusterTest):
         left = [m.address for m in self.nodes() if m.certificates[SERVING][0] == 9.0]
         self.assertEqual([WORKERS[0]], left)
 
+    def test_a_leader_that_cannot_sign(self) -> None:
+        self.age(9.0)
+
+        def refuse(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if named(argv)[:2] == ("kubelet-serving", "issue"):
+                raise CommandFailed("kubelet-serving", 1, "Can't open ca.key")
+
+        words = "issues no serving certificate for kubelet: .*ca.key.* its owner has to issue it"
+        with self.assertRaisesRegex(MgmtDriverError, words):
+            self.renew(self.services(refuse))
+
     def test_a_cluster_of_earlier_drivers_stays_as_it_is(self) -> None:
         self.build()
         self.renew()

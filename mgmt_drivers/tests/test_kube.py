@@ -230,6 +230,7 @@ class KubeadmTest(unittest.TestCase):
             self.assertNotIn("planted", str(session.commands))
             serving = credentials.serving[made.name(host)].reveal()
             self.assertIn(f"\n---\n{serving}---\n", session.stdin[-1].decode())
+            self.assertNotIn(serving.splitlines()[1], str(session.commands))
             found = self.documents(session.stdin[-1])
             for has_it in ("encryption-key" in session.ran[-1], "EncryptionConfiguration" in found):
                 self.assertEqual(made.is_control_plane(host), has_it)
