@@ -1,8 +1,9 @@
-"""Certificates of control-plane nodes: read, and issued anew with another end."""
+"""Certificates of nodes: read, and issued anew with another end."""
 
 import base64
 import datetime
 import re
+from collections.abc import Iterable
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -10,12 +11,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from tools.client.machines import Remote
 
 _PKI = "/etc/kubernetes/pki"
+_SERVING = "/var/lib/kubelet/pki/kubelet.crt"  # the key is in the same file
 # Certificates and kubeconfigs, by the CA that has signed them. Each keeps its key.
 _SIGNED = {
     f"{_PKI}/ca": (
         f"{_PKI}/apiserver.crt", f"{_PKI}/apiserver-kubelet-client.crt",
         "/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf",
-        "/etc/kubernetes/controller-manager.conf", "/etc/kubernetes/scheduler.conf",
+        "/etc/kubernetes/controller-manager.conf", "/etc/kubernetes/scheduler.conf", _SERVING,
     ),
     f"{_PKI}/front-proxy-ca": (f"{_PKI}/front-proxy-client.crt",),
     f"{_PKI}/etcd/ca": (
@@ -24,6 +26,7 @@ _SIGNED = {
     ),
 }  # fmt: skip
 _EMBEDDED = re.compile(r"(?<=client-certificate-data: )[A-Za-z0-9+/=]+")
+_BLOCK = re.compile("-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----\n", re.DOTALL)
 # etcd reads its certificates anew at each connection. A kubelet that has just started starts what
 # ends at once, however often it has ended before.
 _RESTART = """
@@ -37,27 +40,39 @@ sudo systemctl restart kubelet
 """
 
 
-def days_left(master: Remote) -> dict[str, float]:
-    """Days until each certificate that kubeadm renews expires, by its file."""
+def days_left(machine: Remote) -> dict[str, float]:
+    """Days until each certificate that a request renews expires, by its file."""
     now = datetime.datetime.now(datetime.timezone.utc)
     return {
         path: (_load(text).not_valid_after_utc - now).total_seconds() / 86400
         for paths in _SIGNED.values()
         for path in paths
-        if (text := _read(master, path))
+        if (text := _read(machine, path))
     }
 
 
 def reissue(master: Remote, days: float) -> None:
     """Issue all of them anew, to expire in so many days, and let the programs take them."""
     for authority, paths in _SIGNED.items():
-        issuer = x509.load_pem_x509_certificate(_read(master, f"{authority}.crt").encode())
-        key = serialization.load_pem_private_key(_read(master, f"{authority}.key").encode(), None)
-        for path in paths:
-            text = _read(master, path)
-            if text:
-                _write(master, path, _replaced(text, _signed(_load(text), issuer, key, days)))
+        _reissue(master, paths, master, authority, days)
     master.run(_RESTART)
+
+
+def reissue_of_worker(worker: Remote, master: Remote, days: float) -> None:
+    """Issue the serving certificate of a worker's kubelet anew, with the CA of a master."""
+    _reissue(worker, (_SERVING,), master, f"{_PKI}/ca", days)
+    worker.run("sudo systemctl restart kubelet")
+
+
+def _reissue(
+    machine: Remote, paths: Iterable[str], master: Remote, authority: str, days: float
+) -> None:
+    issuer = x509.load_pem_x509_certificate(_read(master, f"{authority}.crt").encode())
+    key = serialization.load_pem_private_key(_read(master, f"{authority}.key").encode(), None)
+    for path in paths:
+        text = _read(machine, path)
+        if text:
+            _write(machine, path, _replaced(text, _signed(_load(text), issuer, key, days)))
 
 
 def _signed(
@@ -89,15 +104,15 @@ def _replaced(text: str, certificate: x509.Certificate) -> str:
     pem = certificate.public_bytes(serialization.Encoding.PEM)
     if _EMBEDDED.search(text):
         return _EMBEDDED.sub(base64.b64encode(pem).decode(), text)
-    return pem.decode()
+    return _BLOCK.sub(pem.decode(), text)
 
 
-def _read(master: Remote, path: str) -> str:
+def _read(machine: Remote, path: str) -> str:
     """What a file holds; nothing where there is none."""
-    return master.run(f"sudo cat {path} 2>/dev/null", check=False)
+    return machine.run(f"sudo cat {path} 2>/dev/null", check=False)
 
 
-def _write(master: Remote, path: str, text: str) -> None:
+def _write(machine: Remote, path: str, text: str) -> None:
     """Replace what a file holds; its mode stays."""
     encoded = base64.b64encode(text.encode()).decode()
-    master.run(f"echo {encoded} | base64 --decode | sudo tee {path} >/dev/null")
+    machine.run(f"echo {encoded} | base64 --decode | sudo tee {path} >/dev/null")

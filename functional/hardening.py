@@ -12,8 +12,14 @@ from tools.client.errors import ClientError
 from tools.client.log import log, step
 from tools.client.machines import Remote
 
+_CA = "/etc/kubernetes/pki/ca.crt"
 _SECRET = "/registry/secrets/kube-system/tacker-vim"  # noqa: S105 - its path in etcd
 _AUDIT_LOG = "/var/log/kubernetes/audit/audit.log"
+# Pods that every node has, each with the address of its node.
+_PROXIES = (
+    "get pods --namespace kube-system --selector k8s-app=kube-proxy --output "
+    """'jsonpath={range .items[*]}{.metadata.name} {.status.hostIP}{"\\n"}{end}'"""
+)
 _PRIVILEGED = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -36,10 +42,12 @@ def check(masters: Mapping[str, Remote], others: Iterable[Remote], is_cis: bool)
     with step("check the hardening"):
         for name, master in masters.items():
             _check_master(name, master)
-        for machine in (*masters.values(), *others):
+        machines = [*masters.values(), *others]
+        for machine in machines:
             machine.run("systemctl is-active tacker-drop-metadata.service")
             mode = machine.run("sudo stat -c %a /etc/kubernetes/kubelet.conf").strip()
             assert mode == "600", f"kubelet.conf on {machine.address} has mode {mode}"
+        _check_kubelets(next(iter(masters.values())), len(machines))
         _check_pods(next(iter(masters.values())), is_cis)
 
 
@@ -53,6 +61,19 @@ def _check_master(name: str, master: Remote) -> None:
     seen = {path: _ask(f"https://{master.address}:6443{path}") for path in ("/livez", "/version")}
     log(f"{name}: Secrets are encrypted, the audit log grows; without credentials: {seen}")
     assert seen == {"/livez": 200, "/version": 401}, seen
+
+
+def _check_kubelets(master: Remote, number: int) -> None:
+    """Each kubelet has a certificate of the cluster for its address; apiservers verify it."""
+    manifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
+    master.run(f"sudo grep -e --kubelet-certificate-authority={_CA} {manifest}")
+    proxies = [line.split() for line in master.run(f"{KUBECTL} {_PROXIES}").splitlines()]
+    assert len(proxies) == number, proxies
+    for pod, address in proxies:
+        asked = f"sudo openssl s_client -connect {address}:10250 -CAfile {_CA} -verify_ip {address}"
+        shown = master.run(f"{asked} </dev/null 2>&1 | grep 'Verify return code'")
+        assert "code: 0 (ok)" in shown, f"kubelet at {address}: {shown}"
+        master.run(f"{KUBECTL} logs --namespace kube-system {pod} --tail=1")
 
 
 def _ask(url: str) -> int:

@@ -4,6 +4,7 @@ import json
 import ssl
 
 from functional import certificates, guide_outputs
+from functional.cluster_scenario import WORKER
 from functional.kubernetes import KUBECTL
 from functional.nodes_scenario import NodesScenario
 from functional.poll import poll_api
@@ -34,6 +35,7 @@ class Certificates(NodesScenario):
         self.assertLess(seen.answers.longest, 5)
         self.check_renewed(vnf)
         self.check_balanced_cluster(vnf, workers=3)
+        self.check_hardening(vnf)
         self.check_nothing_is_renewed_again(vnf)
         self.renew_expired(vnf)
         self.check_defragmented(vnf)
@@ -73,6 +75,8 @@ class Certificates(NodesScenario):
         with step(f"issue certificates that expire in {days} days"):
             for master in masters:
                 certificates.reissue(master, days)
+            for _, worker in self.vnfcs(vnf, WORKER):
+                certificates.reissue_of_worker(worker, masters[0], days)
             if days > 0:
                 for master in masters:
                     await_ready(master)
@@ -85,6 +89,8 @@ class Certificates(NodesScenario):
 
     def check_renewed(self, vnf: Vnf) -> None:
         """All certificates last for a year, and the apiservers show those on the disk."""
+        for _, worker in self.vnfcs(vnf, WORKER):
+            self.assertLess(364, min(certificates.days_left(worker).values()))
         for master in self.masters(vnf).values():
             left = certificates.days_left(master)
             log(f"days left on {master.address}: {left}")

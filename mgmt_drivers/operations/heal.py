@@ -152,7 +152,7 @@ def _join_successors(
         others = operation.connect_to_running(staying) if is_told else []
         storage = connect_storage(operation, known, masters_come, is_needed=True)
         members = find_members(operation, known, leader, read_markers(operation, known, new))
-        due = find_due(operation, staying)
+        due = find_due(operation, leader, known, coming)
         cluster = Cluster(known, services.store, leader)
         storage = [*dict.fromkeys([*storage, *cluster.storage(new)])]
         masters, connected = cluster.masters(new), [*dict.fromkeys([leader, *others])]

@@ -1,5 +1,6 @@
-"""Renew the certificates of control-plane nodes: on request, or during another operation."""
+"""Renew the certificates of nodes: on request, or during another operation."""
 
+import functools
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +13,8 @@ from mgmt_drivers.cluster.certificates.certificate_phases import (
     RestartPrograms,
 )
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.kubeadm import kubeadm, kubelet_serving
+from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
 from mgmt_drivers.engine.phase import in_turn, on
 from mgmt_drivers.engine.services import Services
@@ -28,7 +30,8 @@ LOG = logging.getLogger(__name__)
 def renew(request: LcmRequest, services: Services) -> None:
     """Renew the certificates of all control-plane nodes, which must answer and have joined.
 
-    Workers that answer get a new certificate for kubelet, if kubelet has let its own expire.
+    Workers that answer get a new serving certificate for kubelet, and a new client certificate if
+    kubelet has let its own expire.
 
     :raises MgmtDriverError: naming machine, phase and cause; a retry continues the renewal
     """
@@ -41,35 +44,39 @@ def renew(request: LcmRequest, services: Services) -> None:
         operation.ask_each(GATHER, masters, kubeadm.check_member)
         cluster = Cluster(known, services.store, leader)
         workers = _connect_to_answering(operation, known.workers)
-        operation.run(
-            cluster,
-            *renew_due(cluster, masters, certificates.ALL),
-            on(workers, RenewKubeletCertificate()),
-        )
+        operation.run(cluster, *renew_due(cluster, [*masters, *workers], certificates.ALL))
 
 
 def renew_due(
     cluster: Cluster, due: Sequence[Host], within: float = certificates.SOON
 ) -> Works:
-    """Renew the certificates of control-plane nodes, one node after another.
+    """Renew the certificates of control-plane nodes, one node after another, then of workers.
 
-    All nodes get their certificates before any program is restarted: a member of etcd with a new
-    certificate reaches no quorum while the certificates of its peers have expired.
+    All control-plane nodes get their certificates before any program is restarted: a member of etcd
+    with a new certificate reaches no quorum while the certificates of its peers have expired.
 
     :param within: days; certificates that expire within this time are renewed
     """
+    masters, kubelet = cluster.masters(due), RenewKubeletCertificate(within)
     return [
-        in_turn(due, RenewCertificates(within), RenewKubeletCertificate(), RestartPrograms()),
-        on([] if cluster.params.helm else due, RenewKubeconfig()),
+        in_turn(masters, RenewCertificates(within), kubelet, RestartPrograms()),
+        on([] if cluster.params.helm else masters, RenewKubeconfig()),
+        on(cluster.workers(due), kubelet),
     ]
 
 
-def find_due(operation: Operation, nodes: Sequence[Node]) -> list[Host]:
+def find_due(
+    operation: Operation, leader: Host, known: Topology, gone: Sequence[Node]
+) -> list[Host]:
     """Log in to the control-plane nodes that answer, and find the nodes with certificates to renew.
 
-    A node that does not answer is left out, so that a renewal never blocks another operation.
+    The leader asks the kubelets of workers, so that the operation logs in only to workers with a
+    certificate to renew. A node that does not answer is left out: a renewal never blocks another
+    operation.
+
+    :param gone: machines that come, or are about to leave
     """
-    hosts = _connect_to_answering(operation, nodes)
+    hosts = _connect_to_answering(operation, [n for n in known.control_plane if n not in gone])
     now = operation.services.clock.time()
     due = []
     states = operation.ask_each(GATHER, hosts, certificates.read)
@@ -78,7 +85,10 @@ def find_due(operation: Operation, nodes: Sequence[Node]) -> list[Host]:
             LOG.warning("%s: %s, and no operation renews the certificate", host.node, worry)
         if state.needs_renewal(now, certificates.SOON):
             due.append(host)
-    return due
+    workers = {known.address_of(node): node for node in known.workers if node not in gone}
+    ask = functools.partial(kubelet_serving.list_ending, addresses=workers, days=certificates.SOON)
+    ending = operation.ask(GATHER, leader, ask) if workers else ()
+    return due + _connect_to_answering(operation, [workers[address] for address in ending])
 
 
 def _connect_to_answering(operation: Operation, nodes: Sequence[Node]) -> list[Host]:

@@ -59,7 +59,7 @@ def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
         masters = operation.connect(staying, RUNNING_LIMIT) if masters_go else []
         going = operation.connect_to_running(cluster.leaving_control_plane)
         storage = connect_storage(operation, known, masters_change=masters_go)
-        due = find_due(operation, staying)
+        due = find_due(operation, leader, known, leaving)
         checking = [leader] if masters_go else []
         operation.run(
             cluster,

@@ -79,7 +79,7 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
         if masters_come:
             check_helm_login(operation, known, new, vims)
         storage = connect_storage(operation, known, masters_come, is_needed=True)
-        due = find_due(operation, staying)
+        due = find_due(operation, leader, known, coming)
         cluster = Cluster(known, services.store, leader)
         masters, connected = cluster.masters(new), [*dict.fromkeys([leader, *others])]
         operation.run(

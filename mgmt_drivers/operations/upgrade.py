@@ -126,7 +126,7 @@ def _upgrade(
     before = read_params(changed_params.apply(operation.request, kept)).version
     changed = {**kept, **change.params}
     keep = KeepVersion(changed, has_release=before.patch is not None)
-    due = find_due(operation, cluster.topology.control_plane)
+    due = find_due(operation, cluster.leader, cluster.topology, [])
     leader = cluster.leader
     masters = sorted(cluster.masters(nodes), key=lambda host: host is not leader)
     etcd, lacks_space = ask_etcd(operation, cluster)

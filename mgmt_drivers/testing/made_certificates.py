@@ -1,5 +1,6 @@
 """Keys and certificates for tests, made anew each time; all PEM."""
 
+import base64
 import datetime
 import functools
 from dataclasses import dataclass
@@ -34,6 +35,19 @@ def signed(name: str) -> Signed:
         _certificate(key, name, authority, issuer),
         _certificate(authority, issuer, authority, issuer, is_authority=True),
     )
+
+
+def authority(name: str) -> tuple[bytes, bytes]:
+    """The key and the certificate of a CA."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    return _pem(key), _certificate(key, name, key, name, is_authority=True)
+
+
+def serving(name: str, address: str) -> str:
+    """What looks like a key and a serving certificate of kubelet, and tells whose they are."""
+    text = base64.b64encode(f"{name} {address}".encode()).decode()
+    kinds = ("PRIVATE KEY", "CERTIFICATE")
+    return "".join(f"-----BEGIN {kind}-----\n{text}\n-----END {kind}-----\n" for kind in kinds)
 
 
 @functools.cache

@@ -211,9 +211,10 @@ def _check_kubeadm(made: FakeCluster) -> None:
     _same("the name", made.name(host), first["nodeRegistration"]["name"])
     if not 0 < kubelet["maxPods"] <= 2 ** (32 - params.node_cidr_prefix):
         raise Broken(f"{kubelet['maxPods']} pods do not fit into /{params.node_cidr_prefix}")
-    credentials = JoinCredentials(secret, None, "CA")
+    serving = {made.name(made.hosts[-1]): Secret("key and certificate\n")}
+    credentials = JoinCredentials(secret, None, "CA", serving=serving)
     join = kubeadm_config.for_join(made.hosts[-1], made, credentials)
-    kubeconfig, _ = yaml.load_all(join.reveal(), _LOADER)  # noqa: S506 - safe
+    kubeconfig, _, _ = yaml.load_all(join.reveal(), _LOADER)  # noqa: S506 - safe
     _same("a join", (secret.reveal(), f"https://{made.endpoint}"),
           (kubeconfig["users"][0]["user"]["token"], kubeconfig["clusters"][0]["cluster"]["server"]))
 

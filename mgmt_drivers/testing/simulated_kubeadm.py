@@ -10,9 +10,10 @@ from mgmt_drivers.cluster.certificates.certificates import (
     KUBELET,
     PROGRAMS,
     RENEWED,
+    SERVING,
 )
 from mgmt_drivers.ssh.session import Result
-from mgmt_drivers.testing.made_certificates import lasting
+from mgmt_drivers.testing.made_certificates import lasting, serving
 from mgmt_drivers.testing.simulated_backup import Backups
 from mgmt_drivers.testing.simulated_world import (
     CA,
@@ -76,6 +77,28 @@ class KubeadmPrograms(Backups):
         self.machine.start_kubelet()
         return OK
 
+    def _kubelet_serving(self, words: list[str], stdin: bytes) -> Result:
+        verb, *words = words
+        if verb == "issue":
+            assert AUTHORITIES[0] in self.machine.certificates, f"{self.machine.name} has no CA"
+            pairs = zip(words[::2], words[1::2], strict=True)
+            return Result(0, "".join(f"{serving(*pair)}---\n" for pair in pairs))
+        if verb == "install":
+            issued, _, stdin = stdin.partition(b"\n---\n")
+            self._serve(f"{issued.decode()}\n")
+            return self._answer(words[1:], stdin)
+        assert verb == "list", verb
+        return Result(0, "".join(
+            f"{machine.address}\n" for machine in self.world.machines.values()
+            if machine.address in words[1:] and machine.kubelet_runs
+            and machine.certificates.get(SERVING, (1e9, 0))[0] * 86400.0 < float(words[0])
+        ))
+
+    def _serve(self, issued: str) -> None:
+        """kubelet gets a certificate, which must be that of the machine."""
+        assert issued == serving(self.machine.name, self.machine.address), issued
+        self.machine.certify(365.0, SERVING)
+
     def _kubeadm(self, words: list[str], stdin: bytes) -> Result:
         if words[0] == "version":
             return Result(0, f"{self.machine.kubeadm}\n")
@@ -98,9 +121,9 @@ class KubeadmPrograms(Backups):
         if reason := self.world.databases.why_not_written(self.world.alive_members()):
             return Result(1, stderr=f"Error from server: {reason}")
         made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]
-        assert words == [made["description"]], words
+        assert words[0] == made["description"], words
         self.world.tokens, self.world.certificates = {made["token"].partition(".")[0]}, ""
-        return Result(0, CA)
+        return Result(0, f"{CA}\n---\n{self._answer(words[1:], b'').stdout}")
 
     def _upgraded(self, words: list[str]) -> Result:
         machine, world = self.machine, self.world
@@ -140,6 +163,8 @@ class KubeadmPrograms(Backups):
             self._laid_down(words[words.index("restore-etcd") + 1 :])
         assert "encryption-key" in words, words
         self._encrypt({"key of": machine.name})
+        _, _, *given = words[words.index("kubelet-serving") + 1 :]
+        self._serve(serving(*given[:2]))
         world.settings = _settings(stdin)
         self._check_settings()
         world.release = machine.kubeadm
@@ -152,7 +177,8 @@ class KubeadmPrograms(Backups):
         urls = {url for member in world.members for url in member["peerURLs"]}
         if f"https://{machine.address}:2380" in urls:
             return Result(1, stderr="etcd has a member at this address")
-        kubeconfig, *encryption, join = yaml.safe_load_all(stdin)
+        kubeconfig, *encryption, certificate, join = stdin.decode().split("\n---\n")
+        kubeconfig, join = (yaml.safe_load(text) for text in (kubeconfig, join))
         if kubeconfig["users"][0]["user"]["token"].partition(".")[0] not in world.tokens:
             return Result(1, stderr="the token is not known")
         ca = kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]
@@ -164,8 +190,10 @@ class KubeadmPrograms(Backups):
         if "controlPlane" in join:
             if not world.certificates:
                 return Result(1, stderr="no certificates are uploaded")
-            self._encrypt(*encryption)
+            self._encrypt(*map(yaml.safe_load, encryption))
             self._check_settings()
+        assert "kubelet-serving" in words, words
+        self._serve(f"{certificate}\n")
         return self._joined()
 
     def _joined(self) -> Result:
@@ -179,10 +207,10 @@ class KubeadmPrograms(Backups):
             self.machine.files[ENCRYPTION] = (yaml.safe_dump(one).encode(), "600")
 
     def _check_settings(self) -> None:
-        """The apiserver has the files that its arguments name, for root alone."""
+        """The apiserver has the files that its arguments name, for root alone but for the CA."""
         files = self.machine.files
         for name, value in self.world.settings.items():
-            if value.startswith("/etc/"):
+            if value.startswith("/etc/") and not value.endswith("/ca.crt"):
                 assert files.get(value, ("", ""))[1] == "600", f"{self.machine.name}: {name}"
 
     def _kernel_defaults(self, words: list[str], stdin: bytes) -> Result:

@@ -265,10 +265,11 @@ class World:
         machine.files[KUBELET_CONF] = (b"", "600")
         machine.running, machine.apiserver = machine.kubelet, self.release
         machine.certify(365.0, KUBELET)
+        machine.certify(3650.0, AUTHORITIES[0])
         if machine.role == "master":
             urls = {"peerURLs": [f"https://{machine.address}:2380"],
                     "clientURLs": [f"https://{machine.address}:2379"]}
-            machine.certify(3650.0, *AUTHORITIES)
+            machine.certify(3650.0, *AUTHORITIES[1:])
             machine.certify(365.0, *RENEWED)
             for program in PROGRAMS:
                 machine.start(program)

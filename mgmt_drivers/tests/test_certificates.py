@@ -18,6 +18,7 @@ from mgmt_drivers.cluster.certificates.certificates import (
     PENDING,
     PROGRAMS,
     RENEWED,
+    SERVING,
     NodeState,
 )
 from mgmt_drivers.cluster.kubeadm import kubelet
@@ -349,6 +350,119 @@ class RenewalTest(AgingClusterTest):
         upgrade.validate(self.request(), self.store, json.dumps(RENEW))
 
 
+class ServingTest(AgingClusterTest):
+    """Serving certificates of kubelets, in a cluster that these drivers have made."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.build(is_clustered=False)
+        self.instantiate(self.services())
+
+    def nodes(self) -> list[Machine]:
+        return [m for m in self.world.machines.values() if m.role != "storage"]
+
+    def left(self) -> set[float]:
+        return {machine.certificates[SERVING][0] for machine in self.nodes()}
+
+    def age(self, days: float) -> None:
+        for machine in self.nodes():
+            machine.certify(days, SERVING)
+
+    def test_all_nodes_have_one_whatever_brought_them(self) -> None:
+        self.scale_out()
+        for address in (MASTERS[0], WORKERS[0]):
+            target = self.machine(address).node
+            self.heal_start(self.request(target.vnfc_id), self.services())
+            self.replaced(target)
+            self.heal_end(self.request(target.vnfc_id), self.services())
+        self.assertEqual(6, len(self.nodes()))
+        self.assertEqual({365.0}, self.left())
+
+    def test_operations_renew_those_of_all_nodes(self) -> None:
+        """And log in to the workers whose certificate ends."""
+        def heal() -> None:
+            target = self.machine(MASTERS[0]).node
+            self.heal_start(self.request(target.vnfc_id), self.services())
+            self.replaced(target)
+            self.heal_end(self.request(target.vnfc_id), self.services())
+
+        def scale_in_worker() -> None:
+            request = self.request(*self.ids(WORKERS[0]))
+            scale_in.scale_in(request, self.services(), self.vims)
+            self.world.machines.pop(self.machine(WORKERS[0]).node.server_id)
+
+        for operation in (self.scale_out, heal, scale_in_worker):
+            self.age(89.0)
+            operation()
+            self.assertEqual({365.0}, self.left(), operation)
+
+    def test_an_upgrade(self) -> None:
+        self.age(89.0)
+        upgrade.modify(self.request(), self.services(), {"kubernetes_version": "1.20.2"})
+        self.assertEqual({365.0}, self.left())
+
+    def test_what_lasts_costs_no_login(self) -> None:
+        self.age(91.0)
+        asked: list[str] = []
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if session.machine.address in WORKERS:
+                asked.append(named(argv)[0])
+
+        self.scale_out(self.services(note))
+        self.assertEqual([], asked)
+
+    def test_on_request(self) -> None:
+        """Those that have expired, too; and nothing twice."""
+        for days in (350.0, -1.0):
+            self.age(days)
+            self.renew()
+            self.assertEqual({365.0}, self.left())
+        serials = [machine.certificates[SERVING] for machine in self.nodes()]
+        self.renew()
+        self.assertEqual(serials, [machine.certificates[SERVING] for machine in self.nodes()])
+
+    def test_kubelets_that_do_not_start_either(self) -> None:
+        self.age(-30.0)
+        self.off_for_more_than_a_year()
+        self.renew()
+        self.assert_renewed()
+        self.assertEqual({365.0}, self.left())
+        self.assertTrue(all(machine.kubelet_runs for machine in self.nodes()))
+
+    def test_a_worker_that_does_not_answer_holds_nothing_up(self) -> None:
+        self.age(9.0)
+        self.deaf.add(WORKERS[0])
+        self.scale_out()
+        left = [m.address for m in self.nodes() if m.certificates[SERVING][0] == 9.0]
+        self.assertEqual([WORKERS[0]], left)
+
+    def test_a_leader_that_cannot_sign(self) -> None:
+        self.age(9.0)
+
+        def refuse(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if named(argv)[:2] == ("kubelet-serving", "issue"):
+                raise CommandFailed("kubelet-serving", 1, "Can't open ca.key")
+
+        words = "issues no serving certificate for kubelet: .*ca.key.* its owner has to issue it"
+        with self.assertRaisesRegex(MgmtDriverError, words):
+            self.renew(self.services(refuse))
+
+    def test_a_cluster_of_earlier_drivers_stays_as_it_is(self) -> None:
+        self.build()
+        self.renew()
+        self.assertFalse(any(SERVING in machine.certificates for machine in self.nodes()))
+        self.scale_out()
+        new = [machine for machine in self.nodes() if SERVING in machine.certificates]
+        self.assertEqual(["10.10.0.20"], [machine.address for machine in new])
+
+    def test_a_heal_of_the_whole(self) -> None:
+        self.age(-1.0)
+        self.replace_all()
+        self.heal_end(self.request(), self.services())
+        self.assertEqual({365.0}, self.left())
+
+
 class RenewalFaultsTest(FaultsTestCase, AgingClusterTest):
     """Every remote command fails once; trying again ends right."""
 
@@ -413,15 +527,28 @@ class StateTest(unittest.TestCase):
     def test_what_kubelet_has_not_renewed(self) -> None:
         for left, is_due in ((29.0, True), (31.0, False), (-1.0, True)):
             state = self.state(apiserver=365.0, kubelet=left)
-            self.assertEqual(is_due, state.kubelet_due(0.0) is not None, left)
+            self.assertEqual(is_due, state.kubelet_due(0.0, 90.0) != [], left)
             self.assertEqual(is_due, state.needs_renewal(0.0, 90.0), left)
+
+    def test_a_serving_certificate_counts_if_the_cluster_signed_it(self) -> None:
+        """A kubelet of earlier drivers has signed its own."""
+        for left, is_due in ((89.0, True), (91.0, False), (-1.0, True)):
+            state = self.state(ca=3650.0, kubelet=365.0, kubelet_serving=left)
+            due = [certificate.name for certificate in state.kubelet_due(0.0, 90.0)]
+            self.assertEqual([SERVING] if is_due else [], due)
+            self.assertEqual(is_due, state.needs_renewal(0.0, 90.0), left)
+        own = signed("node").certificate.decode()
+        path = next(path for path, name in CERTIFICATES.items() if name == SERVING)
+        state = self.state(f"{path}\n{own}", ca=3650.0, kubelet=365.0)
+        self.assertEqual(["ca", "kubelet"], sorted(state.certificates))
+        self.assertNotIn(SERVING, self.state(kubelet_serving=1.0).certificates)
 
     def test_a_renewal_that_was_broken_off(self) -> None:
         self.assertFalse(self.state(apiserver=365.0).needs_renewal(0.0, 90.0))
         self.assertTrue(self.state(f"{PENDING}\n", apiserver=365.0).needs_renewal(0.0, 90.0))
 
     def test_every_name_is_of_a_kind(self) -> None:
-        names = [*RENEWED, KUBELET, *AUTHORITIES]
+        names = [*RENEWED, KUBELET, SERVING, *AUTHORITIES]
         self.assertEqual([*CERTIFICATES.values()], names)
 
 

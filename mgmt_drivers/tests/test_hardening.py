@@ -30,6 +30,7 @@ from mgmt_drivers.tests.test_upgrade import UpgradableClusterTest
 
 _SCRIPTS = Path(hardening.__file__).parent
 _FILES = "/etc/kubernetes/apiserver/"
+_CA = "/etc/kubernetes/pki/ca.crt"
 _SECRET = base64.b64encode(b"k" * 32).decode()
 
 
@@ -73,7 +74,7 @@ class SettingsTest(unittest.TestCase):
             self.assertEqual({"0600"}, {file.mode for file in files})
             named = {value for value in hardening.arguments("apiServer", made).values()
                      if value.startswith("/") and not value.startswith("/var/log/")}
-            self.assertEqual(named, {file.path for file in files} | {ENCRYPTION})
+            self.assertEqual(named, {file.path for file in files} | {ENCRYPTION, _CA})
             mounted = {volume["mountPath"] for volume in hardening.volumes()}
             self.assertLessEqual({str(Path(file.path).parent) for file in files}, mounted)
 

@@ -25,12 +25,14 @@ from mgmt_drivers.cluster.topology import check_networks, topology
 from mgmt_drivers.errors import CommandFailed, InventoryError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.secret import Secret
+from mgmt_drivers.testing import made_certificates
 from mgmt_drivers.testing.fake_cluster import (
     FLANNEL,
     MASTER_CP,
     VIP,
     VIP_CP,
     WORKER_CP,
+    FakeCluster,
     cluster,
     node,
     params,
@@ -91,10 +93,16 @@ class TopologyTest(unittest.TestCase):
         self.assertTrue(all(len(name) < 64 for name in names))
 
 
+def _serving(made: FakeCluster) -> dict[str, Secret]:
+    pairs = [(made.name(host), made.address(host)) for host in made.hosts]
+    return {name: Secret(made_certificates.serving(name, address)) for name, address in pairs}
+
+
 class KubeadmTest(unittest.TestCase):
     def documents(self, secret: Secret | bytes) -> dict[str, dict[str, Any]]:
         text = secret.reveal() if isinstance(secret, Secret) else secret
-        return {document["kind"]: document for document in yaml.safe_load_all(text)}
+        documents = yaml.safe_load_all(text)
+        return {d["kind"]: d for d in documents if isinstance(d, dict)}
 
     def expect_init(self, session: FakeSession) -> None:
         session.expect_control_plane_files()
@@ -118,8 +126,8 @@ class KubeadmTest(unittest.TestCase):
         )
 
     def test_etcd_is_started_by_a_kubelet_that_does_not_know_its_disk_yet(self) -> None:
-        credentials = JoinCredentials(Secret("a.b"), Secret("k"), "CA")
         made, sessions = cluster(masters=3, version="1.21")
+        credentials = JoinCredentials(Secret("a.b"), Secret("k"), "CA", serving=_serving(made))
         master, worker = made.hosts[1], made.hosts[3]
         session = sessions[made.name(master)]
         session.expect_control_plane_files()
@@ -208,8 +216,10 @@ class KubeadmTest(unittest.TestCase):
     def test_join(self) -> None:
         token = Secret("abcdef.0123456789abcdef")
         encryption = Secret("kind: EncryptionConfiguration\nkey: planted\n")
-        credentials = JoinCredentials(token, Secret("k" * 64), "CA", encryption)
         made, sessions = cluster(masters=3, version="1.33")
+        credentials = JoinCredentials(
+            token, Secret("k" * 64), "CA", encryption, _serving(made)
+        )
         for host in (made.hosts[1], made.hosts[3]):
             session = sessions[made.name(host)]
             if made.is_control_plane(host):
@@ -218,6 +228,9 @@ class KubeadmTest(unittest.TestCase):
             kubeadm.join(host, made, credentials)
             self.assertNotIn("abcdef", str(session.ran))
             self.assertNotIn("planted", str(session.commands))
+            serving = credentials.serving[made.name(host)].reveal()
+            self.assertIn(f"\n---\n{serving}---\n", session.stdin[-1].decode())
+            self.assertNotIn(serving.splitlines()[1], str(session.commands))
             found = self.documents(session.stdin[-1])
             for has_it in ("encryption-key" in session.ran[-1], "EncryptionConfiguration" in found):
                 self.assertEqual(made.is_control_plane(host), has_it)
@@ -241,7 +254,8 @@ class KubeadmTest(unittest.TestCase):
             if made.params.series.refuses_cgroup_v1:
                 session.expect("stat", stdout="cgroup2fs\n")
             session.expect("sudo", "run-kubeadm")
-            kubeadm.join(host, made, JoinCredentials(token, None, "CA"))
+            credentials = JoinCredentials(token, None, "CA", serving=_serving(made))
+            kubeadm.join(host, made, credentials)
             found = self.documents(session.stdin[-1])
             (path,) = found["JoinConfiguration"]["discovery"]["file"].values()
             self.assertIn(f"kubeconfig={path}\n", str(session.commands[-1][2]))
@@ -253,9 +267,10 @@ class KubeadmTest(unittest.TestCase):
 
     def test_a_later_api_of_kubeadm_is_like_the_newest(self) -> None:
         """Their names do not sort: v1 comes after v1beta10, and that after v1beta4."""
-        credentials = JoinCredentials(Secret("abcdef.0123456789abcdef"), None)
         for name in ("v1beta10", "v1"):
             made, sessions = cluster(version="1.33")
+            token, serving = Secret("abcdef.0123456789abcdef"), _serving(made)
+            credentials = JoinCredentials(token, None, serving=serving)
             series = dataclasses.replace(made.params.series, kubeadm_api=KubeadmApi(name))
             version = dataclasses.replace(made.params.version, series=series)
             params = dataclasses.replace(made.params, version=version)

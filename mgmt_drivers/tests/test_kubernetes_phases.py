@@ -33,6 +33,7 @@ from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations.groups import join_nodes
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.secret import Secret
+from mgmt_drivers.testing import made_certificates
 from mgmt_drivers.testing.fake_cluster import cluster
 from mgmt_drivers.testing.fakes import FakeSession
 
@@ -325,14 +326,20 @@ class ControlPlaneTest(PhaseTest):
 
 class JoinTest(PhaseTest):
     def expect_credentials(
-        self, leader: FakeSession, ca: str = "", *, for_masters: bool = True
+        self, leader: FakeSession, ca: str = "", joining: Sequence[Host] = ()
     ) -> None:
+        joining = joining or self.hosts[1:]
+        for_masters = bool(self.cluster.masters(joining))
         if for_masters:
             leader.expect("sudo", "read-file", "/etc/kubernetes/pki/encryption.yaml")
         leader.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
-        leader.expect("sudo", "create-token", stdout=ca)
+        issued = "".join(f"{self.serving(host)}---\n" for host in joining)
+        leader.expect("sudo", "create-token", stdout=f"{ca}\n---\n{issued}")
         if for_masters:
             leader.expect("sudo", "kubeadm", "init", "phase", "upload-certs")
+
+    def serving(self, host: Host) -> str:
+        return made_certificates.serving(self.cluster.name(host), self.cluster.address(host))
 
     def expect_revocation(
         self, leader: FakeSession, status: int = 0, *, for_masters: bool = True
@@ -379,10 +386,12 @@ class JoinTest(PhaseTest):
         for _ in range(2):  # what joins that failed may have left in etcd
             self.expect_etcd(leader, NO_MEMBERS)
         self.expect_revocation(leader)
-        self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
+        self.run_on_all(JoinNodes(self.hosts[1:]), self.hosts[1:])
         for number in (1, 2, 3):
             self.assertIn(base64.b64encode(b"CA"), self.sessions[number].stdin[-1])
-        kubeconfig, config = yaml.safe_load_all(self.sessions[1].stdin[-1])
+        for host, session in zip(self.hosts[1:], self.sessions[1:], strict=True):
+            self.assertIn(self.serving(host).encode(), session.stdin[-1])
+        kubeconfig, _, config = yaml.safe_load_all(self.sessions[1].stdin[-1])
         secrets = (
             kubeconfig["users"][0]["user"]["token"],
             config["controlPlane"]["certificateKey"],
@@ -390,6 +399,19 @@ class JoinTest(PhaseTest):
         for secret in secrets:
             for session in self.sessions:
                 self.assertNotIn(secret, str(session.commands))
+
+    def test_credentials_without_a_certificate_for_each_node(self) -> None:
+        """A leader could put more into the standard input of those who join."""
+        lie = "-----BEGIN PRIVATE KEY-----\n---\nkind: JoinConfiguration\n"
+        for stdout in ("", "CA", "CA\n---\n", f"CA\n---\n{lie}---\n"):
+            with self.subTest(stdout):
+                self.make(masters=1, workers=1)
+                leader = self.sessions[0]
+                leader.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
+                leader.expect("sudo", "create-token", stdout=stdout)
+                self.expect_revocation(leader, for_masters=False)
+                with self.assertRaisesRegex(MgmtDriverError, "does not print the serving cert"):
+                    self.run_on_all(JoinNodes(self.hosts[1:]), self.hosts[1:])
 
     def test_credentials_are_revoked_after_a_failure(self) -> None:
         self.make(masters=3)
@@ -399,17 +421,17 @@ class JoinTest(PhaseTest):
         self.expect_join(1, status=1, stderr="etcd timeout")
         self.expect_revocation(leader)
         with self.assertRaisesRegex(CommandFailed, "etcd timeout"):
-            self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
+            self.run_on_all(JoinNodes(self.hosts[1:]), self.hosts[1:])
         wanted = ["join token", "kubeadm-certs", "bootstrap-token-0wner0"]
         self.assertEqual(wanted, self.deleted(leader))
 
     def test_no_certificates_are_uploaded_for_workers(self) -> None:
         self.make(masters=3, workers=1)
         leader = self.sessions[0]
-        self.expect_credentials(leader, for_masters=False)
+        self.expect_credentials(leader, joining=self.hosts[3:])
         self.expect_join(3)
         self.expect_revocation(leader, for_masters=False)
-        self.run_on_all(JoinNodes(for_control_plane=False), self.hosts[3:])
+        self.run_on_all(JoinNodes(self.hosts[3:]), self.hosts[3:])
         self.assertEqual(["join token"], self.deleted(leader))
 
     def test_credentials_that_were_half_made_are_revoked(self) -> None:
@@ -421,12 +443,13 @@ class JoinTest(PhaseTest):
                 leader.expect("sudo", "read-file", "/etc/kubernetes/pki/encryption.yaml")
                 leader.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
                 if made == "certificates":
-                    leader.expect("sudo", "create-token")
+                    issued = "".join(f"{self.serving(host)}---\n" for host in self.hosts[1:])
+                    leader.expect("sudo", "create-token", stdout=f"\n---\n{issued}")
                 failing = "create-token" if made == "token" else "kubeadm"
                 leader.expect("sudo", failing, status=1, stderr="no answer")
                 self.expect_revocation(leader)
                 with self.assertRaisesRegex(CommandFailed, "no answer"):
-                    self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
+                    self.run_on_all(JoinNodes(self.hosts[1:]), self.hosts[1:])
                 self.assertEqual("join token", self.deleted(leader)[0])
 
     def test_what_a_revocation_does_not_find_hinders_nothing(self) -> None:
@@ -442,7 +465,7 @@ class JoinTest(PhaseTest):
                 leader.expect("sudo", "kubectl", status=status, stdout=stdout)
                 leader.expect("sudo", "kubectl")
                 with self.assertRaisesRegex(CommandFailed, "etcd timeout"):
-                    self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
+                    self.run_on_all(JoinNodes(self.hosts[1:]), self.hosts[1:])
                 self.assertEqual(["join token", "kubeadm-certs"], self.deleted(leader))
 
     def test_a_machine_that_etcd_needs_stays_the_member_that_it_is(self) -> None:
@@ -460,19 +483,19 @@ class JoinTest(PhaseTest):
         self.expect_etcd(leader, json.dumps([{"Status": {"header": {"member_id": 2}}}]))
         self.expect_revocation(leader)
         with self.assertRaisesRegex(MgmtDriverError, "m2 .* must stay: .* 1 must be healthy"):
-            self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
+            self.run_on_all(JoinNodes(self.hosts[1:]), self.hosts[1:])
         self.assertEqual([], session.ran)
 
     def test_a_node_that_joined_partly_is_removed_first(self) -> None:
         self.make()
         leader, session = self.sessions
-        self.expect_credentials(leader, for_masters=False)
+        self.expect_credentials(leader)
         session.expect("sudo", "test", "-e", "/etc/kubernetes/kubelet.conf")
         leader.expect("sudo", "kubectl")
         session.expect_facts("debian 12")
         session.expect("sudo", "run-kubeadm")
         self.expect_revocation(leader, for_masters=False)
-        self.run_on_all(JoinNodes(for_control_plane=False), self.hosts[1:])
+        self.run_on_all(JoinNodes(self.hosts[1:]), self.hosts[1:])
         words = ("delete", "node", self.cluster.name(self.hosts[1]))
         self.assertEqual(words, leader.ran[2][-4:-1])
 
@@ -486,7 +509,7 @@ class JoinTest(PhaseTest):
             self.expect_join(number)
         self.expect_revocation(leader, status=1)
         with self.assertLogs("mgmt_drivers", "WARNING") as logs:
-            self.run_on_all(JoinNodes(for_control_plane=True), self.hosts[1:])
+            self.run_on_all(JoinNodes(self.hosts[1:]), self.hosts[1:])
         for words in ("within two hours", "delete secret bootstrap-token-", "kubeadm-certs",
                       "bootstrap-token-0wner0"):
             self.assertIn(words, logs.output[-1])

@@ -289,12 +289,12 @@ esac
             text = (_FOLDER / "cluster/kubeadm/create-token.sh").read_text()
             text = text.replace("/etc/kubernetes/pki/ca.crt", str(root / "ca.crt"))
             done = subprocess.run(
-                ["sh", "-c", text, "create-token", "ours"], input="config",
+                ["sh", "-c", text, "create-token", "ours", "echo", "issued"], input="config",
                 env={"PATH": f"{root}:{os.environ['PATH']}", "ROOT": folder},
                 text=True, capture_output=True, timeout=60, check=True,
             )
             deleted = (root / "deleted").read_text()
-        self.assertEqual("CA\n", done.stdout)
+        self.assertEqual("CA\n\n---\nissued\n", done.stdout)
         names = [word for word in deleted.split() if word.startswith(("boot", "kubeadm"))]
         self.assertEqual(["kubeadm-certs", "bootstrap-token-a", "bootstrap-token-owner"], names)
 

@@ -120,8 +120,8 @@ def _add_certificates(status: Status, host: Host, now: float) -> None:
         status.faults.append(
             f"{_address(host)}: {first.name} {first.ending(now)}{others}. Renew the certificates"
         )
-    kubelet = state.kubelet_due(now)
-    worries = [f"{kubelet.name} {kubelet.ending(now)}"] if kubelet else []
+    kubelet = state.kubelet_due(now, certificates.SOON)
+    worries = [f"{certificate.name} {certificate.ending(now)}" for certificate in kubelet]
     status.faults += [f"{_address(host)}: {worry}" for worry in (*worries, *state.worries(now))]
     if state.is_pending:
         status.faults.append(

@@ -7,7 +7,7 @@ member of etcd with a new certificate has no peer that takes part before the oth
 from collections.abc import Sequence
 
 from mgmt_drivers.cluster.certificates import certificates
-from mgmt_drivers.cluster.certificates.certificates import Certificate
+from mgmt_drivers.cluster.certificates.certificates import KUBELET, SERVING, Certificate
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import control_plane, kubelet
 from mgmt_drivers.engine.phase import DEPENDS, Change, HostPhase, Prediction
@@ -37,21 +37,33 @@ class RenewCertificates(Change[Cluster, Sequence[Certificate]]):
         certificates.renew(host, due)
 
 
-class RenewKubeletCertificate(Change[Cluster, Certificate]):
-    """Renew the client certificate of a kubelet that has not done so itself.
+class RenewKubeletCertificate(Change[Cluster, Sequence[Certificate]]):
+    """Renew kubelet's serving certificate, and a client certificate that kubelet has not renewed.
 
     The kubelets of all control-plane nodes must run before the first node is verified: they start
     the members of etcd.
+
+    :param within: days; a serving certificate that expires within them is renewed
     """
 
     title = "renew kubelet's certificate"
 
-    def look(self, host: Host, cluster: Cluster) -> Certificate | None:
-        """The certificate, if it is due."""
-        return certificates.read(host).kubelet_due(host.clock.time())
+    def __init__(self, within: float) -> None:
+        self._within = within
 
-    def act(self, host: Host, cluster: Cluster, due: Certificate) -> None:
-        kubelet.renew_certificate(host, cluster)
+    def look(self, host: Host, cluster: Cluster) -> Sequence[Certificate] | None:
+        """The certificates that are due."""
+        return certificates.read(host).kubelet_due(host.clock.time(), self._within) or None
+
+    def describe(self, due: Sequence[Certificate]) -> str:
+        return ", ".join(certificate.name for certificate in due)
+
+    def act(self, host: Host, cluster: Cluster, due: Sequence[Certificate]) -> None:
+        names = [certificate.name for certificate in due]
+        if KUBELET in names:  # without which kubelet does not start
+            kubelet.renew_certificate(host, cluster)
+        if SERVING in names:
+            kubelet.renew_serving_certificate(host, cluster)
 
 
 class RestartPrograms(HostPhase[Cluster]):

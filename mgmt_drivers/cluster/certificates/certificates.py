@@ -1,8 +1,8 @@
-"""The certificates of a control-plane node: how long they last, and their renewal by kubeadm.
+"""The certificates of a node: how long they last, and the renewal of the control plane's.
 
 kubeadm issues them for a year, its CAs for ten (its documentation, "Certificate Management with
-kubeadm"). kubeadm renews those that its CAs have signed, and no CA. kubelet renews its own, as long
-as the cluster works.
+kubeadm"). kubeadm renews those that its CAs have signed, and no CA. kubelet renews its client
+certificate, as long as the cluster works.
 
 The programs of the control plane read certificates when they start. A marker file, written before
 a renewal, tells that they may still use the old ones. etcd reads its certificates anew at each
@@ -18,7 +18,7 @@ from cryptography import x509
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.kubeadm import kubeadm, kubelet
+from mgmt_drivers.cluster.kubeadm import kubeadm, kubelet, kubelet_serving
 from mgmt_drivers.cluster.packages.runtime import STATIC_PODS
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine import files
@@ -33,11 +33,11 @@ SOON = 90.0  # days
 ALL = 364.0  # days
 # With less than that left of a CA, what it signs for a year ends with it.
 AUTHORITY_SOON = 365.0  # days
-# kubelet's own, which kubelet renews when between a tenth and three tenths of the year are left
-# (k8s.io/client-go/util/certificate): less than that, and kubelet could not.
+# kubelet's client certificate, which kubelet renews when between a tenth and three tenths of the
+# year are left (k8s.io/client-go/util/certificate): less than that, and kubelet could not.
 KUBELET_SOON = 30.0  # days
 
-KUBELET = "kubelet"
+KUBELET, SERVING = "kubelet", "kubelet-serving"
 AUTHORITIES = ("ca", "front-proxy-ca", "etcd-ca")
 _FOLDER = "/etc/kubernetes"
 _PKI = f"{_FOLDER}/pki"
@@ -54,12 +54,13 @@ CERTIFICATES = {
     f"{_FOLDER}/super-admin.conf": "super-admin.conf",
     f"{_FOLDER}/controller-manager.conf": "controller-manager.conf",
     f"{_FOLDER}/scheduler.conf": "scheduler.conf",
-    f"{kubelet.PKI}/kubelet-client-current.pem": KUBELET,
+    f"{kubelet_serving.PKI}/kubelet-client-current.pem": KUBELET,
+    kubelet_serving.CERTIFICATE: SERVING,
     f"{_PKI}/ca.crt": "ca",
     f"{_PKI}/front-proxy-ca.crt": "front-proxy-ca",
     f"{_PKI}/etcd/ca.crt": "etcd-ca",
 }
-RENEWED = tuple(n for n in CERTIFICATES.values() if n not in (KUBELET, *AUTHORITIES))
+RENEWED = tuple(n for n in CERTIFICATES.values() if n not in (KUBELET, SERVING, *AUTHORITIES))
 # Restarted after a renewal.
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
@@ -89,7 +90,9 @@ class Certificate:
 
 @dataclass(frozen=True)
 class NodeState:
-    """The certificates of a node, by name; a worker has kubelet's and the CA's.
+    """The certificates of a node, by name; a worker has kubelet's two and the CA's.
+
+    A serving certificate that kubelet has signed itself is none: nobody verifies it.
 
     ``is_pending`` tells that a renewal began, and that not all programs have been restarted and
     verified since.
@@ -103,14 +106,15 @@ class NodeState:
         renewed = [self.certificates[name] for name in RENEWED if name in self.certificates]
         return [certificate for certificate in renewed if certificate.end - now < within * _DAY]
 
-    def kubelet_due(self, now: float) -> Certificate | None:
-        """kubelet's certificate, if kubelet should have renewed it and has not."""
-        found = self.certificates.get(KUBELET)
-        return found if found and found.end - now < KUBELET_SOON * _DAY else None
+    def kubelet_due(self, now: float, within: float) -> list[Certificate]:
+        """kubelet's certificates that are due: the client's only if kubelet has not renewed it."""
+        limits = {KUBELET: KUBELET_SOON, SERVING: within}
+        found = [self.certificates[name] for name in limits if name in self.certificates]
+        return [c for c in found if c.end - now < limits[c.name] * _DAY]
 
     def needs_renewal(self, now: float, within: float) -> bool:
         """Whether something is due, or a renewal was broken off."""
-        return bool(self.due(now, within) or self.kubelet_due(now)) or self.is_pending
+        return bool(self.due(now, within) or self.kubelet_due(now, within)) or self.is_pending
 
     def worries(self, now: float) -> list[str]:
         """CAs that end soon, which no operation renews."""
@@ -141,7 +145,10 @@ def read(host: Host) -> NodeState:
         for path, text in texts.items()
         if text or not path.endswith(".conf")  # which may hold a token in its place
     }
-    return NodeState(shown, is_pending)
+    serving, authority = shown.get(SERVING), shown.get(AUTHORITIES[0])
+    if serving and not (authority and serving.issuer == authority.subject):
+        del shown[SERVING]
+    return NodeState({name: _ending(name, shown[name]) for name in shown}, is_pending)
 
 
 def renew(host: Host, before: Sequence[Certificate]) -> None:
@@ -194,13 +201,16 @@ def _list_containers(host: Host, verb: str, cluster: Cluster) -> dict[str, set[s
     return {name: {line for line in lines if line.startswith(f"{name} ")} for name in PROGRAMS}
 
 
-def _parse(name: str, pem: str) -> Certificate:
+def _parse(name: str, pem: str) -> x509.Certificate:
     try:
-        certificate = x509.load_pem_x509_certificate(pem.encode())
-        end = getattr(certificate, "not_valid_after_utc", None)  # from 42 on
-        end = end or certificate.not_valid_after.replace(tzinfo=timezone.utc)
+        return x509.load_pem_x509_certificate(pem.encode())
     except ValueError as error:
         raise MgmtDriverError(
             f"{name} on the machine is no certificate ({error}): heal the VNFC"
         ) from error
+
+
+def _ending(name: str, certificate: x509.Certificate) -> Certificate:
+    end = getattr(certificate, "not_valid_after_utc", None)  # from 42 on
+    end = end or certificate.not_valid_after.replace(tzinfo=timezone.utc)
     return Certificate(name, end.timestamp())

@@ -54,6 +54,7 @@ _ARGUMENTS: Mapping[str, Sequence[_Setting]] = {
         _Setting("service-account-extend-token-expiration", "false"),
         _Setting("tls-cipher-suites", ",".join(_CIPHERS)),
         _Setting("encryption-provider-config", _ENCRYPTION),
+        _Setting("kubelet-certificate-authority", "/etc/kubernetes/pki/ca.crt"),
         _Setting("audit-policy-file", f"{_FOLDER}/audit-policy.yaml"),
         _Setting("audit-log-path", f"{_AUDIT_LOGS}/audit.log"),
         _Setting("audit-log-maxage", "30"),  # days

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Create the bootstrap token of the configuration on the standard input, and print the cluster's CA.
-# Before, revoke the join credentials that an operation which was killed has left: the tokens with the
+# Create the bootstrap token of the configuration on the standard input, print the cluster's CA and a
+# line of three dashes, and run the words after $1. Before, revoke the join credentials that an operation which was killed has left: the tokens with the
 # description $1, the certificates for control-plane nodes, and the token with which they end.
 set -e
 kube() {
@@ -19,3 +19,6 @@ revoke() {
 revoke "$1" >/dev/null 2>&1 || true # they end by themselves within two hours
 kubeadm token create --config /dev/stdin >/dev/null
 cat /etc/kubernetes/pki/ca.crt
+printf '\n---\n'
+shift
+exec "$@"

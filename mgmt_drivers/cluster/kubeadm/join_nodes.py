@@ -15,24 +15,19 @@ from mgmt_drivers.machine.host import Host
 
 
 class JoinNodes(Phase[Cluster]):
-    """Join machines that have not joined yet.
-
-    :param for_control_plane: control-plane nodes are among them
-    """
+    """Join machines that have not joined yet."""
 
     title = "join nodes"
     prediction = Prediction(CHANGED)
 
-    def __init__(self, for_control_plane: bool) -> None:
-        self._for_control_plane = for_control_plane
+    def __init__(self, joining: Sequence[Host]) -> None:
+        self._joining = joining
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
         """Create join credentials, and revoke them, also when a machine failed to join."""
         create = functools.partial(
-            kubeadm.create_join_credentials,
-            cluster=cluster,
-            for_control_plane=self._for_control_plane,
+            kubeadm.create_join_credentials, cluster=cluster, joining=self._joining
         )
         credentials = ask(cluster.leader, create, CHANGED)
         try:
@@ -50,7 +45,8 @@ def join(masters: Sequence[Host], workers: Sequence[Host]) -> Work[Cluster]:
     etcd takes one new member at a time, and none after one that failed to join.
     """
     lanes = [[worker] for worker in workers]
-    return Work([masters, *lanes] if masters else lanes, [JoinNodes(bool(masters))])
+    joining = JoinNodes([*masters, *workers])
+    return Work([masters, *lanes] if masters else lanes, [joining])
 
 
 def _join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Outcome:

@@ -17,7 +17,7 @@ import yaml
 from mgmt_drivers import package_yaml
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
-from mgmt_drivers.cluster.kubeadm import kubeadm_config
+from mgmt_drivers.cluster.kubeadm import kubeadm_config, kubelet_serving
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.nodes import kubectl, transient
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
@@ -27,7 +27,7 @@ from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.ssh.session import LARGE_OUTPUT
+from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT
 
 LOG = logging.getLogger(__name__)
 
@@ -191,17 +191,20 @@ def init(
         kubeadm_config.kube_proxy(cluster, sets_conntrack, has_iptables),
         keeps_cgroup_v1,
     )
-    words = [*before, *hardening.encrypting(is_new=True), *words]
+    first = kubelet_serving.beginning(host, cluster)
+    words = [*before, *hardening.encrypting(is_new=True), *first, *words]
     _run(host, cluster, "init", words, config)
 
 
 def create_join_credentials(
-    host: Host, cluster: Cluster, *, for_control_plane: bool
+    host: Host, cluster: Cluster, joining: Sequence[Host]
 ) -> JoinCredentials:
     """Create a token on a control-plane node, and revoke what an operation that died has left.
 
-    :param for_control_plane: upload the control plane's certificates as well
+    :param joining: the machines that join; for control-plane nodes among them, the control plane's
+        certificates are uploaded as well
     """
+    for_control_plane = bool(cluster.masters(joining))
     certificate_key = Secret(secrets.token_hex(32)) if for_control_plane else None
     if certificate_key:
         host.session.hide(certificate_key)
@@ -212,19 +215,22 @@ def create_join_credentials(
     words = (*upload, "--config", "/dev/stdin")
     try:
         with transient.explained():
-            command = _CREATE_TOKEN.command(kubeadm_config.DESCRIPTION)
-            ca = host.sudo(*command, stdin=config, timeout=_TOKEN_LIMIT)
+            issuing = kubelet_serving.issuing(cluster, joining)
+            command = _CREATE_TOKEN.command(kubeadm_config.DESCRIPTION, *issuing)
+            shown = host.sudo(*command, stdin=config, timeout=_TOKEN_LIMIT, limit=LIST_OUTPUT)
+        ca, _, issued = shown.partition("\n---\n")
+        serving = kubelet_serving.read_issued(host, issued, cluster, joining)
         if for_control_plane:
             transient.retry(host.clock, functools.partial(host.sudo, *words, stdin=config))
     except BaseException:  # it may have been done all the same
         revoke(host, credentials)
         raise
-    return dataclasses.replace(credentials, ca=ca)
+    return dataclasses.replace(credentials, ca=ca, serving=serving)
 
 
 def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
     """Join a machine to the cluster, a control-plane node as part of the control plane."""
-    words = ["kubeadm", "join", "--config", "/dev/stdin"]
+    words = [*kubelet_serving.installing("kubeadm", "join", "--config", "/dev/stdin")]
     words += _ignored(_keeps_cgroup_v1(host, cluster))
     _prepare(host, cluster)
     if cluster.is_control_plane(host):

@@ -6,7 +6,7 @@ It follows kubeadm's API reference (kubeadm.k8s.io); how its versions differ sta
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -38,13 +38,14 @@ class JoinCredentials:
 
     ``certificate_key`` lets control-plane nodes fetch the control plane's certificates; without
     one only workers can join. ``encryption`` is the file by which apiservers encrypt Secrets, in a
-    cluster where they do.
+    cluster where they do. ``serving`` are the serving certificates of kubelets, by node name.
     """
 
     token: Secret
     certificate_key: Secret | None
     ca: str = ""
     encryption: Secret | None = None
+    serving: Mapping[str, Secret] = field(default_factory=dict)
 
 
 def for_init(
@@ -113,9 +114,10 @@ def for_kubelet(host: Host, cluster: Cluster, release: str) -> Secret:
 def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secret:
     """For ``kubeadm join`` on a worker, or on a control-plane node: a kubeconfig first.
 
-    A control-plane node gets the file of the encryption after it, if there is one. With the
-    kubeconfig kubeadm trusts the CA without the ConfigMap cluster-info, which the cluster does not
-    show to everybody (kubeadm's documentation, "File or HTTPS-based discovery").
+    A control-plane node gets the file of the encryption after it, if there is one; each node gets
+    kubelet's serving certificate. With the kubeconfig kubeadm trusts the CA without the ConfigMap
+    cluster-info, which the cluster does not show to everybody (kubeadm's documentation, "File or
+    HTTPS-based discovery").
     """
     config: dict[str, Any] = {
         **_header(cluster, "JoinConfiguration"),
@@ -131,7 +133,8 @@ def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secr
             "certificateKey": credentials.certificate_key.reveal(),
         }
         parts += [credentials.encryption] if credentials.encryption else []
-    return Secret("---\n".join(part.reveal() for part in (*parts, _documents([config]))))
+    parts += [credentials.serving[cluster.name(host)], _documents([config])]
+    return Secret("---\n".join(part.reveal() for part in parts))
 
 
 def kube_proxy(cluster: Cluster, sets_conntrack: bool, has_iptables: bool) -> dict[str, Any]:

@@ -1,19 +1,21 @@
-"""kubelet on a node: its start, and the client certificate by which it reaches the cluster.
+"""kubelet on a node: its start, and its certificates.
 
-A kubelet whose certificate has expired does not start: it would need a bootstrap kubeconfig, which
-kubeadm removes after a join.
+A kubelet whose client certificate has expired does not start: it would need a bootstrap kubeconfig,
+which kubeadm removes after a join.
 """
+
+from collections.abc import Sequence
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.kubeadm import kubeadm, kubeadm_config
+from mgmt_drivers.cluster.kubeadm import kubeadm, kubeadm_config, kubelet_serving
+from mgmt_drivers.cluster.kubeadm.kubelet_serving import PKI
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
 
 REACH = Script(__package__, "reach-port")
-PKI = "/var/lib/kubelet/pki"
 _CONF = "/etc/kubernetes/kubelet.conf"
 _ISSUE = Script(__package__, "issue-kubelet-certificate")
 _INSTALL = Script(__package__, "install-kubelet-certificate")
@@ -48,13 +50,31 @@ def renew_certificate(host: Host, cluster: Cluster) -> None:
     """
     leader = cluster.leader
     config = kubeadm_config.for_kubelet(host, cluster, kubeadm.read_version(leader))
-    try:
-        issued = Secret(leader.sudo(*_ISSUE.command(), stdin=config))
-    except CommandFailed as error:
-        raise MgmtDriverError(
-            f"kubeadm on {leader.node} issues no client certificate for kubelet: {error}. Where "
-            "the key of the CA does not lie in /etc/kubernetes/pki, its owner has to issue it"
-        ) from error
+    issued = Secret(_issue(leader, "client", _ISSUE.command(), config))
     host.session.hide(issued)
     host.sudo(*_INSTALL.command(PKI, _CONF), stdin=issued)
     _wait_until_it_runs(host)
+
+
+def renew_serving_certificate(host: Host, cluster: Cluster) -> None:
+    """Give kubelet a new serving certificate, issued by the leader, and restart kubelet.
+
+    Needs no API.
+
+    :raises MgmtDriverError: when the leader cannot issue it
+    """
+    leader = cluster.leader
+    shown = _issue(leader, "serving", kubelet_serving.issuing(cluster, [host]))
+    (issued,) = kubelet_serving.read_issued(leader, shown, cluster, [host]).values()
+    kubelet_serving.install(host, issued, "systemctl", "restart", "kubelet")
+    _wait_until_it_runs(host)
+
+
+def _issue(leader: Host, kind: str, command: Sequence[str], config: Secret | None = None) -> str:
+    try:
+        return leader.sudo(*command, stdin=config)
+    except CommandFailed as error:
+        raise MgmtDriverError(
+            f"{leader.node} issues no {kind} certificate for kubelet: {error}. Where the key of "
+            "the CA does not lie in /etc/kubernetes/pki, its owner has to issue it"
+        ) from error

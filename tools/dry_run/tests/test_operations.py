@@ -42,6 +42,7 @@ _LOOKING = (
     ("exportfs", "-s"),
     ("kubeadm", "config", "images", "list"),
     ("kubeadm", "version"),
+    ("kubelet-serving", "list"),
     ("systemctl", "is-active"),
 )
 
