@@ -60,11 +60,12 @@ class FakeSession:
         self.expect_new_file("/etc/kubernetes/apiserver/audit-policy.yaml")
 
     def written(self) -> dict[str, bytes]:
-        """The files that were written, with their contents."""
+        """The files that were written, also by a step of another command, and their contents."""
         written = {}
         for words, stdin in zip(self.ran, self.stdin, strict=True):
-            if words[1] == "write-files":
-                for path, size in zip(words[2::3], words[4::3], strict=True):
+            if "write-files" in words:
+                files = words[words.index("write-files") + 1 :]
+                for path, size in zip(files[::3], files[2::3], strict=True):
                     written[path], stdin = stdin[: int(size)], stdin[int(size) :]
         return written
 

@@ -74,7 +74,9 @@ class MachinePrograms(Programs):
         return self._digest_files(paths, b"")
 
     def _apply_unit(self, words: list[str], stdin: bytes) -> Result:
-        unit, pending = words
+        unit, pending, *write = words
+        self.machine.files[pending] = (b"", "644")
+        assert self._answer(write, stdin).ok, write
         self.machine.services.add(unit)
         del self.machine.files[pending]
         return OK

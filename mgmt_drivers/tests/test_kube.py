@@ -302,7 +302,6 @@ class RuntimeTest(unittest.TestCase):
         before = '{"exec-opts": ["x"], "insecure-registries": ["old:1"]}'
         session.expect("sudo", "read-file", "/etc/docker/daemon.json", stdout=before)
         session.expect("sudo", "show-unit", "docker", status=3)
-        session.expect_new_file("/var/lib/tacker-mgmt-drivers/docker.pending")
         session.expect("sudo", "apply-unit", "docker")
         secure = '{"docker.io": {"Secure": true}}'
         session.expect_polling("sudo", "docker", "info", stdout=secure)
