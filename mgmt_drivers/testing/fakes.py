@@ -69,12 +69,16 @@ class FakeSession:
                     written[path], stdin = stdin[: int(size)], stdin[int(size) :]
         return written
 
-    def expect_facts(self, system: str, has_cloud_init: bool = False, client: str = "") -> None:
+    def expect_facts(
+        self, system: str, has_cloud_init: bool = False, client: str = "", note: str = ""
+    ) -> None:
         """Facts about the machine are to be gathered."""
         release = "ID={}\nVERSION_ID={}\n".format(*system.split())
         peers = f"client {client}\n" if client else ""
         program = "cloud-init" if has_cloud_init else "none"
-        self.expect("sudo", "describe-machine", stdout=f"{program}\n\n.\n\n{peers}.\n\n{release}")
+        notes = f"{note}\n" if note else ""
+        told = f"{program}\n\n{notes}.\n\n{peers}.\n\n{release}"
+        self.expect("sudo", "describe-machine", stdout=told)
 
     def run(
         self,
