@@ -26,7 +26,10 @@ Content = str | bytes | Secret | Path  # a Path is streamed, so the file may be 
 
 @dataclass(frozen=True)
 class File:
-    """The expected state of a file; the mode is octal."""
+    """The expected state of a file; the mode is octal.
+
+    A path that ends with a slash is a folder: it is made with the mode, or stays as it is.
+    """
 
     path: str
     content: Content

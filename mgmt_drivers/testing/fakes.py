@@ -56,8 +56,7 @@ class FakeSession:
 
     def expect_control_plane_files(self) -> None:
         """A control-plane node is to get what its apiserver needs, before kubeadm runs."""
-        self.expect("sudo", "mkdir", "--parents", "--mode=0700", "/var/log/kubernetes/audit")
-        self.expect_new_file("/etc/kubernetes/apiserver/audit-policy.yaml")
+        self.expect("sudo", "write-files", "/var/log/kubernetes/audit/", "0700", "0")
 
     def written(self) -> dict[str, bytes]:
         """The files that were written, also by a step of another command, and their contents."""

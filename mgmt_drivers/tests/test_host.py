@@ -65,6 +65,16 @@ class FilesTest(HostTest):
             self.assertEqual(content, path.read_text())
             self.assertEqual(int(mode, 8), path.stat().st_mode & 0o777)
 
+    def test_a_folder_is_made_once(self) -> None:
+        folder = self.folder / "log/audit"
+        command = self.command(File(f"{folder}/", "", "0700"), File(f"{folder}/x", "hello"))
+        for mode in (0o700, 0o750):
+            subprocess.run(command, input="hello", text=True, check=True)
+            self.assertEqual(mode, folder.stat().st_mode & 0o777)
+            self.assertEqual(0o755, folder.parent.stat().st_mode & 0o777)
+            self.assertEqual("hello", (folder / "x").read_text())
+            folder.chmod(0o750)
+
     def test_a_file_of_which_not_all_came_is_not_written(self) -> None:
         """The connection broke: the machine sees the end of the input."""
         path = self.folder / "x"

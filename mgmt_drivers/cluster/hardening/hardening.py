@@ -131,9 +131,9 @@ def set_kernel_defaults(host: Host, params: KubernetesParams) -> None:
         host.sudo(*_SET_KERNEL.command())
 
 
-def make_log_folder(host: Host) -> None:
-    """Make the folder of the audit log on a control-plane node; kubelet's would be open to all."""
-    host.sudo("mkdir", "--parents", "--mode=0700", _AUDIT_LOGS)
+def log_folder() -> File:
+    """The folder of the audit log on a control-plane node; kubelet's would be open to all."""
+    return File(f"{_AUDIT_LOGS}/", "", "0700")
 
 
 def control_plane_files(params: KubernetesParams) -> list[File]:

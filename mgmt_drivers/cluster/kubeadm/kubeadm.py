@@ -337,10 +337,9 @@ def _prepare(host: Host, cluster: Cluster) -> None:
     hardening.set_kernel_defaults(host, cluster.params)
     if not cluster.is_control_plane(host):
         return
-    wanted = hardening.control_plane_files(cluster.params)
+    wanted = [hardening.log_folder(), *hardening.control_plane_files(cluster.params)]
     if cluster.params.series.reserves_etcd_storage:
         wanted.append(File(f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH))
-    hardening.make_log_folder(host)
     files.write_all(host, wanted)
 
 
