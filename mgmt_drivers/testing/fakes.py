@@ -69,14 +69,19 @@ class FakeSession:
         return written
 
     def expect_facts(
-        self, system: str, has_cloud_init: bool = False, client: str = "", note: str = ""
+        self,
+        system: str,
+        has_cloud_init: bool = False,
+        client: str = "",
+        note: str = "",
+        cgroups: str = "cgroup2fs",
     ) -> None:
         """Facts about the machine are to be gathered."""
         release = "ID={}\nVERSION_ID={}\n".format(*system.split())
         peers = f"client {client}\n" if client else ""
         program = "cloud-init" if has_cloud_init else "none"
         notes = f"{note}\n" if note else ""
-        told = f"{program}\n\n{notes}.\n\n{peers}.\n\n{release}"
+        told = f"{program}\n{cgroups}\n\n{notes}.\n\n{peers}.\n\n{release}"
         self.expect("sudo", "describe-machine", stdout=told)
 
     def run(

@@ -183,7 +183,7 @@ class KubeadmTest(unittest.TestCase):
             made, sessions = cluster(version="1.37")
             session = sessions[made.name(made.leader)]
             session.expect_control_plane_files()
-            session.expect("stat", stdout=f"{seen}\n")
+            session.expect_facts("debian 12", cgroups=seen)
             session.expect("sudo", "kubeadm", "version", stdout="v1.37.2\n")
             session.expect("sudo", "run-kubeadm")
             self.init(made)
@@ -239,7 +239,7 @@ class KubeadmTest(unittest.TestCase):
             host = made.hosts[3]
             session = sessions[made.name(host)]
             if made.params.series.refuses_cgroup_v1:
-                session.expect("stat", stdout="cgroup2fs\n")
+                session.expect_facts("debian 12")
             session.expect("sudo", "run-kubeadm")
             kubeadm.join(host, made, JoinCredentials(token, None, "CA"))
             found = self.documents(session.stdin[-1])

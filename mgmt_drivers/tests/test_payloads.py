@@ -343,7 +343,8 @@ class DescribeMachineTest(unittest.TestCase):
                 words, capture_output=True, timeout=60, text=True, check=True,
                 env={**os.environ, "SSH_CONNECTION": "203.0.113.9 50000 192.0.2.1 22"},
             )
-        _, notes, peers, release = done.stdout.split("\n\n", 3)
+        system, notes, peers, release = done.stdout.split("\n\n", 3)
+        self.assertRegex(system, "^(cloud-init|none)\n[a-z0-9]+$")
         self.assertEqual("resolv.conf\n.", notes)
         self.assertEqual("client 203.0.113.9\nnameserver 192.0.2.53\n.", peers)
         self.assertIn("ID=", release)

@@ -371,10 +371,7 @@ def _make_token(host: Host) -> Secret:
 
 def _keeps_cgroup_v1(host: Host, cluster: Cluster) -> bool:
     """Whether kubelet has to be told that it may run on this machine's cgroup v1."""
-    if not cluster.params.series.refuses_cgroup_v1:
-        return False
-    seen = host.run("stat", "--file-system", "--format=%T", "/sys/fs/cgroup").strip()
-    if seen == "cgroup2fs":
+    if not cluster.params.series.refuses_cgroup_v1 or facts.gather(host).has_cgroup_v2:
         return False
     LOG.warning("%s has cgroup v1, which Kubernetes will cease to support", host.node)
     return True
