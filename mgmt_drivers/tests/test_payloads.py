@@ -350,6 +350,22 @@ class DescribeMachineTest(unittest.TestCase):
         self.assertIn("ID=", release)
 
 
+class RestartKubeletTest(unittest.TestCase):
+    def test_kubelet_restarts_after_its_files_are_seen_to(self) -> None:
+        text = (_FOLDER / "cluster/upgrade/restart-kubelet.sh").read_text()
+        for status, ran in ((0, "seen\ndaemon-reload\nrestart kubelet\n"), (3, "seen\n")):
+            with tempfile.TemporaryDirectory() as folder:
+                systemctl = Path(folder, "systemctl")
+                systemctl.write_text('#!/bin/sh\necho "$@"\n')
+                systemctl.chmod(0o755)
+                first = ("sh", "-c", f"echo seen; exit {status}")
+                done = subprocess.run(
+                    ["sh", "-c", text, "restart-kubelet", *first], timeout=60, text=True,
+                    env={"PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True,
+                )
+            self.assertEqual((status, ran), (done.returncode, done.stdout))
+
+
 class NamesNodeTest(unittest.TestCase):
     def test_names(self) -> None:
         text = (_FOLDER / "cluster/kubeadm/names-node.sh").read_text()

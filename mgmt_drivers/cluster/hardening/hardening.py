@@ -143,13 +143,8 @@ def control_plane_files(params: KubernetesParams) -> list[File]:
 
 
 def restricting() -> Sequence[str]:
-    """The beginning of a command that makes a node, and then restricts its files."""
+    """The command that restricts the files of a node, after a command behind its own words."""
     return _RESTRICT.command()
-
-
-def restrict_files(host: Host) -> None:
-    """Restrict the files of a node, of which packages have brought new ones."""
-    host.sudo(*restricting())
 
 
 def encrypting(is_new: bool) -> Sequence[str]:
