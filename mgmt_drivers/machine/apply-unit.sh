@@ -1,8 +1,13 @@
 #!/bin/sh
-# Enable the unit $1 and let it read its files; then remove the file $2, which marks that the unit
-# has not read them. A unit that can reload is not restarted.
+# Let the unit $1 read new files: run the command after $2, which writes them; enable the unit; reload
+# it, or restart a unit that cannot reload. The file $2 marks that the unit has not read its files: it
+# lies in the folder of the lock, and is removed at last.
 set -e
+unit=$1 pending=$2
+shift 2
+touch "$pending"
+"$@"
 systemctl daemon-reload
-systemctl enable --quiet "$1"
-systemctl reload-or-restart "$1"
-rm "$2"
+systemctl enable --quiet "$unit"
+systemctl reload-or-restart "$unit"
+rm "$pending"

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Describe the machine in four parts with an empty line between: whether cloud-init is installed;
-# the names of the files in the folder $1; the address from which the SSH client comes, and those of the
-# name servers; /etc/os-release.
+# Describe the machine in four parts with an empty line between: whether cloud-init is installed, and
+# the type of the file system of cgroups; the names of the files in the folder $1; the address from
+# which the SSH client comes, and those of the name servers; /etc/os-release.
 if command -v cloud-init >/dev/null; then
     echo cloud-init
 else
     echo none
 fi
+stat --file-system --format=%T /sys/fs/cgroup
 echo
 ls "$1" 2>/dev/null
 echo .

@@ -26,6 +26,7 @@ class MachineFacts:
 
     os_release: str
     has_cloud_init: bool
+    has_cgroup_v2: bool
     notes: frozenset[str]
     peers: Mapping[ipaddress.IPv4Address, str]
 
@@ -43,7 +44,11 @@ def forget(host: Host) -> None:
 def _ask(host: Host) -> MachineFacts:
     told = host.sudo(*_DESCRIBE.command(STATE_FOLDER))
     words, notes, peers, release = told.split("\n\n", 3)
-    return MachineFacts(release, words == "cloud-init", frozenset(notes.split()), _peers(peers))
+    program, _, cgroups = words.partition("\n")
+    return MachineFacts(
+        release, program == "cloud-init", cgroups == "cgroup2fs", frozenset(notes.split()),
+        _peers(peers),
+    )
 
 
 def _peers(text: str) -> dict[ipaddress.IPv4Address, str]:

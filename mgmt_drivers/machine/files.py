@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
@@ -26,7 +26,10 @@ Content = str | bytes | Secret | Path  # a Path is streamed, so the file may be 
 
 @dataclass(frozen=True)
 class File:
-    """The expected state of a file; the mode is octal."""
+    """The expected state of a file; the mode is octal.
+
+    A path that ends with a slash is a folder: it is made with the mode, or stays as it is.
+    """
 
     path: str
     content: Content
@@ -96,8 +99,21 @@ def write_all(host: Host, expected: Sequence[File]) -> None:
 
     A file in the expected state is not touched. A Path is streamed if it is the only file.
     """
-    if not expected:
-        return
+    if expected:
+        write = writing(expected)
+        host.sudo(*write.command, stdin=write.contents, timeout=write.limit)
+
+
+class Writing(NamedTuple):
+    """The command of :func:`write_all`, its standard input, and its limit in seconds."""
+
+    command: Sequence[str]
+    contents: Content
+    limit: float
+
+
+def writing(expected: Sequence[File]) -> Writing:
+    """The command that writes files; another command may run it as its first step."""
     sizes = [_size(file.content) for file in expected]
     words = [
         word
@@ -105,7 +121,7 @@ def write_all(host: Host, expected: Sequence[File]) -> None:
         for word in (file.path, file.mode, str(size))
     ]
     contents = expected[0].content if len(expected) == 1 else _joined(expected)
-    host.sudo(*_WRITE.command(*words), stdin=contents, timeout=_limit(sum(sizes)))
+    return Writing(_WRITE.command(*words), contents, _limit(sum(sizes)))
 
 
 def _joined(expected: Sequence[File]) -> bytes:

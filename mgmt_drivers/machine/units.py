@@ -24,8 +24,9 @@ def configure(host: Host, unit: str, expected: Sequence[File]) -> None:
     A unit that can reload is not restarted. A marker file exists until the unit has read its files:
     after an interruption the unit does not count as configured.
     """
-    files.write_all(host, [File(_pending(unit), ""), *expected])
-    host.sudo(*_APPLY.command(unit, _pending(unit)), timeout=_LIMIT)
+    write = files.writing(expected)
+    apply = _APPLY.command(unit, _pending(unit), *write.command)
+    host.sudo(*apply, stdin=write.contents, timeout=write.limit + _LIMIT)
 
 
 def _pending(unit: str) -> str:

@@ -56,24 +56,33 @@ class FakeSession:
 
     def expect_control_plane_files(self) -> None:
         """A control-plane node is to get what its apiserver needs, before kubeadm runs."""
-        self.expect("sudo", "mkdir", "--parents", "--mode=0700", "/var/log/kubernetes/audit")
-        self.expect_new_file("/etc/kubernetes/apiserver/audit-policy.yaml")
+        self.expect("sudo", "write-files", "/var/log/kubernetes/audit/", "0700", "0")
 
     def written(self) -> dict[str, bytes]:
-        """The files that were written, with their contents."""
+        """The files that were written, also by a step of another command, and their contents."""
         written = {}
         for words, stdin in zip(self.ran, self.stdin, strict=True):
-            if words[1] == "write-files":
-                for path, size in zip(words[2::3], words[4::3], strict=True):
+            if "write-files" in words:
+                files = words[words.index("write-files") + 1 :]
+                for path, size in zip(files[::3], files[2::3], strict=True):
                     written[path], stdin = stdin[: int(size)], stdin[int(size) :]
         return written
 
-    def expect_facts(self, system: str, has_cloud_init: bool = False, client: str = "") -> None:
+    def expect_facts(
+        self,
+        system: str,
+        has_cloud_init: bool = False,
+        client: str = "",
+        note: str = "",
+        cgroups: str = "cgroup2fs",
+    ) -> None:
         """Facts about the machine are to be gathered."""
         release = "ID={}\nVERSION_ID={}\n".format(*system.split())
         peers = f"client {client}\n" if client else ""
         program = "cloud-init" if has_cloud_init else "none"
-        self.expect("sudo", "describe-machine", stdout=f"{program}\n\n.\n\n{peers}.\n\n{release}")
+        notes = f"{note}\n" if note else ""
+        told = f"{program}\n{cgroups}\n\n{notes}.\n\n{peers}.\n\n{release}"
+        self.expect("sudo", "describe-machine", stdout=told)
 
     def run(
         self,

@@ -220,6 +220,10 @@ class KubeadmPrograms(Backups):
     def _restrict_files(self, words: list[str], stdin: bytes) -> Result:
         return OK
 
+    def _restart_kubelet(self, words: list[str], stdin: bytes) -> Result:
+        assert self._answer(words, stdin).ok, words
+        return self._answer(["systemctl", "restart", "kubelet"], b"")
+
     def _reset(self) -> Result:
         name = self.machine.name
         members = {member["name"] for member in self.world.members}

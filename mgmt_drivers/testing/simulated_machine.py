@@ -35,7 +35,7 @@ class MachinePrograms(Programs):
         paths = [path for path in self.machine.files if path.startswith(words[0])]
         notes = [path.rpartition("/")[2] for path in paths]
         has = "none" if self.machine.reboots is None else "cloud-init"
-        parts = [has, "", *notes, ".", "", *self.world.peers, ".", ""]
+        parts = [has, "cgroup2fs", "", *notes, ".", "", *self.world.peers, ".", ""]
         return Result(0, "\n".join([*parts, "ID=debian", "VERSION_ID=12", ""]))
 
     def _wait_for_cloud_init(self, words: list[str], stdin: bytes) -> Result:
@@ -74,7 +74,9 @@ class MachinePrograms(Programs):
         return self._digest_files(paths, b"")
 
     def _apply_unit(self, words: list[str], stdin: bytes) -> Result:
-        unit, pending = words
+        unit, pending, *write = words
+        self.machine.files[pending] = (b"", "644")
+        assert self._answer(write, stdin).ok, write
         self.machine.services.add(unit)
         del self.machine.files[pending]
         return OK
@@ -100,9 +102,6 @@ class MachinePrograms(Programs):
             return Result(0, json.dumps(routes))
         own = {"local": self.machine.address, "prefixlen": 24}
         return Result(0, json.dumps([{}, {"ifname": "eth0", "mtu": 1442, "addr_info": [own]}]))
-
-    def _stat(self, words: list[str], stdin: bytes) -> Result:
-        return Result(0, "cgroup2fs\n")
 
     def _df(self, words: list[str], stdin: bytes) -> Result:
         return Result(0, f"Avail\n {self.machine.free}\n {self.machine.free}\n")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Session, Stdin
-from mgmt_drivers.testing.fakes import MemoryStore, fed, named
+from mgmt_drivers.testing.fakes import MemoryStore, fed
 
 # Values that differ from run to run: bootstrap tokens and the names of their Secrets, the keys
 # of uploaded certificates, and the names of processes and containers that run once.
@@ -117,9 +117,15 @@ class _Recorded:
         return self._session.hold(argv, word, timeout=timeout)
 
 
-def _shown(argv: Sequence[str]) -> tuple[str, ...]:
-    """The words of a command, a program in it by its first line."""
-    return tuple(word.strip('"').partition("\n")[0] for word in named(argv))
+def _shown(argv: Sequence[str]) -> list[str]:
+    """The words of a command: scripts by their names, other programs in it by their first lines."""
+    words: list[str] = []
+    for word in argv:
+        if "\n" in word and words[-2:] in (["sh", "-c"], ["bash", "-c"]):
+            del words[-2:]  # the name comes next
+        else:
+            words.append(word.strip('"').partition("\n")[0])
+    return words
 
 
 def _stable(text: str) -> str:

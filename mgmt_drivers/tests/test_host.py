@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -14,8 +15,8 @@ from unittest import mock
 from mgmt_drivers.cluster.backup import restoring
 from mgmt_drivers.cluster.backup.backup_params import Restore
 from mgmt_drivers.errors import InventoryError, MgmtDriverError
-from mgmt_drivers.machine import clocks, docker, files, interfaces, packages, platforms
-from mgmt_drivers.machine.files import File
+from mgmt_drivers.machine import clocks, docker, files, interfaces, packages, platforms, units
+from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.fake_cluster import cluster
@@ -64,6 +65,16 @@ class FilesTest(HostTest):
             self.assertEqual(content, path.read_text())
             self.assertEqual(int(mode, 8), path.stat().st_mode & 0o777)
 
+    def test_a_folder_is_made_once(self) -> None:
+        folder = self.folder / "log/audit"
+        command = self.command(File(f"{folder}/", "", "0700"), File(f"{folder}/x", "hello"))
+        for mode in (0o700, 0o750):
+            subprocess.run(command, input="hello", text=True, check=True)
+            self.assertEqual(mode, folder.stat().st_mode & 0o777)
+            self.assertEqual(0o755, folder.parent.stat().st_mode & 0o777)
+            self.assertEqual("hello", (folder / "x").read_text())
+            folder.chmod(0o750)
+
     def test_a_file_of_which_not_all_came_is_not_written(self) -> None:
         """The connection broke: the machine sees the end of the input."""
         path = self.folder / "x"
@@ -86,6 +97,64 @@ class FilesTest(HostTest):
             self.assertEqual(is_there, ran.returncode == 0)
             is_same = is_there and content != "other"
             self.assertEqual(is_same, files.are_digests(ran.stdout, wanted))
+
+
+class UnitsTest(HostTest):
+    """With a stand-in for systemctl, which notes its words and whether the unit's file is there."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        (self.root / "systemctl").write_text(
+            '#!/bin/sh\ncat "$ROOT/x.conf" >>"$ROOT/ran"\necho "$@" >>"$ROOT/ran"\n'
+            'exec test "$1" != "$FAILS"\n'
+        )
+        (self.root / "systemctl").chmod(0o755)
+        self.wanted = [File(f"{self.root}/x.conf", "a: 1\n")]
+
+    def run_last(self, stdin: bytes = b"", fails: str = "") -> subprocess.CompletedProcess[str]:
+        command = [word.replace(STATE_FOLDER, str(self.root)) for word in self.session.commands[-1]]
+        path = f"{self.root}:{os.environ['PATH']}"
+        return subprocess.run(
+            command, input=stdin.decode(), check=False, timeout=60, text=True, capture_output=True,
+            env={"PATH": path, "ROOT": str(self.root), "FAILS": fails},
+        )
+
+    def configure(self, came: bytes | None = None, fails: str = "") -> tuple[int, list[str]]:
+        """Run the command that configures a unit; returns its status, and what is there then."""
+        self.session.expect("sudo", "apply-unit", "x")
+        units.configure(self.host, "x", self.wanted)
+        done = self.run_last(self.session.stdin[-1] if came is None else came, fails)
+        return done.returncode, sorted(p.name for p in self.root.iterdir() if p.suffix)
+
+    def is_configured(self) -> bool:
+        """Run the command that asks for a unit whose files are there."""
+        self.session.expect("sudo", "show-unit", "x", status=1)
+        units.is_as_configured(self.host, "x", self.wanted)
+        shown = self.run_last()
+        return shown.returncode == 0 and files.are_digests(shown.stdout, self.wanted)
+
+    def ran(self) -> list[str]:
+        return (self.root / "ran").read_text().splitlines()
+
+    def test_a_unit_reads_files_that_are_written(self) -> None:
+        self.assertEqual((0, ["x.conf"]), self.configure())
+        read = ["daemon-reload", "enable --quiet x", "reload-or-restart x"]
+        self.assertEqual([line for words in read for line in ("a: 1", words)], self.ran())
+        self.assertTrue(self.is_configured())
+
+    def test_a_unit_that_has_not_read_its_files_is_not_configured(self) -> None:
+        self.assertEqual((1, ["x.conf", "x.pending"]), self.configure(fails="reload-or-restart"))
+        self.assertFalse(self.is_configured())
+        self.assertEqual((0, ["x.conf"]), self.configure())
+        self.assertTrue(self.is_configured())
+
+    def test_files_that_have_not_arrived_are_not_applied(self) -> None:
+        self.assertEqual((1, ["x.pending"]), self.configure(came=b"a"))
+        self.assertFalse((self.root / "ran").exists())
+        self.assertFalse(self.is_configured())
 
 
 class LargeFilesTest(unittest.TestCase):

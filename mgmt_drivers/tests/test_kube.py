@@ -2,6 +2,7 @@
 
 import base64
 import dataclasses
+import json
 import tempfile
 import unittest
 from ipaddress import IPv4Network
@@ -191,7 +192,7 @@ class KubeadmTest(unittest.TestCase):
             made, sessions = cluster(version="1.37")
             session = sessions[made.name(made.leader)]
             session.expect_control_plane_files()
-            session.expect("stat", stdout=f"{seen}\n")
+            session.expect_facts("debian 12", cgroups=seen)
             session.expect("sudo", "kubeadm", "version", stdout="v1.37.2\n")
             session.expect("sudo", "run-kubeadm")
             self.init(made)
@@ -199,6 +200,31 @@ class KubeadmTest(unittest.TestCase):
             kubelet = self.documents(session.stdin[-1])["KubeletConfiguration"]
             self.assertEqual({"failCgroupV1": False} if seen == "tmpfs" else {},
                              {k: v for k, v in kubelet.items() if k == "failCgroupV1"})
+
+    def test_the_clusters_configuration_is_read_again_after_changes(self) -> None:
+        made, sessions = cluster()
+        session = sessions[made.name(made.leader)]
+
+        def expect_release(release: str) -> None:
+            part = {"ClusterConfiguration": f"kubernetesVersion: {release}\n"}
+            session.expect("sudo", "kubectl", stdout=json.dumps({"data": part}))
+
+        expect_release("v1.19.9")
+        for _ in range(2):
+            self.assertEqual("v1.19.9", kubeadm.read_cluster_release(made.leader))
+        expect_release("v1.20.1")  # by somebody else, whose change is kept
+        session.expect("sudo", "kubectl")
+        kubeadm.set_image_repository(made.leader, "registry:5000")
+        self.assertIn("kubernetesVersion: v1.20.1", session.ran[-1][-1])
+        expect_release("v1.20.1")
+        self.assertEqual("v1.20.1", kubeadm.read_cluster_release(made.leader))
+        session.expect_control_plane_files()
+        session.expect("sudo", "flock", status=1)
+        with self.assertRaises(CommandFailed):
+            kubeadm.upgrade_cluster(made.leader, made, "v1.20.2")
+        expect_release("v1.20.2")
+        self.assertEqual("v1.20.2", kubeadm.read_cluster_release(made.leader))
+        session.assert_done()
 
     def test_node_cidrs_of_a_small_pod_cidr(self) -> None:
         for network, prefix, pods in (
@@ -252,7 +278,7 @@ class KubeadmTest(unittest.TestCase):
             host = made.hosts[3]
             session = sessions[made.name(host)]
             if made.params.series.refuses_cgroup_v1:
-                session.expect("stat", stdout="cgroup2fs\n")
+                session.expect_facts("debian 12")
             session.expect("sudo", "run-kubeadm")
             credentials = JoinCredentials(token, None, "CA", serving=_serving(made))
             kubeadm.join(host, made, credentials)
@@ -317,7 +343,6 @@ class RuntimeTest(unittest.TestCase):
         before = '{"exec-opts": ["x"], "insecure-registries": ["old:1"]}'
         session.expect("sudo", "read-file", "/etc/docker/daemon.json", stdout=before)
         session.expect("sudo", "show-unit", "docker", status=3)
-        session.expect_new_file("/var/lib/tacker-mgmt-drivers/docker.pending")
         session.expect("sudo", "apply-unit", "docker")
         secure = '{"docker.io": {"Secure": true}}'
         session.expect_polling("sudo", "docker", "info", stdout=secure)

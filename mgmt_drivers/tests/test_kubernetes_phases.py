@@ -29,6 +29,7 @@ from mgmt_drivers.cluster.registries.registries_params import HostEntry, Login, 
 from mgmt_drivers.engine.phase import HostPhase, Phase
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED, Outcome
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.machine import facts
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations.groups import join_nodes
 from mgmt_drivers.params.proxy import Proxy
@@ -85,7 +86,7 @@ class PhaseTest(unittest.TestCase):
 class InstallTest(PhaseTest):
     def expect_script(self, number: int) -> None:
         session = self.sessions[number]
-        session.expect("sudo", "digest-files", f"{_STATE}/installed", status=1)
+        session.expect_facts("debian 12")
         session.expect_new_file(f"{_STATE}/install_k8s_cluster.sh")
         if number == 0:
             session.expect("sudo", "dpkg-query", stdout="installed unattended-upgrades\n")
@@ -102,6 +103,8 @@ class InstallTest(PhaseTest):
                         "EXTRA_PACKAGES="):
             self.assertIn(setting, session.ran[3])
         digest = hashlib.sha256(session.stdin[-1]).hexdigest()
+        facts.forget(self.hosts[1])
+        session.expect_facts("debian 12", note="installed")
         session.expect("sudo", "digest-files", stdout=f"{digest}  -\n644\n")
         self.assertEqual(UNCHANGED, self.run_on(1, InstallPackages()))
 

@@ -343,10 +343,27 @@ class DescribeMachineTest(unittest.TestCase):
                 words, capture_output=True, timeout=60, text=True, check=True,
                 env={**os.environ, "SSH_CONNECTION": "203.0.113.9 50000 192.0.2.1 22"},
             )
-        _, notes, peers, release = done.stdout.split("\n\n", 3)
+        system, notes, peers, release = done.stdout.split("\n\n", 3)
+        self.assertRegex(system, "^(cloud-init|none)\n[a-z0-9]+$")
         self.assertEqual("resolv.conf\n.", notes)
         self.assertEqual("client 203.0.113.9\nnameserver 192.0.2.53\n.", peers)
         self.assertIn("ID=", release)
+
+
+class RestartKubeletTest(unittest.TestCase):
+    def test_kubelet_restarts_after_its_files_are_seen_to(self) -> None:
+        text = (_FOLDER / "cluster/upgrade/restart-kubelet.sh").read_text()
+        for status, ran in ((0, "seen\ndaemon-reload\nrestart kubelet\n"), (3, "seen\n")):
+            with tempfile.TemporaryDirectory() as folder:
+                systemctl = Path(folder, "systemctl")
+                systemctl.write_text('#!/bin/sh\necho "$@"\n')
+                systemctl.chmod(0o755)
+                first = ("sh", "-c", f"echo seen; exit {status}")
+                done = subprocess.run(
+                    ["sh", "-c", text, "restart-kubelet", *first], timeout=60, text=True,
+                    env={"PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True,
+                )
+            self.assertEqual((status, ran), (done.returncode, done.stdout))
 
 
 class NamesNodeTest(unittest.TestCase):

@@ -85,7 +85,6 @@ class ExportsTest(unittest.TestCase):
         host, session = fake_host()
         exports = [nfs.Export("/v/a", "10.0.0.0/24", "/v"), nfs.Export("/v/a", "10.1.0.0/24", "/v")]
         session.expect("sudo", "give-folder", "/v/a")
-        session.expect_new_file("/var/lib/tacker-mgmt-drivers/nfs-server.service.pending")
         session.expect("sudo", "apply-unit", "nfs-server.service")
         session.expect("sudo", "exportfs", "-s", stdout="/v/a  10.0.0.0/24(sync,fsid=1)\n")
         with self.assertRaisesRegex(MgmtDriverError, "does not export /v/a to 10.1.0.0/24[.]"):

@@ -132,9 +132,9 @@ def set_kernel_defaults(host: Host, params: KubernetesParams) -> None:
         host.sudo(*_SET_KERNEL.command())
 
 
-def make_log_folder(host: Host) -> None:
-    """Make the folder of the audit log on a control-plane node; kubelet's would be open to all."""
-    host.sudo("mkdir", "--parents", "--mode=0700", _AUDIT_LOGS)
+def log_folder() -> File:
+    """The folder of the audit log on a control-plane node; kubelet's would be open to all."""
+    return File(f"{_AUDIT_LOGS}/", "", "0700")
 
 
 def control_plane_files(params: KubernetesParams) -> list[File]:
@@ -144,13 +144,8 @@ def control_plane_files(params: KubernetesParams) -> list[File]:
 
 
 def restricting() -> Sequence[str]:
-    """The beginning of a command that makes a node, and then restricts its files."""
+    """The command that restricts the files of a node, after a command behind its own words."""
     return _RESTRICT.command()
-
-
-def restrict_files(host: Host) -> None:
-    """Restrict the files of a node, of which packages have brought new ones."""
-    host.sudo(*restricting())
 
 
 def encrypting(is_new: bool) -> Sequence[str]:

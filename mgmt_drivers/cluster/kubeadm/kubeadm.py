@@ -131,7 +131,9 @@ def reset(host: Host, cluster: Cluster) -> None:
     host.sudo(*_run_command(host, cluster, "reset"), timeout=_LIMIT, limit=LARGE_OUTPUT)
 
 
-_VERSION, _IMAGES = "version of kubeadm", "images of kubeadm"  # facts
+# Facts.
+_VERSION, _IMAGES = "version of kubeadm", "images of kubeadm"
+_CONFIGURATION = "configuration of the cluster"
 
 
 def read_version(host: Host) -> str:
@@ -288,13 +290,16 @@ def read_image_repository(host: Host) -> str:
 
 def set_image_repository(host: Host, reference: str) -> None:
     """Let kubeadm take the images from another repository from now on."""
+    host.forget(_CONFIGURATION)  # nobody else's change is to be lost
     part = {**_read_cluster_part(host), _IMAGE_REPOSITORY: reference}
     text = yaml.safe_dump(part, sort_keys=False)
     kubectl.patch(host, *_CONFIG_MAP, patch={"data": {_CLUSTER: text}})
+    host.forget(_CONFIGURATION)
 
 
 def upgrade_cluster(host: Host, cluster: Cluster, release: str) -> None:
     """Upgrade the control plane of the first node, and what the cluster keeps of its version."""
+    host.forget(_CONFIGURATION)
     _upgrade(host, cluster, "apply", release, "--yes")
 
 
@@ -324,11 +329,16 @@ def check_kubelet_starts(host: Host, cluster: Cluster) -> None:
 
 
 def _read_cluster_part(host: Host) -> dict[str, Any]:
-    """Read the cluster's ClusterConfiguration."""
-    found = package_yaml.load(kubectl.get(host, *_CONFIG_MAP)["data"][_CLUSTER])
-    if not isinstance(found, dict):
-        raise MgmtDriverError("the cluster's ConfigMap kubeadm-config has no ClusterConfiguration")
-    return found
+    """Read the cluster's ClusterConfiguration; a fact until this operation changes it."""
+
+    def ask() -> dict[str, Any]:
+        found = package_yaml.load(kubectl.get(host, *_CONFIG_MAP)["data"][_CLUSTER])
+        if not isinstance(found, dict):
+            text = "the cluster's ConfigMap kubeadm-config has no ClusterConfiguration"
+            raise MgmtDriverError(text)
+        return found
+
+    return host.once(_CONFIGURATION, ask)
 
 
 def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
@@ -343,10 +353,9 @@ def _prepare(host: Host, cluster: Cluster) -> None:
     hardening.set_kernel_defaults(host, cluster.params)
     if not cluster.is_control_plane(host):
         return
-    wanted = hardening.control_plane_files(cluster.params)
+    wanted = [hardening.log_folder(), *hardening.control_plane_files(cluster.params)]
     if cluster.params.series.reserves_etcd_storage:
         wanted.append(File(f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH))
-    hardening.make_log_folder(host)
     files.write_all(host, wanted)
 
 
@@ -378,10 +387,7 @@ def _make_token(host: Host) -> Secret:
 
 def _keeps_cgroup_v1(host: Host, cluster: Cluster) -> bool:
     """Whether kubelet has to be told that it may run on this machine's cgroup v1."""
-    if not cluster.params.series.refuses_cgroup_v1:
-        return False
-    seen = host.run("stat", "--file-system", "--format=%T", "/sys/fs/cgroup").strip()
-    if seen == "cgroup2fs":
+    if not cluster.params.series.refuses_cgroup_v1 or facts.gather(host).has_cgroup_v2:
         return False
     LOG.warning("%s has cgroup v1, which Kubernetes will cease to support", host.node)
     return True

@@ -5,11 +5,12 @@ import hashlib
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.engine.phase import Change
-from mgmt_drivers.machine import files, packages
+from mgmt_drivers.machine import facts, files, packages
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
 
-_DONE = f"{STATE_FOLDER}/installed"  # names the script and settings that ended well
+_NOTE = "installed"  # names the script and settings that ended well
+_DONE = f"{STATE_FOLDER}/{_NOTE}"
 
 
 class InstallPackages(Change[Cluster, str]):
@@ -24,7 +25,8 @@ class InstallPackages(Change[Cluster, str]):
     def look(self, host: Host, cluster: Cluster) -> str | None:
         """The digest of what is to be installed, where another or nothing is installed."""
         digest = _digest(host, cluster)
-        return None if files.has(host, _DONE, digest) else digest
+        is_noted = _NOTE in facts.gather(host).notes
+        return None if is_noted and files.has(host, _DONE, digest) else digest
 
     def act(self, host: Host, cluster: Cluster, digest: str) -> None:
         if host.node in cluster.topology.nodes:

@@ -14,8 +14,11 @@ from mgmt_drivers.engine.phase import HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
 
+_RESTART_LIMIT = 180.0  # seconds
 _LIMIT = 300.0  # seconds for kubelet to report itself with its new release
+_RESTART = Script(__package__, "restart-kubelet")
 
 
 class _UpgradeNodes(HostPhase[Cluster]):
@@ -39,9 +42,7 @@ class _UpgradeNodes(HostPhase[Cluster]):
         _drain(leader, name, node, cluster.params.drain_timeout)
         kubeadm.upgrade_node(host, cluster)
         node_packages.run_script(host, cluster, KUBERNETES_VERSION=release.removeprefix("v"))
-        hardening.restrict_files(host)
-        host.sudo("systemctl", "daemon-reload")
-        host.sudo("systemctl", "restart", "kubelet")
+        host.sudo(*_RESTART.command(*hardening.restricting()), timeout=_RESTART_LIMIT)
         node = _wait_for_kubelet(leader, name, release)
         if cluster.is_control_plane(host):
             # A kubelet of another series starts the static pods anew.

@@ -32,7 +32,7 @@ from tools.dry_run.operations import Result, Vnf
 # What commands of a dry run begin with: the programs that only look, whatever their words are.
 _LOOKS = {"blkid", "cat", "compare-objects", "date", "df", "describe-machine", "digest-files",
           "dpkg-query", "find-disk", "findmnt", "has-program", "ip", "read-file",
-          "show-certificates", "show-unit", "stat", "test"}
+          "show-certificates", "show-unit", "test"}
 _LOOKING = (
     ("bash", f"{STATE_FOLDER}/etcd-backup.sh", "list"),
     ("ctr", "--namespace", "k8s.io", "images", "ls"),
