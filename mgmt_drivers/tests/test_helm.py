@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import shutil
-import sqlite3
 import subprocess
 import tarfile
 import tempfile
@@ -50,7 +49,6 @@ from mgmt_drivers.testing.simulated_world import (
 from mgmt_drivers.tests.test_kubernetes_phases import PhaseTest
 from mgmt_drivers.tests.test_kubernetes_phases import _secret_of_account as account
 from mgmt_drivers.vim import HelmAccess, Vim
-from tools.csar.tests.genuine import needs_openstack
 
 _NAME = "k8s_cluster_installation_param"
 _STATE = "/var/lib/tacker-mgmt-drivers"
@@ -397,121 +395,3 @@ class VimOfInstanceTest(unittest.TestCase):
         vims.register(_vim("192.0.2.1"))
         vims.unregister()
         self.assertEqual({"vim1": openstack}, instance["vimConnectionInfo"])
-
-
-@needs_openstack
-class VimOfTackerTest(unittest.TestCase):
-    """The VIM as genuine Tacker's v1 registry keeps it, and reads it again for either API."""
-
-    def setUp(self) -> None:
-        import tacker.conf
-        from oslo_db import options
-        from tacker import context, objects
-        from tacker.db import api, model_base
-        from tacker.db.nfvo import nfvo_db
-
-        objects.register_all()
-        options.set_defaults(tacker.conf.CONF, connection="sqlite://")
-        model_base.BASE.metadata.create_all(api.get_engine())
-        for table in (nfvo_db.VimAuth.__table__, nfvo_db.Vim.__table__):
-            with api.get_engine().begin() as connection:
-                connection.execute(table.delete())
-        self.context = context.get_admin_context()
-        self.instance = mock.Mock(
-            id="vnf-1", tenant_id="t", vim_connection_info=[], vnf_metadata={}
-        )
-        # Tacker makes a list of a list, of which MySQL's driver makes a list again.
-        sqlite3.register_adapter(list, "".join)
-
-    def vims(self) -> Any:
-        from mgmt_drivers.tacker.vims_v1 import RegisteredVims
-
-        return RegisteredVims(self.context, self.instance)
-
-    def register(self, vim: Vim) -> str:
-        """Register it, the cluster itself and Barbican left out."""
-        from tacker.nfvo.drivers.vim.kubernetes_driver import Kubernetes_Driver as Driver
-
-        with mock.patch.object(Driver, "authenticate_vim"), mock.patch.object(
-            Driver, "discover_placement_attr"
-        ), mock.patch.object(Driver, "encode_vim_auth"):
-            self.vims().register(vim)
-        (found,) = self.vims()._find(name=vim.name)
-        return str(found["id"])
-
-    def known(self, vim_id: str) -> dict[str, Any]:
-        """As Tacker's drivers of CNFs are given it."""
-        from tacker.nfvo.nfvo_plugin import NfvoPlugin
-        from tacker.vnfm.vim_client import VimClient
-
-        with mock.patch(
-            "tacker.manager.TackerManager.get_service_plugins", lambda: {"NFVO": NfvoPlugin()}
-        ), mock.patch.object(VimClient, "_build_vim_auth", lambda self, info: info["auth_cred"]):
-            found: dict[str, Any] = VimClient().get_vim(self.context, vim_id)
-        return found
-
-    def test_without_helm(self) -> None:
-        self.assertFalse(self.known(self.register(_vim()))["extra"])
-
-    def test_what_the_drivers_of_cnfs_read(self) -> None:
-        from tacker import objects
-        from tacker.sol_refactored.common import vim_utils
-        from tacker.sol_refactored.objects import register_all
-        from tacker.vnfm.infra_drivers.kubernetes.kubernetes_driver import Kubernetes
-
-        register_all()
-        with self.assertLogs("mgmt_drivers", "WARNING") as logs:
-            found = self.known(self.register(_vim("192.0.2.1")))
-        self.assertIn("in clear text in the extra of VIM vim", logs.output[0])
-        self.assertNotIn("a'b", logs.output[0])
-        info = {"id": "1", "vim_type": "kubernetes", "extra": found["extra"]}
-        connection = objects.VimConnectionInfo.obj_from_primitive(info, self.context)
-        read = Kubernetes._get_helm_info(mock.Mock(), connection)
-        self.assertEqual((["192.0.2.1"], "ubuntu", "a'b\"c"), read)
-        # What the parts that are left out would have added.
-        found["placement_attr"] = {}
-        found["vim_auth"]["auth_url"] = "https://192.0.2.1:6443"
-        self.assertEqual("ETSINFV.HELM.V_3", vim_utils.vim_to_conn_info(found).vimType)
-
-    def test_a_vim_of_another_tenant_is_not_the_vnfs_own(self) -> None:
-        """Whatever its description says, which anybody may write."""
-        foreign = self.register(_vim("192.0.2.66"))
-        self.instance.tenant_id, self.instance.vnf_metadata = "victim", {}
-        self.vims().move_helm(_vim("192.0.2.1").helm)
-        self.assertTrue(self.vims().is_taken("vim"))
-        self.assertEqual(["192.0.2.66"], self.addresses(foreign))
-
-    def test_the_vnfs_own_vim_is_known_by_its_id_or_else_by_its_description(self) -> None:
-        from tacker.db import api
-        from tacker.db.nfvo import nfvo_db
-
-        vim_id = self.register(_vim("192.0.2.66"))
-        kept, self.instance.vnf_metadata = self.instance.vnf_metadata, {}
-        self.vims().move_helm(_vim("192.0.2.1").helm)
-        self.assertEqual(["192.0.2.1"], self.addresses(vim_id))
-        self.instance.vnf_metadata = kept
-        with api.get_engine().begin() as connection:
-            connection.execute(nfvo_db.Vim.__table__.update().values(description="of people"))
-        self.context.session.expire_all()
-        self.vims().move_helm(_vim("192.0.2.2").helm)
-        self.assertEqual(["192.0.2.2"], self.addresses(vim_id))
-        self.assertFalse(self.vims().is_taken("vim"))
-
-    def addresses(self, vim_id: str) -> Any:
-        return self.known(vim_id)["extra"]["helm_info"]["masternode_ip"]
-
-    def test_a_master_has_another_address_while_cnfs_use_the_vim(self) -> None:
-        from tacker.extensions.nfvo import VimInUseException
-        from tacker.nfvo.nfvo_plugin import NfvoPlugin
-
-        vim_id = self.register(_vim("192.0.2.1", "192.0.2.2"))
-        before = self.known(vim_id)
-        access = _vim("192.0.2.1", "192.0.2.9").helm
-        in_use = VimInUseException(vim_id=vim_id)
-        with mock.patch.object(NfvoPlugin, "is_vim_still_in_use", side_effect=in_use):
-            self.vims().move_helm(access)
-        after = self.known(vim_id)
-        self.assertEqual(
-            ["192.0.2.1", "192.0.2.9"], after["extra"]["helm_info"]["masternode_ip"]
-        )
-        self.assertEqual(before["vim_auth"], after["vim_auth"])

@@ -52,7 +52,7 @@ _PRESERVED = re.compile(
     r"|(https?|no)_proxy|(OS|FUNCTIONAL|PIP)_[A-Z0-9_]+|CI"
 )
 _SCENARIOS = "functional"
-_TESTS = ("py3", "pep8", "docs", _SCENARIOS)
+_TESTS = ("py3", "tacker-2026.1", "pep8", "docs", _SCENARIOS)
 # Exit statuses of tox when its commands were neither killed nor interrupted.
 _ENDED = (0, 1)
 _COUNT = re.compile(r"^ - (Passed|Failed|Skipped): (\d+)\b", re.MULTILINE)

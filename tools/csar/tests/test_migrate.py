@@ -3,10 +3,8 @@
 import contextlib
 import io
 import shutil
-import tempfile
 import zipfile
 from pathlib import Path
-from unittest import mock
 
 import yaml
 
@@ -17,13 +15,11 @@ from tools.csar import (
     contents,
     drivers,
     migrate,
-    sol001,
     toscameta,
     verify,
 )
 from tools.csar.errors import CsarError
 from tools.csar.package import Fault
-from tools.csar.tests.genuine import needs_openstack
 from tools.csar.tests.sample import TYPES, PackageTest
 from tools.csar.yaml_edit import Document
 
@@ -254,45 +250,3 @@ class DocumentTest(PackageTest):
             document = Document(text)
             document.remove(document.at(), "b")
             self.assertEqual("a: 1\n", document.edited(), text)
-
-
-@needs_openstack
-class GenuineTest(SampleTest):
-    """Tacker's own code onboards a migrated package, and knows how far it can be scaled."""
-
-    def setUp(self) -> None:
-        definitions = sol001.definitions()
-        super().setUp()
-        self._replace(sol001, "definitions", definitions)
-
-    def test_tacker_takes_it(self) -> None:
-        import tacker.conf
-        from tacker.common import csar_utils
-        from tacker.tosca import utils as tosca_utils
-        from toscaparser import tosca_template
-
-        migrate.migrate(self.folder, self.target)
-        csar = build.build(self.target, self.scratch / "a.zip", say=lambda line: None)
-        folder = tempfile.mkdtemp(dir=self.scratch)
-        tacker.conf.CONF([], project="tacker", default_config_files=[])
-        tacker.conf.CONF.set_override("vnf_package_csar_path", folder, "vnf_package")
-        with mock.patch.object(tosca_utils, "tosca_tmpl_local_defs", return_value={}):
-            vnf, flavours, artifacts = csar_utils.load_csar_data(None, "package", str(csar))
-            self.assertEqual("7d3c1f6e-94d5-4b0c-8a63-5f1e0b72c9aa", vnf["descriptor_id"])
-            self.assertEqual({"simple", "complex"}, {f["flavour_id"] for f in flavours})
-            for flavour in flavours:
-                self.assertEqual(2, len(flavour["sw_images"]))
-            self.assertIn(SCRIPT, {artifact["Source"] for artifact in artifacts})
-            for name in (SIMPLE, COMPLEX):
-                levels: dict[str, int] = {}
-                template = yaml.safe_load(Path(folder, "package", name).read_text())
-                del template["topology_template"]["substitution_mappings"]
-                template["imports"] = [
-                    str(Path(folder, "package/Definitions", n)) for n in template["imports"]
-                ]
-                tosca = tosca_template.ToscaTemplate(
-                    parsed_params={}, a_file=False, yaml_dict_tpl=template
-                )
-                policies = tosca.topology_template.policies
-                tosca_utils._extract_policy_info(policies, {}, {}, {}, {}, {}, levels)
-                self.assertEqual({"master_instance": 2, "worker_instance": 2}, levels)

@@ -1,4 +1,4 @@
-"""Hooks of Tacker's v1 API, with genuine Tacker around the driver."""
+"""Hooks of Tacker's v1 API: Tacker's own code loads the drivers and calls them."""
 
 import contextlib
 import tempfile
@@ -12,14 +12,20 @@ import yaml
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.tests.test_v2 import _VNFD
 from tools.csar.tests.genuine import needs_openstack
+from tools.csar.tests.genuine.test_user_data import UserDataTest
 
 _KEY = "k8s_cluster_modification_param"
+_DRIVERS = {
+    "kubernetes": "mgmt-drivers-kubernetes", "private_registry": "mgmt-drivers-private-registry",
+}
+_USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
 
 
 class _Instance:
     """A VNF instance, as far as the hooks know it."""
 
     id = vnfd_id = "vnf-1"
+    tenant_id = "tenant"
 
     def __init__(self, **metadata: str) -> None:
         self.vnf_metadata = metadata
@@ -31,6 +37,74 @@ class _Instance:
 
     def save(self) -> None:
         self.saved += 1
+
+
+@needs_openstack
+class LoadingTest(UserDataTest):
+    """Tacker compares a package's class with the class of the entry point."""
+
+    def setUp(self) -> None:
+        from tacker.common.driver_manager import DriverManager
+        from tacker.vnflcm.vnflcm_driver import VnfLcmDriver, cfg
+
+        names = list(_DRIVERS.values())
+        cfg.CONF.set_override("vnflcm_mgmt_driver", names, "tacker")
+        self.addCleanup(cfg.CONF.clear_override, "vnflcm_mgmt_driver", "tacker")
+        # Without a database and a message queue.
+        self.tacker = VnfLcmDriver.__new__(VnfLcmDriver)
+        self.tacker._mgmt_manager = DriverManager("tacker.tacker.mgmt.drivers", names)
+        self.tacker._mgmt_driver_hash = self.tacker._init_mgmt_driver_hash()
+
+    def assemble(self, name: str, flavour: str, overlay: str = "") -> None:
+        from tacker.vnflcm import utils
+
+        super().assemble(name, flavour, overlay)
+        self.hooks = self.flavour.document["topology_template"]["node_templates"]["VNF"][
+            "interfaces"]["Vnflcm"]
+        for function, answer in (
+            ("_get_vnf_package_path", str(self.folder)),
+            ("get_vnfd_dict", self.flavour.document),
+        ):
+            patch = mock.patch.object(utils, function, return_value=answer)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def driver_of(self, hook: str) -> str:
+        """The name by which Tacker finds the driver."""
+        found: str = self.tacker._load_vnf_interface(
+            None, hook, _Instance(), self.flavour.document
+        )
+        return found
+
+    def test_every_hook_of_a_package_is_the_drivers(self) -> None:
+        for package, driver in _DRIVERS.items():
+            self.assemble(package, "simple")
+            hooks = [hook for hook in self.hooks if hook.endswith(("_start", "_end"))]
+            self.assertIn("instantiate_end", hooks)
+            for hook in hooks:
+                self.assertEqual(driver, self.driver_of(hook), hook)
+                self.assertTrue(callable(getattr(self.tacker._mgmt_manager[driver], hook)))
+
+    def test_a_request_may_leave_out_the_user_data(self) -> None:
+        from tacker import objects
+        from tacker.common import utils
+        from tacker.nfvo.nfvo_plugin import NfvoPlugin
+
+        self.assemble("kubernetes", "simple")
+        request = self.cluster_request("simple", "")
+        for key in _USER_DATA:
+            del request["additionalParams"][key]
+        objects.register_all()
+        data = utils.convert_camelcase_to_snakecase(request)
+        asked = objects.InstantiateVnfRequest.obj_from_primitive(data, None)
+        driver = self.driver_of("instantiate_start")
+        with mock.patch.object(NfvoPlugin, "get_vims", return_value=[]):
+            self.tacker._mgmt_manager.invoke(
+                driver, "instantiate_start", context=None, vnf_instance=_Instance(),
+                instantiate_vnf_request=asked, grant=None, grant_request=None,
+            )
+        wanted = self.tacker._mgmt_manager[driver].user_data
+        self.assertEqual(wanted, tuple(asked.additional_params[key] for key in _USER_DATA))
 
 
 @needs_openstack

@@ -1,4 +1,7 @@
-"""Tests that need genuine Tacker and Heat: they always run under tox."""
+"""Tests with Tacker and Heat: a package's UserData, templates, hooks and VIM in their hands.
+
+The tests of this folder run with each supported release of Tacker (tox.ini).
+"""
 
 import importlib.util
 import os
