@@ -1,10 +1,10 @@
 """Clusters as their users see them: through the API, and with kubectl and etcdctl on a master."""
 
 import base64
-import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -307,7 +307,7 @@ def create(request: Callable[..., Any], body: Mapping[str, Any]) -> None:
 
     urllib3 sends the request again when no answer comes, and then it may find the object.
     """
-    with contextlib.suppress(client.exceptions.ConflictException):
+    with _answers_suppressed(HTTPStatus.CONFLICT):
         request("default", body)
 
 
@@ -316,9 +316,19 @@ def delete(request: Callable[..., Any], name: str) -> None:
 
     urllib3 sends the request again when no answer comes, and then it may find nothing any more.
     """
-    with contextlib.suppress(client.exceptions.NotFoundException):
+    with _answers_suppressed(HTTPStatus.NOT_FOUND):
         # The client may not understand the answer of a server of another series.
         request(name, "default", _preload_content=False)
+
+
+@contextmanager
+def _answers_suppressed(status: HTTPStatus) -> Iterator[None]:
+    """Take errors of the API with this status for success."""
+    try:
+        yield
+    except client.exceptions.ApiException as error:
+        if error.status != status:
+            raise
 
 
 def _with_timeout(request: Callable[..., Any]) -> Callable[..., Any]:

@@ -85,9 +85,9 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
         operation.run(
             cluster,
             *renew_due(cluster, due),
+            on([leader] if masters else [], RemoveOrphanedMembers()),
             on([leader], CheckEtcdMembers(staying if masters else ())),
             on([leader], UncordonNodes(), ForgetBackup()),
-            on([leader] if masters else [], RemoveOrphanedMembers()),
             *prepare(cluster, new, storage, connected if masters else []),
             *join_nodes(cluster, new, members),
             *serve(cluster, masters, connected),

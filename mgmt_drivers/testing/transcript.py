@@ -86,7 +86,9 @@ class Recorder:
         self._read_trace()
         machines = sorted(self._lines.items())
         parts = [f"### {machine}\n" + "\n".join(lines) for machine, lines in machines]
-        kept = [f"{key}: {_stable(value)}" for key, value in sorted(store.kept.items())]
+        # Machines that are asked in parallel may be kept in any order.
+        values = {key: json.dumps(json.loads(text), sort_keys=True) for key, text in store.kept.items()}
+        kept = [f"{key}: {_stable(value)}" for key, value in sorted(values.items())]
         return "\n\n".join([*parts, "\n".join(["### kept", *kept])]) + "\n"
 
 

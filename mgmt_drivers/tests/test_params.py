@@ -157,12 +157,13 @@ class ParamsTest(unittest.TestCase):
             ),
             *(
                 ({"image_url": url}, "image_url", "must be a URL")
-                for url in ("http://[v1.example.com]", "http://h/%zz", "http://h/%", "http://h:080/")
+                for url in ("http://[v1.example.com]", "http://h/%zz", "http://h/%")
             ),
+            ({"image_url": "http://h:080/"}, "image_url", "the port of the URL must be"),
             ({"port_no": "05000"}, "port_no", "1 to 65535"),
             ({"proxy": {"no_proxy": "a b"}}, "proxy.no_proxy", "'a b' is neither"),
             ({"proxy": {"http_proxy": "ftp://x"}}, "proxy.http_proxy", "must be a URL"),
-            ({"proxy": {"http_proxy": "http://x:y z"}}, "proxy.http_proxy", "must be a URL"),
+            ({"proxy": {"http_proxy": "http://x:y z"}}, "proxy.http_proxy", "the port of the URL"),
             (
                 {"proxy": {"http_proxy": "http://x", "no_proxy": "a b"}},
                 "proxy.no_proxy",
