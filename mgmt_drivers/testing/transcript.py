@@ -86,9 +86,7 @@ class Recorder:
         self._read_trace()
         machines = sorted(self._lines.items())
         parts = [f"### {machine}\n" + "\n".join(lines) for machine, lines in machines]
-        # Machines that are asked in parallel may be kept in any order.
-        values = {key: json.dumps(json.loads(text), sort_keys=True) for key, text in store.kept.items()}
-        kept = [f"{key}: {_stable(value)}" for key, value in sorted(values.items())]
+        kept = [f"{key}: {_stable(_in_order(value))}" for key, value in sorted(store.kept.items())]
         return "\n\n".join([*parts, "\n".join(["### kept", *kept])]) + "\n"
 
 
@@ -128,6 +126,11 @@ def _shown(argv: Sequence[str]) -> list[str]:
         else:
             words.append(word.strip('"').partition("\n")[0])
     return words
+
+
+def _in_order(value: str) -> str:
+    """JSON whose keys are sorted: machines that are asked in parallel may be kept in any order."""
+    return json.dumps(json.loads(value), sort_keys=True)
 
 
 def _stable(text: str) -> str:
