@@ -103,7 +103,7 @@ class UpgradeInTrouble(UpgradeScenario):
         self.check_balanced_cluster(vnf, workers=3)
 
     def check_old(self, old: Collection[str]) -> None:
-        """Of the nodes that there are, these and no others have the version before."""
+        """Exactly these of the present nodes have the version before."""
         found = self.cluster.kubelet_versions()
         log(f"kubelets: {found}")
         newest = {name for name, version in found.items() if version.startswith(f"v{NEWEST}.")}
