@@ -1,7 +1,10 @@
 """The base of scenarios in which the control plane is scaled."""
 
-from functional import kubernetes
+from typing import Any
+
+from functional import faults, kubernetes
 from functional.cluster_scenario import MASTER
+from functional.faults import REPLACED
 from functional.nodes_scenario import NodesScenario
 from functional.poll import poll_api
 from tools.client import stacks, wait
@@ -32,6 +35,16 @@ class MastersScenario(NodesScenario):
         self.scale_masters(vnf, "SCALE_IN")
         self.assertEqual(set(staying), set(self.masters(vnf)))
         self.check_balanced_cluster(vnf, workers)
+
+    def fail_after_replacement(self, vnf: Vnf, target: str) -> tuple[dict[str, Any], Remote]:
+        """Fail the heal of a master when its machine is new; returns operation and machine."""
+        masters = [machine for vnfc, machine in self.vnfcs(vnf, MASTER) if vnfc != target]
+        for master in masters:
+            faults.prepare(master)
+        with faults.injected(masters, *REPLACED[1:]):
+            failed = vnf.heal({"vnfcInstanceId": [target]})
+        self.assert_failed(failed, REPLACED[0])
+        return failed, dict(self.vnfcs(vnf, MASTER))[target]
 
     def scale_masters(self, vnf: Vnf, kind: str) -> None:
         with poll_api(self.vim_before.auth_url) as seen:

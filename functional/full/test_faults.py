@@ -5,6 +5,7 @@ from typing import Any
 
 from functional import faults
 from functional.cluster_scenario import MASTER, WORKER, BalancedClusterScenario
+from functional.faults import REPLACED
 from mgmt_drivers.machine.files import STATE_FOLDER
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
@@ -22,8 +23,6 @@ START = (
     ("remove nodes", "cut", "kubectl .* delete node"),
     ("configure the load balancer", "fails", "haproxy -c"),
 )
-# The first fault after Heat has replaced the machine; it strikes on another master.
-REPLACED = ("join nodes", "fails", "kubeadm token create")
 END = (
     ("install packages", "cut", "install_k8s_cluster"),
     ("configure registries", "fails", "python3 -c .*Asks registries"),

@@ -174,7 +174,7 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
         find = "sudo find /backups/etcd-backup -type f -name 'etcd-*' -printf '%f %m\\n'"
         listed = server.run(find)
         log(f"backups on the storage server: {listed}")
-        # That of the instantiation, one of each master, and those of the timers meanwhile.
+        # The backup of the instantiation, one of each master, and what timers saved meanwhile.
         self.assertLessEqual(4, len(listed.splitlines()))
         for name in (self.node_name(master) for _, master in self.vnfcs(vnf, MASTER)):
             self.assertIn(f"-{name}.tar", listed)

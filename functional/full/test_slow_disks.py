@@ -6,9 +6,8 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 
-from functional import faults, kubernetes
+from functional import kubernetes
 from functional.cluster_scenario import MASTER, WORKER
-from functional.full.test_faults import REPLACED
 from functional.masters_scenario import MastersScenario
 from tools.client import wait
 from tools.client.config import CONFIG
@@ -85,13 +84,7 @@ class SlowDisks(MastersScenario):
     def check_warning(self, vnf: Vnf) -> None:
         """A new control-plane node has a slow disk when the drivers measure."""
         target, _ = self.vnfcs(vnf, MASTER)[-1]
-        masters = [machine for vnfc, machine in self.vnfcs(vnf, MASTER) if vnfc != target]
-        for master in masters:
-            faults.prepare(master)
-        with faults.injected(masters, *REPLACED[1:]):
-            failed = vnf.heal({"vnfcInstanceId": [target]})
-        self.assert_failed(failed, REPLACED[0])
-        new = dict(self.vnfcs(vnf, MASTER))[target]
+        failed, new = self.fail_after_replacement(vnf, target)
         new.run(_INSTALL)
         new.run(
             f"cat <<'PYTHON' | sudo tee {_PYTHON}\n{_SLOW_PYTHON}PYTHON\n"

@@ -7,7 +7,6 @@ from kubernetes.client.exceptions import ApiException
 
 from functional import faults, kubernetes
 from functional.cluster_scenario import MASTER, WORKER
-from functional.full.test_faults import REPLACED
 from functional.masters_scenario import MastersScenario
 from functional.poll import poll_api
 from functional.requests import REQUESTS
@@ -114,13 +113,7 @@ class ControlPlaneInTrouble(MastersScenario):
     def heal_half_joined(self, vnf: Vnf) -> None:
         """A node whose kubelet cannot start, then one whose member of etcd stays a learner."""
         target, _ = self.vnfcs(vnf, MASTER)[-1]
-        masters = [machine for vnfc, machine in self.vnfcs(vnf, MASTER) if vnfc != target]
-        for master in masters:
-            faults.prepare(master)
-        with faults.injected(masters, *REPLACED[1:]):
-            failed = vnf.heal({"vnfcInstanceId": [target]})
-        self.assert_failed(failed, REPLACED[0])
-        new = dict(self.vnfcs(vnf, MASTER))[target]
+        failed, new = self.fail_after_replacement(vnf, target)
         faults.prepare(new)
         for commands, words in (
             ("systemctl mask --now kubelet", ["kubelet"]),

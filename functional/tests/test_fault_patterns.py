@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from functional.faults import REPLACED
 from functional.full import test_faults, test_upgrade
 from mgmt_drivers.operations import upgrade
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest
@@ -36,13 +37,13 @@ class FaultPatternsTest(SimulatedClusterTest):
 
     def test_heal_of_a_worker(self) -> None:
         self.heal(WORKERS[0])
-        table = [*test_faults.START, test_faults.REPLACED, *test_faults.END]
+        table = [*test_faults.START, REPLACED, *test_faults.END]
         faults = test_faults.faults_of(table, "workerNode")
         self.assert_each_strikes([test_faults.START_OF_WORKER, *faults])
 
     def test_heal_of_a_master(self) -> None:
         self.heal(MASTERS[0])
-        self.assert_each_strikes([*test_faults.START, test_faults.REPLACED, *test_faults.END])
+        self.assert_each_strikes([*test_faults.START, REPLACED, *test_faults.END])
 
     def test_upgrade(self) -> None:
         others = {key: value for key, value in self.params.items() if key != "helm"}

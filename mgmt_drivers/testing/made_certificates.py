@@ -44,7 +44,7 @@ def authority(name: str) -> tuple[bytes, bytes]:
 
 
 def serving(name: str, address: str) -> str:
-    """What looks like a key and a serving certificate of kubelet, and tells whose they are."""
+    """A likeness of a key and a serving certificate of kubelet, by the node that has them."""
     text = base64.b64encode(f"{name} {address}".encode()).decode()
     kinds = ("PRIVATE KEY", "CERTIFICATE")
     return "".join(f"-----BEGIN {kind}-----\n{text}\n-----END {kind}-----\n" for kind in kinds)

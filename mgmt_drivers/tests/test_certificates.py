@@ -413,7 +413,7 @@ class ServingTest(AgingClusterTest):
         self.assertEqual([], asked)
 
     def test_on_request(self) -> None:
-        """Those that have expired, too; and nothing twice."""
+        """Expired certificates, too; and nothing twice."""
         for days in (350.0, -1.0):
             self.age(days)
             self.renew()

@@ -106,7 +106,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _mirror(name: str, programs: Recipe) -> Recipe:
-    """What machines install a series of Kubernetes from, beside what the image has already."""
+    """A mirror from which machines install a series of Kubernetes."""
     return Recipe(
         name=name,
         script="kubernetes/mirror.sh",
