@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from functional.cluster_scenario import WORKER
 from functional.kubernetes import KUBECTL
@@ -99,11 +100,22 @@ class RoughImage(UpgradeScenario):
         """Settings of the drivers hold from the next boot on."""
         _, worker = self.vnfcs(vnf, WORKER)[0]
         name = self.node_name(worker)
+        before = self.ready_at(name)
         with step(f"reboot {worker.address}"):
             worker.run("sudo systemctl reboot", check=False)
             worker.await_shutdown()
             worker.await_login()
-            wait.until(lambda: name in self.cluster.ready_nodes(), bool, 120, f"node {name}")
+            # The cluster holds a node that is gone to be ready for 40 seconds.
+            wait.until(
+                lambda: self.ready_at(name),
+                lambda seen: seen not in (None, before), 300, f"kubelet of {name}",
+            )
         self.assertEqual("1\n", worker.run("cat /proc/sys/net/ipv4/ip_forward"))
         self.check_versions(NEWEST)
         self.check_balanced_cluster(vnf, workers=3)
+
+    def ready_at(self, name: str) -> Any:
+        """The time at which kubelet last reported its node as ready; None if it is not."""
+        conditions = self.cluster.core.read_node(name).status.conditions
+        ready = (c for c in conditions if (c.type, c.status) == ("Ready", "True"))
+        return next((condition.last_heartbeat_time for condition in ready), None)

@@ -51,9 +51,12 @@ class SlowDisks(MastersScenario):
             self.check_status(vnf, 0)
             self.heal(vnf, [self.vnfcs(vnf, WORKER)[0][0]])
             self.check_balanced_cluster(vnf, workers=3)
-        self.check_warning(vnf)
-        self.check_balanced_cluster(vnf, workers=3)
+        if CONFIG.show_log:
+            self.check_warning(vnf)
+            self.check_balanced_cluster(vnf, workers=3)
         self.check_terminate(vnf)
+        if not CONFIG.show_log:
+            self.skipTest("FUNCTIONAL_SHOW_LOG is not set: all was seen but the warning")
 
     @contextlib.contextmanager
     def slow(self, machines: Sequence[Remote]) -> Iterator[None]:
@@ -92,13 +95,14 @@ class SlowDisks(MastersScenario):
         )
         self.assert_completed(vnf.retry(failed))
         new.run(f"sudo rm {_PYTHON}")
-        if not CONFIG.show_log:
-            log("FUNCTIONAL_SHOW_LOG is not set: nobody looks for the warning")
-            return
         shown = subprocess.run(
             CONFIG.show_log, shell=True, check=True, capture_output=True, text=True  # ours
         ).stdout
-        warnings = [line for line in shown.splitlines() if "disk of etcd needs" in line]
-        log("\n".join(warnings))
-        pattern = rf"{re.escape(new.address)}\): the disk of etcd needs \d{3}"
-        self.assertRegex("\n".join(warnings), pattern)
+        warnings = "\n".join(line for line in shown.splitlines() if "disk of etcd needs" in line)
+        log(warnings)
+        self.assertRegex(warnings, warning_of(new.address))
+
+
+def warning_of(address: str) -> str:
+    """A pattern of the warning that the disk of a machine takes 100 ms or more."""
+    return rf"{re.escape(address)}\): the disk of etcd needs \d{{3}}"

@@ -19,7 +19,8 @@ from tools.client.machines import Remote
 _QUOTA = 40 << 20  # bytes; the database of a new cluster takes a tenth of it
 _MANIFEST = "/etc/kubernetes/manifests/etcd.yaml"
 _CURE = "defragment_etcd"
-_JOIN = "kubeadm join"
+# On a new control-plane node.
+BEFORE_JOIN = ("join nodes", "before", "kubeadm join")
 # With the option -I the new member of etcd stays a learner: it gets nothing from the others.
 _PEERS = "for chain in INPUT OUTPUT; do iptables {} $chain -p tcp --dport 2380 -j DROP; done"
 
@@ -121,10 +122,10 @@ class ControlPlaneInTrouble(MastersScenario):
         ):
             with (
                 poll_api(self.vim_before.auth_url) as seen,
-                faults.injected([new], "before", _JOIN, commands),
+                faults.injected([new], *BEFORE_JOIN[1:], commands),
             ):
                 failed = vnf.retry(failed)
-            self.assert_failed(failed, "join nodes", new.address, *words)
+            self.assert_failed(failed, BEFORE_JOIN[0], new.address, *words)
             self.assertLess(seen.readiness.longest, self.longest_outage)
             self.check_writes()
         self.tacker.fail_vnf_instance(failed["id"])

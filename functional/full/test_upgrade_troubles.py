@@ -16,6 +16,8 @@ from tools.client.log import log
 
 _PATH = "another"  # in the registry, which has all images there but one, at first
 _IMAGE = "pause"
+# On the second control-plane node.
+FAULT = ("upgrade control-plane nodes", "fails", "kubeadm upgrade node")
 
 
 class UpgradeInTrouble(UpgradeScenario):
@@ -57,9 +59,10 @@ class UpgradeInTrouble(UpgradeScenario):
         (_, first), (_, second), _ = self.vnfcs(vnf, MASTER)  # the drivers go in this order
         old = self.cluster.node_names() - {self.node_name(first)}
         faults.prepare(second)
-        with faults.injected([second], "fails", "kubeadm upgrade node"):
+        phase, *fault = FAULT
+        with faults.injected([second], *fault):
             failed = vnf.retry(failed)
-        self.assert_failed(failed, "phase 'upgrade control-plane nodes'", second.address)
+        self.assert_failed(failed, f"phase '{phase}'", second.address)
         self.tacker.fail_vnf_instance(failed["id"])
         self.assertEqual({self.node_name(second)}, self.cordoned())
         self.check_old(old)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from functional.faults import REPLACED
-from functional.full import test_faults, test_upgrade
+from functional.full import test_faults, test_troubles, test_upgrade, test_upgrade_troubles
 from mgmt_drivers.operations import upgrade
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest
 from mgmt_drivers.testing.simulation import SimulatedSession
@@ -43,7 +43,8 @@ class FaultPatternsTest(SimulatedClusterTest):
 
     def test_heal_of_a_master(self) -> None:
         self.heal(MASTERS[0])
-        self.assert_each_strikes([*test_faults.START, REPLACED, *test_faults.END])
+        others = (REPLACED, test_troubles.BEFORE_JOIN)
+        self.assert_each_strikes([*test_faults.START, *others, *test_faults.END])
 
     def test_upgrade(self) -> None:
         others = {key: value for key, value in self.params.items() if key != "helm"}
@@ -52,4 +53,4 @@ class FaultPatternsTest(SimulatedClusterTest):
         self.world.have("v1.36.4")
         wanted = {"kubernetes_version": "1.37.2"}
         upgrade.modify(self.request(), self.services(self.note), wanted)
-        self.assert_each_strikes(test_upgrade.FAULTS)
+        self.assert_each_strikes([*test_upgrade.FAULTS, test_upgrade_troubles.FAULT])
