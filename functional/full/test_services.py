@@ -24,6 +24,8 @@ from tools.client.machines import Remote
 from tools.client.packages import private_registry_csar
 from tools.client.requests import load_request
 
+# The marker of a machine that kubeadm has made a node, whose name the server's id ends.
+MEMBER = f"{STATE_FOLDER}/member-*"
 # Seconds from the request to the moment when Heat replaces the machine.
 _DELAY = 5.0
 # Seconds after which a server without a host is not going to get one.
@@ -53,7 +55,7 @@ class KilledConductor(ClusterScenario):
                 lambda: self.machines_with_cp(vnf, f"{MASTER}_CP1"), bool, 300, "a master"
             )
             master.await_login()
-            made = f"test -e {STATE_FOLDER}/member && echo made"
+            made = f"sudo sh -c 'ls {MEMBER}'"
             wait.until(lambda: master.run(made, check=False), bool, 300, "the control plane")
             subprocess.run(CONFIG.kill_conductor, shell=True, check=True)  # noqa: S602 - ours
         failed = vnf.cancel()
