@@ -113,6 +113,8 @@ class RoughImage(UpgradeScenario):
         self.assertEqual("1\n", worker.run("cat /proc/sys/net/ipv4/ip_forward"))
         self.check_versions(NEWEST)
         self.check_balanced_cluster(vnf, workers=3)
+        with self.cluster.web_server("web", f"{self.registry}/busybox:1", 3) as port:
+            self.await_answers(f"http://{worker.address}:{port}/", 3)
 
     def ready_at(self, name: str) -> Any:
         """The time at which kubelet last reported its node as ready; None if it is not."""
