@@ -19,7 +19,7 @@ from functional.packages import CNF_MANIFEST, cnf_csar, image_overlay
 from functional.registries import pull_without_login
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
-from tools.client import kubernetes_source, stacks, wait
+from tools.client import hosts, kubernetes_source, stacks, wait
 from tools.client.api import KUBERNETES, V1, ClusterVim
 from tools.client.config import CHECKOUT, CONFIG
 from tools.client.lcm import Package, Vnf
@@ -342,8 +342,23 @@ class BalancedClusterScenario(ClusterScenario):
             self.assertEqual(self.vim_before.id, vim.id)
             wait.until(self.cluster.ready_replicas, lambda seen: seen == 6, 120, "the workload")
             self.await_pods_on_every_node(self.cluster, masters + workers)
+            self.check_hosts_of_masters(vnf)
         show(master)
         log(f"nodes {sorted(ready)}; etcd and HAProxy of each master have {sorted(names)}")
+
+    def check_hosts_of_masters(self, vnf: Vnf) -> None:
+        """The masters are the members of a server group, and three do not share a host."""
+        vnfcs = [vnfc for vnfc in vnf.vnfcs() if vnfc["vduId"] == MASTER]
+        ids = {vnfc["computeResource"]["resourceId"] for vnfc in vnfcs}
+        servers = [self.cloud.compute.get_server(id_) for id_ in ids]
+        (group_id,) = {id_ for server in servers for id_ in server.server_groups}
+        group = self.cloud.compute.get_server_group(group_id)
+        self.assertEqual("soft-anti-affinity", group.policy)
+        self.assertEqual(ids, set(group.member_ids))
+        taken = sorted(server.compute_host or server.host_id for server in servers)
+        log(f"hosts of the masters: {taken}")
+        enough = hosts.count(self.cloud, CONFIG.node_image)
+        self.assertGreaterEqual(len(set(taken)), min(enough, 3))
 
 
 def show(master: Remote) -> None:

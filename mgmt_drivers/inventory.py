@@ -26,10 +26,15 @@ _HOST = "OS-EXT-SRV-ATTR:host"
 
 @dataclass(frozen=True)
 class Placement:
-    """The compute host and the availability zone of a server in Nova."""
+    """The compute host and the availability zone of a server in Nova.
+
+    ``host`` is empty if Nova does not show it to the VIM's user; ``host_id`` is Nova's digest of
+    project and host, which each user may see.
+    """
 
     host: str
     zone: str
+    host_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -192,7 +197,7 @@ class Heat:
             addresses,
             list(servers.values()),
             _ids(listed, "OS::Cinder::Volume"),
-            {servers[n]: _placement(a) for n, a in machines.items() if a.get(_HOST)},
+            {servers[name]: _placement(shown) for name, shown in machines.items()},
         )
 
     def _read_attributes(
@@ -211,7 +216,8 @@ def _ipv4(port: Mapping[str, Any]) -> str | None:
 
 def _placement(server: Mapping[str, Any]) -> Placement:
     """A server's placement, from the attributes that Nova shows."""
-    return Placement(server[_HOST], server.get("OS-EXT-AZ:availability_zone") or "")
+    zone = server.get("OS-EXT-AZ:availability_zone") or ""
+    return Placement(server.get(_HOST) or "", zone, server.get("hostId") or "")
 
 
 def _ids(listed: Iterable[Any], kind: str) -> dict[str, str]:

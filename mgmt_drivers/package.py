@@ -14,7 +14,7 @@ from mgmt_drivers import package_yaml
 _FLOATING_IP = "OS::Neutron::FloatingIP"
 _ADDRESSES = ("OS::Neutron::Port", _FLOATING_IP)
 _VOLUMES = ("OS::Cinder::Volume",)
-_SERVER_GROUPS = ("OS::Nova::ServerGroup",)
+_SERVER = "OS::Nova::Server"
 
 # Raised by tarfile and the decompressors for a broken archive.
 BROKEN_ARCHIVE = (
@@ -47,9 +47,15 @@ def volume_names(package: Path, flavour: str) -> frozenset[str]:
     return _names((package / "BaseHOT" / flavour).rglob("*.yaml"), _VOLUMES)
 
 
-def has_server_group(package: Path, flavour: str) -> bool:
-    """Whether the flavour's BaseHOT has a server group, which spreads servers over hosts."""
-    return bool(_names((package / "BaseHOT" / flavour).glob("*.yaml"), _SERVER_GROUPS))
+def grouped_vdus(package: Path, flavour: str) -> frozenset[str]:
+    """VDUs whose servers are in a server group, which spreads them over compute hosts."""
+    return frozenset(
+        name
+        for path in (package / "BaseHOT" / flavour).rglob("*.yaml")
+        for name, resource in _resources(path)
+        if resource.get("type") == _SERVER
+        and "group" in ((resource.get("properties") or {}).get("scheduler_hints") or {})
+    )
 
 
 def _names(templates: Iterable[Path], types: Collection[str]) -> frozenset[str]:

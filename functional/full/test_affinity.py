@@ -42,8 +42,7 @@ class AffinityScenario(NodesScenario):
 
     def check_anti_affinity(self, vnf: Vnf, workers: int) -> None:
         """Check the group's policy and members, each worker's group, host, zone and labels."""
-        (group,) = stacks.server_groups(self.cloud, vnf.id)
-        self.assertEqual("anti-affinity", group.policy)
+        group = self.group_of_workers(vnf)
         vdus = {v["computeResource"]["resourceId"]: v["vduId"] for v in vnf.vnfcs()}
         servers = {
             server.id: server
@@ -94,8 +93,12 @@ class AffinityScenario(NodesScenario):
         return found
 
     def group_members(self, vnf: Vnf) -> set[str]:
-        (group,) = stacks.server_groups(self.cloud, vnf.id)
-        return set(group.member_ids)
+        return set(self.group_of_workers(vnf).member_ids)
+
+    def group_of_workers(self, vnf: Vnf) -> Any:
+        groups = {group.policy: group for group in stacks.server_groups(self.cloud, vnf.id)}
+        self.assertEqual({"anti-affinity", "soft-anti-affinity"}, set(groups))
+        return groups["anti-affinity"]
 
 
 class AffinityThroughV1(AffinityScenario):
@@ -119,7 +122,7 @@ class AffinityThroughV1(AffinityScenario):
         self.check_terminate(vnf)
 
     def check_guide_output_of_group(self, vnf: Vnf) -> None:
-        (group,) = stacks.server_groups(self.cloud, vnf.id)
+        group = self.group_of_workers(vnf)
         words = ["stack", "resource", "show", f"vnflcm_{vnf.id}", "srvgroup"]
         words += ["-c", "physical_resource_id"]
         guide_outputs.compare_openstack("group_resource", words, {vnf.id: "VNF-INSTANCE-ID"})

@@ -1,7 +1,7 @@
 """The machines of a cluster by their roles, and its address; known before any machine is asked."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, NodeGroup
@@ -22,6 +22,25 @@ def node_name(role: str, node: Node) -> str:
     return f"{role}-{node.short_id}"
 
 
+def tell_shared_hosts(control_plane: Iterable[Node]) -> str:
+    """Tell which control-plane nodes share a compute host; empty if none do, as far as known.
+
+    With two of three nodes the host takes the quorum of etcd.
+    """
+    hosts: dict[str, list[Node]] = {}
+    for node in control_plane:
+        if node.placement and node.placement.host_id:
+            hosts.setdefault(node.placement.host_id, []).append(node)
+    shared = [nodes for nodes in hosts.values() if len(nodes) > 1]
+    if not shared:
+        return ""
+    names = "; ".join(", ".join(node_name("master", node) for node in nodes) for nodes in shared)
+    return (
+        f"control-plane nodes share a compute host: {names}. A failure of the host takes all of "
+        "them. When another host has room, heal one of them"
+    )
+
+
 @dataclass(frozen=True)
 class StorageServer:
     """Its machine, what it is to be, and the ids of its Cinder volumes by BaseHOT name.
@@ -39,8 +58,8 @@ class Topology:
     """The machines' roles and the address of the cluster.
 
     ``is_ha`` tells that ``address`` is a virtual IP with a load balancer behind it;
-    ``public`` is the address by which Tacker reaches it. ``is_spread`` tells that workers
-    are kept on different compute hosts.
+    ``public`` is the address by which Tacker reaches it. ``is_spread`` tells that the workers are
+    in a server group, which keeps them on different compute hosts.
     """
 
     params: KubernetesParams
@@ -114,9 +133,12 @@ def group_of(node: Node, params: KubernetesParams) -> NodeGroup:
     return groups[0]
 
 
-def topology(params: KubernetesParams, inventory: Inventory, is_spread: bool = False) -> Topology:
+def topology(
+    params: KubernetesParams, inventory: Inventory, grouped: Collection[str] = ()
+) -> Topology:
     """Sort the machines by their roles and find the cluster's address.
 
+    :param grouped: VDUs whose servers are in a server group
     :raises InventoryError: when they cannot make a cluster
     """
     storage = _storage_server(params, inventory)
@@ -136,15 +158,16 @@ def topology(params: KubernetesParams, inventory: Inventory, is_spread: bool = F
 
     cluster_address = address(params.cluster_cp_name)
     fip = params.cluster_fip_name
+    workers = tuple(n for n in nodes if n not in masters)
     return Topology(
         params=params,
         control_plane=masters,
-        workers=tuple(n for n in nodes if n not in masters),
+        workers=workers,
         address=cluster_address,
         public=address(fip) if fip else cluster_address,
         is_ha=is_ha,
         storage=storage,
-        is_spread=is_spread,
+        is_spread=any(worker.vdu in grouped for worker in workers),
     )
 
 

@@ -13,14 +13,14 @@ from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.helm import helm
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import kubectl
-from mgmt_drivers.cluster.topology import Topology, topology
+from mgmt_drivers.cluster.topology import Topology, tell_shared_hosts, topology
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.machine.host import Host
-from mgmt_drivers.package import has_server_group
+from mgmt_drivers.package import grouped_vdus
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.setup.preflight import WaitForCloudInit
 from mgmt_drivers.vim import HelmAccess, Vims
@@ -46,12 +46,15 @@ def read_topology(
             request.vnf_instance_id,
             params.unmanaged_vdu,
         )
-    is_spread = has_server_group(request.package, request.flavour)
-    machines = inventory.read(request, services.stacks, placed=is_spread)
-    return topology(params, machines, is_spread)
+    grouped = grouped_vdus(request.package, request.flavour)
+    machines = inventory.read(request, services.stacks, placed=bool(grouped))
+    return topology(params, machines, grouped)
 
 
 def open_operation(request: LcmRequest, services: Services, known: Topology) -> Operation:
+    shared = tell_shared_hosts(known.control_plane)
+    if shared:
+        LOG.warning("VNF %s: %s", request.vnf_instance_id, shared)
     secrets = known.params.secrets()
     return Operation(request, services, known.machines, known.endpoint, secrets)
 

@@ -74,7 +74,10 @@ class _SpreadCloud(SimulatedCloud):
         super().__init__(folder)
         path = folder / "BaseHOT/complex/top.yaml"
         hot = yaml.safe_load(path.read_text())
-        hot["resources"]["group"] = {"type": "OS::Nova::ServerGroup"}
+        hot["resources"]["workerNode"] = {
+            "type": "OS::Nova::Server",
+            "properties": {"scheduler_hints": {"group": {"get_resource": "group"}}},
+        }
         path.write_text(yaml.safe_dump(hot))
 
     def contents(self, stack_id: str) -> Contents:

@@ -167,6 +167,13 @@ class InventoryTest(unittest.TestCase):
                          {a.name: a.ip for a in found.addresses})
         self.assertEqual({"server-1"}, {a.server_id for a in found.addresses})
 
+    def test_placements_as_nova_shows_them(self) -> None:
+        """The name of the host is for administrators, its digest for each user."""
+        server = {"OS-EXT-AZ:availability_zone": "zone-1", "hostId": "digest-1"}
+        for name, expected in (({}, ""), ({"OS-EXT-SRV-ATTR:host": "compute-1"}, "compute-1")):
+            found = inventory._placement({**server, **name})
+            self.assertEqual(Placement(expected, "zone-1", "digest-1"), found)
+
     def test_a_server_that_heat_could_not_make(self) -> None:
         listed = [
             SimpleNamespace(

@@ -1,11 +1,16 @@
 """Scaling of the control plane of a simulated cluster, with faults at every command."""
 
 import copy
+import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+
+import yaml
 
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.inventory import Contents, Placement
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.operations import scale_in, scale_out
 from mgmt_drivers.testing.fakes import named
@@ -60,6 +65,36 @@ class MastersTestCase(FaultsTestCase):
         masters = [m for m in self.world.machines.values() if m.role == "master"]
         if any(machine.backends for machine in masters):
             self.assert_balanced()
+
+
+class HostsTest(MastersTestCase):
+    """Nova places the control-plane nodes; two may share a compute host."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        logging.disable(logging.NOTSET)
+        hints = {"scheduler_hints": {"group": {"get_resource": "group"}}}
+        server = {"type": "OS::Nova::Server", "properties": hints}
+        path = self.package / "BaseHOT/complex/masters.yaml"
+        path.write_text(yaml.safe_dump({"resources": {"masterNode": server}}))
+        self.hosts: dict[str, str] = {}
+
+    def contents(self, stack_id: str) -> Contents:
+        found = super().contents(stack_id)
+        host = self.hosts.get(stack_id, stack_id)
+        return replace(found, placements={stack_id: Placement("", "nova", host)})
+
+    def test_each_operation_tells_which_share_a_host(self) -> None:
+        self.build()
+        self.arrive_masters(*_NEW)
+        with self.assertNoLogs("mgmt_drivers.operations.opening", "WARNING"):
+            self.scale_out(self.services())
+        shared = [self.machine(address) for address in (MASTERS[0], _NEW[1])]
+        self.hosts = {machine.node.server_id: "one" for machine in shared}
+        with self.assertLogs("mgmt_drivers.operations.opening", "WARNING") as log:
+            self.scale_in(self.services())
+        names = ", ".join(machine.name for machine in shared)
+        self.assertIn(f"share a compute host: {names}. ", log.output[0])
 
 
 class FaultsTest(MastersTestCase):

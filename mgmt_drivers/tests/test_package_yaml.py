@@ -6,6 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -91,8 +92,20 @@ class ReadersTest(unittest.TestCase):
             before = package._read.cache_info().misses
             for _ in range(2):
                 self.assertEqual({name}, package.address_names(self.package, "once"))
-                self.assertFalse(package.has_server_group(self.package, "once"))
+                self.assertFalse(package.grouped_vdus(self.package, "once"))
             self.assertEqual(1, package._read.cache_info().misses - before)
+
+    def test_servers_in_a_server_group(self) -> None:
+        folder = self.package / "BaseHOT" / "spread" / "nested"
+        folder.mkdir(parents=True)
+        for name, hints in (
+            ("apart", {"group": {"get_param": "server_group"}}),
+            ("near", {"same_host": "server-1"}),
+            ("anywhere", None),
+        ):
+            server = {"type": "OS::Nova::Server", "properties": {"scheduler_hints": hints}}
+            (folder / f"{name}.yaml").write_text(yaml.safe_dump({"resources": {name: server}}))
+        self.assertEqual({"apart"}, package.grouped_vdus(self.package, "spread"))
 
     def test_templates_and_definitions(self) -> None:
         with self.assertRaisesRegex(BadYaml, "top.yaml: line 2: not YAML"):

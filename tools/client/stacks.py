@@ -7,6 +7,7 @@ from typing import Any
 
 from openstack.connection import Connection
 
+from mgmt_drivers.inventory import Placement
 from tools.client import wait
 from tools.client.config import CONFIG
 from tools.client.errors import ClientError
@@ -197,6 +198,14 @@ def servers(connection: Connection, vnf_id: str) -> list[Any]:
         for resource in resources(connection, vnf_id)
         if resource.type == "OS::Nova::Server" and resource.id
     ]
+
+
+def placement(connection: Connection, server_id: str) -> Placement:
+    """The compute host and zone of a server, as far as Nova shows them."""
+    server = connection.compute.get_server(server_id)
+    return Placement(
+        server.compute_host or "", server.availability_zone or "", server.host_id or ""
+    )
 
 
 def members_by_age(connection: Connection, vnf_id: str, name: str) -> list[str]:

@@ -103,7 +103,8 @@ def _masters(
     for vnfc in vnfcs:
         server = vnfc["computeResource"]["resourceId"]
         address = addresses[server]
-        node = Node(vnfc["id"], vnfc["vduId"], server, {"SSH": address})
+        placement = stacks.placement(connection, server)
+        node = Node(vnfc["id"], vnfc["vduId"], server, {"SSH": address}, placement)
         with status.looking_at(address):
             known = known_keys(keys, server, options)
             endpoint = Endpoint(

@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.etcd import etcd, upkeep
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.packages.runtime import Containerd, ContainerRuntime, Docker
-from mgmt_drivers.cluster.topology import node_name
+from mgmt_drivers.cluster.topology import node_name, tell_shared_hosts
 from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.machine.host import Host
 
@@ -56,6 +56,8 @@ def look_at(status: Status, masters: Sequence[Host], now: float) -> None:
             nodes = kubectl.list_nodes(ready[0])
             runtime = _runtime_of(nodes)
             _add_nodes(status, nodes)
+    shared = tell_shared_hosts(host.node for host in masters)
+    status.lines += [f"WARNING: {shared}"] if shared else []
     for host in (ready or masters)[:1]:
         with status.looking_at("etcd"):
             _add_members(status, host, runtime, len(masters))

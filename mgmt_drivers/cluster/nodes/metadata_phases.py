@@ -22,7 +22,8 @@ class LabelNodes(Change[Cluster, Mapping[str, Mapping[str, str]]]):
 
     def look(self, host: Host, cluster: Cluster) -> Mapping[str, Mapping[str, str]] | None:
         """The labels that nodes lack, by node name."""
-        unknown = [str(worker.node) for worker in self._workers if not worker.node.placement]
+        placements = {worker: worker.node.placement for worker in self._workers}
+        unknown = [str(w.node) for w, found in placements.items() if not found or not found.host]
         if unknown:
             raise MgmtDriverError(
                 f"Heat does not show on which compute host these run: {', '.join(unknown)}. The "
@@ -30,9 +31,9 @@ class LabelNodes(Change[Cluster, Mapping[str, Mapping[str, str]]]):
             )
         nodes = kubectl.list_nodes(host)
         wanted = {
-            cluster.name(worker): node_metadata.placement_labels(worker.node.placement)
-            for worker in self._workers
-            if worker.node.placement
+            cluster.name(worker): node_metadata.placement_labels(placement)
+            for worker, placement in placements.items()
+            if placement
         }
         lacking = {
             name: labels

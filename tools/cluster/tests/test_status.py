@@ -1,10 +1,12 @@
 """The status of a simulated cluster."""
 
 from contextlib import redirect_stderr
+from dataclasses import replace
 from io import StringIO
 
 from mgmt_drivers.cluster.certificates.certificates import PENDING
 from mgmt_drivers.errors import WrongHostKey
+from mgmt_drivers.inventory import Placement
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, no_fault
@@ -39,6 +41,14 @@ class StatusTest(SimulatedClusterTest):
         for address in MASTERS:
             self.assertIn(f"certificates of {address}:\n  apiserver  365\n", text)
         self.assertEqual(3, text.count("  front-proxy-ca  3650"))
+
+    def test_control_plane_nodes_that_share_a_compute_host(self) -> None:
+        for machine, host in zip(map(self.machine, MASTERS), ("one", "two", "one"), strict=True):
+            machine.node = replace(machine.node, placement=Placement("", "nova", host))
+        names = ", ".join(self.machine(MASTERS[number]).name for number in (0, 2))
+        status = self.look()
+        self.assertIn(f"WARNING: control-plane nodes share a compute host: {names}. ", str(status))
+        self.assertEqual([], status.faults)
 
     def test_databases_and_alarms_of_etcd(self) -> None:
         databases = self.world.databases

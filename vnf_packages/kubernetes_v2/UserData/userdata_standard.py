@@ -1,17 +1,17 @@
-"""Tacker's own StandardUserData, with who is let in, and networks that a request leaves out."""
+"""Tacker's own StandardUserData, with more parameters, and networks that a request leaves out."""
 
 from typing import Any
 
+import yaml
 from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
 
 _FIRST_MASTER_CP = "masterNode_CP1-0"
-_PREFIXES = ("ssh_remote_ip_prefix", "api_remote_ip_prefix")
 
 
 class StandardUserData(userdata_standard.StandardUserData):
     """Tacker's own; but another package leaves the stack as it is, and its script upgrades.
 
-    Operations after the instantiation change the parameter nfv alone, and keep the prefixes.
+    Operations after the instantiation change the parameter nfv alone, and keep all others.
     """
 
     @staticmethod
@@ -31,7 +31,8 @@ class StandardUserData(userdata_standard.StandardUserData):
             if point["network"] is None:
                 point["network"] = points[_FIRST_MASTER_CP]["network"]
         params = req.get("additionalParams", {})
-        given = {name: params[name] for name in _PREFIXES if params.get(name)}
+        declared = yaml.safe_load(fields["template"])["parameters"]
+        given = {name: params[name] for name in declared if name != "nfv" and params.get(name)}
         fields["parameters"].update(given)
         return fields
 

@@ -23,6 +23,7 @@ REQUESTS = build.PACKAGES.parent / "functional/requests"
 CLUSTERS = (("simple", ""), ("complex", ""), ("podaffinity", ""), ("complex", "storage"))
 SSH_PREFIX = "ssh_remote_ip_prefix"
 PREFIXES = {SSH_PREFIX: "192.0.2.0/24", "api_remote_ip_prefix": "10.0.0.0/8"}
+ANTI_AFFINITY = "master_anti_affinity"
 NETWORK = "0f1c6a7e-6a70-4b8c-9d53-3f9d6a2f7a11"
 
 
@@ -170,6 +171,16 @@ class V1Test(UserDataTest):
                 given = {**parameters, SSH_PREFIX: wrong}
                 self.assertIn(SSH_PREFIX, check_heat.refusal(text, self.nested, given))
 
+    def test_hosts_of_masters(self) -> None:
+        self.assemble("kubernetes", "complex", "storage")
+        request = self.cluster_request("complex", "storage")
+        request["additionalParams"][ANTI_AFFINITY] = "anti-affinity"
+        parameters = self.instantiate(request)
+        self.assertEqual("anti-affinity", parameters[ANTI_AFFINITY])
+        given = {**parameters, ANTI_AFFINITY: "affinity"}
+        text = (self.folder / self.top).read_text()
+        self.assertIn(ANTI_AFFINITY, check_heat.refusal(text, self.nested, given))
+
 
 @needs_openstack
 class V2Test(UserDataTest):
@@ -239,15 +250,16 @@ class V2Test(UserDataTest):
         self.assertEqual(NETWORK, nfv["CP"]["storage_server_CP-0"]["network"])
         self.check_later_operations()
 
-    def test_prefixes(self) -> None:
+    def test_parameters_of_the_template(self) -> None:
         self.assemble("kubernetes_v2", "complex", "storage_v2")
         request = self.cluster_request("complex", "storage")
-        request["additionalParams"].update(PREFIXES)
+        declared = {**PREFIXES, ANTI_AFFINITY: "anti-affinity"}
+        request["additionalParams"].update({**declared, "nfv": {}, "unknown": "1"})
         vdus = ("masterNode", "masterNode", "masterNode", "workerNode", "workerNode")
         self.instantiate(request, *vdus, "storage_server")
         self.check_later_operations()
-        self.assertEqual({"nfv", *PREFIXES}, self.parameters().keys())
-        self.assertLessEqual(PREFIXES.items(), self.parameters().items())
+        self.assertEqual({"nfv", *declared}, self.parameters().keys())
+        self.assertLessEqual(declared.items(), self.parameters().items())
 
     def test_prefix_of_the_registry(self) -> None:
         self.assemble("private_registry_v2", "simple")
