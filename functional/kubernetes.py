@@ -178,15 +178,13 @@ _ETCDCTL = (
 )
 
 
-_REFUSAL = "unable to upgrade connection: Authorization error"
+# A kubelet that has just lost its connection to the API refuses for a moment; a member on a busy
+# machine answers late. A member that does not run has another error.
+_PASSING = ("unable to upgrade connection: Authorization error", "etcdserver: request timed out")
 
 
 def _etcdctl(master: Remote, node: str, words: str) -> str:
-    """The output of etcdctl, run in the etcd pod of a master, whose node has that name.
-
-    A kubelet that has just lost its connection to the API refuses for a moment; nothing else is
-    tried again.
-    """
+    """The output of etcdctl, run in the etcd pod of a master, whose node has that name."""
     pod = f"etcd-{node}"
     command = f"{KUBECTL} exec --namespace kube-system {pod} -- {_ETCDCTL} {words}"
 
@@ -194,11 +192,14 @@ def _etcdctl(master: Remote, node: str, words: str) -> str:
         try:
             return master.run(command)
         except ClientError as error:
-            if _REFUSAL not in str(error):
+            if not is_passing(str(error)):
                 raise
             return str(error)
 
-    return wait.until(ask, lambda seen: _REFUSAL not in seen, 60, "the kubelet")
+    def is_passing(seen: str) -> bool:
+        return any(words in seen for words in _PASSING)
+
+    return wait.until(ask, lambda seen: not is_passing(seen), 60, "kubelet or etcd")
 
 
 def read_etcd(master: Remote, node: str, key: str) -> str:
