@@ -286,17 +286,19 @@ class World:
         return is_defined and self.late < 0
 
     def dns_pods(self) -> dict[str, str]:
-        """Their nodes: at first the first one, which also gets those of nodes that are gone."""
+        """The nodes of the pods: at first the first node, which also gets pods of lost nodes."""
+        placed = self.dns
         if self.nodes:
             first = next(iter(self.nodes))
             known = {"", *self.nodes}
-            self.dns = [n if n in known else first for n in self.dns] or [first, first]
-        return {f"coredns-{number}": node for number, node in enumerate(self.dns)}
+            placed = [n if n in known else first for n in self.dns] or [first, first]
+        return {f"coredns-{number}": node for number, node in enumerate(placed)}
 
     def move_dns(self, pod: str) -> None:
         """The scheduler prefers a node that has none."""
         pods = self.dns_pods()
         if pod in pods:
+            self.dns = [*pods.values()]
             others = [node for node in self.nodes if node not in self.dns]
             self.dns[[*pods].index(pod)] = (others or self.dns)[0]
 
