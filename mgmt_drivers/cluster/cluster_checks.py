@@ -131,7 +131,7 @@ def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reade
 
     A storage server may be left out: its VDU is returned, if it can be no other.
     """
-    if reader.errors.found:  # of which this might be a consequence
+    if reader.errors.messages:  # of which this might be a consequence
         return None
     known = {params.master.nic_cp_name, params.worker.nic_cp_name}
     if params.storage:

@@ -12,15 +12,15 @@ class ValidationErrors:
     """The errors of a request, collected while the request is read."""
 
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self.messages: list[str] = []
 
     def add(self, path: str, message: str) -> None:
-        self.found.append(f"{path}: {message}")
+        self.messages.append(f"{path}: {message}")
 
     def raise_if_any(self) -> None:
         """:raises ParameterError: with all errors, if there are any"""
-        if self.found:
-            raise ParameterError(self.found)
+        if self.messages:
+            raise ParameterError(self.messages)
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def read_modification(given: Any, before: KubernetesParams, request: LcmRequest)
         modification.renews_certificates,
         modification.defragments_etcd,
     )
-    if not errors.found and change.is_upgrade:
+    if not errors.messages and change.is_upgrade:
         _check(modification, before, reader)
     errors.raise_if_any()
     return change
