@@ -65,7 +65,7 @@ def look_at(status: Status, masters: Sequence[Host], now: float) -> None:
 
 
 def _check_ready(host: Host) -> None:
-    reason = kubectl.why_not_ready(host)
+    reason = kubectl.find_why_not_ready(host)
     if reason:
         raise MgmtDriverError(f"the apiserver is not ready: {reason}")
 

@@ -107,7 +107,7 @@ def check_member(host: Host) -> None:
 def check_ready(host: Host) -> None:
     """:raises MgmtDriverError: when the machine is no member, or its apiserver is not ready"""
     check_member(host)
-    reason = kubectl.why_not_ready(host)
+    reason = kubectl.find_why_not_ready(host)
     if reason:
         raise MgmtDriverError(f"the node's apiserver is not ready: {reason}")
 

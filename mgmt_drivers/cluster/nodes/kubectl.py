@@ -210,7 +210,7 @@ def read_last_line(host: Host, pod: str, namespace: str) -> str:
     return _run(host, "logs", pod, "--namespace", namespace, "--tail=1").strip()
 
 
-def why_not_ready(host: Host, url: str = _OWN) -> str:
+def find_why_not_ready(host: Host, url: str = _OWN) -> str:
     """Why the API at a URL is not ready (its /readyz); empty when it is."""
     words = ("--server", url, "--request-timeout", "5s", "get", "--raw", "/readyz")
     seen = host.ask(*_AT, *words)
@@ -225,7 +225,7 @@ def wait_for_api(host: Host, address: str, port: int, limit: float) -> None:
     url = f"https://{address}:{port}"
 
     def ready() -> None:
-        reason = why_not_ready(host, url)
+        reason = find_why_not_ready(host, url)
         if reason:
             raise NotYet(reason)
 
