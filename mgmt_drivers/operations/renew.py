@@ -81,8 +81,8 @@ def find_due(
     due = []
     states = operation.ask_each(GATHER, hosts, certificates.read)
     for host, state in zip(hosts, states, strict=True):
-        for worry in state.worries(now):
-            LOG.warning("%s: %s, and no operation renews the certificate", host.node, worry)
+        for warning in state.warnings(now):
+            LOG.warning("%s: %s, and no operation renews the certificate", host.node, warning)
         if state.needs_renewal(now, certificates.SOON):
             due.append(host)
     workers = {known.address_of(node): node for node in known.workers if node not in gone}

@@ -121,8 +121,8 @@ def _add_certificates(status: Status, host: Host, now: float) -> None:
             f"{_address(host)}: {first.name} {first.ending(now)}{others}. Renew the certificates"
         )
     kubelet = state.kubelet_due(now, certificates.SOON)
-    worries = [f"{certificate.name} {certificate.ending(now)}" for certificate in kubelet]
-    status.faults += [f"{_address(host)}: {worry}" for worry in (*worries, *state.worries(now))]
+    ending = [f"{certificate.name} {certificate.ending(now)}" for certificate in kubelet]
+    status.faults += [f"{_address(host)}: {text}" for text in (*ending, *state.warnings(now))]
     if state.is_pending:
         status.faults.append(
             f"{_address(host)}: a renewal of certificates was broken off. Renew the certificates"

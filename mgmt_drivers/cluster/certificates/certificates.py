@@ -116,7 +116,7 @@ class NodeState:
         """Whether something is due, or a renewal was broken off."""
         return bool(self.due(now, within) or self.kubelet_due(now, within)) or self.is_pending
 
-    def worries(self, now: float) -> list[str]:
+    def warnings(self, now: float) -> list[str]:
         """CAs that end soon, which no operation renews."""
         found = [self.certificates[name] for name in AUTHORITIES if name in self.certificates]
         return [
