@@ -90,7 +90,7 @@ class FilesTest(HostTest):
             (self.folder / path).write_text(content)
             (self.folder / path).chmod(0o644)
             self.session.expect("sudo", "digest-files", status=1)
-            files.have(self.host, wanted)
+            files.has_all(self.host, wanted)
             command = self.session.commands[-1]
             ran = subprocess.run(command, capture_output=True, text=True, check=False)
             is_there = (self.folder / "b").exists()
