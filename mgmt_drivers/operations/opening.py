@@ -85,7 +85,7 @@ def choose_leader(
 def _read_alarms(host: Host, cluster: Cluster) -> str:
     """Read the alarms of etcd in words: with some of them no apiserver is ready."""
     try:
-        return etcd.read_status(host, cluster).tell_alarms()
+        return etcd.read_status(host, cluster).describe_alarms()
     except MgmtDriverError:  # which is not why the apiserver is not ready
         return ""
 

@@ -62,7 +62,7 @@ class Reader:
         """Note an error of the value."""
         self.errors.add(self.path, message)
 
-    def told_kind(self) -> str:
+    def describe_kind(self) -> str:
         """The type of the value in words, never the value, which may be a secret."""
         names = {str: "a string", bool: "a boolean", int: "a number", float: "a number"}
         if self.value is None:

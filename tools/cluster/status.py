@@ -103,7 +103,7 @@ def _add_members(status: Status, host: Host, runtime: ContainerRuntime, expected
                 f"etcd's member {member} is not a healthy voter ({state}). Heal its VNFC"
             )
     if found.alarms:
-        status.faults.append(found.tell_alarms())
+        status.faults.append(found.describe_alarms())
     if len(found.members) < expected:
         status.faults.append(f"etcd has {len(found.members)} of {expected} members")
 

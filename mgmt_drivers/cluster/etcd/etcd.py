@@ -127,11 +127,11 @@ class EtcdStatus:
             return self.errors.get(member.id, "no answer")
         return HEALTHY if member.is_voter else "no voter"
 
-    def tell(self, members: Collection[Member]) -> str:
+    def describe(self, members: Collection[Member]) -> str:
         """Members and their states in words."""
         return ", ".join(f"{member}: {self.state(member)}" for member in members) or "none"
 
-    def tell_alarms(self, besides: str = "") -> str:
+    def describe_alarms(self, besides: str = "") -> str:
         """The alarms in words, each with its cure; empty if there are none.
 
         :param besides: a kind of alarm that is left out

@@ -85,7 +85,7 @@ def _why_no_quorum(left: Sequence[Member], member: Member, status: EtcdStatus) -
     quorum = len(left) // 2 + 1
     if len(healthy) >= quorum:
         return ""
-    unhealthy = status.tell([m for m in left if m not in healthy])
+    unhealthy = status.describe([m for m in left if m not in healthy])
     return (
         f"etcd has {len(left) + 1} voters; without {member} there are {len(left)}, of "
         f"which {quorum} must be healthy and {len(healthy)} are (unhealthy: {unhealthy}). "
@@ -144,7 +144,7 @@ def move_leader(
     if successor is None:
         raise MgmtDriverError(
             f"etcd's leader {leader} leaves, and no healthy voter stays to lead (unhealthy: "
-            f"{status.tell(staying)}). Bring the other control-plane nodes back first"
+            f"{status.describe(staying)}). Bring the other control-plane nodes back first"
         )
     seen = etcd.run(host, cluster, leader.client_urls[0], "move-leader", f"{successor.id:x}")
     if not seen.ok:  # without it, they elect one

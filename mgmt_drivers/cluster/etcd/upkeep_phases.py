@@ -33,7 +33,7 @@ class CompactEtcd(Change[Cluster, int]):
         :raises MgmtDriverError: when etcd has an alarm for which this is no cure
         """
         status = etcd.read_status(host, cluster)
-        if alarms := status.tell_alarms(besides=etcd.NO_SPACE):
+        if alarms := status.describe_alarms(besides=etcd.NO_SPACE):
             raise MgmtDriverError(f"etcd cannot be defragmented now: {alarms}")
         return status.revision if status.lacks_space else None
 

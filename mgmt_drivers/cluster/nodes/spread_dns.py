@@ -61,14 +61,14 @@ def _wait(host: Host, pods: list[DnsPod], nodes: Collection[str], least: int) ->
         ready = len(pods) - len(lacking)
         if ready >= least and not any(pod.node in nodes for pod in lacking):
             return
-    told = "; ".join(_tell(host, pod) for pod in lacking)
+    told = "; ".join(_describe(host, pod) for pod in lacking)
     raise WaitTimeout(
         f"cluster DNS: {ready} of {max(least, len(pods))} pods are ready after {_LIMIT:g} s. "
         f"{told}. Remove the cause, then retry the operation"
     )
 
 
-def _tell(host: Host, pod: DnsPod) -> str:
+def _describe(host: Host, pod: DnsPod) -> str:
     """Why a pod is not ready."""
     try:
         log = cluster_dns.read_last_line(host, pod)
