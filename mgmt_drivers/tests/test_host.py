@@ -188,7 +188,7 @@ class LargeFilesTest(unittest.TestCase):
     def test_a_backup_of_the_package(self) -> None:
         self.session.run.return_value = Result(1)
         with self.assertRaisesRegex(MgmtDriverError, "not a whole backup"):
-            restoring.get(self.host, self.made, Restore("large", self.path))
+            restoring.fetch(self.host, self.made, Restore("large", self.path))
         self.assert_streamed()
 
 

@@ -45,7 +45,7 @@ def has_backup(host: Host) -> bool:
     return host.ask("test", "-e", _ARCHIVE).ok
 
 
-def get(host: Host, cluster: Cluster, restore: Restore) -> None:
+def fetch(host: Host, cluster: Cluster, restore: Restore) -> None:
     """Bring the backup to the machine, verify it, and decrypt it.
 
     :raises MgmtDriverError: if the cluster cannot be made from it
@@ -154,7 +154,7 @@ def has_leftovers(host: Host) -> bool:
     return bool({*_LEFT} & notes)
 
 
-def forget(host: Host) -> None:
+def remove(host: Host) -> None:
     """Remove the backup from the machine: it holds the cluster's secrets."""
     host.sudo("rm", "--recursive", "--force", *_LEFT)
 
