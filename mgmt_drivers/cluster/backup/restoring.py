@@ -85,7 +85,7 @@ def choose(
     :raises MgmtDriverError: if there is no such backup
     """
     left_out = []
-    for saved in backup.find_wanted(restore, backups, keys, now):
+    for saved in backup.find_requested(restore, backups, keys, now):
         try:
             contents = read(saved)
             if reason := _why_not_its_name(saved, restore, contents):
