@@ -1,10 +1,10 @@
 """Helm on a control-plane node: Tacker's v1 API runs Helm over SSH as the login user."""
 
-import base64
 import functools
 import json
 from collections.abc import Mapping
 
+from mgmt_drivers.cluster.access.kubeconfig import by_token
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.helm.helm_params import Helm, HelmArchive
@@ -91,17 +91,10 @@ def configure(host: Host, cluster: Cluster, credentials: Credentials) -> bool:
 
 
 def kubeconfig(cluster: Cluster, credentials: Credentials) -> Secret:
-    """The kubeconfig for kubectl and Helm (Kubernetes' documentation, "kubeconfig (v1)")."""
-    name, ca = VIM_ACCOUNT.name, base64.b64encode(credentials.ca.encode()).decode()
-    server = {"server": f"https://{cluster.endpoint}", "certificate-authority-data": ca}
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "kubernetes", "cluster": server}],
-        "users": [{"name": name, "user": {"token": credentials.token.reveal()}}],
-        "contexts": [{"name": name, "context": {"cluster": "kubernetes", "user": name}}],
-        "current-context": name,
-    }
+    """The kubeconfig for kubectl and Helm, with the rights of the VIM."""
+    config = by_token(
+        cluster.endpoint, credentials.ca, credentials.token, VIM_ACCOUNT.name, "kubernetes"
+    )
     return Secret(json.dumps(config, indent=2) + "\n")
 
 

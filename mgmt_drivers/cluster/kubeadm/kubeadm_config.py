@@ -4,13 +4,13 @@ It follows kubeadm's API reference (kubeadm.k8s.io); how its versions differ sta
 :mod:`mgmt_drivers.cluster.series`.
 """
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
+from mgmt_drivers.cluster.access.kubeconfig import by_token
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.topology import API_PORT
@@ -125,7 +125,8 @@ def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secr
         "nodeRegistration": _registration(host, cluster),
         "discovery": {"file": {"kubeConfigPath": _DISCOVERY}},
     }
-    parts = [_documents([_kubeconfig(cluster, credentials)])]
+    kubeconfig = by_token(cluster.endpoint, credentials.ca, credentials.token, "join", "join")
+    parts = [_documents([kubeconfig])]
     if cluster.is_control_plane(host):
         assert credentials.certificate_key
         config["controlPlane"] = {
@@ -159,21 +160,6 @@ def _most_pods(cluster: Cluster) -> int:
     """Kubelet's default, or as many as a node's pod CIDR has addresses for."""
     addresses = 2 ** (32 - cluster.params.node_cidr_prefix)
     return min(110, addresses - 3)  # the network's, the broadcast and the bridge's own
-
-
-def _kubeconfig(cluster: Cluster, credentials: JoinCredentials) -> dict[str, Any]:
-    """The kubeconfig of a machine that joins."""
-    ca = base64.b64encode(credentials.ca.encode()).decode()
-    server = {"server": f"https://{cluster.endpoint}", "certificate-authority-data": ca}
-    name = "join"
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": server}],
-        "users": [{"name": name, "user": {"token": credentials.token.reveal()}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-        "current-context": name,
-    }
 
 
 def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
