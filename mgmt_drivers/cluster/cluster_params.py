@@ -265,14 +265,6 @@ class KubernetesParams:
         return len(set(given)) < len(given)
 
     @property
-    def cluster_cp_name(self) -> str:
-        return self.master.cluster_cp_name
-
-    @property
-    def cluster_fip_name(self) -> str | None:
-        return self.master.cluster_fip_name
-
-    @property
     def pod_cidr(self) -> ipaddress.IPv4Network:
         return self.master.pod_cidr
 

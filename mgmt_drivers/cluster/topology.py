@@ -125,8 +125,8 @@ def topology(params: KubernetesParams, inventory: Inventory, is_spread: bool = F
     masters = tuple(n for n in nodes if group_of(n, params) is params.master)
     if not masters:
         raise InventoryError(f"no machine has the CP {params.master.nic_cp_name} of a master")
-    is_ha = params.cluster_cp_name in inventory.shared
-    _check_number(len(masters), is_ha, params.cluster_cp_name)
+    is_ha = params.master.cluster_cp_name in inventory.shared
+    _check_number(len(masters), is_ha, params.master.cluster_cp_name)
     known = {**masters[0].addresses, **inventory.shared}
 
     def address(cp: str) -> str:
@@ -134,8 +134,8 @@ def topology(params: KubernetesParams, inventory: Inventory, is_spread: bool = F
             raise InventoryError(f"Heat shows no address of {cp}")
         return known[cp]
 
-    cluster_address = address(params.cluster_cp_name)
-    fip = params.cluster_fip_name
+    cluster_address = address(params.master.cluster_cp_name)
+    fip = params.master.cluster_fip_name
     return Topology(
         params=params,
         control_plane=masters,

@@ -71,8 +71,5 @@ class Reader:
             return "an empty string"
         if isinstance(self.value, list):
             return "a list"
-        return names.get(type(self.value), "an object" if self._is_object else "this")
-
-    @property
-    def _is_object(self) -> bool:
-        return isinstance(self.value, Mapping)
+        is_object = isinstance(self.value, Mapping)
+        return names.get(type(self.value), "an object" if is_object else "this")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from mgmt_drivers.cluster.access.kubeconfig import by_token
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.helm.helm_params import Helm, HelmArchive
+from mgmt_drivers.cluster.helm.helm_params import Helm
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine import answers, files, packages
 from mgmt_drivers.machine.files import STATE_FOLDER
@@ -57,15 +57,11 @@ def install(host: Host, source: Helm, has_proxy: bool) -> None:
     :raises MgmtDriverError: with the cause
     """
     if source.archive:
-        _install_archive(host, source.archive)
+        words = _UNPACK.command(source.archive.member, source.archive.sha256)
+        host.sudo(*words, stdin=source.archive.path, timeout=_INSTALL_LIMIT)
     elif source.script:
         files.write(host, _SCRIPT, source.script.read_bytes(), "0755")
         _run_script(host, has_proxy)
-
-
-def _install_archive(host: Host, archive: HelmArchive) -> None:
-    words = _UNPACK.command(archive.member, archive.sha256)
-    host.sudo(*words, stdin=archive.path, timeout=_INSTALL_LIMIT)
 
 
 def _run_script(host: Host, has_proxy: bool) -> None:

@@ -3,7 +3,7 @@
 import functools
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mgmt_drivers.clock import NotYet
@@ -254,13 +254,8 @@ def _patch(
 
 
 def _run(host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT) -> str:
-    return transient.retry(host.clock, _command(host, *words, stdin=stdin, limit=limit)).stdout
-
-
-def _command(
-    host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT
-) -> Callable[[], Result]:
-    return functools.partial(
+    ask = functools.partial(
         host.session.run, (*_KUBECTL, *words), stdin=stdin, sudo=True, timeout=limit,
         limit=LIST_OUTPUT,
     )
+    return transient.retry(host.clock, ask).stdout
