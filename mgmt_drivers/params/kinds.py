@@ -291,6 +291,18 @@ class Url(TextKind[Secret]):
         return Secret("")
 
 
+class OpenUrl(TextKind[str]):
+    """An http or https URL without a login, which commands and files may show."""
+
+    words, fallback, pattern = Url.words, "", Url.pattern
+
+    def take(self, text: str, reader: Reader) -> str:
+        url = Url().take(text, reader).reveal()
+        if "@" in url:
+            reader.refuse("must not carry a user name or password")
+        return url
+
+
 class PackageFile(TextKind[Path | None]):
     """A file in the VNF package, given relative to its root."""
 

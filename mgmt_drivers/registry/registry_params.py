@@ -19,6 +19,7 @@ from mgmt_drivers.package import BROKEN_ARCHIVE
 from mgmt_drivers.params.declaration import Always, Beside, ObjectOf, inline, param, read_object
 from mgmt_drivers.params.kinds import (
     LARGEST_ARCHIVE,
+    OpenUrl,
     PackageFile,
     Port,
     Reference,
@@ -26,7 +27,6 @@ from mgmt_drivers.params.kinds import (
     Text,
     TextFile,
     TextKind,
-    Url,
 )
 from mgmt_drivers.params.login import host_keys_param
 from mgmt_drivers.params.proxy import PROXY, Proxy
@@ -97,16 +97,6 @@ class _ImageArchive(TextKind[ImageArchive | None]):
         else:
             return ImageArchive(path, references[0], _sha256(path))
         return None
-
-
-class _ImageUrl(TextKind[str]):
-    words, fallback, pattern = Url.words, "", Url.pattern
-
-    def take(self, text: str, reader: Reader) -> str:
-        url = Url().take(text, reader).reveal()
-        if "@" in url:
-            reader.refuse("must not carry a user name or password")
-        return url
 
 
 class _Sha256(TextKind[str]):
@@ -184,7 +174,7 @@ class PrivateRegistryParams:
         left_out="``image_url``, or else the machine pulls ``registry:2``",
     )
     image_url: str | None = param(
-        "image_url", _ImageUrl(), example="https://files.example.com/registry.tar",
+        "image_url", OpenUrl(), example="https://files.example.com/registry.tar",
         meaning="in place of ``image_path``: URL from which the machine fetches the archive",
     )
     image_sha256: str | None = param(
