@@ -1,6 +1,7 @@
 """The VNF package: its BaseHOTs, and the archives in it."""
 
 import functools
+import hashlib
 import lzma
 import tarfile
 import zlib
@@ -50,6 +51,15 @@ def volume_names(package: Path, flavour: str) -> frozenset[str]:
 def has_server_group(package: Path, flavour: str) -> bool:
     """Whether the flavour's BaseHOT has a server group, which spreads servers over hosts."""
     return bool(_names((package / "BaseHOT" / flavour).glob("*.yaml"), _SERVER_GROUPS))
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, which may be larger than the memory."""
+    sha = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            sha.update(piece)
+    return sha.hexdigest()
 
 
 def _names(templates: Iterable[Path], types: Collection[str]) -> frozenset[str]:

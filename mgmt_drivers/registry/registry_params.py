@@ -15,7 +15,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
 from mgmt_drivers import grammar
-from mgmt_drivers.package import BROKEN_ARCHIVE
+from mgmt_drivers.package import BROKEN_ARCHIVE, sha256_of
 from mgmt_drivers.params.declaration import Always, Beside, ObjectOf, inline, param, read_object
 from mgmt_drivers.params.kinds import (
     LARGEST_ARCHIVE,
@@ -95,7 +95,7 @@ class _ImageArchive(TextKind[ImageArchive | None]):
         elif not all(isinstance(name, str) and grammar.is_image(name) for name in references):
             reader.refuse("has an image whose name (RepoTags) is not a valid name of an image")
         else:
-            return ImageArchive(path, references[0], _sha256(path))
+            return ImageArchive(path, references[0], sha256_of(path))
         return None
 
 
@@ -281,11 +281,3 @@ def _manifest(path: Path) -> bytes:
             file = archive.extractfile(member) if member.name == "manifest.json" else None
             manifest = file.read(_LARGEST_MANIFEST) if file else manifest
     return manifest
-
-
-def _sha256(path: Path) -> str:
-    sha = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            sha.update(chunk)
-    return sha.hexdigest()
