@@ -13,6 +13,7 @@ from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.helm import helm
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.cluster.storage import disks
 from mgmt_drivers.cluster.topology import Topology, topology
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import on
@@ -155,7 +156,7 @@ def connect_storage(
     points = [volume.mount_point for volume in storage.params.volumes] if storage else []
 
     def has_volumes(host: Host) -> bool:
-        return all(host.ask("findmnt", "--mountpoint", point).ok for point in points)
+        return all(disks.is_mount_point(host, point) for point in points)
 
     served = [host for host in hosts if operation.ask(GATHER, host, has_volumes)]
     if hosts and not served:

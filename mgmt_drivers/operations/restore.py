@@ -10,6 +10,7 @@ from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.backup.backup_params import RESTORE, Restore, read_restore
 from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams
 from mgmt_drivers.cluster.nodes import node_metadata
+from mgmt_drivers.cluster.storage import disks
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
@@ -89,7 +90,7 @@ def look_for(
 
     def check(host: Host) -> Contents | None:
         mount_point = server.params.volume_of(place.folder).mount_point
-        if not host.ask("findmnt", "--mountpoint", mount_point).ok:
+        if not disks.is_mount_point(host, mount_point):
             LOG.warning("the storage server has not mounted its volume: %s", _LATER)
             return None
 
