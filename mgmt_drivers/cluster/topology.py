@@ -24,9 +24,9 @@ def node_name(role: str, node: Node) -> str:
 
 @dataclass(frozen=True)
 class StorageServer:
-    """Its machine, what it is to be, and the ids of its Cinder volumes by BaseHOT name.
+    """The storage server's machine and parameters, and the ids of its volumes by BaseHOT name.
 
-    An id is empty where Heat could not create the volume.
+    An id is empty if Heat could not create the volume.
     """
 
     node: Node
@@ -73,7 +73,7 @@ class Topology:
 
     @property
     def backup_server(self) -> StorageServer | None:
-        """The storage server, where it keeps the backups of etcd."""
+        """The storage server, if it keeps the backups of etcd."""
         backup = self.params.backup
         return self.storage if backup and backup.is_on_storage_server else None
 
@@ -161,8 +161,10 @@ def _check_number(masters: int, is_ha: bool, cluster_cp: str) -> None:
 
 
 def check_scaling(aspect: str, before: int, after: int) -> None:
-    """Refuse a number of control-plane nodes that etcd is no safer with (its FAQ, "Why an odd
-    number of cluster members?").
+    """Refuse an even number of control-plane nodes, or a number that is too small.
+
+    etcd is no safer with an even number of members (its FAQ, "Why an odd number of cluster
+    members?").
 
     :param aspect: the scaling aspect, which the error names
     :raises MgmtDriverError: when the number would be even, or too small

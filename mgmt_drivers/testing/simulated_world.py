@@ -146,7 +146,7 @@ class Machine:
 
     @property
     def markers(self) -> list[str]:
-        """Its own, and those that its image brought."""
+        """The markers of the machine, and those that its image brought."""
         return [path for path in self.files if path.startswith(MEMBER)]
 
     @property
@@ -256,7 +256,7 @@ class World:
         return machine
 
     def join(self, machine: Machine) -> None:
-        """As kubeadm does, when nothing comes in between."""
+        """Join a machine as kubeadm does, if nothing interrupts it."""
         cidr = f"192.168.{len(self.nodes)}.0/24"
         self.nodes[machine.name] = {
             "metadata": {"name": machine.name, "labels": {"kubernetes.io/os": "linux"}},

@@ -92,7 +92,7 @@ class Certificate:
 class NodeState:
     """The certificates of a node, by name; a worker has kubelet's two and the CA's.
 
-    A serving certificate that kubelet has signed itself is none: nobody verifies it.
+    A serving certificate that kubelet has signed itself does not count: nobody verifies it.
 
     ``is_pending`` tells that a renewal began, and that not all programs have been restarted and
     verified since.
@@ -127,9 +127,9 @@ class NodeState:
 
 
 def read(host: Host) -> NodeState:
-    """Look at a node.
+    """Read the certificates of a node.
 
-    :raises MgmtDriverError: when a file holds no certificate
+    :raises MgmtDriverError: if a file does not hold a certificate
     """
     texts: dict[str, str] = {}
     path = ""

@@ -1,7 +1,7 @@
 """etcd, asked on a control-plane node, in etcd's own container: its members and their status.
 
-Never through the virtual IP, nor through the Kubernetes API, which has no answer
-where etcd has no quorum.
+etcd is asked neither through the virtual IP nor through the Kubernetes API, which has no answer if
+etcd has no quorum.
 """
 
 import json

@@ -35,7 +35,7 @@ def leaving(cluster: Cluster, members: Sequence[Member]) -> list[Member]:
 
 
 def orphaned(cluster: Cluster, members: Sequence[Member]) -> list[Member]:
-    """The members on control-plane nodes that are no machines of the VNF (any more).
+    """The members on control-plane nodes whose machines are not, or no longer, in the VNF.
 
     Others may have been joined by hand.
     """
@@ -80,7 +80,7 @@ def why_not_removable(status: EtcdStatus, leaving: Collection[Member]) -> str:
 
 
 def _why_no_quorum(left: Sequence[Member], member: Member, status: EtcdStatus) -> str:
-    """Why those that are left have no quorum without a voter; empty when they have."""
+    """Why the members that are left have no quorum without a voter; empty if they have."""
     healthy = [m for m in left if m.id in status.healthy]
     quorum = len(left) // 2 + 1
     if len(healthy) >= quorum:
@@ -107,11 +107,11 @@ def in_order(status: EtcdStatus, leaving: Collection[Member]) -> list[Member]:
 
 
 def purge(host: Host, cluster: Cluster, address: str) -> None:
-    """Remove orphaned members, and what a join that failed has left.
+    """Remove orphaned members, and members that a failed join has left.
 
-    That is a member of the machine at an address, or a member that never started.
+    A failed join leaves a member at the machine's address, or a member that never started.
 
-    :raises MgmtDriverError: when it votes, and the others have no quorum without it
+    :raises MgmtDriverError: if such a member votes, and the others have no quorum without it
     """
     listed = etcd.list_members(host, cluster)
     orphans = orphaned(cluster, listed)

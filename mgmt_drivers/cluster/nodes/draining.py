@@ -105,7 +105,7 @@ def _evictable(pods: Sequence[Mapping[str, Any]]) -> Iterator[_Pod]:
 
 
 def _describe(host: Host, pods: Sequence[_Pod]) -> str:
-    """Tell the pods that are left, and the PodDisruptionBudgets that hold them."""
+    """Describe the pods that are left, and the PodDisruptionBudgets that hold them."""
     told = ", ".join(map(str, pods[:_TOLD])) or "no pod that a drain evicts"
     more = f" and {len(pods) - _TOLD} more" if len(pods) > _TOLD else ""
     budgets = ", ".join(_list_budgets(host, [pod for pod in pods if not pod.is_ending]))

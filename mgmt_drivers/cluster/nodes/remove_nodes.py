@@ -30,7 +30,7 @@ class ResetControlPlane(HostPhase[Cluster]):
                 return UNCHANGED
             kubeadm.reset(host, cluster)
         except MgmtDriverError as error:
-            # The cluster has lost it all the same.
+            # The machine leaves the cluster in any case.
             LOG.warning("%s is not reset: %s", host.node, error)
             return UNCHANGED
         return CHANGED
@@ -90,9 +90,10 @@ class RemoveOldNodes(RemoveOrphanedNodes):
 
 
 class RestartKubeProxy(HostPhase[Cluster]):
-    """Have kube-proxy on the leader find the API at this cluster's address.
+    """Let kube-proxy on the leader find the API at this cluster's address.
 
-    It may have started before kubeadm replaced its ConfigMap, which had the old cluster's.
+    kube-proxy may have started before kubeadm replaced its ConfigMap, which had the address of the
+    old cluster.
     """
 
     title = "restart kube-proxy"

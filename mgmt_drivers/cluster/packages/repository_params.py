@@ -52,7 +52,7 @@ PACKAGE_REPOSITORY = ObjectOf(PackageRepository, _check_key)
 
 @dataclass(frozen=True)
 class ImageRepository:
-    """Where Kubernetes' images lie, such as ``registry.example.com:5000/k8s``."""
+    """The repository of Kubernetes' images, such as ``registry.example.com:5000/k8s``."""
 
     reference: str
     plain_http: bool = False

@@ -137,17 +137,17 @@ class Login:
 
     @property
     def basic(self) -> Secret:
-        """Both, as Docker's files and the Basic scheme of HTTP write them."""
+        """Name and password, as Docker's files and the Basic scheme of HTTP write them."""
         pair = f"{self.username}:{self.password.reveal()}"
         return Secret(base64.b64encode(pair.encode()).decode())
 
 
 @dataclass(frozen=True)
 class Registry:
-    """One registry; ``server`` is its host, with a port unless that is the scheme's own.
+    """A registry; ``server`` is its host, with a port unless the port is the scheme's default.
 
-    ``certificate`` is that of the CA which signs the registry's (PEM), besides those the
-    machine trusts anyway.
+    ``certificate`` is the CA that signs the registry's certificate (PEM), besides the CAs that
+    machines trust already.
     """
 
     server: str = param(

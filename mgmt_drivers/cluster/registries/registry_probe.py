@@ -67,7 +67,7 @@ def error_of(registry: dict[str, str]) -> str | None:
 
 
 def _check(registry: dict[str, str]) -> None:
-    """As its clients do (Docker Registry HTTP API V2, "API Version Check")."""
+    """Log in as clients of registries do (Docker Registry HTTP API V2, "API Version Check")."""
     opener = _opener(registry)
     url = registry["url"] + "/v2/"
     status, headers, _ = _get(opener, url)
@@ -142,7 +142,7 @@ def _opener(registry: dict[str, str]) -> Opener:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Leaves what comes with a redirection unread, which urllib reads whatever its length."""
+    """Does not read the body of a redirection, which urllib would read whatever its length."""
 
     def redirect_request(  # type: ignore[no-untyped-def] # names and types are urllib's
         self, req, fp, code, msg, headers, newurl
