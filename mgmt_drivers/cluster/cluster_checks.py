@@ -163,7 +163,7 @@ def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:
             place.refuse(f"{REGISTRIES_NAME} says that it is {registry.url}")
         if registry.login:
             # The runtimes' command lines would show the password to all of a machine.
-            place.refuse("must be one that wants no login")
+            place.refuse("must be a registry without a login")
 
 
 def _check_runtime(params: KubernetesParams, reader: Reader) -> None:

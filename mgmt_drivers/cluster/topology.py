@@ -174,7 +174,7 @@ def check_scaling(aspect: str, before: int, after: int) -> None:
         raise MgmtDriverError(f"{refused}: there must be at least {_FEWEST_BALANCED}")
     if after % 2 == 0:
         raise MgmtDriverError(
-            f"{refused}: the number must be odd, for {after} members of etcd survive the loss of "
+            f"{refused}: the number must be odd, since {after} members of etcd survive the loss of "
             f"{(after - 1) // 2}, and so do {after - 1}. Ask for {after - 1} or {after + 1}"
         )
 

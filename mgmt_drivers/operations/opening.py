@@ -43,7 +43,7 @@ def read_topology(
     params = read_params(changed_params.apply(request, {**kept, **(changed or {})}))
     if params.unmanaged_vdu:
         LOG.info(
-            "VNF %s: VDU %s is not set up, for the request has no storage_server",
+            "VNF %s: VDU %s is not set up, since the request has no storage_server",
             request.vnf_instance_id,
             params.unmanaged_vdu,
         )

@@ -90,7 +90,7 @@ def note_wanted(request: LcmRequest, store: Store, modification: Any) -> None:
     """
     change = validate(request, store, modification)
     if not change.is_upgrade:
-        raise ParameterError([f"{NAME}: only that of an upgrade goes with another operation"])
+        raise ParameterError([f"{NAME}: only an upgrade can be combined with another operation"])
     changed_params.save_wanted(store, {**changed_params.load(store), **change.params})
 
 

@@ -353,7 +353,7 @@ class ParamsTest(unittest.TestCase):
             (
                 {"image_repository": "r:1/k8s", "private_registry_connection_info": [
                     {"connection_type": 1, "server": "r:1", "username": "u", "password": "p"}]},
-                "image_repository: must be one that wants no login",
+                "image_repository: must be a registry without a login",
             ),
             (
                 {"proxy": {"http_proxy": "http://p", "k8s_node_cidr": "192.168.1.0/24"}},

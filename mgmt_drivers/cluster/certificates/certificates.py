@@ -206,7 +206,7 @@ def _parse(name: str, pem: str) -> x509.Certificate:
         return x509.load_pem_x509_certificate(pem.encode())
     except ValueError as error:
         raise MgmtDriverError(
-            f"{name} on the machine is no certificate ({error}): heal the VNFC"
+            f"{name} on the machine is not a certificate ({error}): heal the VNFC"
         ) from error
 
 

@@ -125,7 +125,7 @@ class EtcdStatus:
         """The member's state in words."""
         if member.id not in self.healthy:
             return self.errors.get(member.id, "no answer")
-        return HEALTHY if member.is_voter else "no voter"
+        return HEALTHY if member.is_voter else "not a voter"
 
     def describe(self, members: Collection[Member]) -> str:
         """Members and their states in words."""

@@ -55,7 +55,7 @@ def why_not_removable(status: EtcdStatus, leaving: Collection[Member]) -> str:
     """Why etcd cannot lose these members one after another; empty when it can.
 
     After each removal a quorum of healthy voters must stand (etcd's FAQ,
-    "What is failure tolerance?"), and two of them, lest one disk holds all there is.
+    "What is failure tolerance?"), and two of them, so that the data are never on one disk alone.
     """
     others = [str(m) for m in status.members if not m.is_voter and m not in leaving]
     if others:
@@ -72,9 +72,8 @@ def why_not_removable(status: EtcdStatus, leaving: Collection[Member]) -> str:
         healthy = [m for m in left if m.id in status.healthy]
         if len(healthy) < _FEWEST_VOTERS:
             return (
-                f"without {member} all that etcd holds would lie on one disk, that of "
-                f"{healthy[0]}. Heal the control-plane nodes one after another, each in a request "
-                "of its own"
+                f"without {member} all data of etcd would be on one disk, that of {healthy[0]}. "
+                "Heal the control-plane nodes one after another, each in a request of its own"
             )
     return ""
 

@@ -83,7 +83,7 @@ def is_member(host: Host) -> bool:
         seen = host.ask(*_NAMES_NODE.command(_KUBELET_CERTIFICATE, host.node.short_id))
         if seen.status > 1:
             raise MgmtDriverError(
-                f"the machine is a node, and nothing tells of which cluster: {seen.tail}. Let "
+                f"the machine is a node of an unknown cluster: {seen.tail}. Let "
                 f"`openssl` read {_KUBELET_CERTIFICATE} on the machine, then retry"
             )
         return seen.ok

@@ -90,7 +90,7 @@ class _Certificates(TextKind[bytes | None]):
         except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
             number = 0
         if not number or number != data.count(_BEGIN):  # one that is cut off is passed over
-            reader.refuse("is not a certificate in PEM format, or several of which each is whole")
+            reader.refuse("must hold one or more whole certificates in PEM format")
         return found
 
 
@@ -118,7 +118,7 @@ class _HostEntry(TextKind[HostEntry | None]):
         if name in _OWN_NAMES or name.endswith(_OWN_DOMAINS):
             reader.refuse(f"{words[1]} is the machine itself")
         elif not grammar.is_one_machines(address):
-            reader.refuse(f"{words[0]} is no address of another machine")
+            reader.refuse(f"{words[0]} is not an address of another machine")
         return HostEntry(str(address), words[1])
 
 

@@ -78,7 +78,7 @@ def _check(registry: dict[str, str]) -> None:
         if status in (_UNAUTHORIZED, _FORBIDDEN):
             raise Unusable(f"it refuses the login of user {registry.get('username')}")
     if status != _OK:
-        raise Unusable(f"it is no registry: {url} answers with status {status}")
+        raise Unusable(f"it is not a registry: {url} answers with status {status}")
 
 
 def _authorization(opener: Opener, registry: dict[str, str], challenge: str) -> str:
@@ -93,7 +93,7 @@ def _authorization(opener: Opener, registry: dict[str, str], challenge: str) -> 
     query = urllib.parse.urlencode({"service": fields.get("service", "")})
     realm = fields.get("realm", "")
     if not realm.lower().startswith(("http://", "https://")):
-        raise Unusable(f"it wants a token from {realm!r}, which is no URL of http or https")
+        raise Unusable(f"it wants a token from {realm!r}, which is not an http or https URL")
     status, _, answer = _get(opener, f"{realm}?{query}", basic)
     if status != _OK:
         who = f"the login of user {registry['username']}" if basic else "those who give no login"
