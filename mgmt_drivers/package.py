@@ -1,6 +1,7 @@
 """The VNF package: its BaseHOTs, and the archives in it."""
 
 import functools
+import hashlib
 import lzma
 import tarfile
 import zlib
@@ -56,6 +57,15 @@ def grouped_vdus(package: Path, flavour: str) -> frozenset[str]:
         if resource.get("type") == _SERVER
         and "group" in ((resource.get("properties") or {}).get("scheduler_hints") or {})
     )
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, which may be larger than the memory."""
+    sha = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            sha.update(piece)
+    return sha.hexdigest()
 
 
 def _names(templates: Iterable[Path], types: Collection[str]) -> frozenset[str]:

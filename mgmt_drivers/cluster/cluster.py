@@ -1,6 +1,7 @@
 """The cluster as an operation knows it; the context of the Kubernetes phases, immutable."""
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ class Cluster:
     def params(self) -> KubernetesParams:
         return self.topology.params
 
-    @property
+    @functools.cached_property
     def runtime(self) -> ContainerRuntime:
         return runtime_of(self.params)
 

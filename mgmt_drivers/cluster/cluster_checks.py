@@ -131,7 +131,7 @@ def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reade
 
     A storage server may be left out: its VDU is returned, if it can be no other.
     """
-    if reader.errors.found:  # of which this might be a consequence
+    if reader.errors.messages:  # of which this might be a consequence
         return None
     known = {params.master.nic_cp_name, params.worker.nic_cp_name}
     if params.storage:
@@ -163,7 +163,7 @@ def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:
             place.refuse(f"{REGISTRIES_NAME} says that it is {registry.url}")
         if registry.login:
             # The runtimes' command lines would show the password to all of a machine.
-            place.refuse("must be one that wants no login")
+            place.refuse("must be a registry without a login")
 
 
 def _check_runtime(params: KubernetesParams, reader: Reader) -> None:

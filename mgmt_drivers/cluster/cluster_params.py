@@ -265,14 +265,6 @@ class KubernetesParams:
         return len(set(given)) < len(given)
 
     @property
-    def cluster_cp_name(self) -> str:
-        return self.master.cluster_cp_name
-
-    @property
-    def cluster_fip_name(self) -> str | None:
-        return self.master.cluster_fip_name
-
-    @property
     def pod_cidr(self) -> ipaddress.IPv4Network:
         return self.master.pod_cidr
 
@@ -282,7 +274,7 @@ class KubernetesParams:
 
     @property
     def registries(self) -> tuple[Registry, ...]:
-        """All that nodes are configured with: the private ones, and that of Kubernetes' images."""
+        """The private registries, and a registry of Kubernetes' images that needs a setting."""
         images = self.image_repository
         known = {registry.server for registry in self.private_registries}
         if images is None or not images.plain_http or images.server in known:

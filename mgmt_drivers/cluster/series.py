@@ -22,10 +22,10 @@ class KubeadmApi:
 
 @dataclass(frozen=True)
 class Series:
-    """One minor release.
+    """A minor release of Kubernetes.
 
-    ``kubeadm_api`` is the version of kubeadm's configuration that it reads and
-    that the series after it still read (kubeadm's API reference). ``dockershim``
+    ``kubeadm_api`` is the version of kubeadm's configuration that the series reads and
+    that the series after it still reads (kubeadm's API reference). ``dockershim``
     tells whether its kubelet drives Docker itself. From 1.24 on, sockets of
     container runtimes are given as URLs. ``has_learners`` tells whether its kubeadm
     lets members of etcd join as learners, without a vote until they have caught up
@@ -91,7 +91,8 @@ class Version:
     def is_release(self, release: str) -> bool | None:
         """Whether a release such as v1.33.2 is this version.
 
-        None for one of a wanted series: only the package repository knows the newest.
+        None for a release of this series, if the version names no release: only the package
+        repository knows the newest one.
         """
         found = read_version(release)
         if found is None or found.series != self.series:
@@ -113,7 +114,7 @@ def read_version(text: str) -> Version | None:
 
 
 def skew(current: Version, target: Version) -> str:
-    """Why a cluster cannot go from one version to the other at once; empty when it can.
+    """Why a cluster cannot go from one version to the other in one step; empty if it can.
 
     kubeadm upgrades by one minor version (its documentation, "Upgrading kubeadm clusters").
     """

@@ -22,8 +22,8 @@ def node_name(role: str, node: Node) -> str:
     return f"{role}-{node.short_id}"
 
 
-def tell_shared_hosts(control_plane: Iterable[Node]) -> str:
-    """Tell which control-plane nodes share a compute host; empty if none do, as far as known.
+def describe_shared_hosts(control_plane: Iterable[Node]) -> str:
+    """Name the control-plane nodes that share a compute host; empty if none do, as far as known.
 
     With two of three nodes the host takes the quorum of etcd.
     """
@@ -43,9 +43,9 @@ def tell_shared_hosts(control_plane: Iterable[Node]) -> str:
 
 @dataclass(frozen=True)
 class StorageServer:
-    """Its machine, what it is to be, and the ids of its Cinder volumes by BaseHOT name.
+    """The storage server's machine and parameters, and the ids of its volumes by BaseHOT name.
 
-    An id is empty where Heat could not create the volume.
+    An id is empty if Heat could not create the volume.
     """
 
     node: Node
@@ -92,7 +92,7 @@ class Topology:
 
     @property
     def backup_server(self) -> StorageServer | None:
-        """The storage server, where it keeps the backups of etcd."""
+        """The storage server, if it keeps the backups of etcd."""
         backup = self.params.backup
         return self.storage if backup and backup.is_on_storage_server else None
 
@@ -147,8 +147,8 @@ def topology(
     masters = tuple(n for n in nodes if group_of(n, params) is params.master)
     if not masters:
         raise InventoryError(f"no machine has the CP {params.master.nic_cp_name} of a master")
-    is_ha = params.cluster_cp_name in inventory.shared
-    _check_number(len(masters), is_ha, params.cluster_cp_name)
+    is_ha = params.master.cluster_cp_name in inventory.shared
+    _check_number(len(masters), is_ha, params.master.cluster_cp_name)
     known = {**masters[0].addresses, **inventory.shared}
 
     def address(cp: str) -> str:
@@ -156,8 +156,8 @@ def topology(
             raise InventoryError(f"Heat shows no address of {cp}")
         return known[cp]
 
-    cluster_address = address(params.cluster_cp_name)
-    fip = params.cluster_fip_name
+    cluster_address = address(params.master.cluster_cp_name)
+    fip = params.master.cluster_fip_name
     workers = tuple(n for n in nodes if n not in masters)
     return Topology(
         params=params,
@@ -184,8 +184,10 @@ def _check_number(masters: int, is_ha: bool, cluster_cp: str) -> None:
 
 
 def check_scaling(aspect: str, before: int, after: int) -> None:
-    """Refuse a number of control-plane nodes that etcd is no safer with (its FAQ, "Why an odd
-    number of cluster members?").
+    """Refuse an even number of control-plane nodes, or a number that is too small.
+
+    etcd is no safer with an even number of members (its FAQ, "Why an odd number of cluster
+    members?").
 
     :param aspect: the scaling aspect, which the error names
     :raises MgmtDriverError: when the number would be even, or too small
@@ -195,7 +197,7 @@ def check_scaling(aspect: str, before: int, after: int) -> None:
         raise MgmtDriverError(f"{refused}: there must be at least {_FEWEST_BALANCED}")
     if after % 2 == 0:
         raise MgmtDriverError(
-            f"{refused}: the number must be odd, for {after} members of etcd survive the loss of "
+            f"{refused}: the number must be odd, since {after} members of etcd survive the loss of "
             f"{(after - 1) // 2}, and so do {after - 1}. Ask for {after - 1} or {after + 1}"
         )
 

@@ -37,8 +37,8 @@ E = TypeVar("E", bound=BaseException)
 T = TypeVar("T")
 X = TypeVar("X", Host, Node)
 
-# For warnings: a deletion goes on, but nobody looked whether another operation works there.
-UNCHECKED = "nobody looked for the lock of another operation"
+# For warnings: a deletion goes on, although another operation may be working there.
+UNCHECKED = "the lock of another operation is not checked"
 CONNECT = "connect"  # title of logins in traces and errors
 RUNNING_LIMIT = 10.0  # seconds for a running machine to answer
 # Limit (s) for checking the locks of all machines before they are deleted. A locked machine uses

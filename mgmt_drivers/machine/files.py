@@ -66,10 +66,10 @@ def read_json(host: Host, path: str) -> dict[str, Any]:
 
 def has(host: Host, path: str, content: Content, mode: str = "0644") -> bool:
     """Ask whether the file has this content and mode."""
-    return have(host, [File(path, content, mode)])
+    return has_all(host, [File(path, content, mode)])
 
 
-def have(host: Host, expected: Sequence[File]) -> bool:
+def has_all(host: Host, expected: Sequence[File]) -> bool:
     """Ask whether all files have their contents and modes."""
     limit = _limit(sum(_size(file.content) for file in expected))
     answer = host.ask(*_DIGEST.command(*(file.path for file in expected)), timeout=limit)

@@ -54,8 +54,8 @@ def install(host: Host, names: Sequence[str]) -> None:
         return
     repair(host)
     try:
-        _apt(host, "update", "-o", "APT::Update::Error-Mode=any")
-        _apt(host, "install", "-y", "--no-install-recommends", *absent)
+        _run_apt(host, "update", "-o", "APT::Update::Error-Mode=any")
+        _run_apt(host, "install", "-y", "--no-install-recommends", *absent)
     except CommandFailed as error:
         raise MgmtDriverError(
             f"cannot install {', '.join(absent)} from the machine's package sources. Give it a "
@@ -102,7 +102,7 @@ def retry_while_locked(host: Host, run: Callable[[], object]) -> None:
     )
 
 
-def _apt(host: Host, *words: str) -> None:
+def _run_apt(host: Host, *words: str) -> None:
     run = functools.partial(
         host.sudo, *_APT, *words, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT
     )

@@ -56,7 +56,7 @@ def defragment_members(cluster: Cluster, masters: Sequence[Host], status: EtcdSt
     healthy = [host for host in masters if states.get(cluster.name(host)) == HEALTHY]
     left_out = [member for member in status.members if status.state(member) != HEALTHY]
     if left_out:
-        LOG.warning("members of etcd are not defragmented: %s", status.tell(left_out))
+        LOG.warning("members of etcd are not defragmented: %s", status.describe(left_out))
     leaders = {member.name for member in status.members if member.id == status.leader}
     in_order = sorted(healthy, key=lambda host: cluster.name(host) in leaders)
     return [

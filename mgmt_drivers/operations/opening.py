@@ -13,7 +13,8 @@ from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.helm import helm
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import kubectl
-from mgmt_drivers.cluster.topology import Topology, tell_shared_hosts, topology
+from mgmt_drivers.cluster.storage import disks
+from mgmt_drivers.cluster.topology import Topology, describe_shared_hosts, topology
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
@@ -42,7 +43,7 @@ def read_topology(
     params = read_params(changed_params.apply(request, {**kept, **(changed or {})}))
     if params.unmanaged_vdu:
         LOG.info(
-            "VNF %s: VDU %s is not set up, for the request has no storage_server",
+            "VNF %s: VDU %s is not set up, since the request has no storage_server",
             request.vnf_instance_id,
             params.unmanaged_vdu,
         )
@@ -52,7 +53,7 @@ def read_topology(
 
 
 def open_operation(request: LcmRequest, services: Services, known: Topology) -> Operation:
-    shared = tell_shared_hosts(known.control_plane)
+    shared = describe_shared_hosts(known.control_plane)
     if shared:
         LOG.warning("VNF %s: %s", request.vnf_instance_id, shared)
     secrets = known.params.secrets()
@@ -88,7 +89,7 @@ def choose_leader(
 def _read_alarms(host: Host, cluster: Cluster) -> str:
     """Read the alarms of etcd in words: with some of them no apiserver is ready."""
     try:
-        return etcd.read_status(host, cluster).tell_alarms()
+        return etcd.read_status(host, cluster).describe_alarms()
     except MgmtDriverError:  # which is not why the apiserver is not ready
         return ""
 
@@ -158,7 +159,7 @@ def connect_storage(
     points = [volume.mount_point for volume in storage.params.volumes] if storage else []
 
     def has_volumes(host: Host) -> bool:
-        return all(host.ask("findmnt", "--mountpoint", point).ok for point in points)
+        return all(disks.is_mount_point(host, point) for point in points)
 
     served = [host for host in hosts if operation.ask(GATHER, host, has_volumes)]
     if hosts and not served:

@@ -29,7 +29,7 @@ def validate(request: LcmRequest) -> None:
 def instantiate(request: LcmRequest, services: Services) -> None:
     """Make the VNF's machines registries.
 
-    Also for a heal, after which machines are new or were kept: each phase looks at its machine.
+    A heal does the same: each phase looks whether its machine is new or was kept.
 
     :raises MgmtDriverError: naming machine, phase and cause
     """

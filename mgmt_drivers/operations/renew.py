@@ -81,8 +81,8 @@ def find_due(
     due = []
     states = operation.ask_each(GATHER, hosts, certificates.read)
     for host, state in zip(hosts, states, strict=True):
-        for worry in state.worries(now):
-            LOG.warning("%s: %s, and no operation renews the certificate", host.node, worry)
+        for warning in state.warnings(now):
+            LOG.warning("%s: %s, and no operation renews the certificate", host.node, warning)
         if state.needs_renewal(now, certificates.SOON):
             due.append(host)
     workers = {known.address_of(node): node for node in known.workers if node not in gone}
@@ -92,12 +92,12 @@ def find_due(
 
 
 def _connect_to_answering(operation: Operation, nodes: Sequence[Node]) -> list[Host]:
-    """Log in to the nodes that answer, and tell whose certificates nobody looks at."""
+    """Log in to the nodes that answer; a warning names the nodes that do not."""
     hosts = operation.connect_to_running(nodes)
     missed = ", ".join(str(n) for n in nodes if n not in [host.node for host in hosts])
     if missed:
         LOG.warning(
-            "certificates are not looked at on those that do not answer: %s. Heal them if they do "
-            "not come back", missed,
+            "the certificates of machines that do not answer are not checked: %s. Heal these "
+            "machines if they do not come back", missed,
         )
     return hosts

@@ -4,12 +4,14 @@ import logging
 from pathlib import Path
 
 from mgmt_drivers.cluster.backup import archive, backup, backup_keys, restoring
-from mgmt_drivers.cluster.backup.archive import Contents
+from mgmt_drivers.cluster.backup.archive import Contents, why_not_restorable
 from mgmt_drivers.cluster.backup.backup import SavedBackup
 from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.backup.backup_params import RESTORE, Restore, read_restore
+from mgmt_drivers.cluster.backup.restoring import REACH
 from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams
 from mgmt_drivers.cluster.nodes import node_metadata
+from mgmt_drivers.cluster.storage import disks
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
@@ -55,7 +57,7 @@ def of_heal(
     if restore.file is None:
         return restore, None
     keys = backup_keys.load(store).joined_with(params.restore_keys)
-    return restore, _read_file(f"{_HEAL}.{RESTORE}", restore.file, params, keys, is_heal=True)
+    return restore, _read_file(f"{_HEAL}.{RESTORE}", restore.file, params, keys, REACH)
 
 
 def refuse(request: LcmRequest) -> None:
@@ -89,7 +91,7 @@ def look_for(
 
     def check(host: Host) -> Contents | None:
         mount_point = server.params.volume_of(place.folder).mount_point
-        if not host.ask("findmnt", "--mountpoint", mount_point).ok:
+        if not disks.is_mount_point(host, mount_point):
             LOG.warning("the storage server has not mounted its volume: %s", _LATER)
             return None
 
@@ -108,20 +110,18 @@ def look_for(
             contents = operation.ask("look for the backup", hosts[0], check)
         except OperationError as error:  # in which secrets are masked
             raise ParameterError([f"{_HEAL}.{RESTORE}: {error}"]) from error
-    reason = restoring.why_not_restorable(contents, known.params) if contents else ""
-    if reason:
+    if contents and (reason := why_not_restorable(contents, known.params, REACH)):
         raise ParameterError([f"{_HEAL}.{RESTORE}: {reason}"])
     return contents
 
 
 def _read_file(
-    path: str, file: Path, params: KubernetesParams, keys: BackupKeys, is_heal: bool = False
+    path: str, file: Path, params: KubernetesParams, keys: BackupKeys, reach: int = 0
 ) -> Contents:
     """:raises ParameterError: if the backup in a file cannot be restored with these parameters"""
-    why_not = restoring.why_not_restorable if is_heal else archive.why_not_restorable
     try:
         contents = archive.read_file(file, keys)
-        reason = why_not(contents, params)
+        reason = why_not_restorable(contents, params, reach)
     except MgmtDriverError as error:
         raise ParameterError([f"{path}: {error}"]) from error
     if reason:

@@ -90,7 +90,7 @@ def note_wanted(request: LcmRequest, store: Store, modification: Any) -> None:
     """
     change = validate(request, store, modification)
     if not change.is_upgrade:
-        raise ParameterError([f"{NAME}: only that of an upgrade goes with another operation"])
+        raise ParameterError([f"{NAME}: only an upgrade can be combined with another operation"])
     changed_params.save_wanted(store, {**changed_params.load(store), **change.params})
 
 
@@ -115,7 +115,7 @@ def modify(request: LcmRequest, services: Services, modification: Any) -> None:
             nodes = operation.connect(known.nodes, RUNNING_LIMIT)
             _upgrade(operation, Cluster(known, services.store, leader), nodes, change)
     except MgmtDriverError as error:
-        raise UpgradeFailed(f"{error}. {_state(request, services, known)}") from error
+        raise UpgradeFailed(f"{error}. {_read_versions(request, services, known)}") from error
 
 
 def _upgrade(
@@ -180,18 +180,18 @@ def _upgrade_control_plane(
     ]
 
 
-def _state(request: LcmRequest, services: Services, known: Topology) -> str:
-    """Describe the versions of the nodes, with a new login, since the old one may have failed."""
+def _read_versions(request: LcmRequest, services: Services, known: Topology) -> str:
+    """Read the versions of the nodes, with a new login, since the old one may have failed."""
     try:
         with open_operation(request, services, known) as operation:
             leader = choose_leader(operation, known)
-            return operation.ask(GATHER, leader, _tell_versions)
+            return operation.ask(GATHER, leader, _describe_versions)
     except MgmtDriverError as error:
         LOG.warning("the versions of the nodes are not known: %s", error)
         return "The versions of the nodes are not known, since no control-plane node answers"
 
 
-def _tell_versions(host: Host) -> str:
+def _describe_versions(host: Host) -> str:
     by_release = defaultdict(list)
     for name, node in sorted(kubectl.list_nodes(host).items()):
         state = "" if kubectl.is_ready(node) else ", not ready"

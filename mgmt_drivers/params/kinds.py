@@ -81,7 +81,7 @@ class TextKind(Kind[T]):
         if value is None:
             reader.refuse("missing")
         elif not isinstance(value, str) or not value:
-            reader.refuse(f"must be a string that is not empty, not {reader.told_kind()}")
+            reader.refuse(f"must be a string that is not empty, not {reader.describe_kind()}")
         elif len(value) > _LONGEST_TEXT:
             reader.refuse(f"must not be longer than {_LONGEST_TEXT} characters")
         elif not (value.replace("\n", "") if self.has_lines else value).isprintable():
@@ -155,7 +155,7 @@ class Flag(Kind[bool]):
 
     def parse(self, reader: Reader) -> bool:
         if not isinstance(reader.value, bool):
-            reader.refuse(f"must be true or false, not {reader.told_kind()}")
+            reader.refuse(f"must be true or false, not {reader.describe_kind()}")
         return reader.value is True
 
     def schema(self) -> dict[str, Any]:
@@ -291,6 +291,18 @@ class Url(TextKind[Secret]):
         return Secret("")
 
 
+class OpenUrl(TextKind[str]):
+    """An http or https URL without a login, which commands and files may show."""
+
+    words, fallback, pattern = Url.words, "", Url.pattern
+
+    def take(self, text: str, reader: Reader) -> str:
+        url = Url().take(text, reader).reveal()
+        if "@" in url:
+            reader.refuse("must not carry a user name or password")
+        return url
+
+
 class PackageFile(TextKind[Path | None]):
     """A file in the VNF package, given relative to its root."""
 
@@ -364,7 +376,7 @@ class ListOf(Kind[tuple[T, ...]]):
 
     def parse(self, reader: Reader) -> tuple[T, ...]:
         if not isinstance(reader.value, list):
-            reader.refuse(f"must be a list of {self._noun}s, not {reader.told_kind()}")
+            reader.refuse(f"must be a list of {self._noun}s, not {reader.describe_kind()}")
             return ()
         if self._at_least_one and not reader.value:
             reader.refuse(f"must be a list with at least one {self._noun}")
@@ -379,5 +391,5 @@ def is_object(reader: Reader) -> bool:
     """Whether a value is an object; if not, the error is noted."""
     if isinstance(reader.value, Mapping):
         return True
-    reader.refuse(f"must be an object, not {reader.told_kind()}")
+    reader.refuse(f"must be an object, not {reader.describe_kind()}")
     return False

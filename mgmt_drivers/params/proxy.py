@@ -37,9 +37,9 @@ class _NodeNetwork(TextKind[str | None]):
     words, pattern = Network.words, Network.pattern
 
     def take(self, text: str, reader: Reader) -> str | None:
-        errors = len(reader.errors.found)
+        errors = len(reader.errors.messages)
         Network().take(text, reader)
-        return text if len(reader.errors.found) == errors else None
+        return text if len(reader.errors.messages) == errors else None
 
 
 @dataclass(frozen=True)

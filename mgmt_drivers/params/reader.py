@@ -12,15 +12,15 @@ class ValidationErrors:
     """The errors of a request, collected while the request is read."""
 
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self.messages: list[str] = []
 
     def add(self, path: str, message: str) -> None:
-        self.found.append(f"{path}: {message}")
+        self.messages.append(f"{path}: {message}")
 
     def raise_if_any(self) -> None:
         """:raises ParameterError: with all errors, if there are any"""
-        if self.found:
-            raise ParameterError(self.found)
+        if self.messages:
+            raise ParameterError(self.messages)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Reader:
         """Note an error of the value."""
         self.errors.add(self.path, message)
 
-    def told_kind(self) -> str:
+    def describe_kind(self) -> str:
         """The type of the value in words, never the value, which may be a secret."""
         names = {str: "a string", bool: "a boolean", int: "a number", float: "a number"}
         if self.value is None:
@@ -71,8 +71,5 @@ class Reader:
             return "an empty string"
         if isinstance(self.value, list):
             return "a list"
-        return names.get(type(self.value), "an object" if self._is_object else "this")
-
-    @property
-    def _is_object(self) -> bool:
-        return isinstance(self.value, Mapping)
+        is_object = isinstance(self.value, Mapping)
+        return names.get(type(self.value), "an object" if is_object else "this")

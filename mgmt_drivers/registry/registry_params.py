@@ -15,10 +15,11 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
 from mgmt_drivers import grammar
-from mgmt_drivers.package import BROKEN_ARCHIVE
+from mgmt_drivers.package import BROKEN_ARCHIVE, sha256_of
 from mgmt_drivers.params.declaration import Always, Beside, ObjectOf, inline, param, read_object
 from mgmt_drivers.params.kinds import (
     LARGEST_ARCHIVE,
+    OpenUrl,
     PackageFile,
     Port,
     Reference,
@@ -26,7 +27,6 @@ from mgmt_drivers.params.kinds import (
     Text,
     TextFile,
     TextKind,
-    Url,
 )
 from mgmt_drivers.params.login import host_keys_param
 from mgmt_drivers.params.proxy import PROXY, Proxy
@@ -95,18 +95,8 @@ class _ImageArchive(TextKind[ImageArchive | None]):
         elif not all(isinstance(name, str) and grammar.is_image(name) for name in references):
             reader.refuse("has an image whose name (RepoTags) is not a valid name of an image")
         else:
-            return ImageArchive(path, references[0], _sha256(path))
+            return ImageArchive(path, references[0], sha256_of(path))
         return None
-
-
-class _ImageUrl(TextKind[str]):
-    words, fallback, pattern = Url.words, "", Url.pattern
-
-    def take(self, text: str, reader: Reader) -> str:
-        url = Url().take(text, reader).reveal()
-        if "@" in url:
-            reader.refuse("must not carry a user name or password")
-        return url
 
 
 class _Sha256(TextKind[str]):
@@ -184,7 +174,7 @@ class PrivateRegistryParams:
         left_out="``image_url``, or else the machine pulls ``registry:2``",
     )
     image_url: str | None = param(
-        "image_url", _ImageUrl(), example="https://files.example.com/registry.tar",
+        "image_url", OpenUrl(), example="https://files.example.com/registry.tar",
         meaning="in place of ``image_path``: URL from which the machine fetches the archive",
     )
     image_sha256: str | None = param(
@@ -291,11 +281,3 @@ def _manifest(path: Path) -> bytes:
             file = archive.extractfile(member) if member.name == "manifest.json" else None
             manifest = file.read(_LARGEST_MANIFEST) if file else manifest
     return manifest
-
-
-def _sha256(path: Path) -> str:
-    sha = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            sha.update(chunk)
-    return sha.hexdigest()

@@ -45,7 +45,7 @@ class ConfigureProxy(Change[object, Proxy]):
     def _is_configured(self, host: Host, proxy: Proxy) -> bool:
         if host.ask("test", "-e", _PENDING).ok:
             return False
-        return files.have(host, self._files(proxy))
+        return files.has_all(host, self._files(proxy))
 
     def _files(self, proxy: Proxy) -> list[File]:
         contents = {APT_FILE: _apt(proxy), ENVIRONMENT_FILE: _environment(proxy)}

@@ -26,7 +26,7 @@ _WAIT = Script(__package__, "wait-for-cloud-init")
 
 
 class WaitForCloudInit(Check[object]):
-    """Wait for cloud-init, where the image has it: before, packages and users may change.
+    """Wait for cloud-init, if the image has it: until its end, packages and users may change.
 
     cloud-init may reboot the machine: after an upgrade of packages, or as its last act.
     """

@@ -1,4 +1,4 @@
-"""One SSH connection to one machine, over paramiko: the commands that are run over it."""
+"""An SSH connection to a machine, over paramiko, and the commands that are run over it."""
 
 import contextlib
 import logging

@@ -70,7 +70,7 @@ def cluster(
 def cluster_of(
     made_of: KubernetesParams, masters: int, workers: int
 ) -> tuple[FakeCluster, dict[str, FakeSession]]:
-    """As :func:`cluster`, of parameters that were read."""
+    """Make a cluster like :func:`cluster`, with parameters that were read."""
     nodes = [node("master", n) for n in range(1, masters + 1)]
     nodes += [node("worker", n) for n in range(1, workers + 1)]
     shared = {VIP_CP: VIP} if masters > 1 else {}

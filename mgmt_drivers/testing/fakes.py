@@ -139,7 +139,7 @@ def named(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def fed(stdin: Stdin) -> bytes:
-    """What a command reads on its standard input."""
+    """The text that a command reads on its standard input."""
     if isinstance(stdin, Path):
         return stdin.read_bytes()
     if isinstance(stdin, Secret):

@@ -28,7 +28,7 @@ Shape = tuple[str, ...]
 
 
 class Leak:
-    """Which commands are struck, how, and what was seen of all.
+    """The commands that are struck, the faults, and a record of all commands.
 
     :param secrets: what the machines know of the parameters
     """
@@ -45,11 +45,11 @@ class Leak:
         self.learn(*map(bytes.decode, made))
 
     def learn(self, *texts: str) -> None:
-        """What the machines know from now on."""
+        """Note a value that the machines know from now on."""
         self.secrets += [text for text in texts if text not in self.secrets]
 
     def answer(self, status: int, stdout: str, stderr: str) -> tuple[int, str, str]:
-        """What a struck command says, in the place of what it has to say."""
+        """The output of a struck command, in place of its own output."""
         one = self.secrets[len(self.lines) % len(self.secrets)]
         escaped = [json.dumps(self.secrets), *map(quote, self.secrets)]
         told = FORGERY.join([one] if self.how == "lies" else [*self.secrets, *escaped])
@@ -101,7 +101,7 @@ class _Said:
 
 
 class LeakingConnection(Connection):
-    """All of a connection but its transport, whose place a simulated session takes."""
+    """A connection with a simulated session in place of its transport."""
 
     def __init__(
         self, endpoint: Endpoint, masker: Masker, session: SimulatedSession, leak: Leak

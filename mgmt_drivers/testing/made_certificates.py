@@ -27,7 +27,7 @@ class Signed:
 
 
 def signed(name: str) -> Signed:
-    """For a server of that name, by a CA of its own."""
+    """A certificate for a server of that name, signed by a CA of its own."""
     authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = f"CA of {name}"
     return Signed(

@@ -54,7 +54,7 @@ def made_pairs() -> Iterator[KeyPair]:
 
 
 def encrypt(public: str, password: str) -> bytes:
-    """As ``openssl pkeyutl`` does."""
+    """Encrypt as ``openssl pkeyutl`` does."""
     key = serialization.load_pem_public_key(public.encode())
     assert isinstance(key, rsa.RSAPublicKey)
     oaep = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), None)

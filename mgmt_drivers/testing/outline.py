@@ -171,7 +171,7 @@ def _name(groups: Mapping[str, Set[str]], machines: Set[str]) -> str:
 
 
 def _instantiate(folder: Path) -> list[Row]:
-    """With Helm, and without: the login users get one kubeconfig or the other."""
+    """Instantiate with Helm and without: login users get one kubeconfig or the other."""
     helm = {"helm": _ALL["helm"]}
     stories = []
     for name, params in (("without", {**_ALL, "helm": None}), ("with", {**_ALL, **helm})):

@@ -117,7 +117,7 @@ def _check_cluster(params: KubernetesParams) -> None:
     if params.storage:
         _check_storage(params.storage)
     _check_registries(params.registries, host, disk)
-    masters = 3 if params.cluster_cp_name == VIP_CP else 1
+    masters = 3 if params.master.cluster_cp_name == VIP_CP else 1
     # Storage server and floating IP have no part in the files of nodes.
     master = dataclasses.replace(params.master, cluster_fip_name=None)
     nodes_only = dataclasses.replace(params, storage=None, master=master)

@@ -56,7 +56,7 @@ def archive_of(saved: Saved) -> bytes:
 
 
 class HostKey:
-    """That of a simulated machine, for paramiko's."""
+    """The host key of a simulated machine, in place of paramiko's."""
 
     def __init__(self, server_id: str) -> None:
         self._words = host_key(server_id).split()
@@ -93,7 +93,7 @@ class Backups(Programs):
         return OK
 
     def _reached(self, settings: Mapping[str, str]) -> tuple[dict[str, Saved], str]:
-        """Where this machine's backups are, and why it does not get there, if it does not."""
+        """The place of this machine's backups, and the reason why it is not reached, if any."""
         if not settings["SERVER"]:
             return self.machine.backups, ""
         account, _, address = settings["SERVER"].partition("@")
@@ -116,7 +116,7 @@ class Backups(Programs):
         return OK
 
     def _backup_store(self, words: list[str], stdin: bytes) -> Result:
-        """As root on the storage server itself."""
+        """Run the program of the store as root on the storage server itself."""
         assert words[3] == "list", words
         return Result(0, "\n".join(sorted(self.world.backups)))
 

@@ -193,7 +193,7 @@ class SimulatedCloud:
         return machine
 
     def contents(self, stack_id: str) -> Contents:
-        """What Heat shows: the VNF's own stack, or that of one machine."""
+        """The contents of a stack in Heat: the VNF's own stack, or the stack of one machine."""
         if stack_id in self.world.machines:
             return stack_of(self.world.machines[stack_id].node)
         if stack_id == "vnf":
@@ -246,7 +246,7 @@ class SimulatedCloud:
         instantiate.instantiate(self.request(), services, self.vims)
 
     def metadata(self) -> dict[str, Any]:
-        """What is saved of nodes that were lost, by VNFC."""
+        """The saved metadata of nodes that were lost, by VNFC."""
         saved: dict[str, Any] = self.store.load("node_metadata", {})
         return saved
 
@@ -258,7 +258,7 @@ class SimulatedCloud:
         return [self.machine(address).node.vnfc_id for address in addresses]
 
     def replaced(self, target: Node) -> Node:
-        """What Heat puts in a machine's place: another server for the same VNFC."""
+        """Replace a machine as Heat does: by another server for the same VNFC."""
         del self.world.machines[target.server_id]
         new = dataclasses.replace(target, server_id="f" + target.server_id[1:])
         self.arrive(new)

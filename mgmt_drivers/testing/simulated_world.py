@@ -146,7 +146,7 @@ class Machine:
 
     @property
     def markers(self) -> list[str]:
-        """Its own, and those that its image brought."""
+        """The markers of the machine, and those that its image brought."""
         return [path for path in self.files if path.startswith(MEMBER)]
 
     @property
@@ -256,7 +256,7 @@ class World:
         return machine
 
     def join(self, machine: Machine) -> None:
-        """As kubeadm does, when nothing comes in between."""
+        """Join a machine as kubeadm does, if nothing interrupts it."""
         cidr = f"192.168.{len(self.nodes)}.0/24"
         self.nodes[machine.name] = {
             "metadata": {"name": machine.name, "labels": {"kubernetes.io/os": "linux"}},
@@ -286,17 +286,19 @@ class World:
         return is_defined and self.late < 0
 
     def dns_pods(self) -> dict[str, str]:
-        """Their nodes: at first the first one, which also gets those of nodes that are gone."""
+        """The nodes of the pods: at first the first node, which also gets pods of lost nodes."""
+        placed = self.dns
         if self.nodes:
             first = next(iter(self.nodes))
             known = {"", *self.nodes}
-            self.dns = [n if n in known else first for n in self.dns] or [first, first]
-        return {f"coredns-{number}": node for number, node in enumerate(self.dns)}
+            placed = [n if n in known else first for n in self.dns] or [first, first]
+        return {f"coredns-{number}": node for number, node in enumerate(placed)}
 
     def move_dns(self, pod: str) -> None:
         """The scheduler prefers a node that has none."""
         pods = self.dns_pods()
         if pod in pods:
+            self.dns = [*pods.values()]
             others = [node for node in self.nodes if node not in self.dns]
             self.dns[[*pods].index(pod)] = (others or self.dns)[0]
 

@@ -522,7 +522,7 @@ class StateTest(unittest.TestCase):
 
     def test_what_nobody_renews(self) -> None:
         state = self.state(apiserver=9.0, ca=364.0, etcd_ca=366.0, kubelet=29.0)
-        self.assertEqual(["ca expires in 364 days"], state.worries(0.0))
+        self.assertEqual(["ca expires in 364 days"], state.warnings(0.0))
 
     def test_what_kubelet_has_not_renewed(self) -> None:
         for left, is_due in ((29.0, True), (31.0, False), (-1.0, True)):

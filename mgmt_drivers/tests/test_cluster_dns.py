@@ -43,7 +43,7 @@ class ClusterDnsTest(SimulatedClusterTest):
                     node["spec"]["unschedulable"] = True
 
         self.scale_out(cordon)
-        self.assertEqual([first, first], self.world.dns)
+        self.assertEqual([first, first], [*self.world.dns_pods().values()])
 
     def test_pods_that_crash_fail_the_operation_with_their_last_words(self) -> None:
         self.build()

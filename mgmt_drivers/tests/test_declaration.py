@@ -55,7 +55,7 @@ class DeclarationTest(unittest.TestCase):
                 if value is not None and isinstance(parameter.kind, _PLAIN):
                     errors = ValidationErrors()
                     parameter.kind.parse(Reader(value, path, errors))
-                    self.assertEqual([], errors.found)
+                    self.assertEqual([], errors.messages)
 
     def test_what_is_required(self) -> None:
         words = {path: parameter.required.words for path, parameter in declared()}
@@ -132,4 +132,4 @@ class KindTest(unittest.TestCase):
             for value in ("Pl4nted\n", "Pl4nted" * 3000, ["Pl4nted"], {"Pl4nted": 1}, "ftp://Pl4nted"):
                 errors = ValidationErrors()
                 kind.parse(Reader(value, "p", errors))
-                self.assertNotIn("Pl4nted", "".join(errors.found))
+                self.assertNotIn("Pl4nted", "".join(errors.messages))

@@ -77,6 +77,9 @@ class RefusalTest(unittest.TestCase):
         self.assertEqual("", quorum.why_not_removable(found, [before]))
         shrunk = EtcdStatus(voters[:1] + voters[2:], found.healthy, leader=1)
         self.assertEqual("", quorum.why_not_removable(shrunk, [before, voters[2]]))
+        joined = dataclasses.replace(before, name="master11")  # a learner that has its name now
+        learning = EtcdStatus((voters[0], joined, *voters[2:]), found.healthy, leader=1)
+        self.assertEqual("", quorum.why_not_removable(learning, [before]))
 
 
 class MembersTest(unittest.TestCase):
@@ -154,6 +157,15 @@ class MembersTest(unittest.TestCase):
         self.expect(self.session, "Leadership transferred")
         quorum.move_leader(self.host, self.cluster, found, voters[:1])
         self.assertEqual(("move-leader", "2"), self.session.ran[-1][-2:])
+
+    def test_the_leadership_moves_to_nobody_who_leaves(self) -> None:
+        """Also if the member that leaves has got its name and its vote since it was listed."""
+        voters = _members(3)
+        before = Member(2, "", voters[1].peer_urls, (), is_learner=True)
+        status = EtcdStatus(voters, frozenset({1, 2, 3}), leader=1)
+        self.expect(self.session, "Leadership transferred")
+        quorum.move_leader(self.host, self.cluster, status, [voters[0], before])
+        self.assertEqual(("move-leader", "3"), self.session.ran[-1][-2:])
 
     def test_a_leader_without_a_successor_stays(self) -> None:
         voters = _members(3)

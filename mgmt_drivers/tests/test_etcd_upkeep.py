@@ -94,7 +94,7 @@ class AlarmTest(AlarmedClusterTest, MastersTestCase):
         found = self.status()
         self.assertEqual({m["ID"] for m in self.world.members}, found.healthy)
         self.assertEqual({("NOSPACE", 1), ("CORRUPT", 0)}, found.alarms)
-        self.assertIn("CORRUPT of the member with the id 0: ", found.tell_alarms())
+        self.assertIn("CORRUPT of the member with the id 0: ", found.describe_alarms())
 
     def test_a_heal_names_the_alarm_and_its_cure(self) -> None:
         self.arm("NOSPACE")

@@ -90,7 +90,7 @@ class FilesTest(HostTest):
             (self.folder / path).write_text(content)
             (self.folder / path).chmod(0o644)
             self.session.expect("sudo", "digest-files", status=1)
-            files.have(self.host, wanted)
+            files.has_all(self.host, wanted)
             command = self.session.commands[-1]
             ran = subprocess.run(command, capture_output=True, text=True, check=False)
             is_there = (self.folder / "b").exists()
@@ -188,7 +188,7 @@ class LargeFilesTest(unittest.TestCase):
     def test_a_backup_of_the_package(self) -> None:
         self.session.run.return_value = Result(1)
         with self.assertRaisesRegex(MgmtDriverError, "not a whole backup"):
-            restoring.get(self.host, self.made, Restore("large", self.path))
+            restoring.fetch(self.host, self.made, Restore("large", self.path))
         self.assert_streamed()
 
 

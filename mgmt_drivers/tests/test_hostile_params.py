@@ -73,7 +73,7 @@ class ProxyTest(unittest.TestCase):
         errors = ValidationErrors()
         found = PROXY.parse(Reader({"http_proxy": "http://p", **values}, "p", errors))
         assert found
-        return found, errors.found
+        return found, errors.messages
 
 
 class HostEntryTest(unittest.TestCase):
@@ -85,8 +85,8 @@ class HostEntryTest(unittest.TestCase):
         entry = {"connection_type": 1, "server": "a.b", "hosts_string": f"{address} {name}"}
         (registry,) = REGISTRIES.parse(Reader([entry], "p", errors))
         where = "p[0].hosts_string: "
-        self.assertTrue(all(error.startswith(where) for error in errors.found), errors.found)
-        if not errors.found:
+        self.assertTrue(all(error.startswith(where) for error in errors.messages), errors.messages)
+        if not errors.messages:
             assert registry.host_entry
             self.assertRegex(str(registry.host_entry), r"\A[0-9A-Fa-f:.]+ [A-Za-z0-9.-]+\Z")
 

@@ -93,6 +93,10 @@ class TopologyTest(unittest.TestCase):
         self.assertEqual(5, len(names))
         self.assertTrue(all(len(name) < 64 for name in names))
 
+    def test_a_cluster_has_one_runtime(self) -> None:
+        made, _ = cluster()
+        self.assertIs(made.runtime, made.runtime)
+
 
 def _serving(made: FakeCluster) -> dict[str, Secret]:
     pairs = [(made.name(host), made.address(host)) for host in made.hosts]

@@ -230,9 +230,9 @@ class ParamsTest(unittest.TestCase):
         (error,) = self.errors(values)
         self.assertIn("master_node.cluster_fip_name: missing: ", error)
         self.assertIn("the VNF package has: vip_FIP", error)
-        self.assertIsNone(self.read(values, "scale out").cluster_fip_name)
+        self.assertIsNone(self.read(values, "scale out").master.cluster_fip_name)
         values["master_node"]["cluster_fip_name"] = "vip_FIP"
-        self.assertEqual("vip_FIP", self.read(values).cluster_fip_name)
+        self.assertEqual("vip_FIP", self.read(values).master.cluster_fip_name)
 
     def test_a_worker_node_with_a_cp_of_the_masters(self) -> None:
         self.more_cps = {"CP4": "masterNode"}
@@ -353,7 +353,7 @@ class ParamsTest(unittest.TestCase):
             (
                 {"image_repository": "r:1/k8s", "private_registry_connection_info": [
                     {"connection_type": 1, "server": "r:1", "username": "u", "password": "p"}]},
-                "image_repository: must be one that wants no login",
+                "image_repository: must be a registry without a login",
             ),
             (
                 {"proxy": {"http_proxy": "http://p", "k8s_node_cidr": "192.168.1.0/24"}},

@@ -166,7 +166,7 @@ class OperationTest(unittest.TestCase):
         self.holders = {}
         with self.operation() as operation, self.assertLogs() as logs:
             operation.check_unlocked(NODES)
-        self.assertRegex(logs.output[0], "^WARNING.*vnfc-2.*nobody looked.*: strange$")
+        self.assertRegex(logs.output[0], "^WARNING.*vnfc-2.*is not checked: strange$")
         self.assertFalse((self.folder / "vnf-1.jsonl").exists())
 
     def test_a_machine_that_hangs_is_not_waited_for(self) -> None:
@@ -175,7 +175,7 @@ class OperationTest(unittest.TestCase):
         self.hanging = {"server-2": goes_on}
         with self.operation() as operation, self.assertLogs() as logs:
             operation.check_unlocked(NODES, limit=5)
-        self.assertRegex(logs.output[-1], "^WARNING.*1 machines .* within 5 s: nobody looked")
+        self.assertRegex(logs.output[-1], "^WARNING.*1 machines .* within 5 s: the lock")
         self.assertFalse(goes_on.is_set())
         self.assertEqual(2, len(self.sessions))
 

@@ -119,4 +119,5 @@ class ReadersTest(unittest.TestCase):
         where = "p.pv_registration_params"
         PV_REGISTRATION.parse(Reader([manifest], where, errors, Context(self.package)))
         words = "p.pv_registration_params[0].pv_manifest_file_path: is not a file of Persist"
-        self.assertTrue(any(e.startswith(words) and "line 2: not YAML" in e for e in errors.found))
+        mine = [error for error in errors.messages if error.startswith(words)]
+        self.assertIn("line 2: not YAML", mine[0])

@@ -43,7 +43,7 @@ class RegistriesTest(unittest.TestCase):
         errors = ValidationErrors()
         reader = Reader(list(entries), f"p.{_LIST}", errors, Context(self.package))
         found = REGISTRIES.parse(reader)
-        return found, [error.removeprefix(f"p.{_LIST}") for error in errors.found]
+        return found, [error.removeprefix(f"p.{_LIST}") for error in errors.messages]
 
     def test_what_is_taken_over(self) -> None:
         (plain, secure), errors = self.read(_PLAIN, _SECURE)
@@ -102,7 +102,7 @@ class RegistriesTest(unittest.TestCase):
         self.assertEqual(((), []), self.read())
         errors = ValidationErrors()
         self.assertEqual((), REGISTRIES.parse(Reader({}, "p", errors)))
-        self.assertIn("must be a list of objects", errors.found[0])
+        self.assertIn("must be a list of objects", errors.messages[0])
 
     def test_one_error_each(self) -> None:
         cases: list[tuple[Any, str]] = [

@@ -99,7 +99,7 @@ class StorageParamsTest(unittest.TestCase):
         reader = Reader(values, "p", errors, Context(self.package, names))
         found = read_fields(_Both, reader)
         storage = with_manifests(found.storage, found.manifests, reader)
-        return storage, [error.removeprefix("p.") for error in errors.found]
+        return storage, [error.removeprefix("p.") for error in errors.messages]
 
     def test_what_is_taken_over(self) -> None:
         found, errors = self.read(_GOOD)

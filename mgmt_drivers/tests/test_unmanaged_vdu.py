@@ -30,7 +30,7 @@ class LeftAloneTest(SimulatedClusterTest):
         with self.assertLogs("mgmt_drivers.operations.opening", "INFO") as logs:
             self.instantiate(self.services())
         logging.disable(logging.CRITICAL)
-        self.assertIn("VDU storageNode is not set up, for the request has no storage_server",
+        self.assertIn("VDU storageNode is not set up, since the request has no storage_server",
                       logs.output[0])
         self.assert_whole(3, 2)
         self.assertEqual({}, self.world.volumes)

@@ -145,7 +145,7 @@ class RequestTest(ScriptTest):
         for script in (kubernetes_v2, private_registry_v2):
             with self.assertLogs("mgmt_drivers.operations.terminate", "WARNING") as logs:
                 script.terminate_start(self.call("terminate_start"))
-            self.assertIn("VNF vnf-1: nobody looked for the lock", logs.output[0])
+            self.assertIn("VNF vnf-1: the lock of another operation is not", logs.output[0])
 
     def test_an_instance_without_openstack(self) -> None:
         call = self.call("heal_start")
@@ -449,7 +449,7 @@ class UpgradeHooksTest(HookCaller):
 
     def test_what_goes_with_another_operation_is_an_upgrade(self) -> None:
         for wanted, words in (
-            ({"renew_certificates": True}, "param: only that of an upgrade goes with another"),
+            ({"renew_certificates": True}, "param: only an upgrade can be combined"),
             ({"kubernetes_version": "1.35"}, "param.kubernetes_version: 1.35 is older"),
         ):
             params = {"additionalParams": {**USER_DATA, MODIFICATION: wanted}}

@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.etcd import etcd, upkeep
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.packages.runtime import Containerd, ContainerRuntime, Docker
-from mgmt_drivers.cluster.topology import node_name, tell_shared_hosts
+from mgmt_drivers.cluster.topology import describe_shared_hosts, node_name
 from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.machine.host import Host
 
@@ -56,7 +56,7 @@ def look_at(status: Status, masters: Sequence[Host], now: float) -> None:
             nodes = kubectl.list_nodes(ready[0])
             runtime = _runtime_of(nodes)
             _add_nodes(status, nodes)
-    shared = tell_shared_hosts(host.node for host in masters)
+    shared = describe_shared_hosts(host.node for host in masters)
     status.lines += [f"WARNING: {shared}"] if shared else []
     for host in (ready or masters)[:1]:
         with status.looking_at("etcd"):
@@ -67,7 +67,7 @@ def look_at(status: Status, masters: Sequence[Host], now: float) -> None:
 
 
 def _check_ready(host: Host) -> None:
-    reason = kubectl.why_not_ready(host)
+    reason = kubectl.find_why_not_ready(host)
     if reason:
         raise MgmtDriverError(f"the apiserver is not ready: {reason}")
 
@@ -105,7 +105,7 @@ def _add_members(status: Status, host: Host, runtime: ContainerRuntime, expected
                 f"etcd's member {member} is not a healthy voter ({state}). Heal its VNFC"
             )
     if found.alarms:
-        status.faults.append(found.tell_alarms())
+        status.faults.append(found.describe_alarms())
     if len(found.members) < expected:
         status.faults.append(f"etcd has {len(found.members)} of {expected} members")
 
@@ -123,8 +123,8 @@ def _add_certificates(status: Status, host: Host, now: float) -> None:
             f"{_address(host)}: {first.name} {first.ending(now)}{others}. Renew the certificates"
         )
     kubelet = state.kubelet_due(now, certificates.SOON)
-    worries = [f"{certificate.name} {certificate.ending(now)}" for certificate in kubelet]
-    status.faults += [f"{_address(host)}: {worry}" for worry in (*worries, *state.worries(now))]
+    ending = [f"{certificate.name} {certificate.ending(now)}" for certificate in kubelet]
+    status.faults += [f"{_address(host)}: {text}" for text in (*ending, *state.warnings(now))]
     if state.is_pending:
         status.faults.append(
             f"{_address(host)}: a renewal of certificates was broken off. Renew the certificates"

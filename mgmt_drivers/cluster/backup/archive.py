@@ -93,7 +93,7 @@ def read(host: Host, path: str, keys: BackupKeys) -> Contents:
 
 
 def read_file(path: Path, keys: BackupKeys) -> Contents:
-    """As :func:`read`, from a file of the VNF package."""
+    """Read and verify the backup in a file of the VNF package, as :func:`read` does."""
     try:
         with path.open("rb") as file:
             is_old = file.read(len(_GZIP)) == _GZIP

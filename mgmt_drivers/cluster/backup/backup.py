@@ -240,7 +240,7 @@ def fetch(host: Host, name: str, path: str) -> None:
         raise BrokenBackup(f"{name} cannot be read: {error.tail}") from error
 
 
-def find_wanted(
+def find_requested(
     restore: Restore, backups: Sequence[SavedBackup], keys: BackupKeys, now: float
 ) -> list[SavedBackup]:
     """Find the backup that a request names; of ``latest`` the newest of this cluster, newest first.

@@ -123,7 +123,7 @@ def load(store: Store) -> BackupKeys:
 
 
 def make_pair(store: Store, is_new_cluster: bool = False) -> None:
-    """Make a key pair if there is none, or for a cluster that is a new one.
+    """Make a key pair for a new cluster, or if there is no key pair.
 
     An attempt to make a cluster takes the pair of the attempt before, which no backup has used. A
     pair that Tacker's v2 API has lost, with an operation that failed, is replaced.

@@ -42,7 +42,7 @@ class PrepareBackupStore(Change[Cluster, Sequence[File]]):
     def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
         """All files, if any of them differs."""
         expected = backup.of_storage_server(cluster)
-        return None if files.have(host, expected) else expected
+        return None if files.has_all(host, expected) else expected
 
     def act(self, host: Host, cluster: Cluster, expected: Sequence[File]) -> None:
         backup.make_account(host, cluster)

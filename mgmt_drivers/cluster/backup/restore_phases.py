@@ -22,7 +22,7 @@ class GetBackup(HostPhase[Cluster]):
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         if restoring.has_backup(host):
             return CHECKED
-        restoring.get(host, cluster, self._restore)
+        restoring.fetch(host, cluster, self._restore)
         return CHANGED
 
 
@@ -35,4 +35,4 @@ class ForgetBackup(Change[Cluster, Sequence[str]]):
         return () if restoring.has_leftovers(host) else None
 
     def act(self, host: Host, cluster: Cluster, change: Sequence[str]) -> None:
-        restoring.forget(host)
+        restoring.remove(host)

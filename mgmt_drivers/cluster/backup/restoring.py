@@ -28,7 +28,9 @@ LOG = logging.getLogger(__name__)
 
 _SEALED = f"{STATE_FOLDER}/restore.tar"
 _ARCHIVE = f"{STATE_FOLDER}/restore.tar.gz"
-_REACH = 1  # series; kubeadm upgrades by one
+# Series by which a backup may differ in a heal of the whole VNF: the backup may be from before or
+# after an upgrade, of which Tacker may know nothing. kubeadm upgrades by one.
+REACH = 1
 _NAMED_HOURS = 24.0  # by which a backup's own time may differ from that of its name
 _WORK = f"{STATE_FOLDER}/restoring"
 _LEFT = (_SEALED, _ARCHIVE, f"{_SEALED}.part", f"{_ARCHIVE}.part", _WORK)
@@ -45,7 +47,7 @@ def has_backup(host: Host) -> bool:
     return host.ask("test", "-e", _ARCHIVE).ok
 
 
-def get(host: Host, cluster: Cluster, restore: Restore) -> None:
+def fetch(host: Host, cluster: Cluster, restore: Restore) -> None:
     """Bring the backup to the machine, verify it, and decrypt it.
 
     :raises MgmtDriverError: if the cluster cannot be made from it
@@ -63,7 +65,7 @@ def get(host: Host, cluster: Cluster, restore: Restore) -> None:
 
         backups = backup.list_backups(host)
         contents = choose(restore, backups, keys, host.clock.time(), fetched)
-    if reason := why_not_restorable(contents, cluster.params):
+    if reason := archive.why_not_restorable(contents, cluster.params, REACH):
         raise MgmtDriverError(f"the backup cannot be restored: {reason}")
     if take_version(cluster.store, cluster.params, contents):
         raise MgmtDriverError(
@@ -85,7 +87,7 @@ def choose(
     :raises MgmtDriverError: if there is no such backup
     """
     left_out = []
-    for saved in backup.find_wanted(restore, backups, keys, now):
+    for saved in backup.find_requested(restore, backups, keys, now):
         try:
             contents = read(saved)
             if reason := _why_not_its_name(saved, restore, contents):
@@ -104,14 +106,6 @@ def choose(
     raise MgmtDriverError(
         f"no new backup of this cluster can be verified: {'; '.join(left_out)}"
     )
-
-
-def why_not_restorable(contents: Contents, params: KubernetesParams) -> str:
-    """Why a heal of the whole VNF cannot restore a backup; empty if it can.
-
-    The backup may be from before or after an upgrade, of which Tacker may know nothing.
-    """
-    return archive.why_not_restorable(contents, params, _REACH)
 
 
 def take_version(store: Store, params: KubernetesParams, contents: Contents) -> bool:
@@ -154,7 +148,7 @@ def has_leftovers(host: Host) -> bool:
     return bool({*_LEFT} & notes)
 
 
-def forget(host: Host) -> None:
+def remove(host: Host) -> None:
     """Remove the backup from the machine: it holds the cluster's secrets."""
     host.sudo("rm", "--recursive", "--force", *_LEFT)
 

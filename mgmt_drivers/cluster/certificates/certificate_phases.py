@@ -15,48 +15,44 @@ from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.machine.host import Host
 
 
-class RenewCertificates(Change[Cluster, Sequence[Certificate]]):
-    """Renew the certificates of kubeadm on a control-plane node.
+class _Renewal(Change[Cluster, Sequence[Certificate]]):
+    """A renewal of the certificates that expire soon.
 
     :param within: days; certificates that expire within them are renewed
     """
 
-    title = "renew certificates"
-
     def __init__(self, within: float) -> None:
         self._within = within
+
+    def describe(self, due: Sequence[Certificate]) -> str:
+        return ", ".join(certificate.name for certificate in due)
+
+
+class RenewCertificates(_Renewal):
+    """Renew the certificates of kubeadm on a control-plane node."""
+
+    title = "renew certificates"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Certificate] | None:
         """The certificates that are due."""
         return certificates.read(host).due(host.clock.time(), self._within) or None
 
-    def describe(self, due: Sequence[Certificate]) -> str:
-        return ", ".join(certificate.name for certificate in due)
-
     def act(self, host: Host, cluster: Cluster, due: Sequence[Certificate]) -> None:
         certificates.renew(host, due)
 
 
-class RenewKubeletCertificate(Change[Cluster, Sequence[Certificate]]):
+class RenewKubeletCertificate(_Renewal):
     """Renew kubelet's serving certificate, and a client certificate that kubelet has not renewed.
 
     The kubelets of all control-plane nodes must run before the first node is verified: they start
     the members of etcd.
-
-    :param within: days; a serving certificate that expires within them is renewed
     """
 
     title = "renew kubelet's certificate"
 
-    def __init__(self, within: float) -> None:
-        self._within = within
-
     def look(self, host: Host, cluster: Cluster) -> Sequence[Certificate] | None:
         """The certificates that are due."""
         return certificates.read(host).kubelet_due(host.clock.time(), self._within) or None
-
-    def describe(self, due: Sequence[Certificate]) -> str:
-        return ", ".join(certificate.name for certificate in due)
 
     def act(self, host: Host, cluster: Cluster, due: Sequence[Certificate]) -> None:
         names = [certificate.name for certificate in due]

@@ -92,7 +92,7 @@ class Certificate:
 class NodeState:
     """The certificates of a node, by name; a worker has kubelet's two and the CA's.
 
-    A serving certificate that kubelet has signed itself is none: nobody verifies it.
+    A serving certificate that kubelet has signed itself does not count: nobody verifies it.
 
     ``is_pending`` tells that a renewal began, and that not all programs have been restarted and
     verified since.
@@ -116,7 +116,7 @@ class NodeState:
         """Whether something is due, or a renewal was broken off."""
         return bool(self.due(now, within) or self.kubelet_due(now, within)) or self.is_pending
 
-    def worries(self, now: float) -> list[str]:
+    def warnings(self, now: float) -> list[str]:
         """CAs that end soon, which no operation renews."""
         found = [self.certificates[name] for name in AUTHORITIES if name in self.certificates]
         return [
@@ -127,9 +127,9 @@ class NodeState:
 
 
 def read(host: Host) -> NodeState:
-    """Look at a node.
+    """Read the certificates of a node.
 
-    :raises MgmtDriverError: when a file holds no certificate
+    :raises MgmtDriverError: if a file does not hold a certificate
     """
     texts: dict[str, str] = {}
     path = ""
@@ -206,7 +206,7 @@ def _parse(name: str, pem: str) -> x509.Certificate:
         return x509.load_pem_x509_certificate(pem.encode())
     except ValueError as error:
         raise MgmtDriverError(
-            f"{name} on the machine is no certificate ({error}): heal the VNFC"
+            f"{name} on the machine is not a certificate ({error}): heal the VNFC"
         ) from error
 
 

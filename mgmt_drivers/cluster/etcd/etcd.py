@@ -1,7 +1,7 @@
 """etcd, asked on a control-plane node, in etcd's own container: its members and their status.
 
-Never through the virtual IP, nor through the Kubernetes API, which has no answer
-where etcd has no quorum.
+etcd is asked neither through the virtual IP nor through the Kubernetes API, which has no answer if
+etcd has no quorum.
 """
 
 import json
@@ -125,13 +125,13 @@ class EtcdStatus:
         """The member's state in words."""
         if member.id not in self.healthy:
             return self.errors.get(member.id, "no answer")
-        return HEALTHY if member.is_voter else "no voter"
+        return HEALTHY if member.is_voter else "not a voter"
 
-    def tell(self, members: Collection[Member]) -> str:
+    def describe(self, members: Collection[Member]) -> str:
         """Members and their states in words."""
         return ", ".join(f"{member}: {self.state(member)}" for member in members) or "none"
 
-    def tell_alarms(self, besides: str = "") -> str:
+    def describe_alarms(self, besides: str = "") -> str:
         """The alarms in words, each with its cure; empty if there are none.
 
         :param besides: a kind of alarm that is left out

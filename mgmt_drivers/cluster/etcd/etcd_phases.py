@@ -41,7 +41,7 @@ class CheckQuorum(Check[Cluster]):
                 f"{error}. Without a quorum etcd may not list its members: bring the other "
                 "control-plane nodes back first"
             ) from error
-        if alarms := status.tell_alarms():
+        if alarms := status.describe_alarms():
             # Another cure than the way out.
             raise MgmtDriverError(f"{self._refused}: {alarms}")
         reason = quorum.why_not_removable(status, quorum.leaving(cluster, status.members))
@@ -95,7 +95,7 @@ class CheckEtcdMembers(Check[Cluster]):
         states = {member.name: status.state(member) for member in status.members}
         found = {n: states.get(n, "no member") for n in map(cluster.topology.name, self._staying)}
         lacking = [f"{n} ({state})" for n, state in sorted(found.items()) if state != HEALTHY]
-        reason = status.tell_alarms()
+        reason = status.describe_alarms()
         if lacking and not reason:
             reason = f"etcd has no healthy voter on {', '.join(lacking)}. Heal the machine first"
         if reason:
@@ -114,7 +114,7 @@ class _RemoveMembers(Change[Cluster, Sequence[Member]]):
     def act(self, host: Host, cluster: Cluster, leaving: Sequence[Member]) -> None:
         status = etcd.read_status(host, cluster)
         if status.alarms:
-            LOG.warning("a snapshot is saved all the same: %s", status.tell_alarms())
+            LOG.warning("a snapshot is saved all the same: %s", status.describe_alarms())
         path = upkeep.save_snapshot(host, cluster)
         LOG.info("etcd's snapshot lies on %s: %s", host.node, path)
         left = quorum.in_order(status, leaving)

@@ -35,7 +35,7 @@ def leaving(cluster: Cluster, members: Sequence[Member]) -> list[Member]:
 
 
 def orphaned(cluster: Cluster, members: Sequence[Member]) -> list[Member]:
-    """The members on control-plane nodes that are no machines of the VNF (any more).
+    """The members on control-plane nodes whose machines are not, or no longer, in the VNF.
 
     Others may have been joined by hand.
     """
@@ -55,7 +55,7 @@ def why_not_removable(status: EtcdStatus, leaving: Collection[Member]) -> str:
     """Why etcd cannot lose these members one after another; empty when it can.
 
     After each removal a quorum of healthy voters must stand (etcd's FAQ,
-    "What is failure tolerance?"), and two of them, lest one disk holds all there is.
+    "What is failure tolerance?"), and two of them, so that the data are never on one disk alone.
     """
     others = [str(m) for m in status.members if not m.is_voter and m not in leaving]
     if others:
@@ -72,20 +72,19 @@ def why_not_removable(status: EtcdStatus, leaving: Collection[Member]) -> str:
         healthy = [m for m in left if m.id in status.healthy]
         if len(healthy) < _FEWEST_VOTERS:
             return (
-                f"without {member} all that etcd holds would lie on one disk, that of "
-                f"{healthy[0]}. Heal the control-plane nodes one after another, each in a request "
-                "of its own"
+                f"without {member} all data of etcd would be on one disk, that of {healthy[0]}. "
+                "Heal the control-plane nodes one after another, each in a request of its own"
             )
     return ""
 
 
 def _why_no_quorum(left: Sequence[Member], member: Member, status: EtcdStatus) -> str:
-    """Why those that are left have no quorum without a voter; empty when they have."""
+    """Why the members that are left have no quorum without a voter; empty if they have."""
     healthy = [m for m in left if m.id in status.healthy]
     quorum = len(left) // 2 + 1
     if len(healthy) >= quorum:
         return ""
-    unhealthy = status.tell([m for m in left if m not in healthy])
+    unhealthy = status.describe([m for m in left if m not in healthy])
     return (
         f"etcd has {len(left) + 1} voters; without {member} there are {len(left)}, of "
         f"which {quorum} must be healthy and {len(healthy)} are (unhealthy: {unhealthy}). "
@@ -107,11 +106,11 @@ def in_order(status: EtcdStatus, leaving: Collection[Member]) -> list[Member]:
 
 
 def purge(host: Host, cluster: Cluster, address: str) -> None:
-    """Remove orphaned members, and what a join that failed has left.
+    """Remove orphaned members, and members that a failed join has left.
 
-    That is a member of the machine at an address, or a member that never started.
+    A failed join leaves a member at the machine's address, or a member that never started.
 
-    :raises MgmtDriverError: when it votes, and the others have no quorum without it
+    :raises MgmtDriverError: if such a member votes, and the others have no quorum without it
     """
     listed = etcd.list_members(host, cluster)
     orphans = orphaned(cluster, listed)
@@ -144,7 +143,7 @@ def move_leader(
     if successor is None:
         raise MgmtDriverError(
             f"etcd's leader {leader} leaves, and no healthy voter stays to lead (unhealthy: "
-            f"{status.tell(staying)}). Bring the other control-plane nodes back first"
+            f"{status.describe(staying)}). Bring the other control-plane nodes back first"
         )
     seen = etcd.run(host, cluster, leader.client_urls[0], "move-leader", f"{successor.id:x}")
     if not seen.ok:  # without it, they elect one

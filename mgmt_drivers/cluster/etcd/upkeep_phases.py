@@ -33,7 +33,7 @@ class CompactEtcd(Change[Cluster, int]):
         :raises MgmtDriverError: when etcd has an alarm for which this is no cure
         """
         status = etcd.read_status(host, cluster)
-        if alarms := status.tell_alarms(besides=etcd.NO_SPACE):
+        if alarms := status.describe_alarms(besides=etcd.NO_SPACE):
             raise MgmtDriverError(f"etcd cannot be defragmented now: {alarms}")
         return status.revision if status.lacks_space else None
 
@@ -82,7 +82,7 @@ class DefragmentEtcd(Change[Cluster, Database]):
 
 
 def _member(host: Host, cluster: Cluster, status: EtcdStatus) -> Member | None:
-    """The machine's own."""
+    """The member on the machine; None if there is no such member."""
     return next((m for m in status.members if m.name == cluster.name(host)), None)
 
 

@@ -1,13 +1,13 @@
 """Helm on a control-plane node: Tacker's v1 API runs Helm over SSH as the login user."""
 
-import base64
 import functools
 import json
 from collections.abc import Mapping
 
+from mgmt_drivers.cluster.access.kubeconfig import by_token
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.helm.helm_params import Helm, HelmArchive
+from mgmt_drivers.cluster.helm.helm_params import Helm
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine import answers, files, packages
 from mgmt_drivers.machine.files import STATE_FOLDER
@@ -57,15 +57,11 @@ def install(host: Host, source: Helm, has_proxy: bool) -> None:
     :raises MgmtDriverError: with the cause
     """
     if source.archive:
-        _install_archive(host, source.archive)
+        words = _UNPACK.command(source.archive.member, source.archive.sha256)
+        host.sudo(*words, stdin=source.archive.path, timeout=_INSTALL_LIMIT)
     elif source.script:
         files.write(host, _SCRIPT, source.script.read_bytes(), "0755")
         _run_script(host, has_proxy)
-
-
-def _install_archive(host: Host, archive: HelmArchive) -> None:
-    words = _UNPACK.command(archive.member, archive.sha256)
-    host.sudo(*words, stdin=archive.path, timeout=_INSTALL_LIMIT)
 
 
 def _run_script(host: Host, has_proxy: bool) -> None:
@@ -91,17 +87,10 @@ def configure(host: Host, cluster: Cluster, credentials: Credentials) -> bool:
 
 
 def kubeconfig(cluster: Cluster, credentials: Credentials) -> Secret:
-    """The kubeconfig for kubectl and Helm (Kubernetes' documentation, "kubeconfig (v1)")."""
-    name, ca = VIM_ACCOUNT.name, base64.b64encode(credentials.ca.encode()).decode()
-    server = {"server": f"https://{cluster.endpoint}", "certificate-authority-data": ca}
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "kubernetes", "cluster": server}],
-        "users": [{"name": name, "user": {"token": credentials.token.reveal()}}],
-        "contexts": [{"name": name, "context": {"cluster": "kubernetes", "user": name}}],
-        "current-context": name,
-    }
+    """The kubeconfig for kubectl and Helm, with the rights of the VIM."""
+    config = by_token(
+        cluster.endpoint, credentials.ca, credentials.token, VIM_ACCOUNT.name, "kubernetes"
+    )
     return Secret(json.dumps(config, indent=2) + "\n")
 
 

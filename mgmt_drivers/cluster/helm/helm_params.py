@@ -1,13 +1,12 @@
 """The parameters ``helm`` and ``helm_installation_script_path``: Helm on control-plane nodes."""
 
-import hashlib
 import itertools
 import re
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgmt_drivers.package import BROKEN_ARCHIVE
+from mgmt_drivers.package import BROKEN_ARCHIVE, sha256_of
 from mgmt_drivers.params.declaration import ObjectOf, param
 from mgmt_drivers.params.kinds import PackageFile, TextKind
 from mgmt_drivers.params.reader import Reader
@@ -47,7 +46,7 @@ class _HelmArchiveFile(TextKind[HelmArchive | None]):
                 "such as linux-amd64/helm"
             )
             return None
-        return HelmArchive(path, member, hashlib.sha256(path.read_bytes()).hexdigest())
+        return HelmArchive(path, member, sha256_of(path))
 
 
 @dataclass(frozen=True)

@@ -44,5 +44,5 @@ def _why_unhealthy(name: str, status: EtcdStatus) -> str:
         return f"etcd does not report it as healthy: {status.state(voters[name])}"
     unhealthy = [m for m in status.members if m.id not in status.healthy]
     if unhealthy:
-        LOG.warning("members of etcd that are not healthy: %s", status.tell(unhealthy))
+        LOG.warning("members of etcd that are not healthy: %s", status.describe(unhealthy))
     return ""

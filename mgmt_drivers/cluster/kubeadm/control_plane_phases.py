@@ -83,10 +83,10 @@ class CheckAllReached(Check[Cluster]):
         missed = ", ".join(str(node) for node in cluster.control_plane if node not in reached)
         if missed:
             raise MgmtDriverError(
-                "the new control-plane node is in the cluster, but the load balancers of these "
-                f"do not know it yet, for SSH does not reach them: {missed}. The log has the "
-                "cause. Retry the operation when they answer; if one has to be healed itself, end "
-                "this operation (fail) first"
+                "the new control-plane node is in the cluster, but SSH does not reach other "
+                "control-plane nodes, whose load balancers do not know the new node yet: "
+                f"{missed}. The log has the cause. Retry the operation when these nodes answer; "
+                "if one of them has to be healed, end this operation (fail) first"
             )
 
 

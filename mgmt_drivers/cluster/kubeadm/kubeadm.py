@@ -45,8 +45,8 @@ _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 # The marker that earlier drivers wrote, which does not tell of which machine it is.
 _OLD_MEMBER = "member"
 _KUBELET_CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
-# Errors of kubeadm's preflight that are none. The images were pulled before, and only that of an
-# add-on may be missing.
+# Errors of kubeadm's preflight that are ignored. The images were pulled before; only the image of
+# an add-on may be missing.
 _IMAGES_ARE_THERE = "ImagePull"
 _CGROUP_V1_IS_MEANT = "SystemVerification"
 _DATA_ARE_MEANT = "DirAvailable--var-lib-etcd"  # which were restored
@@ -83,7 +83,7 @@ def is_member(host: Host) -> bool:
         seen = host.ask(*_NAMES_NODE.command(_KUBELET_CERTIFICATE, host.node.short_id))
         if seen.status > 1:
             raise MgmtDriverError(
-                f"the machine is a node, and nothing tells of which cluster: {seen.tail}. Let "
+                f"the machine is a node of an unknown cluster: {seen.tail}. Let "
                 f"`openssl` read {_KUBELET_CERTIFICATE} on the machine, then retry"
             )
         return seen.ok
@@ -93,7 +93,7 @@ def is_member(host: Host) -> bool:
 def _member(host: Host) -> str:
     """The marker that is written when init or join has ended well.
 
-    It names the server, since an image may be made from a node.
+    The marker names the server, since an image may be made from a node.
     """
     return f"{_OLD_MEMBER}-{host.node.server_id}"
 
@@ -105,9 +105,9 @@ def check_member(host: Host) -> None:
 
 
 def check_ready(host: Host) -> None:
-    """:raises MgmtDriverError: when the machine is no member, or its apiserver is not ready"""
+    """:raises MgmtDriverError: if the machine is not a member, or its apiserver is not ready"""
     check_member(host)
-    reason = kubectl.why_not_ready(host)
+    reason = kubectl.find_why_not_ready(host)
     if reason:
         raise MgmtDriverError(f"the node's apiserver is not ready: {reason}")
 
@@ -309,7 +309,7 @@ def upgrade_node(host: Host, cluster: Cluster) -> None:
 
 
 def renew_certificates(host: Host) -> None:
-    """Renew what kubeadm can renew, whenever it expires; also where the API does not answer."""
+    """Renew all certificates that kubeadm can renew, which needs no API."""
     command = ("flock", _LOCK, "kubeadm", "certs", "renew", "all")
     host.sudo(*command, timeout=_RENEWAL_LIMIT)
 

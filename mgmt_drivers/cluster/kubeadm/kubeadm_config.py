@@ -1,27 +1,27 @@
 """kubeadm's configuration: what a cluster's parameters mean to kubeadm, kubelet and kube-proxy.
 
-It follows kubeadm's API reference (kubeadm.k8s.io); how its versions differ stands in
-:mod:`mgmt_drivers.cluster.series`.
+The configuration follows kubeadm's API reference (kubeadm.k8s.io). The differences between versions
+of the API are in :mod:`mgmt_drivers.cluster.series`.
 """
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
+from mgmt_drivers.cluster.access.kubeconfig import by_token
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.topology import API_PORT
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Secret
 
-# Milliseconds, where members join with a vote at once. When the second master joins, etcd is
-# without a quorum until that one's etcd has started: seconds, within which a leader with the
-# default timing steps down, and every watch on the cluster breaks off. Some controllers of
-# Kubernetes 1.20 then miss events for minutes. The price is an API that is silent for five to
-# ten seconds when the leader dies, instead of one to two.
+# Milliseconds, for series whose members of etcd join with a vote. When the second master joins,
+# etcd has no quorum for some seconds, until the second member has started: a leader with the
+# default timing would step down, and every watch on the cluster would break off. Some
+# controllers of Kubernetes 1.20 then miss events for minutes. The price is an API that is silent
+# for five to ten seconds when the leader dies, instead of one to two.
 _PATIENT_ETCD = {"heartbeat-interval": "500", "election-timeout": "5000"}
 # For masters on slow or busy machines: a member of etcd that joins halts writing for a while.
 # (kubeadm's API reference, Timeouts; the defaults are one and two minutes.)
@@ -56,7 +56,7 @@ def for_init(
     proxy: Mapping[str, Any],
     keeps_cgroup_v1: bool,
 ) -> Secret:
-    """For ``kubeadm init`` on the first control-plane node.
+    """The configuration of ``kubeadm init`` on the first control-plane node.
 
     :param token: which is worth nothing: kubeadm would create one that is valid for a day;
         machines that join get one of their own
@@ -85,7 +85,7 @@ def for_init(
 def for_credentials(
     host: Host, cluster: Cluster, release: str, credentials: JoinCredentials
 ) -> Secret:
-    """For the commands on a control-plane node that create what others join with."""
+    """The configuration of the commands on a control-plane node that create join credentials."""
     init_part: dict[str, Any] = {
         **_header(cluster, "InitConfiguration"),
         **_timeouts(cluster),
@@ -102,7 +102,7 @@ def for_credentials(
 
 
 def for_kubelet(host: Host, cluster: Cluster, release: str) -> Secret:
-    """For the command on a control-plane node that issues a certificate for a node's kubelet."""
+    """The configuration of the command that issues a certificate for a node's kubelet."""
     node = {
         **_header(cluster, "InitConfiguration"),
         "nodeRegistration": _registration(host, cluster),
@@ -112,7 +112,7 @@ def for_kubelet(host: Host, cluster: Cluster, release: str) -> Secret:
 
 
 def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secret:
-    """For ``kubeadm join`` on a worker, or on a control-plane node: a kubeconfig first.
+    """The input of ``kubeadm join``: a kubeconfig, certificates, and the configuration.
 
     A control-plane node gets the file of the encryption after it, if there is one; each node gets
     kubelet's serving certificate. With the kubeconfig kubeadm trusts the CA without the ConfigMap
@@ -125,7 +125,8 @@ def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secr
         "nodeRegistration": _registration(host, cluster),
         "discovery": {"file": {"kubeConfigPath": _DISCOVERY}},
     }
-    parts = [_documents([_kubeconfig(cluster, credentials)])]
+    kubeconfig = by_token(cluster.endpoint, credentials.ca, credentials.token, "join", "join")
+    parts = [_documents([kubeconfig])]
     if cluster.is_control_plane(host):
         assert credentials.certificate_key
         config["controlPlane"] = {
@@ -159,21 +160,6 @@ def _most_pods(cluster: Cluster) -> int:
     """Kubelet's default, or as many as a node's pod CIDR has addresses for."""
     addresses = 2 ** (32 - cluster.params.node_cidr_prefix)
     return min(110, addresses - 3)  # the network's, the broadcast and the bridge's own
-
-
-def _kubeconfig(cluster: Cluster, credentials: JoinCredentials) -> dict[str, Any]:
-    """The kubeconfig of a machine that joins."""
-    ca = base64.b64encode(credentials.ca.encode()).decode()
-    server = {"server": f"https://{cluster.endpoint}", "certificate-authority-data": ca}
-    name = "join"
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": server}],
-        "users": [{"name": name, "user": {"token": credentials.token.reveal()}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-        "current-context": name,
-    }
 
 
 def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:

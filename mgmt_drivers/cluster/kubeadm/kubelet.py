@@ -30,7 +30,7 @@ def restart(host: Host) -> None:
 
 
 def _wait_until_it_runs(host: Host) -> None:
-    """Wait until kubelet listens. systemd takes one that ends at once for active each time."""
+    """Wait until kubelet listens: systemd calls a kubelet active that ends immediately."""
 
     def runs() -> None:
         seen = host.ask("timeout", "3", *REACH.command(*_HEALTH))
@@ -42,9 +42,9 @@ def _wait_until_it_runs(host: Host) -> None:
 
 
 def renew_certificate(host: Host, cluster: Cluster) -> None:
-    """Give kubelet a new client certificate, issued by the leader, and restart kubelet.
+    """Give kubelet a new client certificate from the leader, and restart kubelet.
 
-    Needs no API.
+    The API need not answer.
 
     :raises MgmtDriverError: when the leader cannot issue it
     """
@@ -57,9 +57,9 @@ def renew_certificate(host: Host, cluster: Cluster) -> None:
 
 
 def renew_serving_certificate(host: Host, cluster: Cluster) -> None:
-    """Give kubelet a new serving certificate, issued by the leader, and restart kubelet.
+    """Give kubelet a new serving certificate from the leader, and restart kubelet.
 
-    Needs no API.
+    The API need not answer.
 
     :raises MgmtDriverError: when the leader cannot issue it
     """

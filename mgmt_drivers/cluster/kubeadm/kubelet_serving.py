@@ -74,6 +74,6 @@ def list_ending(leader: Host, addresses: Collection[str], days: float) -> list[s
     words = _SCRIPT.command("list", str(round(days * _DAY)), *addresses)
     seen = leader.ask(*words, limit=LIST_OUTPUT)
     if not seen.ok:
-        LOG.warning("serving certificates of kubelets are not looked at: %s", seen.tail)
+        LOG.warning("serving certificates of kubelets are not checked: %s", seen.tail)
     shown = seen.stdout.split()
     return [address for address in addresses if address in shown]

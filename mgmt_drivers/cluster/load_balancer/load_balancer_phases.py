@@ -27,7 +27,7 @@ class ConfigureLoadBalancer(Change[Cluster, tuple[str, str]]):
 
     def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
         """The configurations of both programs, if the configuration of one differs."""
-        balancer, router = _haproxy(cluster), _keepalived(host, cluster)
+        balancer, router = _render_haproxy(cluster), _render_keepalived(host, cluster)
         is_ha = haproxy.is_configured(host, balancer)
         if is_ha and keepalived.is_configured(host, router):
             return None
@@ -39,12 +39,12 @@ class ConfigureLoadBalancer(Change[Cluster, tuple[str, str]]):
         keepalived.configure(host, router)
 
 
-def _haproxy(cluster: Cluster) -> str:
+def _render_haproxy(cluster: Cluster) -> str:
     known = cluster.topology
     return haproxy.render([(known.name(n), known.address_of(n)) for n in cluster.control_plane])
 
 
-def _keepalived(host: Host, cluster: Cluster) -> str:
+def _render_keepalived(host: Host, cluster: Cluster) -> str:
     own = cluster.address(host)
     addresses = map(cluster.topology.address_of, cluster.control_plane)
     return keepalived.render(

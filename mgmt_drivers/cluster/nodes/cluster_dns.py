@@ -42,7 +42,7 @@ def list_pods(host: Host) -> list[DnsPod]:
 
 
 def read_last_line(host: Host, pod: DnsPod) -> str:
-    """Ask for the last line of a pod's log, which may tell why the pod is not ready."""
+    """Read the last line of a pod's log, which may tell why the pod is not ready."""
     return kubectl.read_last_line(host, pod.name, _NAMESPACE)
 
 

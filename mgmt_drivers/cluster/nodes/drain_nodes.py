@@ -13,10 +13,11 @@ Nodes = Mapping[str, Mapping[str, Any]]  # Node objects by name
 
 
 class UncordonNodes(Change[Cluster, Sequence[str]]):
-    """Uncordon nodes that an operation which was broken off has cordoned, and that stay.
+    """Uncordon nodes that stay, and that an interrupted operation has cordoned.
 
-    It cannot do so itself when its process dies, and its retry may be about other nodes. What
-    others cordoned stays cordoned, and so do nodes on which an upgrade has failed.
+    An operation whose process dies cannot uncordon nodes itself, and its retry may be about other
+    nodes. Nodes that others have cordoned stay cordoned, and so do nodes on which an upgrade has
+    failed.
     """
 
     title = "uncordon nodes"

@@ -70,7 +70,7 @@ def drain(host: Host, name: str, longest: float) -> None:
             break
     text = (
         f"node {name} is not drained after {clock.monotonic() - start:.0f} s (drain_timeout: "
-        f"{longest:g} s); {_tell(host, left)}; last seen: {reason}. "
+        f"{longest:g} s); {_describe(host, left)}; last seen: {reason}. "
     )
     if any(pod.is_ending for pod in left):
         raise PodsEnding(
@@ -104,8 +104,8 @@ def _evictable(pods: Sequence[Mapping[str, Any]]) -> Iterator[_Pod]:
             )
 
 
-def _tell(host: Host, pods: Sequence[_Pod]) -> str:
-    """Tell the pods that are left, and the PodDisruptionBudgets that hold them."""
+def _describe(host: Host, pods: Sequence[_Pod]) -> str:
+    """Describe the pods that are left, and the PodDisruptionBudgets that hold them."""
     told = ", ".join(map(str, pods[:_TOLD])) or "no pod that a drain evicts"
     more = f" and {len(pods) - _TOLD} more" if len(pods) > _TOLD else ""
     budgets = ", ".join(_list_budgets(host, [pod for pod in pods if not pod.is_ending]))

@@ -3,7 +3,7 @@
 import functools
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mgmt_drivers.clock import NotYet
@@ -31,9 +31,9 @@ MANAGER = "tacker-mgmt-drivers"  # of the fields that server-side apply sets for
 
 
 def get(host: Host, *words: str, stdin: Stdin = None) -> dict[str, Any]:
-    """The object or list that ``kubectl get`` shows; empty where it shows nothing.
+    """Get the object or list that ``kubectl get`` shows; empty if it shows nothing.
 
-    What it has shown before it fails is told nowhere: an account's Secret may be among it.
+    No error quotes the output of a command that fails: it may contain an account's Secret.
     """
 
     command = ("get", *words, "--output", "json")
@@ -58,7 +58,7 @@ def list_nodes(host: Host) -> dict[str, dict[str, Any]]:
 
 
 def apply(host: Host, manifest: str) -> bool:
-    """Make the cluster have the objects of a manifest; returns whether it did not."""
+    """Apply the objects of a manifest; returns whether anything changed."""
     shown = _run(host, "apply", "--filename", "-", stdin=manifest)
     return any(not line.endswith(" unchanged") for line in shown.splitlines())
 
@@ -121,7 +121,7 @@ def delete_pods(host: Host, namespace: str, selector: str, node: str) -> None:
 
 
 def discard_pods(host: Host, node: str) -> None:
-    """Delete all pods of a node whose machine is gone, where nobody will say that they ended."""
+    """Delete all pods of a node whose machine is gone, without waiting for their end."""
     where = ("--all-namespaces", "--field-selector", f"spec.nodeName={node}")
     _run(host, "delete", "pods", *where, "--grace-period=0", "--force", "--wait=false")
 
@@ -134,7 +134,7 @@ def list_pods(host: Host, node: str) -> list[dict[str, Any]]:
 
 
 def discard(host: Host, kind: str, name: str) -> None:
-    """Delete an object without regard for who still wants to be asked (its finalizers)."""
+    """Delete an object, and remove its finalizers, which would delay the deletion."""
     _run(host, "delete", kind, name, "--ignore-not-found", "--wait=false")
     try:
         patch(host, kind, name, patch={"metadata": {"finalizers": None}})
@@ -206,12 +206,12 @@ def patch(
 
 
 def read_last_line(host: Host, pod: str, namespace: str) -> str:
-    """Ask for the last line of a pod's log; of its last container that ran."""
+    """Read the last line of the log of a pod's last container."""
     return _run(host, "logs", pod, "--namespace", namespace, "--tail=1").strip()
 
 
-def why_not_ready(host: Host, url: str = _OWN) -> str:
-    """Why the API at a URL is not ready (its /readyz); empty when it is."""
+def find_why_not_ready(host: Host, url: str = _OWN) -> str:
+    """Find the reason why the API at a URL is not ready (its /readyz); empty if it is ready."""
     words = ("--server", url, "--request-timeout", "5s", "get", "--raw", "/readyz")
     seen = host.ask(*_AT, *words)
     if seen.ok and seen.stdout.strip() == "ok":
@@ -225,7 +225,7 @@ def wait_for_api(host: Host, address: str, port: int, limit: float) -> None:
     url = f"https://{address}:{port}"
 
     def ready() -> None:
-        reason = why_not_ready(host, url)
+        reason = find_why_not_ready(host, url)
         if reason:
             raise NotYet(reason)
 
@@ -254,13 +254,8 @@ def _patch(
 
 
 def _run(host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT) -> str:
-    return transient.retry(host.clock, _command(host, *words, stdin=stdin, limit=limit)).stdout
-
-
-def _command(
-    host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT
-) -> Callable[[], Result]:
-    return functools.partial(
+    ask = functools.partial(
         host.session.run, (*_KUBECTL, *words), stdin=stdin, sudo=True, timeout=limit,
         limit=LIST_OUTPUT,
     )
+    return transient.retry(host.clock, ask).stdout

@@ -53,7 +53,7 @@ class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
     title = "save labels and taints"
 
     def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
-        """All that is to be saved, where it differs from what is."""
+        """The metadata to save, if other metadata are saved."""
         nodes = kubectl.list_nodes(host)
         saved = node_metadata.load(cluster.store)
         wanted = dict(saved)
@@ -83,7 +83,7 @@ class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
 class RestoreNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
     """Give the successors the labels and taints that they lack.
 
-    What a new node has of itself, such as the name of its host, stays.
+    Labels that a new node has itself, such as the name of its host, stay.
     """
 
     title = "restore labels and taints"

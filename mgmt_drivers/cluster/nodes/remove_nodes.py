@@ -30,7 +30,7 @@ class ResetControlPlane(HostPhase[Cluster]):
                 return UNCHANGED
             kubeadm.reset(host, cluster)
         except MgmtDriverError as error:
-            # The cluster has lost it all the same.
+            # The machine leaves the cluster in any case.
             LOG.warning("%s is not reset: %s", host.node, error)
             return UNCHANGED
         return CHANGED
@@ -53,7 +53,7 @@ class RemoveNodes(Change[Cluster, Sequence[str]]):
         kubectl.delete(host, "node", *names)
 
 
-class RemoveOrphanedNodes(Change[Cluster, Sequence[str]]):
+class RemoveOrphanedNodes(RemoveNodes):
     """Remove orphaned nodes: those whose machines are not the VNF's any more.
 
     :param with_masters: control-plane nodes, too: their members of etcd are removed, or were never
@@ -71,12 +71,6 @@ class RemoveOrphanedNodes(Change[Cluster, Sequence[str]]):
         nodes = filter(NODE_NAME.fullmatch, kubectl.list_nodes(host))
         ours = [n for n in nodes if n.startswith("worker-") or self._with_masters]
         return [name for name in ours if name not in own] or None
-
-    def describe(self, names: Sequence[str]) -> str:
-        return ", ".join(names)
-
-    def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
-        kubectl.delete(host, "node", *names)
 
 
 class RemoveOldNodes(RemoveOrphanedNodes):
@@ -96,9 +90,10 @@ class RemoveOldNodes(RemoveOrphanedNodes):
 
 
 class RestartKubeProxy(HostPhase[Cluster]):
-    """Have kube-proxy on the leader find the API at this cluster's address.
+    """Let kube-proxy on the leader find the API at this cluster's address.
 
-    It may have started before kubeadm replaced its ConfigMap, which had the old cluster's.
+    kube-proxy may have started before kubeadm replaced its ConfigMap, which had the address of the
+    old cluster.
     """
 
     title = "restart kube-proxy"

@@ -15,10 +15,10 @@ _LIMIT = 300.0  # seconds
 
 
 class SpreadDns(HostPhase[Cluster]):
-    """Have CoreDNS on more than one node, and wait until its pods are ready.
+    """Run CoreDNS on more than one node, and wait until its pods are ready.
 
-    kubeadm starts all of its pods when the cluster has one node; when that dies, names are not
-    resolved for the five minutes after which Kubernetes gives its pods up. One pod stays and
+    kubeadm starts all pods of CoreDNS when the cluster has one node. If that node died, no name
+    would be resolved for five minutes, until Kubernetes gives the pods up. One pod stays and
     answers meanwhile. (Kubernetes' documentation, "Creating Highly Available Clusters with
     kubeadm", restarts them all.) Pods on nodes that are not ready are not waited for.
     """
@@ -61,15 +61,15 @@ def _wait(host: Host, pods: list[DnsPod], nodes: Collection[str], least: int) ->
         ready = len(pods) - len(lacking)
         if ready >= least and not any(pod.node in nodes for pod in lacking):
             return
-    told = "; ".join(_tell(host, pod) for pod in lacking)
+    told = "; ".join(_describe(host, pod) for pod in lacking)
     raise WaitTimeout(
         f"cluster DNS: {ready} of {max(least, len(pods))} pods are ready after {_LIMIT:g} s. "
         f"{told}. Remove the cause, then retry the operation"
     )
 
 
-def _tell(host: Host, pod: DnsPod) -> str:
-    """Why a pod is not ready."""
+def _describe(host: Host, pod: DnsPod) -> str:
+    """Describe why a pod is not ready."""
     try:
         log = cluster_dns.read_last_line(host, pod)
     except MgmtDriverError:  # its container has not begun

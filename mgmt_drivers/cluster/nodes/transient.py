@@ -30,7 +30,7 @@ _SLOW_DISK = (
 )
 _NO_SPACE = "database space exceeded"  # what etcd answers whatever writes
 NO_SPACE_CURE = (
-    "etcd takes no more writes, for a database has reached its quota. Send a modification with "
+    "etcd takes no more writes, since a database has reached its quota. Send a modification with "
     "`defragment_etcd`, then repeat the operation"
 )
 

@@ -23,7 +23,7 @@ class InstallPackages(Change[Cluster, str]):
     title = "install packages"
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The digest of what is to be installed, where another or nothing is installed."""
+        """The digest of script and settings, if others or none were installed."""
         digest = _digest(host, cluster)
         is_noted = _NOTE in facts.gather(host).notes
         return None if is_noted and files.has(host, _DONE, digest) else digest
@@ -31,7 +31,7 @@ class InstallPackages(Change[Cluster, str]):
     def act(self, host: Host, cluster: Cluster, digest: str) -> None:
         if host.node in cluster.topology.nodes:
             node_packages.run_script(host, cluster)
-        # A script of another hand may leave out what the driver asks for.
+        # A script by another author may leave out packages that the driver asks for.
         packages.install(host, node_packages.needed(host, cluster))
         files.write(host, _DONE, digest)
 

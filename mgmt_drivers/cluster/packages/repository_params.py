@@ -6,18 +6,14 @@ from urllib.parse import urlsplit
 
 from mgmt_drivers import grammar
 from mgmt_drivers.params.declaration import Always, ObjectOf, When, param
-from mgmt_drivers.params.kinds import PackageFile, TextKind, Url
+from mgmt_drivers.params.kinds import OpenUrl, PackageFile, TextKind
 from mgmt_drivers.params.reader import Reader
 
 
-class _RepositoryUrl(TextKind[str]):
-    words, fallback, pattern = Url.words, "", Url.pattern
-
+class _RepositoryUrl(OpenUrl):
     def take(self, text: str, reader: Reader) -> str:
-        url = Url().take(text, reader).reveal()
-        if "@" in url:
-            reader.refuse("must not carry a user name or password")
-        elif set("?#[]") & set(url.partition("//")[2].removeprefix(urlsplit(url).netloc)):
+        url = super().take(text, reader)
+        if set("?#[]") & set(url.partition("//")[2].removeprefix(urlsplit(url).netloc)):
             # In sources.list(5) a comment would begin, or options.
             reader.refuse("must have nothing but a path behind its host, without ?, #, [ and ]")
         return url.rstrip("/") + "/"
@@ -56,7 +52,7 @@ PACKAGE_REPOSITORY = ObjectOf(PackageRepository, _check_key)
 
 @dataclass(frozen=True)
 class ImageRepository:
-    """Where Kubernetes' images lie, such as ``registry.example.com:5000/k8s``."""
+    """The repository of Kubernetes' images, such as ``registry.example.com:5000/k8s``."""
 
     reference: str
     plain_http: bool = False

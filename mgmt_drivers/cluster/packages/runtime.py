@@ -117,7 +117,7 @@ def exec_prefix(runtime: ContainerRuntime, node: str, pod: str) -> tuple[str, ..
 
 
 def _write_certificate(host: Host, folder: str, registry: Registry) -> str:
-    """Both runtimes take a registry's CA from a folder of its own; returns the path, if any."""
+    """Write the CA of a registry, if it has one, into the registry's folder; returns the path."""
     if not registry.certificate:
         return ""
     path = f"{folder}/{_CA_FILE}"

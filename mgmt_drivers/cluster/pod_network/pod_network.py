@@ -18,9 +18,8 @@ _IMAGE = re.compile(r"^(?P<key>\s*(?:- )?image:\s*)(?P<image>\S+)$", re.MULTILIN
 def manifest(params: KubernetesParams) -> str:
     """The objects to apply.
 
-    The images of the package's own manifest come from ``image_repository`` where that is given,
-    under their short names, as kubeadm has it for its own; those of another manifest come from
-    where it says.
+    If ``image_repository`` is given, the images of the package's own manifest come from there under
+    their short names, as kubeadm's images do. Images of another manifest keep their references.
     """
     text = params.cni_manifest.path.read_text().replace(_POD_CIDR, str(params.pod_cidr))
     return _IMAGE.sub(lambda m: m["key"] + _reference(params, m["image"]), text)
@@ -37,8 +36,8 @@ def split(manifest: str) -> tuple[str, str]:
 def images(params: KubernetesParams) -> list[str]:
     """References of the images that nodes need before they are ready.
 
-    None for a manifest that is not the package's own: what that one pulls, and with which
-    login, is its author's business.
+    A manifest that is not the package's own counts as one without images: its author decides which
+    images it pulls, and with which login.
     """
     if not params.cni_manifest.is_default:
         return []

@@ -19,15 +19,15 @@ _MODE = "0600"  # passwords are part of it
 
 
 class ConfigureRegistries(Change[Cluster, str]):
-    """Let the node pull from private registries, and see that it can.
+    """Let the node pull from private registries, and check that it can.
 
-    Before kubelet runs, which remembers for minutes that there were no logins.
+    The phase precedes the start of kubelet, which remembers for minutes that there were no logins.
     """
 
     title = "configure registries"
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The digest of the registries, where others or none are configured."""
+        """The digest of the registries, if others or none are configured."""
         digest = _digest(cluster)
         return None if files.has(host, _DONE, digest, _MODE) else digest
 
@@ -51,7 +51,7 @@ def _digest(cluster: Cluster) -> str:
 
 
 def _contents(registry: Registry) -> tuple[object, ...]:
-    """All that an option of the registry may change on a machine, files and passwords as well."""
+    """The values of all options of a registry, with the contents of files and passwords."""
     values = {field.name: getattr(registry, field.name) for field in dataclasses.fields(registry)}
     del values["server"], values["plain_http"]  # the URL has both
     return (registry.url, *map(_content, values.values()))

@@ -90,7 +90,7 @@ class _Certificates(TextKind[bytes | None]):
         except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
             number = 0
         if not number or number != data.count(_BEGIN):  # one that is cut off is passed over
-            reader.refuse("is not a certificate in PEM format, or several of which each is whole")
+            reader.refuse("must hold one or more whole certificates in PEM format")
         return found
 
 
@@ -118,7 +118,7 @@ class _HostEntry(TextKind[HostEntry | None]):
         if name in _OWN_NAMES or name.endswith(_OWN_DOMAINS):
             reader.refuse(f"{words[1]} is the machine itself")
         elif not grammar.is_one_machines(address):
-            reader.refuse(f"{words[0]} is no address of another machine")
+            reader.refuse(f"{words[0]} is not an address of another machine")
         return HostEntry(str(address), words[1])
 
 
@@ -137,17 +137,17 @@ class Login:
 
     @property
     def basic(self) -> Secret:
-        """Both, as Docker's files and the Basic scheme of HTTP write them."""
+        """Name and password, as Docker's files and the Basic scheme of HTTP write them."""
         pair = f"{self.username}:{self.password.reveal()}"
         return Secret(base64.b64encode(pair.encode()).decode())
 
 
 @dataclass(frozen=True)
 class Registry:
-    """One registry; ``server`` is its host, with a port unless that is the scheme's own.
+    """A registry; ``server`` is its host, with a port unless the port is the scheme's default.
 
-    ``certificate`` is that of the CA which signs the registry's (PEM), besides those the
-    machine trusts anyway.
+    ``certificate`` is the CA that signs the registry's certificate (PEM), besides the CAs that
+    machines trust already.
     """
 
     server: str = param(

@@ -67,7 +67,7 @@ def error_of(registry: dict[str, str]) -> str | None:
 
 
 def _check(registry: dict[str, str]) -> None:
-    """As its clients do (Docker Registry HTTP API V2, "API Version Check")."""
+    """Log in as clients of registries do (Docker Registry HTTP API V2, "API Version Check")."""
     opener = _opener(registry)
     url = registry["url"] + "/v2/"
     status, headers, _ = _get(opener, url)
@@ -78,7 +78,7 @@ def _check(registry: dict[str, str]) -> None:
         if status in (_UNAUTHORIZED, _FORBIDDEN):
             raise Unusable(f"it refuses the login of user {registry.get('username')}")
     if status != _OK:
-        raise Unusable(f"it is no registry: {url} answers with status {status}")
+        raise Unusable(f"it is not a registry: {url} answers with status {status}")
 
 
 def _authorization(opener: Opener, registry: dict[str, str], challenge: str) -> str:
@@ -93,7 +93,7 @@ def _authorization(opener: Opener, registry: dict[str, str], challenge: str) -> 
     query = urllib.parse.urlencode({"service": fields.get("service", "")})
     realm = fields.get("realm", "")
     if not realm.lower().startswith(("http://", "https://")):
-        raise Unusable(f"it wants a token from {realm!r}, which is no URL of http or https")
+        raise Unusable(f"it wants a token from {realm!r}, which is not an http or https URL")
     status, _, answer = _get(opener, f"{realm}?{query}", basic)
     if status != _OK:
         who = f"the login of user {registry['username']}" if basic else "those who give no login"
@@ -142,7 +142,7 @@ def _opener(registry: dict[str, str]) -> Opener:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Leaves what comes with a redirection unread, which urllib reads whatever its length."""
+    """Does not read the body of a redirection, which urllib would read whatever its length."""
 
     def redirect_request(  # type: ignore[no-untyped-def] # names and types are urllib's
         self, req, fp, code, msg, headers, newurl

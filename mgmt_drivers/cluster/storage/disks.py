@@ -94,6 +94,11 @@ def ensure_ext4(host: Host, device: str) -> str:
     return uuid
 
 
+def is_mount_point(host: Host, folder: str) -> bool:
+    """Ask whether any file system is mounted at a folder."""
+    return host.ask("findmnt", "--mountpoint", folder).ok
+
+
 def is_mounted(host: Host, mount: Mount) -> bool:
     """Ask whether the file system is mounted at its mount point.
 

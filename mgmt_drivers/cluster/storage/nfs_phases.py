@@ -59,7 +59,7 @@ def _is_mounted(host: Host, device: str, point: str) -> bool:
 class ExportVolumes(Change[Cluster, Sequence[nfs.Export]]):
     """Export folders of mounted volumes over NFS.
 
-    Also when nodes come or go, if folders are exported to the nodes instead of a network.
+    If folders are exported to the nodes instead of a network, exports change with the nodes.
     """
 
     title = "export volumes over NFS"

@@ -54,7 +54,7 @@ def find_missing(host: Host, volumes: Iterable[Volume]) -> list[Volume]:
 
     :raises MgmtDriverError: if the cluster has a volume of the same name without the driver's label
     """
-    registered = _get_registered(host)
+    registered = _list_registered(host)
     _check_owner(registered, map(_name, volumes))
     return [volume for volume in volumes if not _is_same(volume, registered.get(_name(volume)))]
 
@@ -68,7 +68,7 @@ def register(host: Host, volumes: Sequence[Volume], *, are_restored: bool = Fals
     own = [_name(volume) for volume in volumes]
     if are_restored:
         volumes = _find_claims(host, volumes)
-        for name in set(own) & set(_get_registered(host)):
+        for name in set(own) & set(_list_registered(host)):
             kubectl.discard(host, "persistentvolume", name)
     else:
         outdated = find_removable(host, own)
@@ -77,7 +77,7 @@ def register(host: Host, volumes: Sequence[Volume], *, are_restored: bool = Fals
     kubectl.apply(host, json.dumps({"apiVersion": "v1", "kind": "List", "items": [*volumes]}))
     lacking: Mapping[str, str] = {}
     for _ in host.clock.attempts(_LIMIT):
-        registered = _get_registered(host)
+        registered = _list_registered(host)
         phases = {n: _phase(registered[n]) if n in registered else "missing" for n in own}
         lacking = {name: phase for name, phase in phases.items() if phase not in _GOOD}
         if not lacking:
@@ -114,7 +114,7 @@ def check_server(host: Host, own: Collection[str], addresses: Collection[str]) -
     :raises InUse: naming volumes, claims and pods
     :raises MgmtDriverError: if the cluster has a volume of the same name without the driver's label
     """
-    registered = _get_registered(host)
+    registered = _list_registered(host)
     _check_free(host, [
         volume for name, volume in registered.items()
         if (name in own and _is_ours(volume)) or _server(volume) in addresses
@@ -146,7 +146,7 @@ def find_removable(host: Host, names: Iterable[str]) -> list[str]:
 
     :raises InUse: if one of them is in use
     """
-    registered = _get_registered(host)
+    registered = _list_registered(host)
     ours = [name for name in names if name in registered and _is_ours(registered[name])]
     _check_free(host, [registered[name] for name in ours])
     return ours
@@ -178,8 +178,8 @@ def _claims_of(pod: Volume) -> set[tuple[str, str]]:
     return {(namespace, name) for name in own | {s["claimName"] for s in sources if s}}
 
 
-def _get_registered(host: Host) -> dict[str, Volume]:
-    """Get the PersistentVolumes of the cluster, by name."""
+def _list_registered(host: Host) -> dict[str, Volume]:
+    """List the PersistentVolumes of the cluster, by name."""
     return {_name(item): item for item in kubectl.get(host, "persistentvolumes")["items"]}
 
 

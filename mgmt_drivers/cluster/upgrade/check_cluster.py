@@ -50,7 +50,7 @@ def _find_wrong_versions(host: Host, cluster: Cluster) -> Iterator[str]:
 
 
 def _find_faults_of_etcd(status: EtcdStatus, cluster: Cluster) -> Iterator[str]:
-    if alarms := status.tell_alarms(besides=NO_SPACE):  # which the upgrade ends
+    if alarms := status.describe_alarms(besides=NO_SPACE):  # which the upgrade ends
         yield alarms
     for member in status.members:
         if (state := status.state(member)) != HEALTHY:

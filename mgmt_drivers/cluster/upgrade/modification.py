@@ -100,7 +100,7 @@ def read_modification(given: Any, before: KubernetesParams, request: LcmRequest)
         modification.renews_certificates,
         modification.defragments_etcd,
     )
-    if not errors.found and change.is_upgrade:
+    if not errors.messages and change.is_upgrade:
         _check(modification, before, reader)
     errors.raise_if_any()
     return change
@@ -136,7 +136,7 @@ def _check(new: Modification, before: KubernetesParams, reader: Reader) -> None:
 def of_package(package: Path) -> dict[str, Any]:
     """The modification that a VNF package which replaces another one brings; empty if none.
 
-    :raises ParameterError: when its file is no object in YAML
+    :raises ParameterError: if its file is not an object in YAML
     """
     path = package / DEFAULT_FILE
     if not path.is_file():

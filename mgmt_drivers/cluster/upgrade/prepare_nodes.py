@@ -22,8 +22,8 @@ _SNAPSHOT = "etcd-before-upgrade"
 class InstallKubeadm(Phase[Cluster]):
     """Install the new kubeadm on every node, and no other package yet.
 
-    It proves that each machine reaches the packages, and tells the images to pull. The leader
-    goes first: of a series the others get the release that the leader has got.
+    The installation proves that each machine reaches the packages, and tells the images to pull.
+    The leader is first: if a series is requested, the other nodes get the leader's release.
     """
 
     title = "install kubeadm"

@@ -15,7 +15,7 @@ class SetImageRepository(Change[Cluster, str]):
     title = "set the image repository"
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The repository, where kubeadm knows another."""
+        """The repository, if kubeadm has another one."""
         images = cluster.params.image_repository
         if images is None or kubeadm.read_image_repository(host) == images.reference:
             return None
@@ -49,10 +49,11 @@ class UpgradeCluster(ReleaseChange):
 
 
 class KeepVersion(Change[Cluster, Changed]):
-    """Keep the version, and where it comes from, for the machines that join from now on.
+    """Keep the version and its repositories for the machines that join from now on.
 
-    As soon as the control plane has it: also when an upgrade fails later. A cluster with a release
-    keeps a release, also after an upgrade to a series: later machines get what the cluster has.
+    They are kept as soon as the control plane has the version, since the upgrade may fail later. A
+    cluster with a release keeps a release, also after an upgrade to a series: later machines get
+    the release that the cluster has.
 
     :param changed: the parameters that the upgrade has changed
     :param has_release: the cluster had a release, not a series
@@ -64,7 +65,7 @@ class KeepVersion(Change[Cluster, Changed]):
         self._changed, self._has_release = changed, has_release
 
     def look(self, host: Host, cluster: Cluster) -> Changed | None:
-        """The parameters to keep, where others are kept."""
+        """The parameters to keep, if others are kept."""
         changed = self._changed
         if self._is_open(host, cluster):
             release = kubeadm.read_version(host).removeprefix("v")

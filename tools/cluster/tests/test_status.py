@@ -70,8 +70,8 @@ class StatusTest(SimulatedClusterTest):
         words = "apiserver expires in 89 days, and 10 more within 90 days. Renew the certificates"
         self.assertEqual(f"{MASTERS[0]}: {words}", status.faults[0])
         # The first line is of what kubeadm renews, the others of what nobody does.
-        worries = [fault for fault in self.look(now=366 * _DAY).faults if "kubelet has" in fault]
-        self.assertEqual([f"{address}: kubelet has expired" for address in MASTERS], worries)
+        ended = [fault for fault in self.look(now=366 * _DAY).faults if "kubelet has" in fault]
+        self.assertEqual([f"{address}: kubelet has expired" for address in MASTERS], ended)
 
     def test_a_renewal_that_was_broken_off(self) -> None:
         self.machine(MASTERS[1]).files[PENDING] = (b"", "644")

@@ -160,7 +160,7 @@ class ModificationTest(unittest.TestCase):
                 driver.terminate_start(
                     context=None, vnf_instance=_Instance(), terminate_vnf_request=None
                 )
-            self.assertIn("VNF vnf-1: nobody looked for the lock", logs.output[0])
+            self.assertIn("VNF vnf-1: the lock of another operation is not", logs.output[0])
 
     def test_a_vnf_that_is_terminated_leaves_no_trace(self) -> None:
         """But one whose instantiation was rolled back does, for the user to read."""
