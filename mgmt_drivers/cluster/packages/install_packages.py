@@ -43,6 +43,5 @@ def _digest(host: Host, cluster: Cluster) -> str:
     sha = hashlib.sha256(cluster.params.script.read_bytes())
     wanted = node_packages.settings(host, cluster, node_packages.needed(host, cluster))
     sha.update("\0".join(f"{name}={value}" for name, value in wanted.items()).encode())
-    key = cluster.params.package_repository.key
-    sha.update(key.read_bytes() if key else b"")
+    sha.update(cluster.params.package_repository.read_key() or b"")
     return sha.hexdigest() + "\n"
