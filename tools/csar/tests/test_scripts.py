@@ -409,6 +409,11 @@ class KernelTest(MachineTest):
         loaded = self.read("etc/modules-load.d/kubernetes.conf").split()
         self.assertEqual(["overlay", "br_netfilter", "nf_conntrack"], loaded)
 
+    def test_swap_that_no_line_of_fstab_names(self) -> None:
+        """Generators of systemd make units of zram and of partitions at each boot."""
+        self.run_well()
+        self.assertIn("systemctl mask --quiet swap.target", self.log())
+
     def test_lines_of_swap_in_fstab(self) -> None:
         swap = ["UUID=1 none swap sw 0 0", "  /swapfile none swap defaults",
                 "\t/dev/vdb\tswap\tswap", "LABEL=swap none\tswap sw,pri=5 0 0"]
