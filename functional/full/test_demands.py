@@ -1,7 +1,8 @@
 """What others demand of a cluster: a large manifest, a node full of pods, an address that goes."""
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,9 @@ class Demands(NodesScenario):
         )
         self.fill_node(master, self.vnfcs(vnf, WORKER)[0][1])
         self.lose_virtual_ip(vnf)
-        self.heal(vnf, [self.vnfcs(vnf, WORKER)[0][0]])
+        with self.tenants_etcd(nodes=5):
+            self.check_status(vnf, 0)
+            self.heal(vnf, [self.vnfcs(vnf, MASTER)[0][0]])
         self.check_balanced_cluster(vnf, workers=2)
         self.check_terminate(vnf)
 
@@ -97,6 +100,23 @@ class Demands(NodesScenario):
     def ready_pods(self) -> int:
         found = self.cluster.apps.read_namespaced_deployment("many", "default")
         return found.status.ready_replicas or 0
+
+    @contextlib.contextmanager
+    def tenants_etcd(self, nodes: int) -> Iterator[None]:
+        """Run on every node a container of the name that etcd's own has, in which no etcd is."""
+        body = kubernetes.deployment("etcd", f"{self.registry}/busybox:1", 1, spread=False)
+        del body["spec"]["replicas"]
+        spec = body["spec"]["template"]["spec"]
+        spec["tolerations"] = [{"operator": "Exists"}]
+        spec["containers"][0]["name"] = "etcd"
+        daemon_set = {**body, "kind": "DaemonSet"}
+        kubernetes.create(self.cluster.apps.create_namespaced_daemon_set, daemon_set)
+        ready = self.cluster.ready_pods_by_daemon_set
+        wait.until(ready, lambda seen: seen.get("etcd") == nodes, 120, "a tenant's etcd")
+        try:
+            yield
+        finally:
+            kubernetes.delete(self.cluster.apps.delete_namespaced_daemon_set, "etcd")
 
     def lose_virtual_ip(self, vnf: Vnf) -> None:
         """Somebody takes the address from its holder, as a restart of systemd-networkd does."""
