@@ -11,13 +11,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from tools.client.machines import Remote
 
 _PKI = "/etc/kubernetes/pki"
-_SERVING = "/var/lib/kubelet/pki/kubelet.crt"  # the key is in the same file
+# Files of kubelet, with their keys: for those who ask kubelet, and of kubelet as it asks the API.
+_SERVING = "/var/lib/kubelet/pki/kubelet.crt"
+_KUBELET = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 # Certificates and kubeconfigs, by the CA that has signed them. Each keeps its key.
 _SIGNED = {
     f"{_PKI}/ca": (
         f"{_PKI}/apiserver.crt", f"{_PKI}/apiserver-kubelet-client.crt",
         "/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf",
         "/etc/kubernetes/controller-manager.conf", "/etc/kubernetes/scheduler.conf", _SERVING,
+        _KUBELET,
     ),
     f"{_PKI}/front-proxy-ca": (f"{_PKI}/front-proxy-client.crt",),
     f"{_PKI}/etcd/ca": (
@@ -52,15 +55,20 @@ def days_left(machine: Remote) -> dict[str, float]:
 
 
 def reissue(master: Remote, days: float) -> None:
-    """Issue all of them anew, to expire in so many days, and let the programs take them."""
+    """Issue all of them anew, to expire in so many days, and let the programs take them.
+
+    kubelet itself renews its certificate before its end, and does not start after it.
+    """
     for authority, paths in _SIGNED.items():
-        _reissue(master, paths, master, authority, days)
+        left_out = {_KUBELET} if days > 0 else set()
+        _reissue(master, [p for p in paths if p not in left_out], master, authority, days)
     master.run(_RESTART)
 
 
 def reissue_of_worker(worker: Remote, master: Remote, days: float) -> None:
-    """Issue the serving certificate of a worker's kubelet anew, with the CA of a master."""
-    _reissue(worker, (_SERVING,), master, f"{_PKI}/ca", days)
+    """Issue the certificates of a worker's kubelet anew, with the CA of a master."""
+    paths = (_SERVING,) if days > 0 else (_SERVING, _KUBELET)
+    _reissue(worker, paths, master, f"{_PKI}/ca", days)
     worker.run("sudo systemctl restart kubelet")
 
 

@@ -16,7 +16,7 @@ from functional.requests import REQUESTS
 from functional.scenario import Scenario
 from tools.client import stacks, wait
 from tools.client.lcm import Package, Vnf
-from tools.client.log import step
+from tools.client.log import log, step
 from tools.client.machines import Remote
 from tools.client.packages import private_registry_csar
 from tools.client.requests import load_request
@@ -53,6 +53,7 @@ class RegistryLife(RegistryScenario):
         vnf = self.create_vnf(self.onboard_package())
         request = load_request(REQUEST, self.tacker, **self.image_params(puller))
         self.assert_completed(vnf.instantiate(request))
+        self.check_bridge(Remote(self.address(vnf)))
         self.push_and_pull(pusher, puller, self.address(vnf))
 
         (vnfc,) = vnf.vnfcs()
@@ -68,6 +69,12 @@ class RegistryLife(RegistryScenario):
         self.check_registry_after_docker_restart(Remote(self.address(vnf)))
         self.assert_completed(vnf.terminate())
         self.assertEqual("NOT_INSTANTIATED", vnf.show()["instantiationState"])
+
+    def check_bridge(self, machine: Remote) -> None:
+        """Docker's bridge has a small network, not the 172.17.0.0/16 that users may come from."""
+        shown = machine.run("ip -4 -o address show docker0")
+        log(shown.strip())
+        self.assertRegex(shown, r"inet (172\.31|192\.168|10\.255)\.255\.1/24 ")
 
     def assert_replaced(self, old: dict[str, Any], vnf: Vnf) -> None:
         (new,) = vnf.vnfcs()

@@ -55,7 +55,7 @@ class Certificates(NodesScenario):
         self.check_status(vnf, 0, " MiB in use)")
 
     def renew_expired(self, vnf: Vnf) -> None:
-        """No apiserver is ready, and kubectl gets in nowhere."""
+        """No apiserver is ready, kubectl gets in nowhere, and no kubelet starts."""
         masters = self.reissue(vnf, -1)
         gone = wait.until(
             lambda: ready(masters[0]), lambda seen: seen != "ok", 120, "the API's end"

@@ -10,7 +10,9 @@ from functional.cluster_scenario import MASTER, WORKER
 from functional.masters_scenario import MastersScenario
 from functional.poll import poll_api
 from functional.requests import REQUESTS
-from tools.client import stacks, wait
+from mgmt_drivers.cluster.upgrade.modification import NAME
+from mgmt_drivers.machine.files import STATE_FOLDER
+from tools.client import kubernetes_source, stacks, wait
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
@@ -29,23 +31,40 @@ class FullEtcd(MastersScenario):
     """Operations name the alarm and its cure, and change nothing; after the cure they succeed."""
 
     image = CONFIG.prepared_image
+    options = {"etcd_backup": {"folder": "/var/backups/etcd", "interval": "1h"}}
 
     def test_full_etcd(self) -> None:
         vnf = self.instantiate_balanced_cluster()
         self.set_quota(vnf)
         fillers = self.fill()
         self.check_operations_name_the_cure(vnf)
-        with step(f"delete {len(fillers)} ConfigMaps"):
-            for name in fillers:
-                kubernetes.delete(self.cluster.core.delete_namespaced_config_map, name)
-        request = json.loads((REQUESTS / "kubernetes/defragment.json").read_text())
-        self.assert_completed(vnf.modify(request))
-        wait.until(lambda: len(self.cluster.ready_nodes()), lambda n: n == 5, 180, "all nodes")
-        self.check_status(vnf, 0, " MiB in use)")
+        self.check_backup(vnf)
+        self.cure(vnf, fillers, json.loads((REQUESTS / "kubernetes/defragment.json").read_text()))
+        wanted = {"kubernetes_version": kubernetes_source.series().name}
+        self.cure(vnf, self.fill(), {"metadata": {NAME: json.dumps(wanted)}})
         self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
         self.check_balanced_cluster(vnf, workers=3)
         self.heal(vnf, [self.vnfcs(vnf, MASTER)[0][0]])
         self.check_balanced_cluster(vnf, workers=3)
+
+    def check_backup(self, vnf: Vnf) -> None:
+        """A backup is saved, and its log has the alarm."""
+        master = self.machines(vnf)[MASTER][0]
+        said = master.run(f"sudo bash {STATE_FOLDER}/etcd-backup.sh save now 2>&1")
+        log(said)
+        self.assertRegex(said, "a backup is saved all the same: .*NOSPACE")
+
+    def cure(self, vnf: Vnf, fillers: list[str], request: dict[str, Any]) -> None:
+        """Delete what fills etcd; the request, also an upgrade, frees the space and ends the alarm.
+
+        kubelets could not tell that their nodes live, so that the nodes may be lost for a moment.
+        """
+        with step(f"delete {len(fillers)} ConfigMaps"):
+            for name in fillers:
+                kubernetes.delete(self.cluster.core.delete_namespaced_config_map, name)
+        self.assert_completed(vnf.modify(request))
+        wait.until(lambda: len(self.cluster.ready_nodes()), lambda n: n == 5, 180, "all nodes")
+        self.check_status(vnf, 0, " MiB in use)")
 
     def set_quota(self, vnf: Vnf) -> None:
         option = f"--quota-backend-bytes={_QUOTA}"

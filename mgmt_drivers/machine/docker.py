@@ -24,19 +24,20 @@ _FETCH = Path(image_fetch.__file__).read_text()
 _TRANSFER_LIMIT = 1800.0  # seconds to load or pull an image
 
 
-def choose_network(host: Host) -> None:
+def choose_network(host: Host, others: Sequence[ipaddress.IPv4Network] = ()) -> None:
     """Give the engine's bridge a network, before the engine is installed.
 
     The engine would take 172.17.0.0/16, if only no interface of the machine has it: whoever logs in
     from there would get no answer any more. What the image has chosen stays.
 
+    :param others: networks to which the machine has no routes yet
     :raises MgmtDriverError: when none is free
     """
     config = files.read_json(host, CONFIG)
     if _NETWORK_KEYS & config.keys():
         return
     routes: list[dict[str, Any]] = json.loads(host.run("ip", "-json", "-4", "route", "show"))
-    used = [*map(ipaddress.IPv4Network, facts.gather(host).peers)]
+    used = [*others, *map(ipaddress.IPv4Network, facts.gather(host).peers)]
     for destination in (str(route.get("dst")) for route in routes):
         prefix = "" if "/" in destination else "/32"
         used += filter(None, [grammar.ipv4_network(destination + prefix)])

@@ -110,16 +110,25 @@ class _Sha256(TextKind[str]):
         return text.lower()
 
 
-class _Certificate(TextFile):
-    def check(self, path: Path, content: str, reader: Reader) -> None:
-        if _certified_key(path) is None:
+class _Certificate(PackageFile):
+    def take(self, text: str, reader: Reader) -> Path | None:
+        path = super().take(text, reader)
+        if path and _certified_key(path) is None:
             reader.refuse("is not a PEM certificate")
+        return path
 
 
-class _PrivateKey(TextFile):
-    def check(self, path: Path, content: str, reader: Reader) -> None:
-        if _own_key(path) is None:
+class _PrivateKey(PackageFile):
+    def take(self, text: str, reader: Reader) -> Path | None:
+        path = super().take(text, reader)
+        if path and _own_key(path) is None:
             reader.refuse("is not a PEM private key without a passphrase")
+        return path
+
+
+def read_pem(path: Path) -> Secret:
+    """Read a PEM file. What is not ASCII is text around the blocks, or an editor's mark."""
+    return Secret(path.read_bytes().decode("ascii", errors="ignore"))
 
 
 class _Htpasswd(TextFile):
@@ -205,7 +214,7 @@ class PrivateRegistryParams:
         if self.proxy:
             yield from self.proxy.secrets()
         if self.tls:
-            yield Secret(self.tls.key.read_bytes().decode())
+            yield read_pem(self.tls.key)
         if self.htpasswd:
             lines = self.htpasswd.read_bytes().decode().splitlines()
             yield from (Secret(line.rpartition(":")[2]) for line in lines)

@@ -4,11 +4,10 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.registry.provide_image import image_tag
-from mgmt_drivers.registry.registry_params import PrivateRegistryParams, Tls
+from mgmt_drivers.registry.registry_params import PrivateRegistryParams, Tls, read_pem
 from mgmt_drivers.secret import Secret
 
 CONTAINER = "private_registry"
@@ -45,15 +44,13 @@ class Container:
         return [File(path, content, "0600") for path, content in self._contents()]
 
     def _contents(self) -> list[tuple[str, Secret]]:
-        sources: dict[str, Path] = {}
+        contents: dict[str, Secret] = {}
         if self.tls:
-            sources |= {"tls.crt": self.tls.certificate, "tls.key": self.tls.key}
+            contents["tls.crt"] = read_pem(self.tls.certificate)
+            contents["tls.key"] = read_pem(self.tls.key)
         if self.params.htpasswd:
-            sources["htpasswd"] = self.params.htpasswd
-        return [
-            (f"{CONFIG_FOLDER}/{name}", Secret(path.read_bytes().decode()))
-            for name, path in sources.items()
-        ]
+            contents["htpasswd"] = Secret(self.params.htpasswd.read_bytes().decode())
+        return [(f"{CONFIG_FOLDER}/{name}", content) for name, content in contents.items()]
 
     def _environment(self) -> dict[str, str]:
         """Settings of the registry, by the names of its configuration reference."""

@@ -85,6 +85,7 @@ class EtcdPrograms(Backups):
         told = {
             "header": {"member_id": member["ID"], "revision": found.revision},
             "leader": self._leader(),
+            "version": found.releases.get(member["name"], "3.6.8"),
             "dbSize": found.size(member["name"]),
             "dbSizeInUse": found.in_use,
         }

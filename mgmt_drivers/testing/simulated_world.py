@@ -68,6 +68,7 @@ class Databases:
     sizes: dict[str, int] = field(default_factory=dict)  # by member, if it has holes
     quota: int = 2 << 30
     tells_quota: bool = False  # etcd 3.6
+    releases: dict[str, str] = field(default_factory=dict)  # by member, if not the newest
     revision: int = 1000
     compacted: int = 0
     alarms: list[tuple[int, str]] = field(default_factory=list)  # ids of members, and kinds

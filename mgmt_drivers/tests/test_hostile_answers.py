@@ -87,12 +87,13 @@ class FactsTest(unittest.TestCase):
         status = {
             "header": {"member_id": 1, "revision": "9"}, "dbSize": -1, "dbSizeQuota": [],
             "errors": [f"memberID:{'9' * 5000} alarm:NOSPACE", "\x1b[2J\nforged"],
+            "version": "9" * 5000,
         }
         session.expect("sudo", "static-pods", stdout=json.dumps([{"Status": status}]))
         found = etcd.read_status(made.hosts[0], made)
         self.assertEqual({("NOSPACE", 0)}, found.alarms)
         self.assertEqual(({1: r"\x1b[2J\nforged"}, 0), (found.errors, found.revision))
-        self.assertEqual(etcd.Database(0, 0, 0), found.databases[1])
+        self.assertEqual((etcd.Database(0, 0, 0), {}), (found.databases[1], found.releases))
 
     def test_names_of_members_forge_no_log(self) -> None:
         member = etcd.Member(1, "a\x1b[2J\n2026 INFO forged", ("https://192.0.2.1:2380",), ())

@@ -7,6 +7,7 @@ import json
 import re
 import unittest
 from collections.abc import Sequence
+from ipaddress import IPv4Network
 from typing import Any
 
 import yaml
@@ -29,7 +30,7 @@ from mgmt_drivers.cluster.registries.registries_params import HostEntry, Login, 
 from mgmt_drivers.engine.phase import HostPhase, Phase
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, UNCHANGED, Outcome
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
-from mgmt_drivers.machine import facts
+from mgmt_drivers.machine import docker, facts
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations.groups import join_nodes
 from mgmt_drivers.params.proxy import Proxy
@@ -107,6 +108,23 @@ class InstallTest(PhaseTest):
         session.expect_facts("debian 12", note="installed")
         session.expect("sudo", "digest-files", stdout=f"{digest}  -\n644\n")
         self.assertEqual(UNCHANGED, self.run_on(1, InstallPackages()))
+
+    def test_dockers_bridge_takes_no_address_that_the_node_needs(self) -> None:
+        """Neither of the machine's networks nor of the cluster's."""
+        self.make(container_runtime="docker", pod_cidr=IPv4Network("172.31.0.0/16"),
+                  service_cidr=IPv4Network("10.255.255.0/24"))
+        session = self.sessions[1]
+        session.expect_facts("debian 12")
+        session.expect("sudo", "has-program", "docker", "dockerd", status=1)
+        session.expect("sudo", "read-file", docker.CONFIG, stdout="")
+        session.expect("ip", "-json", stdout='[{"dst": "default"}, {"dst": "192.168.0.0/16"}]')
+        session.expect_new_file(docker.CONFIG)
+        session.expect_new_file(f"{_STATE}/install_k8s_cluster.sh")
+        session.expect("sudo", "env", "DEBIAN_FRONTEND=noninteractive", "dpkg")
+        session.expect("sudo", "flock", f"{_STATE}/install.lock", "env")
+        session.expect_new_file(f"{_STATE}/installed")
+        self.assertEqual(CHANGED, self.run_on(1, InstallPackages()))
+        self.assertEqual({"bip": "198.19.255.1/24"}, json.loads(session.written()[docker.CONFIG]))
 
     def test_the_load_balancers_packages_come_with_the_others(self) -> None:
         self.make(masters=3)

@@ -20,7 +20,9 @@ from mgmt_drivers.registry.registry_params import (
     RemoteImage,
     read_params,
 )
+from mgmt_drivers.registry.settings import containers
 from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.secret import Secret
 from mgmt_drivers.testing.made_certificates import key_and_certificate
 
 GOOD = {"ssh_cp_name": "CP1", "ssh_username": "ubuntu", "ssh_password": "pass"}
@@ -244,6 +246,18 @@ class ParamsTest(unittest.TestCase):
         self.write("tls.crt", odd.encode())
         error = self.errors(tls_certificate_path="tls.crt", tls_key_path="tls.key")[0]
         self.assertIn("tls_certificate_path: is not a PEM certificate", error)
+
+    def test_text_around_certificate_and_key(self) -> None:
+        """The registry finds no certificate behind a byte order mark."""
+        key, certificate = key_and_certificate()
+        self.write("tls.key", b"Bag Attributes\n  friendlyName: M\xfcller\n" + key)
+        self.write("tls.crt", b"\xef\xbb\xbf" + certificate)
+        params = self.read(tls_certificate_path="tls.crt", tls_key_path="tls.key")
+        contents = [file.content for file in containers(params)[0].config_files()]
+        shown = [content.reveal() for content in contents if isinstance(content, Secret)]
+        name = "Bag Attributes\n  friendlyName: Mller\n"
+        self.assertEqual([certificate.decode(), name + key.decode()], shown)
+        self.assertIn(shown[1], [secret.reveal() for secret in params.secrets()])
 
     def test_tls(self) -> None:
         key, certificate = key_and_certificate()

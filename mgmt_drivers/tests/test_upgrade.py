@@ -190,6 +190,30 @@ class UpgradeTest(UpgradableClusterTest):
         (name,) = self.names(WORKERS[1])
         self.refused(f"nothing was changed: .*{name} has v1.35.3: .* upgrade to 1.36 first")
 
+    def test_members_of_etcd_that_may_lose_their_votes(self) -> None:
+        """etcd 3.6 reads the votes where 3.5 has kept them since 3.5.24."""
+        self.world.have("v1.33.1")
+        self.world.newest["1.34"] = "1.34.4"
+        self.params = {**PARAMS, "kubernetes_version": "1.33"}
+        names, releases = self.names(*MASTERS), self.world.databases.releases
+        releases.update(dict.fromkeys(names, "3.5.24") | {names[1]: "3.5.21"})
+        self.refused(
+            f"nothing was changed: etcd's member {names[1]} .* has etcd 3.5.21, .* Upgrade to the "
+            "newest release of 1.33 first", kubernetes_version="1.34",
+        )
+        releases[names[1]] = "3.5.24"
+        self.modify(kubernetes_version="1.34")
+        self.assert_upgraded("v1.34.4")
+
+    def test_an_upgrade_of_etcd_that_has_begun_goes_on(self) -> None:
+        """A kubeadm that was killed leaves the first member upgraded, and the release as it was."""
+        self.world.have("v1.33.1")
+        self.world.newest["1.34"] = "1.34.4"
+        self.params = {**PARAMS, "kubernetes_version": "1.33"}
+        self.world.databases.releases.update(dict.fromkeys(self.names(*MASTERS[1:]), "3.5.21"))
+        self.modify(kubernetes_version="1.34")
+        self.assert_upgraded("v1.34.4")
+
     def test_a_node_that_is_not_ready(self) -> None:
         (name,) = self.names(WORKERS[1])
         del self.world.nodes[name]

@@ -38,6 +38,7 @@ _STATUS_LIMIT = 5.0  # seconds for each member to say how it is, which it knows 
 _LARGEST_ID = 2**64 - 1
 # As Maintenance.Status writes it among a member's errors: each member tells all of the cluster.
 _ALARM = re.compile(r"(?:memberID:\s*(\d{1,20})\s+)?alarm:\s*([A-Z]+)")
+_RELEASE = re.compile(r"(\d{1,5})\.(\d{1,5})\.(\d{1,5})(?!\d)")
 NO_SPACE = "NOSPACE"
 HEALTHY = "healthy"  # the state of a voter
 _CURES = {
@@ -107,6 +108,7 @@ class EtcdStatus:
 
     ``errors`` are those that members tell of themselves. ``alarms`` are of the whole cluster, and
     make no member unhealthy: the kind, and the id of the member that is meant, 0 if none is.
+    ``releases`` are those of the members (by id) that tell theirs, as numbers.
     """
 
     members: tuple[Member, ...]
@@ -116,6 +118,7 @@ class EtcdStatus:
     alarms: frozenset[tuple[str, int]] = frozenset()
     databases: Mapping[int, Database] = field(default_factory=dict)
     revision: int = 0
+    releases: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def lacks_space(self) -> bool:
@@ -189,6 +192,11 @@ def read_status(host: Host, cluster: Running) -> EtcdStatus:
             for answer in answers
         },
         revision=max((_bytes(answer["header"].get("revision")) for answer in answers), default=0),
+        releases={
+            answer["header"]["member_id"]: tuple(map(int, release.groups()))
+            for answer in answers
+            if (release := _RELEASE.match(str(answer.get("version"))))
+        },
     )
 
 

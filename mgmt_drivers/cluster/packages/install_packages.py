@@ -5,7 +5,7 @@ import hashlib
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.engine.phase import Change
-from mgmt_drivers.machine import facts, files, packages
+from mgmt_drivers.machine import docker, facts, files, packages
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
 
@@ -29,7 +29,10 @@ class InstallPackages(Change[Cluster, str]):
         return None if is_noted and files.has(host, _DONE, digest) else digest
 
     def act(self, host: Host, cluster: Cluster, digest: str) -> None:
+        params = cluster.params
         if host.node in cluster.topology.nodes:
+            if params.container_runtime == "docker" and not docker.is_installed(host):
+                docker.choose_network(host, (params.pod_cidr, params.service_cidr))
             node_packages.run_script(host, cluster)
         # A script by another author may leave out packages that the driver asks for.
         packages.install(host, node_packages.needed(host, cluster))
@@ -40,6 +43,5 @@ def _digest(host: Host, cluster: Cluster) -> str:
     sha = hashlib.sha256(cluster.params.script.read_bytes())
     wanted = node_packages.settings(host, cluster, node_packages.needed(host, cluster))
     sha.update("\0".join(f"{name}={value}" for name, value in wanted.items()).encode())
-    key = cluster.params.package_repository.key
-    sha.update(key.read_bytes() if key else b"")
+    sha.update(cluster.params.package_repository.read_key() or b"")
     return sha.hexdigest() + "\n"

@@ -38,8 +38,8 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
     :param changes: settings in the place of those for a machine that is to join
     :raises MgmtDriverError: with what it printed last
     """
-    key = cluster.params.package_repository.key
-    keys = [File(_KEY, key.read_bytes())] if key else []
+    key = cluster.params.package_repository.read_key()
+    keys = [File(_KEY, key)] if key is not None else []
     files.write_all(host, [File(_SCRIPT, cluster.params.script.read_bytes(), "0755"), *keys])
     # Packages that the image brought, at whatever version, stay as they are.
     extra = packages.find_missing(host, needed(host, cluster))

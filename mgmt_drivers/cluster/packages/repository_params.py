@@ -1,5 +1,6 @@
 """The repositories of packages and images that a cluster is installed from."""
 
+import codecs
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -37,6 +38,12 @@ class PackageRepository:
         meaning="the ASCII-armored key that signs the repository",
         left_out="the key is fetched from a repository with https",
     )
+
+    def read_key(self) -> bytes | None:
+        """Read the key, without what editors of Windows add: apt finds no key in such a file."""
+        if self.key is None:
+            return None
+        return self.key.read_bytes().removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n")
 
 
 def _check_key(repository: PackageRepository, reader: Reader) -> PackageRepository:

@@ -15,6 +15,10 @@ from mgmt_drivers.machine.host import Host
 _VERSION = f"{NAME}.kubernetes_version"
 _FREE = 2048  # MiB, for images, packages and the copy of etcd's data that kubeadm makes
 _PLACES = ("/var/lib", "/etc/kubernetes")
+_FIRST_WITH_3_6 = 34  # minor version of Kubernetes whose kubeadm brings etcd 3.6
+# From this release on etcd 3.5 keeps where 3.6 reads it that a learner has become a voter
+# (etcd-io/etcd#20793). Since 1.29 members begin as learners.
+_KEEPS_VOTES = (3, 5, 24)
 
 
 class CheckCluster(Check[Cluster]):
@@ -26,7 +30,11 @@ class CheckCluster(Check[Cluster]):
         self._etcd = etcd
 
     def check(self, host: Host, cluster: Cluster) -> None:
-        reasons = [*_find_wrong_versions(host, cluster), *_find_faults_of_etcd(self._etcd, cluster)]
+        reasons = [
+            *_find_wrong_versions(host, cluster),
+            *_find_faults_of_etcd(self._etcd, cluster),
+            *_find_lost_votes(host, self._etcd, cluster),
+        ]
         if reasons:
             raise MgmtDriverError(
                 f"the cluster cannot be upgraded now, nothing was changed: {'; '.join(reasons)}"
@@ -58,6 +66,23 @@ def _find_faults_of_etcd(status: EtcdStatus, cluster: Cluster) -> Iterator[str]:
     lacking = len(cluster.control_plane) - len(status.members)
     if lacking > 0:
         yield f"etcd lacks {lacking} of {len(cluster.control_plane)} members"
+
+
+def _find_lost_votes(host: Host, status: EtcdStatus, cluster: Cluster) -> Iterator[str]:
+    """Find members whose votes etcd 3.6 may not know, unless the upgrade to 3.6 has begun."""
+    before, after = read_version(kubeadm.read_cluster_release(host)), cluster.params.series
+    begins = before and before.series.minor < _FIRST_WITH_3_6 <= after.minor
+    has_begun = any(release >= (3, 6) for release in status.releases.values())
+    if not begins or has_begun or len(status.members) < 2:
+        return
+    for member in status.members:
+        release = status.releases.get(member.id, _KEEPS_VOTES)
+        if release < _KEEPS_VOTES:
+            yield (
+                f"etcd's member {member} has etcd {'.'.join(map(str, release))}, of whose voters "
+                "etcd 3.6 may take some for learners, and not start. Upgrade to the newest release "
+                f"of 1.{_FIRST_WITH_3_6 - 1} first"
+            )
 
 
 class CheckMachines(Check[Cluster]):

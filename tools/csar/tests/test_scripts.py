@@ -10,6 +10,7 @@ import textwrap
 import unittest
 from pathlib import Path
 
+from mgmt_drivers.cluster.packages.repository_params import PackageRepository
 from tools.csar import build
 
 SCRIPT = build.PACKAGES / "kubernetes/Scripts/install_k8s_cluster.sh"
@@ -408,6 +409,11 @@ class KernelTest(MachineTest):
         loaded = self.read("etc/modules-load.d/kubernetes.conf").split()
         self.assertEqual(["overlay", "br_netfilter", "nf_conntrack"], loaded)
 
+    def test_swap_that_no_line_of_fstab_names(self) -> None:
+        """Generators of systemd make units of zram and of partitions at each boot."""
+        self.run_well()
+        self.assertIn("systemctl mask --quiet swap.target", self.log())
+
     def test_lines_of_swap_in_fstab(self) -> None:
         swap = ["UUID=1 none swap sw 0 0", "  /swapfile none swap defaults",
                 "\t/dev/vdb\tswap\tswap", "LABEL=swap none\tswap sw,pri=5 0 0"]
@@ -504,6 +510,17 @@ class AptTest(MachineTest):
         ran = self.run_script(KUBERNETES_VERSION="1.37.6")
         self.assertNotEqual(0, ran.returncode)
         self.assertIn("signature", ran.stderr)
+
+    def test_a_key_that_an_editor_of_windows_has_saved(self) -> None:
+        """apt finds no key behind a byte order mark, or in lines that end in two characters."""
+        file = self.root / "own.asc"
+        text = self.read("apt/Release.key")
+        file.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+        key = PackageRepository("http://mirror/apt/", file).read_key()
+        self.assertEqual(text, (key or b"").decode())
+        file.write_bytes(key or b"")
+        found = self.installed(KUBERNETES_VERSION="1.37", PACKAGE_KEY=str(file))
+        self.assertEqual(1, len(found))
 
     def test_an_entry_of_the_image_for_the_same_url(self) -> None:
         url = self.settings["PACKAGE_REPOSITORY"]

@@ -50,8 +50,8 @@ kernel_settings() {
         echo "$name = $((found > least ? found : least))" >>"$conf"
         sysctl -q "$name=$((found > least ? found : least))" || true # a container may not
     done
-    # kubelet refuses to run beside swap.
-    swapoff -a
+    # kubelet refuses to run beside swap, which units may bring that no line of fstab names.
+    swapoff -a; systemctl mask --quiet swap.target
     sed -i -E 's/^\s*[^#[:space:]]\S*\s+\S+\s+swap(\s|$)/#&/' /etc/fstab
 }
 
