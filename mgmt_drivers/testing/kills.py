@@ -93,7 +93,7 @@ class Story:
 
 class _ScaleOut(Story):
     role = "worker"
-    endings = (RETRY, FAIL, LATE)
+    endings: tuple[str, ...] = (RETRY, FAIL, LATE)
 
     def __init__(self, cloud: SimulatedCloud) -> None:
         super().__init__(cloud)
