@@ -22,6 +22,26 @@ BROKEN_ARCHIVE = (
     tarfile.TarError, EOFError, KeyError, OSError, RecursionError, TypeError, ValueError,
     lzma.LZMAError, zlib.error,
 )  # fmt: skip
+# Members that are a name or other attributes of the member behind them.
+_ATTRIBUTES = (
+    tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+)  # fmt: skip
+_LARGEST_ATTRIBUTES = 1 << 20  # bytes
+
+
+class ArchiveMember(tarfile.TarInfo):
+    """A member of an archive; attributes, which tarfile reads at once, have a limit.
+
+    Give the class to ``tarfile.open`` as ``tarinfo``.
+    """
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "ArchiveMember":
+        member = super().frombuf(buf, encoding, errors)
+        if member.type in _ATTRIBUTES and member.size > _LARGEST_ATTRIBUTES:
+            raise tarfile.ReadError(f"attributes of more than {_LARGEST_ATTRIBUTES} bytes")
+        return member
 
 
 def address_names(package: Path, flavour: str) -> frozenset[str]:

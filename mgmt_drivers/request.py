@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-INSTANTIATE = "instantiate"  # the operation that makes a VNF, and its retries
+# Operations that make machines of the whole VNF, and their retries.
+INSTANTIATE, HEAL = "instantiate", "heal"
 
 
 @dataclass(frozen=True)

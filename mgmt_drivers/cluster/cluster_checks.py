@@ -161,9 +161,8 @@ def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:
             continue
         if registry.plain_http != images.plain_http:
             place.refuse(f"{REGISTRIES_NAME} says that it is {registry.url}")
-        if registry.login:
-            # The runtimes' command lines would show the password to all of a machine.
-            place.refuse("must be a registry without a login")
+        if registry.login and registry.is_hub:
+            place.refuse("must be another registry than Docker Hub, whose logins are for tokens")
 
 
 def _check_runtime(params: KubernetesParams, reader: Reader) -> None:

@@ -2,7 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,7 +26,7 @@ from mgmt_drivers.cluster.packages.repository_params import (
 )
 from mgmt_drivers.cluster.packages.script_params import Script
 from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
-from mgmt_drivers.cluster.registries.registries_params import REGISTRIES, Registry
+from mgmt_drivers.cluster.registries.registries_params import REGISTRIES, Registry, server_name
 from mgmt_drivers.cluster.series import DEFAULT_VERSION, Series, Version, VersionKind
 from mgmt_drivers.cluster.storage.storage_params import (
     MANIFESTS,
@@ -276,10 +276,16 @@ class KubernetesParams:
     def registries(self) -> tuple[Registry, ...]:
         """The private registries, and a registry of Kubernetes' images that needs a setting."""
         images = self.image_repository
-        known = {registry.server for registry in self.private_registries}
-        if images is None or not images.plain_http or images.server in known:
+        if images is None:
             return self.private_registries
-        return (*self.private_registries, Registry(images.server, plain_http=True))
+        server = server_name(images.server)
+        known = tuple(
+            replace(registry, has_kubernetes=registry.server == server)
+            for registry in self.private_registries
+        )
+        if not images.plain_http or any(registry.has_kubernetes for registry in known):
+            return known
+        return (*known, Registry(images.server, plain_http=True))
 
     @property
     def node_cidr_prefix(self) -> int:

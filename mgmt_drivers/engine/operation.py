@@ -24,7 +24,7 @@ from mgmt_drivers.errors import (
 )
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.machine.host import Host
-from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.request import HEAL, INSTANTIATE, LcmRequest
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import STORE_KEY, HostKeys
@@ -258,7 +258,11 @@ class Operation:
         :param may_reboot: log in once more if the machine is lost before it is locked
         """
         services, request = self.services, self.request
-        session = services.connect(self._endpoint(node), self._host_keys, self._masker, limit)
+        endpoint = self._endpoint(node)
+        has_key = endpoint.host_keys or self._host_keys.type_of(node.server_id)
+        session = services.connect(endpoint, self._host_keys, self._masker, limit)
+        if not has_key and not self._may_be_new(node):
+            LOG.warning("no SSH host key of %s was kept: what answers is trusted from now on", node)
         since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(services.clock.time()))
         who = f"{request.operation} of VNF {request.vnf_instance_id}, since {since}"
         try:
@@ -271,6 +275,12 @@ class Operation:
                 return self._connect_and_lock(node, limit, may_reboot=False)
             raise
         return session
+
+    def _may_be_new(self, node: Node) -> bool:
+        """Whether the drivers may never have logged in to a machine."""
+        request = self.request
+        is_whole = request.operation in (INSTANTIATE, HEAL) and not request.targets
+        return is_whole or node.vnfc_id in request.targets
 
     def _save_host_keys(self) -> Exception | None:
         """Save new host keys; returns the error, which must not hide the operation's own error."""

@@ -1,12 +1,14 @@
 """The services that the process around an operation provides."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from mgmt_drivers.clock import SYSTEM_CLOCK, Clock
 from mgmt_drivers.engine.dry_run import DryRun
+from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Stacks
 from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import Endpoint
@@ -15,6 +17,28 @@ from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.ssh.session import Session
 
 KEY_PREFIX = "mgmt_driver_"  # prefix of a Store's keys in the metadata of a VNF instance
+
+
+def load_kept(metadata: Mapping[str, Any] | None, key: str, default: Any) -> Any:
+    """Load a value of a Store from the metadata of a VNF instance, which users may change.
+
+    :param default: of the value's type, if it is not None
+    :raises MgmtDriverError: if the value is not one that a Store saves
+    """
+    name = f"{KEY_PREFIX}{key}"
+    text = (metadata or {}).get(name)
+    if not text:
+        return default
+    try:
+        value = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        value = None
+    if value is None or not isinstance(value, type(value if default is None else default)):
+        raise MgmtDriverError(
+            f"{name} in the metadata of the VNF instance is damaged: restore the value from an "
+            "earlier show of the VNF instance"
+        )
+    return value
 
 
 class Store(Protocol):

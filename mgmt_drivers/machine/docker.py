@@ -120,8 +120,13 @@ def fetch(host: Host, url: str, sha256: str | None, proxy: Secret | None, tag: s
     host.sudo("docker", "tag", answers.checked(name, answers.IMAGE, "the name of an image"), tag)
 
 
-def pull(host: Host, reference: str) -> None:
-    host.sudo("docker", "pull", "--quiet", reference, timeout=_TRANSFER_LIMIT)
+def pull(host: Host, reference: str, config_folder: str = "") -> None:
+    """Pull an image.
+
+    :param config_folder: a folder of the machine, whose config.json has logins
+    """
+    config = ("--config", config_folder) if config_folder else ()
+    host.sudo("docker", *config, "pull", "--quiet", reference, timeout=_TRANSFER_LIMIT)
 
 
 def inspect_container(host: Host, name: str) -> dict[str, Any] | None:

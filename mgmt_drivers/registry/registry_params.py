@@ -15,7 +15,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
 from mgmt_drivers import grammar
-from mgmt_drivers.package import BROKEN_ARCHIVE, sha256_of
+from mgmt_drivers.package import BROKEN_ARCHIVE, ArchiveMember, sha256_of
 from mgmt_drivers.params.declaration import Always, Beside, ObjectOf, inline, param, read_object
 from mgmt_drivers.params.kinds import (
     LARGEST_ARCHIVE,
@@ -282,7 +282,7 @@ def _tags(image: dict[str, Any]) -> list[Any]:
 def _manifest(path: Path) -> bytes:
     """The manifest of an archive, which is read to its end so that a cut-off archive is refused."""
     manifest, size = b"[]", 0
-    with tarfile.open(path) as archive:
+    with tarfile.open(path, tarinfo=ArchiveMember) as archive:
         for member in itertools.islice(archive, _MOST_MEMBERS):
             size += member.size
             if size > _LARGEST_IMAGE:

@@ -15,7 +15,7 @@ from tacker.vnfm import vim_client
 from tacker.vnfm.mgmt_drivers import vnflcm_noop
 
 from mgmt_drivers.engine import trace
-from mgmt_drivers.engine.services import KEY_PREFIX, Services
+from mgmt_drivers.engine.services import KEY_PREFIX, Services, load_kept
 from mgmt_drivers.inventory import Heat, VimAccess
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.tacker import options, vnfd
@@ -72,8 +72,7 @@ class InstanceStore:
         self._vnf_instance = vnf_instance
 
     def load(self, key: str, default: Any) -> Any:
-        text = (self._vnf_instance.vnf_metadata or {}).get(f"{KEY_PREFIX}{key}")
-        return json.loads(text) if text else default
+        return load_kept(self._vnf_instance.vnf_metadata, key, default)
 
     def save(self, key: str, value: Any) -> None:
         metadata = self._vnf_instance.vnf_metadata or {}

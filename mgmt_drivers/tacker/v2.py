@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.engine import trace
-from mgmt_drivers.engine.services import KEY_PREFIX, Services, Store
+from mgmt_drivers.engine.services import KEY_PREFIX, Services, Store, load_kept
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.inventory import VimAccess
 from mgmt_drivers.request import LcmRequest, Vnfc
@@ -46,8 +46,7 @@ class CallStore:
     def load(self, key: str, default: Any) -> Any:
         if key in self.memory:
             return self.memory[key]
-        text = (self._instance.get("metadata") or {}).get(f"{KEY_PREFIX}{key}")
-        return json.loads(text) if text else default
+        return load_kept(self._instance.get("metadata"), key, default)
 
     def save(self, key: str, value: Any) -> None:
         self.memory[key] = value

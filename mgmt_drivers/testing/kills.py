@@ -9,6 +9,7 @@ from typing import Any
 
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations import renew, scale_in, scale_out, upgrade
 from mgmt_drivers.testing.fakes import MemoryStore
@@ -16,8 +17,10 @@ from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClou
 from mgmt_drivers.testing.simulation import SimulatedSession
 
 BEFORE, AFTER = "before", "after"
-# How an operation that was killed ends. Its new machines go with ``FAIL``, later with ``LATE``.
+# How an operation that was killed ends. Its new machines go with ``FAIL``, later with ``LATE``. The
+# machine that the other operation heals dies as well with ``DIES``.
 RETRY, FAIL, LATE = "retry", "fail", "fail, and machines go late"
+DIES = "fail, and another machine dies"
 VERSION = {"kubernetes_version": "1.36.4"}
 _SNAPSHOT = "/var/lib/etcd/snapshot.db"
 _WANTED = {"kubernetes_version": "1.37"}
@@ -90,7 +93,7 @@ class Story:
 
 class _ScaleOut(Story):
     role = "worker"
-    endings = (RETRY, FAIL, LATE)
+    endings: tuple[str, ...] = (RETRY, FAIL, LATE)
 
     def __init__(self, cloud: SimulatedCloud) -> None:
         super().__init__(cloud)
@@ -111,6 +114,7 @@ class _ScaleOut(Story):
 
 class _ScaleOutMasters(_ScaleOut):
     role = "master"
+    endings = (RETRY, FAIL, LATE, DIES)
 
 
 class _ScaleIn(Story):
@@ -145,6 +149,21 @@ class _Heal(Story):
 
 class _HealMaster(_Heal):
     address = MASTERS[0]
+
+    def run(self, services: Services) -> None:
+        """Heal the master, or the whole VNF if the error says so of an etcd without a quorum."""
+        if _has_quorum(self.cloud):
+            super().run(services)
+            return
+        try:
+            super().run(services)
+        except MgmtDriverError as error:
+            assert "heal the whole VNF" in str(error), f"{error} names no way out"
+        else:
+            raise AssertionError("a master was healed without a quorum")
+        self.cloud.heal_start(self.cloud.request(), services)
+        self.cloud.replace_all()
+        self.cloud.heal_end(self.cloud.request(), services)
 
 
 class _HealAnotherMaster(_Heal):
@@ -199,12 +218,14 @@ def kills(cloud: SimulatedCloud, name: str, step: int) -> Iterator[tuple[str, Ca
 
 def _end(cloud: SimulatedCloud, story: Story, other: type[Story], ending: str) -> None:
     new = {node.server_id for node in story.new}
-    if ending == FAIL:
+    if ending in (FAIL, DIES):
         _delete(cloud, new)
     if ending == LATE:
         cloud.strangers = new
     if ending != RETRY:
         story.fail()
+    if ending == DIES:
+        cloud.machine(_HealMaster.address).alive = False
     other(cloud).run(cloud.services())
     _check_joined(cloud)
     if ending == LATE:
@@ -230,9 +251,13 @@ def _delete(cloud: SimulatedCloud, servers: Collection[str]) -> None:
         del cloud.world.machines[server]
 
 
+def _has_quorum(cloud: SimulatedCloud) -> bool:
+    return len(cloud.world.alive_members()) * 2 > len(cloud.world.members)
+
+
 def _check_quorum(cloud: SimulatedCloud) -> None:
     members, alive = cloud.world.members, cloud.world.alive_members()
-    assert len(alive) * 2 > len(members), f"{len(alive)} of {len(members)} members live"
+    assert _has_quorum(cloud), f"{len(alive)} of {len(members)} members live"
 
 
 def _check_joined(cloud: SimulatedCloud) -> None:

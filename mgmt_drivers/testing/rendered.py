@@ -171,6 +171,10 @@ def _check_registries(listed: Sequence[Registry], host: Host, disk: Disk) -> Non
             continue
         table = _tomllib.loads(disk.files[f"{folder}/hosts.toml"].decode())
         _same("hosts.toml", (registry.url, [registry.url]), (table["server"], list(table["host"])))
+        header = table["host"][registry.url].get("header", {})
+        shown = registry.shown_login
+        _same("the login", {"authorization": f"Basic {shown.basic.reveal()}"} if shown else {},
+              header)
         ca = table["host"][registry.url].get("ca")
         _same("the CA", registry.certificate,
               disk.files[ca] if ca else None)

@@ -1,10 +1,14 @@
 """Archives of a package: one that is broken is refused with its parameter."""
 
+import contextlib
+import gzip
 import io
 import json
 import tarfile
 import tempfile
+import tracemalloc
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +60,11 @@ class PackageArchiveTest(unittest.TestCase):
         link.type, link.linkname = tarfile.SYMTYPE, "metadata.json"
         deep = tarfile.TarInfo("metadata.json")
         deep.size = 60_000
-        for entry in (link, deep):
+        for entry, error in ((link, "ReadError"), (deep, "RecursionError")):
             with tarfile.open(self.path, "w:gz") as archive:
                 archive.addfile(entry, io.BytesIO(b"[" * entry.size))
             with self.subTest(entry.type):
-                self.assertIn("RecursionError", self.refused_backup())
+                self.assertIn(error, self.refused_backup())
 
     def test_a_kind_of_member_that_nobody_asks_for_does_no_harm(self) -> None:
         """As a sparse file, which GNU tar makes with its option --sparse."""
@@ -75,6 +79,46 @@ class PackageArchiveTest(unittest.TestCase):
             archive.addfile(sparse)
             archive.addfile(entry, io.BytesIO(text))
         self.assertEqual("v1.37.2", read_file(self.path, BackupKeys({}, {})).release)
+
+    def test_more_members_than_a_backup_has(self) -> None:
+        block = tarfile.TarInfo("a").tobuf(tarfile.GNU_FORMAT)
+        with gzip.open(self.path, "wb", 1) as file:
+            file.write(block * 100_000)
+        with self.in_little_memory():
+            self.refused_backup()
+
+    def test_names_of_many_megabytes(self) -> None:
+        """tarfile reads the name of a member at once, and so its other attributes."""
+        for kind in (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE,
+                     tarfile.XGLTYPE):
+            entry = tarfile.TarInfo("linux-amd64/helm")
+            entry.type, entry.size = kind, 40 << 20
+            with gzip.open(self.path, "wb", 1) as file:
+                file.write(entry.tobuf(tarfile.GNU_FORMAT))
+                for _ in range(40):
+                    file.write(bytes(1 << 20))
+            for refused in (self.refused_helm, self.refused_image, self.refused_backup):
+                with self.subTest(f"{kind!r}, {refused.__name__}"), self.in_little_memory():
+                    refused()
+            with self.path.open("wb") as file:
+                file.write(entry.tobuf(tarfile.GNU_FORMAT))
+                file.truncate(40 << 20)
+            with self.in_little_memory():
+                self.refused_backup()
+
+    @contextlib.contextmanager
+    def in_little_memory(self) -> Iterator[None]:
+        tracemalloc.start()
+        yield
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        self.assertLess(most, 20_000_000)
+
+    def test_a_backup_that_would_never_be_unpacked(self) -> None:
+        with gzip.open(self.path, "wb", 1) as file:
+            file.write(bytes(5 << 20))
+        with self.assertRaisesRegex(MgmtDriverError, "is not a whole backup: ReadError"):
+            read_file(self.path, BackupKeys({}, {}), largest=4 << 20)
 
     def test_what_is_no_archive(self) -> None:
         self.path.write_bytes(b"")

@@ -197,6 +197,12 @@ class StoreTest(PayloadTest):
         self.assertNotEqual(0, self.save(1))
         self.assertEqual([], self.names())
 
+    def test_one_node_does_not_fill_the_memory(self) -> None:
+        """By names without end, or by one that is as large as the disk."""
+        self.program("tar", '#!/bin/sh\nulimit -v >"$ROOT/memory"; yes manifest.json\n')
+        self.assertNotEqual(0, self.save(1))
+        self.assertLess(int((self.root / "memory").read_text()), 1 << 20)  # KiB
+
     def test_a_key_can_do_nothing_else(self) -> None:
         self.save(1)
         (self.root / "secret").write_text("secret")

@@ -20,7 +20,7 @@ from mgmt_drivers.cluster.packages import images
 from mgmt_drivers.cluster.packages.repository_params import ImageRepository
 from mgmt_drivers.cluster.packages.runtime import Containerd, Docker
 from mgmt_drivers.cluster.pod_network import pod_network
-from mgmt_drivers.cluster.registries.registries_params import Registry
+from mgmt_drivers.cluster.registries.registries_params import Login, Registry
 from mgmt_drivers.cluster.series import KubeadmApi, read_version
 from mgmt_drivers.cluster.topology import check_networks, topology
 from mgmt_drivers.errors import CommandFailed, InventoryError, ParameterError
@@ -380,6 +380,26 @@ class RuntimeTest(unittest.TestCase):
         path = "/etc/containerd/certs.d/new/tacker-mgmt-drivers.crt"
         self.assertEqual(b"CA", session.written()[path])
         self.assertIn(f'[host."https://new"]\nca = "{path}"\n', text)
+
+    def test_containerd_logs_in_where_kubernetes_images_are(self) -> None:
+        """containerd shows a header with every request to the host (its hosts.md)."""
+        login = Login("me", Secret("p"))
+        text, session = self.trusted("", Registry("new", login=login, has_kubernetes=True))
+        header = '[host."https://new".header]\nauthorization = "Basic bWU6cA=="\n'
+        self.assertIn(f'[host."https://new"]\n{header}', text)
+        self.assertIn("0600", session.ran[-1])
+        self.assertNotIn("bWU6cA==", str(session.commands))
+        text, session = self.trusted(text, Registry("new", login=login))
+        self.assertNotIn("authorization", text)
+        self.assertIn("0644", session.ran[-1])
+
+    def test_docker_logs_in_with_the_logins_of_kubelet(self) -> None:
+        for server, config in (("new", ("--config", "/var/lib/kubelet")), ("other", ())):
+            host, session = fake_host()
+            session.expect("sudo", "docker", *config, "pull", "--quiet", f"{server}/pause:3")
+            registry = Registry("new", login=Login("me", Secret("p")), has_kubernetes=True)
+            Docker([registry]).pull(host, f"{server}/pause:3")
+            session.assert_done()
 
     def test_containerd_knows_docker_hub(self) -> None:
         host, session = fake_host()

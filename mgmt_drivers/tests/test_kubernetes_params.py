@@ -111,6 +111,20 @@ class ParamsTest(unittest.TestCase):
         self.assertEqual("172.16.0.0/16", str(found.pod_cidr))
         self.assertNotIn("hidden", repr(found))
 
+    def test_the_registry_of_kubernetes_images_may_have_a_login(self) -> None:
+        values = self.values()
+        values["image_repository"] = "r:1/k8s"
+        login = {"username": "u", "password": "p"}
+        values["private_registry_connection_info"] = [
+            {"connection_type": 1, "server": "r:1", **login},
+            {"connection_type": 1, "server": "r:2", **login},
+        ]
+        found = self.read(values).registries
+        self.assertEqual(["r:1", "r:2"], [registry.server for registry in found])
+        self.assertEqual([True, False], [registry.shown_login is not None for registry in found])
+        del values["image_repository"]
+        self.assertFalse([r for r in self.read(values).registries if r.shown_login])
+
     def test_host_keys(self) -> None:
         key = paramiko.ECDSAKey.generate()
         line = f"{key.get_name()} {key.get_base64()}"
@@ -351,9 +365,10 @@ class ParamsTest(unittest.TestCase):
                 "image_repository: private_registry_connection_info says that it is https://r:1",
             ),
             (
-                {"image_repository": "r:1/k8s", "private_registry_connection_info": [
-                    {"connection_type": 1, "server": "r:1", "username": "u", "password": "p"}]},
-                "image_repository: must be a registry without a login",
+                {"image_repository": "index.docker.io/k8s", "private_registry_connection_info": [
+                    {"connection_type": 1, "server": "docker.io", "username": "u",
+                     "password": "p"}]},
+                "image_repository: must be another registry than Docker Hub, whose logins are for",
             ),
             (
                 {"proxy": {"http_proxy": "http://p", "k8s_node_cidr": "192.168.1.0/24"}},

@@ -229,6 +229,8 @@ class RegistriesTest(PhaseTest):
         )
         tokens = [_LaterRegistry("a:1", token=Secret(token)) for token in ("x", "y")]
         self.assertNotEqual(*map(self.digest, tokens))
+        shown = dataclasses.replace(registry, has_kubernetes=True)
+        self.assertNotEqual(*map(self.digest, (registry, shown)))
 
     def digest(self, *registries: Registry) -> str:
         self.make(private_registries=registries)

@@ -1,6 +1,7 @@
 """Carrying out a plan: order, whom it concerns, errors of several hosts, the trace."""
 
 import json
+import logging
 import tempfile
 import threading
 import traceback
@@ -29,7 +30,7 @@ from mgmt_drivers.machine.host import Host
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.connection import Endpoint
-from mgmt_drivers.ssh.hostkeys import HostKeys
+from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from mgmt_drivers.testing.fakes import FakeSession, MemoryStore, services
 
 NODES = [Node(f"vnfc-{n}", "VDU", f"server-{n}", {"CP1": f"192.0.2.{n}"}) for n in (1, 2, 3)]
@@ -129,14 +130,21 @@ class OperationTest(unittest.TestCase):
     def cut_off(self, number: int) -> None:
         self.errors[f"server-{number}"] = ConnectionFailed(f"no route to vnfc-{number}")
 
-    def operation(self, trace_folder: Path | None = None) -> Operation:
+    def operation(
+        self,
+        trace_folder: Path | None = None,
+        kind: str = "scale",
+        targets: frozenset[str] = frozenset(),
+        host_keys: tuple[KnownKey, ...] = (),
+    ) -> Operation:
         given = services(
             store=self.store, connect=self.connect, trace_folder=trace_folder or self.folder
         )
-        request = LcmRequest("scale", "vnf-1", Path(), {}, {}, stack_id="stack-1")
+        request = LcmRequest(kind, "vnf-1", Path(), {}, {}, stack_id="stack-1", targets=targets)
 
         def endpoint(node: Node) -> Endpoint:
-            return Endpoint(node.address("CP1"), "ubuntu", None, node.server_id)
+            address = node.address("CP1")
+            return Endpoint(address, "ubuntu", None, node.server_id, host_keys=host_keys)
 
         return Operation(request, given, NODES, endpoint, [Secret("Pl4nted")])
 
@@ -379,6 +387,29 @@ class OperationTest(unittest.TestCase):
         with self.operation() as operation:
             operation.connect(NODES)
             self.assertEqual(3, len(self.store.load("ssh_host_keys", {})))
+
+    def test_a_host_key_that_has_vanished(self) -> None:
+        """A new machine has none, and the parameters may have the keys of others."""
+        with self.operation() as operation:
+            operation.connect(NODES)
+        for kind, target, known, number in (
+            ("scale out", "", (), 1), ("scale out", "vnfc-2", (), 0), ("instantiate", "", (), 0),
+            ("heal", "", (), 0), ("scale out", "", (KnownKey("SHA256:x"),), 0),
+        ):
+            keys = self.store.load("ssh_host_keys", {})
+            keys.pop("server-2")
+            self.store.save("ssh_host_keys", keys)
+            targets = frozenset([target] if target else ())
+            with (
+                self.subTest(f"{kind} {target} {known}"),
+                self.assertLogs("mgmt_drivers", "DEBUG") as logs,
+                self.operation(kind=kind, targets=targets, host_keys=known) as operation,
+            ):
+                logging.getLogger("mgmt_drivers").debug("something")
+                operation.connect(NODES)
+            told = [line for line in logs.output if "no SSH host key" in line]
+            self.assertEqual(number, len(told), told)
+            self.assertEqual(number, str(told).count("vnfc-2"))
 
     def test_keys_that_cannot_be_saved_hide_no_other_error(self) -> None:
         self.store = _FullStore()

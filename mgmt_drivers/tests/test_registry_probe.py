@@ -131,6 +131,14 @@ class RegistryProbeTest(unittest.TestCase):
         self.assert_fault("refuses those who give no login", url)
         self.assert_fault("", f"http://{self.serve('bearer', anonymous=True)}")
 
+    def test_a_login_that_is_shown_unasked(self) -> None:
+        good, wrong = ({"username": "me", "password": p, "shows": "basic"} for p in ("secret", "x"))
+        for wants in ("", "basic"):
+            self.assert_fault("", f"http://{self.serve(wants)}", **good)
+        refused, tokens = (f"http://{self.serve(wants)}" for wants in ("basic", "bearer"))
+        self.assert_fault("it refuses the login of user me", refused, **wrong)
+        self.assert_fault("it gives out tokens", tokens, **good)
+
     def test_certificates(self) -> None:
         good, other = signed("localhost"), signed("elsewhere")
         url = f"https://{self.serve(certificate=good)}"

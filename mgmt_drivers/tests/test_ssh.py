@@ -86,6 +86,14 @@ class HostKeysTest(unittest.TestCase):
         with self.assertRaisesRegex(WrongHostKey, "192.0.2.1 .* server-1 was not replaced"):
             again.check("server-1", "192.0.2.1", self.other)
 
+    def test_a_key_that_somebody_has_changed(self) -> None:
+        """Files on other machines get the kept keys, each as a line."""
+        line = f"{self.key.get_name()} {self.key.get_base64()}"
+        for text in (f"{line}\n{line}", f"{line} x", f'command="x" {line}', "", None, [line]):
+            with self.subTest(text), self.assertRaisesRegex(WrongHostKey, "server server-1 in"):
+                HostKeys({"server-1": text})  # type: ignore[dict-item] # of the metadata
+        self.assertEqual({"server-1": line}, HostKeys({"server-1": line}).as_dict())
+
     def test_a_replaced_server_has_another_key(self) -> None:
         keys = HostKeys()
         keys.pin("server-1", self.key)

@@ -20,7 +20,7 @@ from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.inventory import VimAccess
 from mgmt_drivers.secret import Secret
-from mgmt_drivers.tacker.v2 import USER_DATA, Call
+from mgmt_drivers.tacker.v2 import USER_DATA, Call, CallStore
 from mgmt_drivers.tacker.vims_v2 import InstanceVims
 from mgmt_drivers.testing.fakes import services
 from mgmt_drivers.testing.simulated_cloud import (
@@ -575,6 +575,14 @@ class ProcessTest(ScriptTest):
         ran = self.run_script(operation="instantiate_rollback_end")
         self.assertEqual((0, b""), (ran.returncode, ran.stderr))
         self.assertEqual(_instance(), pickle.loads(ran.stdout)["vnf_instance"])
+
+    def test_what_is_kept_and_changed_by_others_is_named(self) -> None:
+        """Users of Tacker may change the metadata of a VNF instance."""
+        for value in ("abc", "[1]", "5", '"x"', "null", "[" * 100_000, 5, ["x"]):
+            store = CallStore({"metadata": {"mgmt_driver_known": value}}, {})
+            words = "mgmt_driver_known in the metadata of the VNF instance is damaged: restore"
+            with self.subTest(str(value)[:9]), self.assertRaisesRegex(MgmtDriverError, words):
+                store.load("known", {})
 
     def test_what_is_kept_is_json(self) -> None:
         ran = self.run_script(operation="scale_start", request=_scale("SCALE_OUT"))

@@ -11,6 +11,7 @@ Archives of the first format are compressed tar files, neither encrypted nor sig
 import base64
 import gzip
 import hashlib
+import itertools
 import json
 import tarfile
 from collections.abc import Iterator, Mapping
@@ -26,7 +27,8 @@ from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine import answers
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
-from mgmt_drivers.package import BROKEN_ARCHIVE
+from mgmt_drivers.package import BROKEN_ARCHIVE, ArchiveMember
+from mgmt_drivers.params.kinds import LARGEST_ARCHIVE
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh import signatures
 from mgmt_drivers.ssh.session import LIST_OUTPUT
@@ -40,6 +42,8 @@ _SHOW, _OPEN = Script(__package__, "show-backup"), Script(__package__, "open-bac
 _LARGEST_PART = 1 << 16  # bytes of each member but the data
 _PIECE = 1 << 20  # bytes
 _GZIP = b"\x1f\x8b"
+# Of the first format, whose archives have some ten members.
+_METADATA, _MOST_MEMBERS = "metadata.json", 100
 _FORMAT = 2
 
 
@@ -92,13 +96,16 @@ def read(host: Host, path: str, keys: BackupKeys) -> Contents:
     return _verified(parts, keys)
 
 
-def read_file(path: Path, keys: BackupKeys) -> Contents:
-    """Read and verify the backup in a file of the VNF package, as :func:`read` does."""
+def read_file(path: Path, keys: BackupKeys, largest: int = LARGEST_ARCHIVE) -> Contents:
+    """Read and verify the backup in a file of the VNF package, as :func:`read` does.
+
+    :param largest: bytes of a backup of the first format when it is unpacked
+    """
     try:
         with path.open("rb") as file:
             is_old = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
-            parts = _Parts(_read_old(path)) if is_old else _read_parts(file)
+            parts = _Parts(_read_old(path, largest)) if is_old else _read_parts(file)
     except BROKEN_ARCHIVE as error:
         raise BrokenBackup(
             f"{path.name} is not a whole backup: {type(error).__name__}"
@@ -106,17 +113,23 @@ def read_file(path: Path, keys: BackupKeys) -> Contents:
     return _verified(parts, keys)
 
 
-def _read_old(path: Path) -> bytes:
+def _read_old(path: Path, largest: int) -> bytes:
+    size = 0
     with gzip.open(path) as whole:
-        while whole.read(_PIECE):  # the checksum stands at the end
-            pass
-    with tarfile.open(path, "r:gz") as archive:
-        member = archive.extractfile("metadata.json")
-        return member.read(_LARGEST_PART) if member else b""
+        while piece := whole.read(_PIECE):  # the checksum stands at the end
+            size += len(piece)
+            if size > largest:
+                raise tarfile.ReadError(f"more than {largest} bytes")
+    with tarfile.open(path, "r:gz", tarinfo=ArchiveMember) as archive:
+        for member in itertools.islice(archive, _MOST_MEMBERS):
+            stream = archive.extractfile(member) if member.isfile() else None
+            if stream and member.name == _METADATA:
+                return stream.read(_LARGEST_PART)
+    raise tarfile.ReadError(f"no {_METADATA}")
 
 
 def _read_parts(file: IO[bytes]) -> _Parts:
-    with tarfile.open(fileobj=file, mode="r|") as archive:
+    with tarfile.open(fileobj=file, mode="r|", tarinfo=ArchiveMember) as archive:
         found = dict(_members(archive))
     if tuple(found) != MEMBERS:
         raise tarfile.ReadError("other members")

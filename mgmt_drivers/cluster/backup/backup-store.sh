@@ -65,7 +65,9 @@ save() {
     [ "$limit" -gt 0 ] || fail "the backups of $node take up half of the space: give it more"
     timeout 900 head --bytes="$limit" >"$new"
     # If the space was too little or the connection broke, the end is missing, which tar's status tells.
-    listed=$(tar --list --file - <"$new") || fail "the backup is not whole"
+    # A node may have sent names without end, or one that is as large as the disk.
+    listed=$(ulimit -v 500000 && tar --list --file - <"$new" | head --bytes=1000) ||
+        fail "the backup is not whole"
     [ "$listed" = $'manifest.json\nmanifest.json.sig\npassword.enc\ndata.enc' ] ||
         fail "the backup is not whole"
     sync "$new"

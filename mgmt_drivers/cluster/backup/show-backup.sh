@@ -4,6 +4,7 @@
 # data. Of a backup of the first format, print its metadata only.
 set -euo pipefail
 limit=65536 # bytes of a part
+ulimit -v 500000 # the name of a member may be as large as the file
 part() {
     tar --extract --to-stdout --occurrence=1 --file "$1" "$2" | head --bytes="$limit"
 }

@@ -6,7 +6,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgmt_drivers.package import BROKEN_ARCHIVE, sha256_of
+from mgmt_drivers.package import BROKEN_ARCHIVE, ArchiveMember, sha256_of
 from mgmt_drivers.params.declaration import ObjectOf, param
 from mgmt_drivers.params.kinds import PackageFile, TextKind
 from mgmt_drivers.params.reader import Reader
@@ -82,7 +82,7 @@ def helm_of(helm: Helm | None, script: Path | None, reader: Reader) -> Helm | No
 def _program_in(path: Path) -> str | None:
     """The name of the only program ``helm`` in an archive; None if there is none or several."""
     names = []
-    with tarfile.open(path, "r:gz") as archive:
+    with tarfile.open(path, "r:gz", tarinfo=ArchiveMember) as archive:
         for entry in itertools.islice(archive, _MOST_ENTRIES):
             if entry.size > _LARGEST:
                 return None

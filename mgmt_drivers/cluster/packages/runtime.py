@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mgmt_drivers.cluster.cluster_params import DOCKER, KubernetesParams
-from mgmt_drivers.cluster.registries.registries_params import Registry
+from mgmt_drivers.cluster.registries.registries_params import LOGINS_FOLDER, Registry
 from mgmt_drivers.machine import blocks, docker, files, syntax, units
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.proxied import through_proxy
 from mgmt_drivers.machine.script import Script
+from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT
 
 _PULL_LIMIT = 1800.0  # seconds
@@ -50,11 +51,15 @@ class Docker:
     _REGISTRIES = "insecure-registries"
     _CERTIFICATES = "/etc/docker/certs.d"
 
+    def __init__(self, registries: Sequence[Registry] = ()) -> None:
+        """:param registries: those that nodes are configured with"""
+        self._shown = [f"{registry.server}/" for registry in registries if registry.shown_login]
+
     def find_missing(self, host: Host, images: Sequence[str]) -> list[str]:
         return [image for image in images if docker.find_image_id(host, image) is None]
 
     def pull(self, host: Host, image: str) -> None:
-        docker.pull(host, image)
+        docker.pull(host, image, LOGINS_FOLDER if image.startswith(tuple(self._shown)) else "")
 
     def trust(self, host: Host, registries: Sequence[Registry]) -> None:
         for registry in registries:
@@ -104,7 +109,11 @@ class Containerd:
             folder = f"{self._HOSTS}/{registry.server}"
             certificate = _write_certificate(host, folder, registry)
             path = f"{folder}/hosts.toml"
-            files.write(host, path, _hosts_toml(files.read(host, path), registry, certificate))
+            text = _hosts_toml(files.read(host, path), registry, certificate)
+            if registry.shown_login:
+                files.write(host, path, Secret(text), "0600")
+            else:
+                files.write(host, path, text)
 
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
         mount = ("--mount", f"type=bind,src={folder},dst={folder},options=rbind:rw")
@@ -129,13 +138,17 @@ def _hosts_toml(before: str, registry: Registry, certificate: str) -> str:
     """The file with our table in it, unless the image brought one for the same URL.
 
     Any other that the image brought is tried first (containerd's documentation,
-    "Registry Configuration").
+    "Registry Configuration"). No command line shows the login of Kubernetes' images, and
+    containerd itself pulls with it, such as a sandbox's image.
     """
     rest = blocks.without(before)
     table = f"[host.{syntax.toml(registry.url)}]\n"
     if table in rest:
         return rest
     table += f"ca = {syntax.toml(certificate)}\n" if certificate else ""
+    if registry.shown_login:
+        basic = syntax.toml(f"Basic {registry.shown_login.basic.reveal()}")
+        table += f"[host.{syntax.toml(registry.url)}.header]\nauthorization = {basic}\n"
     # A key of the whole file's cannot come after another table.
     top = "" if rest.strip() else f"server = {syntax.toml(registry.url)}\n\n"
     return blocks.replaced(rest, top + table)
@@ -143,5 +156,5 @@ def _hosts_toml(before: str, registry: Registry, certificate: str) -> str:
 
 def runtime_of(params: KubernetesParams) -> ContainerRuntime:
     if params.container_runtime == DOCKER:
-        return Docker()
+        return Docker(params.registries)
     return Containerd(behind_proxy=params.proxy is not None)

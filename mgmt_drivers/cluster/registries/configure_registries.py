@@ -54,7 +54,9 @@ def _contents(registry: Registry) -> tuple[object, ...]:
     """The values of all options of a registry, with the contents of files and passwords."""
     values = {field.name: getattr(registry, field.name) for field in dataclasses.fields(registry)}
     del values["server"], values["plain_http"]  # the URL has both
-    return (registry.url, *map(_content, values.values()))
+    del values["has_kubernetes"]  # which without a login changes nothing
+    shown = ("shown",) if registry.shown_login else ()
+    return (registry.url, *map(_content, values.values()), *shown)
 
 
 def _content(value: object) -> object:

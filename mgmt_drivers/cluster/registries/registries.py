@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mgmt_drivers.cluster.registries import registry_probe
-from mgmt_drivers.cluster.registries.registries_params import Registry
+from mgmt_drivers.cluster.registries.registries_params import LOGINS_FOLDER, Registry
 from mgmt_drivers.machine import blocks, files, syntax
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.params.proxy import Proxy
@@ -17,8 +17,7 @@ from mgmt_drivers.secret import Secret
 _HOSTS = "/etc/hosts"
 # The template from which cloud-init makes the file anew at each boot, if it manages the file.
 _HOSTS_TEMPLATE = "/etc/cloud/templates/hosts.debian.tmpl"
-# With it pods need no imagePullSecrets (Kubernetes' documentation, "Images").
-KUBELET_LOGINS = "/var/lib/kubelet/config.json"
+KUBELET_LOGINS = f"{LOGINS_FOLDER}/config.json"
 _PROBE = Path(registry_probe.__file__).read_text()
 _PROBE_LIMIT = 120.0  # seconds
 
@@ -57,6 +56,8 @@ def _question(registry: Registry, proxy: Proxy | None) -> dict[str, str]:
     if registry.login:
         question["username"] = registry.login.username
         question["password"] = registry.login.password.reveal()
+    if registry.shown_login:
+        question["shows"] = "basic"
     if registry.certificate:
         question["ca"] = registry.certificate.decode()
     way = proxy.way_to(registry.scheme, registry.host) if proxy else None

@@ -24,6 +24,9 @@ _BLOCK = re.compile(_BEGIN + rb"[A-Za-z0-9+/=\s]+" + _END)
 # for its login.
 _HUB, _HUB_API, _HUB_LOGIN = "docker.io", "registry-1.docker.io", "https://index.docker.io/v1/"
 _HUB_NAMES = frozenset((_HUB, "index.docker.io", _HUB_API))
+# kubelet's configuration of Docker's form: with its logins pods need no imagePullSecrets
+# (Kubernetes' documentation, "Images").
+LOGINS_FOLDER = "/var/lib/kubelet"
 # Names that systems' own files of hosts give to the machine and its links.
 _OWN_NAMES = frozenset((
     "localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback", "ip6-localnet",
@@ -147,7 +150,8 @@ class Registry:
     """A registry; ``server`` is its host, with a port unless the port is the scheme's default.
 
     ``certificate`` is the CA that signs the registry's certificate (PEM), besides the CAs that
-    machines trust already.
+    machines trust already. ``has_kubernetes`` tells that the registry
+    has the images of Kubernetes.
     """
 
     server: str = param(
@@ -169,6 +173,7 @@ class Registry:
         meaning="for a name that DNS does not know; neither is the machine's own, such as "
         "``127.0.0.1`` and ``localhost``",
     )
+    has_kubernetes: bool = False
 
     @property
     def scheme(self) -> str:
@@ -186,6 +191,11 @@ class Registry:
     def is_hub(self) -> bool:
         """Whether it is Docker Hub, which runtimes know."""
         return self.server == _HUB
+
+    @property
+    def shown_login(self) -> Login | None:
+        """The login for the container runtime, which pulls Kubernetes' images without kubelet."""
+        return self.login if self.has_kubernetes else None
 
     @property
     def login_key(self) -> str:

@@ -3,8 +3,9 @@
 A program of its own for Python 3.8 and later, without any other package. It reads
 a JSON list of registries and prints one of what is wrong with each, in their
 order, null where all is well. A registry is an object with ``url``, and perhaps
-``username``, ``password``, ``ca`` (PEM, trusted besides the machine's own) and
-``proxy`` (URL).
+``username``, ``password``, ``ca`` (PEM, trusted besides the machine's own),
+``proxy`` (URL) and ``shows``, which is ``basic`` if its client shows the login unasked
+and gets no token for it.
 
 It runs as root and talks to whoever answers: it opens http and https only, and no answer
 holds it up or fills its memory.
@@ -70,9 +71,15 @@ def _check(registry: dict[str, str]) -> None:
     """Log in as clients of registries do (Docker Registry HTTP API V2, "API Version Check")."""
     opener = _opener(registry)
     url = registry["url"] + "/v2/"
-    status, headers, _ = _get(opener, url)
+    shown = _basic(registry) if registry.get("shows") == "basic" else None
+    status, headers, _ = _get(opener, url, shown)
     if status == _UNAUTHORIZED:
         challenge = headers.get("WWW-Authenticate", "")
+        if shown and challenge[:6].lower() == "bearer":
+            raise Unusable(
+                "it gives out tokens: the registry of image_repository must take user name and "
+                "password with each request (HTTP Basic)"
+            )
         authorization = _authorization(opener, registry, challenge)
         status, _, _ = _get(opener, url, authorization)
         if status in (_UNAUTHORIZED, _FORBIDDEN):

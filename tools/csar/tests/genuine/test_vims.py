@@ -70,6 +70,16 @@ class VimOfInstanceTest(VimTest):
             api = client.CoreApi(context.init_k8s_api_client())
             self.assertEqual(["v1"], api.get_api_versions().versions)
 
+    def test_cnfs_may_bring_roles_and_their_bindings(self) -> None:
+        """The guide's threat model has this as the reason why the account has all rights."""
+        from tacker.sol_refactored.infra_drivers.kubernetes import kubernetes_resource
+        from tacker.vnfm.infra_drivers.kubernetes.k8s import translate_outputs
+
+        kinds = {"ClusterRole", "ClusterRoleBinding", "Pod", "PersistentVolume"}
+        self.assertLessEqual(kinds, vars(kubernetes_resource).keys())
+        made = translate_outputs.Transformer(None, None, None, None).method_value
+        self.assertLessEqual(kinds, made.keys())
+
 
 @needs_openstack
 class RegisteredVimTest(VimTest):
