@@ -7,7 +7,7 @@ from functional.port_filter import PortFilter
 from functional.registries import stopped_registry
 from functional.storage_scenario import KEEP_VOLUME, StorageScenario
 from tools.client import stacks
-from tools.client.api import V2
+from tools.client.api import V2, Api
 from tools.client.config import CONFIG
 from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
@@ -22,7 +22,7 @@ class LifeOfACluster(NodesScenario, StorageScenario):
     Pods that mount volumes need nodes with NFS in their kernel: see functional/full.
     """
 
-    api = V2()
+    api: Api = V2()
     image = CONFIG.prepared_image
 
     def test_life_of_a_cluster(self) -> None:
@@ -43,7 +43,7 @@ class LifeOfACluster(NodesScenario, StorageScenario):
         self.heal_vnf(vnf)
         self.check_hardening(vnf)
         self.check_volumes_available()
-        self.check_cnf(vnf)
+        self.check_cnf(vnf).delete()  # through v1 its instance would keep the VIM
         self.check_api_without_master(vnf)
         self.assert_completed(vnf.terminate())
         stacks.await_deletion(self.cloud, vnf.id)

@@ -47,6 +47,11 @@ def _parser() -> argparse.ArgumentParser:
         help="with the series of Kubernetes from this one on, of "
         f"{', '.join(recipes.MIRRORS)} (default: {recipes.NEWEST})",
     )
+    up.add_argument(
+        "--release", metavar="RELEASE", choices=recipes.RELEASES,
+        help=f"of OpenStack, of {', '.join(recipes.RELEASES)} (default: that of the cloud that is "
+        f"there, or {recipes.RELEASES[0]})",
+    )
     down = command("down", _down, "Remove all of the cloud but the caches.")
     down.add_argument("--all", action="store_true", help="remove the caches and images too")
     command("status", _status, "Show services and nodes.")
@@ -66,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _up(identity: Identity, options: argparse.Namespace) -> int:
     progress = Progress()
-    settings = Cloud(identity, progress).up(options.oldest)
+    settings = Cloud(identity, progress).up(options.oldest, options.release)
     # A run of scenarios that was killed may have left it: it is the user's now.
     identity.of_a_run.unlink(missing_ok=True)
     progress.say(f"the cloud is up: {openrc.variables(settings)['OS_AUTH_URL']}")
@@ -101,7 +106,10 @@ def _controller(identity: Identity) -> tuple[docker.DockerClient, Any]:
 def _status(identity: Identity, options: argparse.Namespace) -> int:
     client, container = _controller(identity)
     settings = load_settings(identity)
-    print(f"cloud {identity.name} at {settings.address}, public network {settings.network.cidr}")
+    print(
+        f"cloud {identity.name} of OpenStack {settings.release} at {settings.address}, "
+        f"public network {settings.network.cidr}"
+    )
     names = [service.name for service in services.ALL] + list(services.FROM_DEBIAN)
     states = container.exec_run(["systemctl", "is-active", *names]).output.decode().split()
     print("services:")

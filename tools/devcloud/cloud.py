@@ -37,20 +37,22 @@ class Cloud:
         self.identity = identity
         self.progress = progress
 
-    def up(self, oldest: str = recipes.NEWEST) -> Settings:
+    def up(self, oldest: str = recipes.NEWEST, release: str | None = None) -> Settings:
         """Bring the cloud up, or what is missing of it; safe to run again.
 
-        The mirror has the series of Kubernetes from ``oldest`` on.
+        The mirror has the series of Kubernetes from ``oldest`` on, the services are of
+        ``release``, by default of that of the cloud that is there, or of the newest.
         Raises CloudError with what to do next. Only one `up` or `down` of a
         checkout runs at a time.
         """
         with self._locked():
+            release = self._release(release)
             with engine.machine_lock(self.progress):
                 limits.raise_inotify_limit(self.progress)
                 client = engine.ensure_running(self.progress)
-                images.ensure(client, self.identity, self.progress, oldest)
-                found = networks.ensure(client, self.identity, recipes.CONTROLLER.tag)
-            settings = self._settings(client, found)
+                images.ensure(client, self.identity, self.progress, release, oldest)
+                found = networks.ensure(client, self.identity, recipes.FOUNDATIONS.tag)
+            settings = self._settings(client, found, release)
             self._ensure_controller(client, settings)
             self._ensure_mirror(client, settings.network, oldest)
             self._install_drivers(client)
@@ -121,7 +123,23 @@ class Cloud:
     def _remove_cache(self) -> None:
         shutil.rmtree(self.identity.cache, ignore_errors=True)
 
-    def _settings(self, client: docker.DockerClient, found: Network) -> Settings:
+    def _release(self, wanted: str | None) -> str:
+        """The release of the existing cloud, or of a new one.
+
+        :raises CloudError: if the existing cloud is of another release than the wanted one
+        """
+        path = self.identity.state / "settings.json"
+        if not path.exists():
+            return wanted or recipes.RELEASES[0]
+        found = read_settings(path).release
+        if wanted in (None, found):
+            return found
+        raise CloudError(
+            f"this checkout's cloud is of OpenStack {found}, not {wanted}; "
+            "`python3 -m tools.devcloud down` removes it, then try again"
+        )
+
+    def _settings(self, client: docker.DockerClient, found: Network, release: str) -> Settings:
         """The settings of the existing cloud, or new ones for a new cloud."""
         path = self.identity.state / "settings.json"
         if path.exists():
@@ -132,6 +150,7 @@ class Cloud:
             self._remove_containers(client)
         settings = Settings(
             name=self.identity.name,
+            release=release,
             address=networks.controller_address(found),
             admin_password=secrets.token_hex(16),
             service_password=secrets.token_hex(16),
@@ -181,7 +200,7 @@ class Cloud:
         return machine.Machine(
             name=self.identity.controller,
             hostname="controller",
-            image=recipes.CONTROLLER.tag,
+            image=recipes.CONTROLLERS[settings.release].tag,
             labels=self.identity.labels,
             attachment=machine.Attachment(
                 settings.network.docker_name, networks.controller_address(settings.network)

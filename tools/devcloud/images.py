@@ -50,10 +50,12 @@ def ensure(
     client: docker.DockerClient,
     identity: Identity,
     progress: Progress,
+    release: str,
     oldest: str = recipes.NEWEST,
 ) -> None:
     """Build every image that is not there yet.
 
+    :param release: of OpenStack, of recipes.RELEASES
     :param oldest: series of Kubernetes, of recipes.MIRRORS
     """
     builder = _Builder(client, identity, progress)
@@ -61,7 +63,7 @@ def ensure(
     builder.ensure(recipes.BASE)
     # The chains in parallel: some wait for the network while others compile.
     chains = (
-        (recipes.DATABASES,),
+        (recipes.DATABASES[release],),
         (recipes.NODE, recipes.NODE_DOCKER),
         (recipes.NODE_BEFORE, recipes.VM),
         (recipes.MIRRORS[oldest],),
@@ -75,7 +77,8 @@ def ensure(
             builder.cancelled = True
             remove_build_containers(client)
             raise
-    builder.ensure_all((recipes.NODE_ROUGH, recipes.CONTROLLER))  # each of two chains
+    # Each of two chains.
+    builder.ensure_all((recipes.NODE_ROUGH, recipes.CONTROLLERS[release]))
 
 
 def remove_build_containers(client: docker.DockerClient) -> None:

@@ -80,13 +80,27 @@ def _node(name: str, base: Recipe) -> Recipe:
 
 
 BASE = _base("base", "bookworm")
-OPENSTACK = Recipe(
-    name="openstack",
-    script="controller/provision.sh",
-    parent=BASE,
-    files=(("/provision/constraints.txt", "controller/constraints.txt"),),
-)
-DATABASES = Recipe(name="controller", script="controller/databases.sh", parent=OPENSTACK)
+# What the services of every release need from Debian.
+FOUNDATIONS = Recipe(name="foundations", script="controller/provision.sh", parent=BASE)
+# The releases of OpenStack, the newest first, which is the default. The constraints of a release
+# are the versions of all that Python needs, of its services too.
+RELEASES = ("2026.2", "2026.1")
+
+
+def _databases(release: str) -> Recipe:
+    """The services of a release, with their databases."""
+    services = Recipe(
+        name=f"openstack-{release}",
+        script="controller/openstack.sh",
+        parent=FOUNDATIONS,
+        files=(("/provision/constraints.txt", f"controller/openstack-{release}.txt"),),
+    )
+    return Recipe(
+        name=f"databases-{release}", script="controller/databases.sh", parent=services
+    )
+
+
+DATABASES = {release: _databases(release) for release in RELEASES}
 NODE = _node("node-debian-13", _base("base-debian-13", "trixie"))
 NODE_DOCKER = Recipe(name="node-debian-13-docker", script="node/provision-docker.sh", parent=NODE)
 NODE_BEFORE = _node("node-debian-12", BASE)
@@ -136,9 +150,15 @@ NODE_KUBERNETES = Recipe(
     parent=NODE,
     source=_PACKAGES,
 )
-CONTROLLER = Recipe(
-    name="controller-helm", script="controller/helm.sh", parent=DATABASES, source=_PACKAGES
-)
+CONTROLLERS = {
+    release: Recipe(
+        name=f"controller-{release}",
+        script="controller/helm.sh",
+        parent=DATABASES[release],
+        source=_PACKAGES,
+    )
+    for release in RELEASES
+}
 NODE_ROUGH = Recipe(
     name="node-debian-13-rough", script="node/provision-rough.sh", parent=NODE_KUBERNETES
 )

@@ -23,11 +23,12 @@ class Network:
 class Settings:
     """The embedded cloud as its controller sees it.
 
-    ``drop_capabilities`` are those that this host cannot give to a container,
-    ``nameservers`` those that a server can reach.
+    ``release`` is that of OpenStack, ``drop_capabilities`` are those that this host cannot give to
+    a container, ``nameservers`` those that a server can reach.
     """
 
     name: str
+    release: str
     address: str
     admin_password: str
     service_password: str

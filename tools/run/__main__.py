@@ -80,6 +80,10 @@ def main() -> int:
         "names", nargs="*", metavar="GROUP",
         help="only these groups of functional/full; default: all",
     )
+    groups.add_argument(
+        "--release", metavar="RELEASE",
+        help="of the cloud's OpenStack; default: 2026.2, or that of the group",
+    )
     options = parser.parse_args()
     # An ordinary user's search path lacks the folders of root's programs.
     os.environ["PATH"] += ":/usr/sbin:/sbin"
@@ -92,8 +96,10 @@ def main() -> int:
             return _demo(progress)
         if options.command == "groups":
             tox = _tox(progress)
+            release = ["--release", options.release] if options.release else []
+            names = [*release, *options.names]
             with _alone(progress), _deferred_interrupts():
-                return _report([_run(progress, tox, "functional-full", options.names)])
+                return _report([_run(progress, tox, "functional-full", names)])
         return _tests(progress, options.environments)
     except (logged.CommandFailed, FileNotFoundError) as error:
         print_error(f"{error}\nremove the cause, then repeat the command")

@@ -4,6 +4,7 @@ import argparse
 import os
 import shutil
 import sys
+from pathlib import Path
 
 from docker.errors import DockerException
 
@@ -14,6 +15,7 @@ from tools.devcloud.diagnosis import TRACES, collect
 from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CHECKOUT, Identity
+from tools.devcloud.recipes import RELEASES
 from tools.progress import Progress, print_error
 from tools.scenarios.runner import run_preflight, run_scenarios
 from tools.scenarios.selection import Selection, expressions, groups, record_of_passes, select
@@ -35,6 +37,11 @@ def main() -> int:
     parser.add_argument(
         "--again", action="store_true",
         help="with --full: also run scenarios that have passed on this commit",
+    )
+    parser.add_argument(
+        "--release", metavar="RELEASE", choices=RELEASES,
+        help=f"of the embedded cloud's OpenStack, of {', '.join(RELEASES)} "
+        f"(default: {RELEASES[0]}, or that of the group)",
     )
     parser.add_argument(
         "--skip-preflight", action="store_true", help="run even if the cloud lacks something"
@@ -62,7 +69,7 @@ def _run_selected(options: argparse.Namespace) -> int:
     cloud = os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")
     # After an interruption, a run of long scenarios leaves out scenarios that have passed.
     resumed = options.full and not options.again
-    record = record_of_passes(cloud or "devcloud") if resumed else None
+    record = record_of_passes(cloud or f"devcloud{options.release or ''}") if resumed else None
     selection = select(LOGS, expressions(options.full, options.names), record)
     for name in selection.passed:
         print(f"not run again, since it passed on this commit: {name}", flush=True)
@@ -71,16 +78,26 @@ def _run_selected(options: argparse.Namespace) -> int:
             print_error("no scenario matches")
         return 0 if selection.passed else 2
     if cloud:
-        return _run(selection, options.skip_preflight, dict(os.environ))
-    return _on_devcloud(selection, options)
+        return _run(selection, LOGS, options.skip_preflight, dict(os.environ))
+    parts = {options.release: selection} if options.release else selection.by_release()
+    statuses = [
+        _on_devcloud(part, release, LOGS / release if len(parts) > 1 else LOGS, options)
+        for release, part in parts.items()
+    ]
+    return max(statuses)
 
 
-def _run(selection: Selection, skip_preflight: bool, environment: dict[str, str]) -> int:
+def _run(
+    selection: Selection, logs: Path, skip_preflight: bool, environment: dict[str, str]
+) -> int:
     status = 0 if skip_preflight else run_preflight(environment)
-    return status or run_scenarios(selection, LOGS, environment)
+    return status or run_scenarios(selection, logs, environment)
 
 
-def _on_devcloud(selection: Selection, options: argparse.Namespace) -> int:
+def _on_devcloud(
+    selection: Selection, release: str, logs: Path, options: argparse.Namespace
+) -> int:
+    logs.mkdir(exist_ok=True)
     identity = Identity()
     cloud = Cloud(identity, Progress())
     mark = identity.of_a_run
@@ -92,13 +109,13 @@ def _on_devcloud(selection: Selection, options: argparse.Namespace) -> int:
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
     try:
-        settings = cloud.up(selection.oldest)
+        settings = cloud.up(selection.oldest, release)
         environment = {**os.environ, **openrc.variables(settings), **_scenario_variables(identity)}
-        status = _run(selection, options.skip_preflight, environment)
+        status = _run(selection, logs, options.skip_preflight, environment)
         if status:
-            _collect_logs(identity)
+            _collect_logs(identity, logs)
     except CloudError:
-        _collect_logs(identity)
+        _collect_logs(identity, logs)
         raise
     finally:
         if not was_up and not options.keep:
@@ -106,13 +123,13 @@ def _on_devcloud(selection: Selection, options: argparse.Namespace) -> int:
     return status
 
 
-def _collect_logs(identity: Identity) -> None:
+def _collect_logs(identity: Identity, logs: Path) -> None:
     """Collect logs before the cloud is removed; an error here does not hide the first error."""
     try:
-        collect(identity, LOGS)
+        collect(identity, logs)
     except (CloudError, DockerException, OSError) as error:
         print_error(f"not all logs were collected: {error}")
-    print(f"logs and traces of the services and nodes: {LOGS}", flush=True)
+    print(f"logs and traces of the services and nodes: {logs}", flush=True)
 
 
 def _scenario_variables(identity: Identity) -> dict[str, str]:

@@ -5,17 +5,19 @@ import itertools
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tools.devcloud.identity import CHECKOUT, Identity
-from tools.devcloud.recipes import MIRRORS, NEWEST
+from tools.devcloud.recipes import MIRRORS, NEWEST, RELEASES
 
 _GATE = r"^functional\.(?=test_)"
 _FULL = r"^functional\.full\.(?=test_)"
 # Series of Kubernetes that groups need besides the newest.
 _OLDER = {"rough_image": "1.36", "series": "1.36", "upgrade": "1.36",
           "upgrade_troubles": "1.36", "docker": "1.20"}
+# Groups whose cloud is of another release of OpenStack than the newest.
+_RELEASES = {"slurp": "2026.1"}
 # Lanes of groups that run in parallel, about equally long: a single lane leaves the CPUs idle half
 # of the time. Groups in no lane run before: their nodes are emulated, they kill shared services, or
 # they measure how long the API is unavailable, which takes longer on busy CPUs.
@@ -51,6 +53,15 @@ class Selection:
             if _is_of(name, [group])
         }
         return [series for series in MIRRORS if series in {NEWEST, *needed}][-1]
+
+    def by_release(self) -> dict[str, "Selection"]:
+        """The scenarios whose cloud is of the same release, by the release."""
+        parts: dict[str, tuple[str, ...]] = {}
+        for name in self.scenarios:
+            wanted = (release for group, release in _RELEASES.items() if _is_of(name, [group]))
+            release = next(wanted, RELEASES[0])
+            parts[release] = (*parts.get(release, ()), name)
+        return {release: replace(self, scenarios=names) for release, names in parts.items()}
 
     @property
     def stages(self) -> list[list[tuple[str, ...]]]:

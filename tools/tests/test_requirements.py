@@ -28,6 +28,18 @@ class BoundsTest(unittest.TestCase):
         self.assertEqual([], unbounded)
 
 
+class ReleasesTest(unittest.TestCase):
+    def test_tests_and_cloud_have_the_same_versions(self) -> None:
+        text = (CHECKOUT / "tox.ini").read_text()
+        for release, tacker in (("2026.2", "16"), ("2026.1", "15")):
+            path = CHECKOUT / f"tools/devcloud/controller/openstack-{release}.txt"
+            pins = set(path.read_text().split())
+            (section,) = (s for s in text.split("[testenv") if f"tacker=={tacker}." in s)
+            wanted = set(re.findall(r"[a-z-]+==[0-9.]+", section))
+            self.assertLess(1, len(wanted))
+            self.assertEqual(set(), wanted - pins, release)
+
+
 class Answers(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(404 if "none" in self.path else 200)

@@ -18,6 +18,7 @@ import yaml
 
 from tools.devcloud import cli
 from tools.devcloud.identity import CHECKOUT, Identity
+from tools.devcloud.recipes import RELEASES
 from tools.scenarios import __main__ as program
 from tools.scenarios import report, runner, selection
 from tools.scenarios.selection import Selection, expressions, groups, select
@@ -30,7 +31,7 @@ class RunTest(unittest.TestCase):
             mock.patch.object(program, "run_preflight", return_value=preflight),
             mock.patch.object(program, "run_scenarios", return_value=0) as run,
         ):
-            return program._run(Selection(("one",)), skip, {}), run.called
+            return program._run(Selection(("one",)), Path("logs"), skip, {}), run.called
 
     def test_a_cloud_that_lacks_something_runs_no_scenario(self) -> None:
         self.assertEqual((1, False), self.run_scenarios(preflight=1))
@@ -48,7 +49,7 @@ class DevcloudTest(unittest.TestCase):
         self.addCleanup(stack.close)
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         stack.enter_context(mock.patch.dict(os.environ, {"XDG_STATE_HOME": folder}))
-        self.state = Identity().state
+        self.state, self.logs = Identity().state, Path(folder)
         self.done: list[str] = []
         cloud = mock.Mock(up=self.up, down=self.down)
         variables = mock.Mock(variables=lambda _: {"OS_AUTH_URL": "http://192.0.2.1"})
@@ -57,8 +58,8 @@ class DevcloudTest(unittest.TestCase):
             stack.enter_context(mock.patch.object(module, "openrc", variables))
         stack.enter_context(mock.patch.object(program, "_run", self.run_scenarios))
 
-    def up(self, _: str) -> None:
-        self.done.append("up")
+    def up(self, _: str, release: str | None = None) -> None:
+        self.done.append(f"up {release}" if release else "up")
         self.state.mkdir(parents=True, exist_ok=True)
         (self.state / "settings.json").touch()
 
@@ -75,8 +76,33 @@ class DevcloudTest(unittest.TestCase):
         self.done.clear()
         options = argparse.Namespace(keep=keep, skip_preflight=True)
         with redirect_stdout(StringIO()):
-            program._on_devcloud(Selection(("one",)), options)
+            program._on_devcloud(Selection(("one",)), "", self.logs, options)
         return self.done
+
+    def run_groups(self, *names: str, release: str | None = None) -> list[str]:
+        """What a run of a scenario of each group does."""
+        selection = Selection(tuple(f"functional.full.test_{name}.C.t" for name in names))
+        options = argparse.Namespace(
+            full=True, again=True, keep=False, skip_preflight=True, release=release, names=names
+        )
+        self.done.clear()
+        with (
+            mock.patch.object(program, "LOGS", self.logs / "logs"),
+            mock.patch.object(program, "select", return_value=selection),
+            mock.patch.dict(os.environ),
+            redirect_stdout(StringIO()),
+        ):
+            for name in ("OS_CLOUD", "OS_AUTH_URL"):
+                os.environ.pop(name, None)
+            self.assertEqual(0, program._run_selected(options))
+        return self.done
+
+    def test_a_group_has_a_cloud_of_its_release(self) -> None:
+        newest, older = ["up 2026.2", "run", "down"], ["up 2026.1", "run", "down"]
+        self.assertEqual(newest, self.run_groups("cloud", "faults"))
+        self.assertEqual(older, self.run_groups("slurp"))
+        self.assertEqual(newest + older, self.run_groups("cloud", "slurp", "storage"))
+        self.assertEqual(older, self.run_groups("faults", "slurp", release="2026.1"))
 
     def test_a_cloud_that_was_up_stays(self) -> None:
         self.up("")
@@ -143,6 +169,18 @@ class SelectionTest(unittest.TestCase):
         ):
             scenarios = [f"functional.full.test_{name}.C.t" for name in names]
             self.assertEqual(wanted, Selection((*scenarios, "functional.test_c.C.t")).oldest)
+
+
+    def test_scenarios_of_a_release_have_a_cloud(self) -> None:
+        names = ["cloud", "slurp", "storage"]
+        cloud, slurp, storage = (f"functional.full.test_{name}.C.t" for name in names)
+        parts = Selection((cloud, slurp, storage)).by_release()
+        wanted = {"2026.2": (cloud, storage), "2026.1": (slurp,)}
+        self.assertEqual(wanted, {name: part.scenarios for name, part in parts.items()})
+
+    def test_releases_are_of_groups_that_there_are(self) -> None:
+        self.assertLess(set(selection._RELEASES), set(groups()))
+        self.assertLess(set(selection._RELEASES.values()), set(RELEASES))
 
 
 class LanesTest(unittest.TestCase):

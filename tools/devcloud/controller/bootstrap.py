@@ -136,7 +136,7 @@ def _keystone(settings: Settings) -> None:
     # The password goes through the environment: a command line is for all to see.
     subprocess.run(
         [manage, "bootstrap", "--bootstrap-region-id", config_files.REGION]
-        + ["--bootstrap-public-url", url],
+        + ["--bootstrap-public-url", url.removesuffix("/v3")],
         check=True,
         env={"OS_BOOTSTRAP_PASSWORD": settings.admin_password},
     )

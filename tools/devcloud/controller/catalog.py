@@ -17,9 +17,10 @@ from tools.devcloud.settings import Settings
 USER = "nfv_user"
 PROJECT = "nfv"
 TACKER_PORT = 9890
-# Name and type of each service, its port and the rest of its URL.
+# Name and type of each service, its port and the rest of its URL. That of Keystone has no version,
+# as on a devstack: Tacker 15 would ask for /v3/v3/regions before it registers a VIM.
 _SERVICES = (
-    ("keystone", "identity", 5000, "/v3"),
+    ("keystone", "identity", 5000, ""),
     ("barbican", "key-manager", 9311, ""),
     ("placement", "placement", 8778, ""),
     ("glance", "image", 9292, ""),

@@ -203,6 +203,7 @@ def _neutron(settings: Settings) -> Sections:
             "notify_nova_on_port_data_changes": "true",
             "send_events_interval": "1",
             "global_physnet_mtu": _TUNNEL_MTU,
+            "api_workers": "1",  # for 2026.1 what ASGI_WORKERS is for 2026.2
             "rpc_workers": "0",
         },
         "database": _database("neutron"),

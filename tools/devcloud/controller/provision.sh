@@ -1,7 +1,6 @@
 #!/bin/sh
-# Installs the control plane: MariaDB, RabbitMQ, memcached, Open vSwitch, OVN, libvirt and QEMU
-# from Debian, the OpenStack services in one virtual environment, at the versions of
-# constraints.txt.
+# Installs from Debian what the control plane stands on: MariaDB, RabbitMQ, memcached, Open vSwitch,
+# OVN, libvirt and QEMU.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 # What is installed here is started by the cloud's own units only.
@@ -22,17 +21,5 @@ for unit in /lib/systemd/system/libvirt*.socket /lib/systemd/system/libvirt*.ser
     systemctl mask --quiet "$(basename "$unit")"
 done
 systemctl disable --quiet rabbitmq-server mariadb memcached
-python3 -m venv /opt/openstack
-/opt/openstack/bin/pip install --quiet --disable-pip-version-check \
-    --constraint /provision/constraints.txt \
-    tacker keystone barbican glance openstack-heat openstack-placement nova neutron cinder \
-    python-tackerclient python-openstackclient \
-    pymysql python-memcached waitress docker setuptools wheel
-# libvirt's binding is Debian's: its version is that of the library.
-for file in /usr/lib/python3/dist-packages/libvirt*; do
-    ln -s "$file" /opt/openstack/lib/python3.11/site-packages/
-done
-/opt/openstack/bin/pip check
-echo "devcloud: OpenStack installed"
 apt-get clean
 rm -rf /var/lib/apt/lists/*

@@ -91,7 +91,8 @@ WORKERS = (
 NOVA = Service(
     "nova",
     f"{BIN}/python -m tools.devcloud.controller.nova_services",
-    (_PYTHONPATH, _NO_BYTECODE),
+    # The compute and the conductor of 2026.1 run on eventlet unless told otherwise.
+    (_PYTHONPATH, _NO_BYTECODE, "OS_NOVA_DISABLE_EVENTLET_PATCHING=true"),
 )
 _DATABASES = (
     "/etc/openvswitch/conf.db",

@@ -43,6 +43,24 @@ class RecipeTest(unittest.TestCase):
         self.assertEqual(child.digest, recipes.NODE_BEFORE.digest)
         self.assertNotEqual(child.digest, other.digest)
 
+    def test_releases_share_what_is_of_debian(self) -> None:
+        controllers = [recipes.CONTROLLERS[release] for release in recipes.RELEASES]
+        self.assertEqual(len(recipes.RELEASES), len({one.tag for one in controllers}))
+        for controller in controllers:
+            self.assertIn(recipes.FOUNDATIONS, self.ancestors(controller))
+
+    def ancestors(self, recipe: recipes.Recipe) -> list[recipes.Recipe]:
+        return [recipe, *self.ancestors(recipe.parent)] if recipe.parent else [recipe]
+
+    def test_a_build_is_of_one_release(self) -> None:
+        for release in recipes.RELEASES:
+            with mock.patch.object(images, "_Builder") as builder:
+                images.ensure(mock.MagicMock(), Identity(Path("/x")), Progress(), release)
+            asked = [call.args[0] for call in builder.return_value.ensure_all.mock_calls]
+            for others in (recipes.DATABASES, recipes.CONTROLLERS):
+                built = {recipe for recipe in others.values() if recipe in sum(asked, ())}
+                self.assertEqual({others[release]}, built)
+
 
 class BuildTest(unittest.TestCase):
     def test_the_error_of_a_build_names_the_file_with_its_output(self) -> None:
@@ -105,6 +123,19 @@ class CloudTest(unittest.TestCase):
             with self.assertRaisesRegex(CloudError, "of another version; .* down"):
                 read_settings(path)
 
+    def test_a_cloud_keeps_its_release(self) -> None:
+        self.assertEqual(("2026.2", "2026.1"), (self.release(None), self.release("2026.1")))
+        self.state.mkdir(parents=True)
+        network = Network("docker-net0", "192.0.2.0/24")
+        settings = Settings("c", "2026.1", "192.0.2.2", "a", "s", network)
+        (self.state / "settings.json").write_text(settings.to_json())
+        self.assertEqual(("2026.1", "2026.1"), (self.release(None), self.release("2026.1")))
+        with self.assertRaisesRegex(CloudError, "is of OpenStack 2026.1, not 2026.2; .* down"):
+            self.cloud.up(release="2026.2")
+
+    def release(self, wanted: str | None) -> str:
+        return self.cloud._release(wanted)
+
 
 class CommandLineTest(unittest.TestCase):
     def run_cli(self, *arguments: str) -> tuple[int, str, str]:
@@ -137,5 +168,5 @@ class CommandLineTest(unittest.TestCase):
 
     def test_openrc_is_quoted(self) -> None:
         network = Network("docker-net0", "192.0.2.0/24")
-        text = openrc.shell(Settings("c", "192.0.2.2", "a'b", "s", network))
+        text = openrc.shell(Settings("c", "2026.2", "192.0.2.2", "a'b", "s", network))
         self.assertIn("""export OS_PASSWORD='a'"'"'b'""", text)

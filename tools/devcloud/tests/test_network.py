@@ -29,7 +29,8 @@ class AddressesTest(unittest.TestCase):
         self.assertLess(last, ipaddress.IPv4Network(NETWORK.cidr).broadcast_address)
 
     def test_settings_survive_the_way_to_the_controller(self) -> None:
-        settings = Settings("c", "192.0.2.2", "a", "s", NETWORK, ("SYS_RESOURCE",), ("9.9.9.9",))
+        tuples = ("SYS_RESOURCE",), ("9.9.9.9",)
+        settings = Settings("c", "2026.2", "192.0.2.2", "a", "s", NETWORK, *tuples)
         self.assertEqual(settings, Settings.from_json(settings.to_json()))
 
 
