@@ -192,7 +192,7 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
         folder = "/backups/etcd-backup"
         newest = server.run(f"sudo ls {folder}").split()[-1]
         year = newest[5:9]
-        forged = newest.replace(f"etcd-{year}", f"etcd-{int(year) + 1}", 1)
+        forged = newest.replace(f"etcd-{year}", f"etcd-{int(year) + 2}", 1)
         changed = f"{newest[:14]}235959{newest[20:]}"  # its time
         server.run(f"sudo cp --preserve {folder}/{newest} {folder}/{forged}")
         server.run(f"sudo cp --preserve {folder}/{newest} {folder}/{changed}")
