@@ -265,6 +265,12 @@ class ClusterScenario(Scenario):
             found.setdefault(vnfc["vduId"], []).append(Remote(addresses[server]))
         return found
 
+    def in_pod(self, vnf: Vnf, pod: str, command: str) -> str:
+        """The output of a shell command in a pod."""
+        master = self.machines(vnf)[MASTER][0]
+        words = f"{kubernetes.KUBECTL} exec {pod} -- /bin/busybox sh -c '{command}'"
+        return master.run(words).strip()
+
     def machines_with_cp(self, vnf: Vnf, cp: str) -> list[Remote]:
         """The machines that have a CP in Heat, also while the VNF is being instantiated."""
         return [Remote(a) for a in stacks.addresses_of_port(self.cloud, vnf.id, cp)]

@@ -14,7 +14,8 @@ import docker
 
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
-from tools.client import stacks, wait
+from tools.client import networks, stacks, wait
+from tools.client.config import CONFIG
 from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
@@ -39,34 +40,46 @@ class RegistryScenario(Scenario):
 
 
 class RegistryLife(RegistryScenario):
-    """A registry is used and healed."""
+    """A registry is used and healed.
+
+    ``heal_of_the_whole`` is the request after which Heat has deleted the stack and made another.
+    """
+
+    heal_of_the_whole: dict[str, Any] = {"cause": "scenario"}
 
     def image_params(self, server: Remote) -> dict[str, Any]:
         """Parameters that name the source of the image; without any it is the package."""
         return {}
 
     def check_life(self) -> None:
-        """Instantiate, push and pull, heal one VNFC, heal the whole VNF, terminate."""
+        """Instantiate, push and pull, heal one VNFC, heal the whole VNF, terminate.
+
+        Machines that use the registry are told its address once: the heals keep the address.
+        """
         # The puller may serve the image, see image_params.
         machines = stacks.machines(self.cloud, ["pusher", "puller"], [IMAGE_PORT])
         pusher, puller = self.enter(machines)
+        address = networks.free_address(self.cloud, CONFIG.network)
+        for machine in (pusher, puller):
+            machine.allow_plain_http(f"{address}:{PORT}")
         vnf = self.create_vnf(self.onboard_package())
         request = load_request(REQUEST, self.tacker, **self.image_params(puller))
+        ask_for_address(request, address)
         self.assert_completed(vnf.instantiate(request))
-        self.check_bridge(Remote(self.address(vnf)))
-        self.push_and_pull(pusher, puller, self.address(vnf))
+        self.check_bridge(Remote(address))
+        self.push_and_pull(pusher, puller, address)
 
         (vnfc,) = vnf.vnfcs()
         self.assert_completed(vnf.heal({"vnfcInstanceId": [vnfc["id"]], "cause": "scenario"}))
-        self.assert_replaced(vnfc, vnf)
-        self.push_and_pull(pusher, puller, self.address(vnf))
+        self.assert_replaced(vnfc, vnf, address)
+        self.push_and_pull(pusher, puller, address)
 
         (vnfc,) = vnf.vnfcs()
-        self.assert_completed(vnf.heal({"cause": "scenario"}))
-        self.assert_replaced(vnfc, vnf)
-        self.push_and_pull(pusher, puller, self.address(vnf))
+        self.assert_completed(vnf.heal(dict(self.heal_of_the_whole)))
+        self.assert_replaced(vnfc, vnf, address)
+        self.push_and_pull(pusher, puller, address)
 
-        self.check_registry_after_docker_restart(Remote(self.address(vnf)))
+        self.check_registry_after_docker_restart(Remote(address))
         self.assert_completed(vnf.terminate())
         self.assertEqual("NOT_INSTANTIATED", vnf.show()["instantiationState"])
 
@@ -76,20 +89,20 @@ class RegistryLife(RegistryScenario):
         log(shown.strip())
         self.assertRegex(shown, r"inet (172\.31|192\.168|10\.255)\.255\.1/24 ")
 
-    def assert_replaced(self, old: dict[str, Any], vnf: Vnf) -> None:
+    def assert_replaced(self, old: dict[str, Any], vnf: Vnf, address: str) -> None:
+        """Another machine has the address."""
         (new,) = vnf.vnfcs()
         self.assertNotEqual(
             old["computeResource"]["resourceId"], new["computeResource"]["resourceId"]
         )
-        answer = get(f"http://{self.address(vnf)}:{PORT}/v2/")
+        self.assertEqual(address, self.address(vnf))
+        answer = get(f"http://{address}:{PORT}/v2/")
         self.assertEqual(200, answer.status)
 
     def push_and_pull(self, pusher: Remote, puller: Remote, registry: str) -> None:
         """An image pushed by one machine is pulled, the same, by another."""
         name = f"{registry}:{PORT}/scenario"
         with step(f"push an image to {registry} and pull it on another machine"):
-            for machine in (pusher, puller):
-                machine.allow_plain_http(f"{registry}:{PORT}")
             with pusher.docker() as engine:
                 engine.api.import_image_from_data(tiny_image(), repository=name, tag="1")
                 pushed = engine.images.get(f"{name}:1").id
@@ -104,6 +117,13 @@ class RegistryLife(RegistryScenario):
             url = f"http://{machine.address}:{PORT}/v2/_catalog"
             seen = wait.until(lambda: _body(url), bool, 60, "the registry after a restart")
         self.assertEqual({"repositories": ["scenario"]}, json.loads(seen))
+
+
+def ask_for_address(request: dict[str, Any], address: str) -> None:
+    """Let a request to instantiate a registry ask for this address."""
+    (point,) = request["extVirtualLinks"][0]["extCps"]
+    (data,) = point["cpConfig"][0]["cpProtocolData"]
+    data["ipOverEthernet"] = {"ipAddresses": [{"type": "IPV4", "fixedAddresses": [address]}]}
 
 
 def get(url: str) -> Any:

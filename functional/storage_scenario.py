@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from functional.cluster_scenario import ClusterScenario
+from functional.cluster_scenario import WORKER, ClusterScenario
 from functional.kubernetes import KUBECTL
 from tools.client import networks, stacks, wait
 from tools.client.config import CONFIG
@@ -83,6 +83,28 @@ class StorageScenario(ClusterScenario):
             wait.until(
                 lambda: server.run("sudo exportfs -s"), lambda seen: seen == exports, 60, "exports"
             )
+
+    def check_shared_volume(self, vnf: Vnf) -> None:
+        self.cluster.claim_volume("data")
+        for number, (_, machine) in enumerate(self.vnfcs(vnf, WORKER)):
+            self.run_pod(machine, f"pod{number}")
+            self.in_pod(vnf, f"pod{number}", f"echo from pod{number} >/data/pod{number}")
+        for writer, reader in (("pod0", "pod1"), ("pod1", "pod0")):
+            self.assertEqual(f"from {writer}", self.in_pod(vnf, reader, f"cat /data/{writer}"))
+        log(f"two pods on two nodes write to and read from one volume: {self.volume_phases()}")
+
+    def run_pod(self, machine: Remote, name: str) -> None:
+        node = self.node_name(machine)
+        with step(f"run {name} on {node}, which mounts the volume"):
+            self.cluster.run_with_claim(name, f"{self.registry}/busybox:1", node, "data")
+            wait.until(lambda: self.cluster.is_running(name), bool, 120, f"pod {name}")
+
+    def release_shared_volume(self) -> None:
+        """Delete the pods that share the volume, its claim, and the PersistentVolume."""
+        (bound,) = (name for name, phase in self.volume_phases().items() if phase == "Bound")
+        self.master.run(f"{KUBECTL} delete pod --selector claim=data")
+        self.master.run(f"{KUBECTL} delete persistentvolumeclaim data")
+        self.master.run(f"{KUBECTL} delete persistentvolume {bound}")
 
     def check_heal_of_storage_server(self, vnf: Vnf, pods: list[str], claim: str) -> None:
         """The heal is refused while a volume on the server is Bound or Released.

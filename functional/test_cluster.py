@@ -13,14 +13,9 @@ from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
 
-_FILE = "/volume/nfs/pv1/file"
-
 
 class LifeOfACluster(NodesScenario, StorageScenario):
-    """A cluster is refused, fails, is mended, grows, loses nodes and all of them, and ends.
-
-    Pods that mount volumes need nodes with NFS in their kernel: see functional/full.
-    """
+    """A cluster is refused, fails, is mended, grows, loses nodes and all of them, and ends."""
 
     api: Api = V2()
     image = CONFIG.prepared_image
@@ -63,13 +58,15 @@ class LifeOfACluster(NodesScenario, StorageScenario):
         return vnf
 
     def heal_storage_server(self, vnf: Vnf) -> None:
-        """The new server has the data of the old one."""
-        vnfc, server = self.storage_server(vnf)
-        server.run(f"echo kept | sudo tee {_FILE}")
+        """The new server has what pods wrote to a volume of the old one."""
+        self.master = self.machines(vnf)[MASTER][0]
+        self.check_shared_volume(vnf)
+        self.release_shared_volume()
+        vnfc, _ = self.storage_server(vnf)
         request = {"vnfcInstanceId": [vnfc], "additionalParams": KEEP_VOLUME}
         self.assert_completed(vnf.heal(request))
         _, server = self.storage_server(vnf)
-        self.assertEqual("kept\n", server.run(f"cat {_FILE}"))
+        self.assertEqual("from pod0\n", server.run("cat /volume/nfs/pv*/pod0"))
         self.check_volumes_available()
 
     def check_security_groups(self, vnf: Vnf) -> None:

@@ -14,6 +14,7 @@ class LifeOfARegistry(RegistryLife):
     """The image comes from a web server: packages for v2 do not contain it."""
 
     api = V2()
+    heal_of_the_whole = {"cause": "scenario", "additionalParams": {"all": True}}
 
     def test_life_of_a_registry(self) -> None:
         self.check_life()

@@ -8,7 +8,7 @@ from typing import Any
 
 from functional import shared
 from functional.cluster_scenario import MASTER, WORKER, ClusterScenario, show
-from functional.kubernetes import KUBECTL, create, deployment
+from functional.kubernetes import create, deployment
 from functional.packages import image_overlay
 from functional.storage_scenario import StorageScenario
 from mgmt_drivers.machine.files import STATE_FOLDER
@@ -60,11 +60,6 @@ class BackupScenario(ClusterScenario):
 
         return wait.until(look, lambda pods: len(pods) == 2, 400, "the pods of the workload")
 
-    def in_pod(self, vnf: Vnf, pod: str, command: str) -> str:
-        master = self.machines(vnf)[MASTER][0]
-        words = f"{KUBECTL} exec {pod} -- /bin/busybox sh -c '{command}'"
-        return master.run(words).strip()
-
     def save_backup(self, master: Remote) -> str:
         """Save a backup now; returns its name, which is that of the newest."""
         with step("save a backup"):
@@ -83,8 +78,8 @@ class BackupScenario(ClusterScenario):
 class RestoreOfAllMachines(BackupScenario, StorageScenario):
     """Pods share a volume, whose server is healed; then all machines are gone, and come back.
 
-    With them comes what etcd and the volume held. Pods that mount volumes need nodes with NFS in
-    their kernel, which containers have only where the host has it.
+    With them comes what etcd and the volume held. The workers have a kernel of their own, whose NFS
+    client mounts the volumes: containers may have another one, see the gate's scenario.
     """
 
     api = V2()
@@ -122,15 +117,6 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
             log(f"{worker.address}: {shown.split()}")
             self.assertEqual(["8192", "1", "/sys/module/nf_conntrack"], shown.split())
 
-    def check_shared_volume(self, vnf: Vnf) -> None:
-        self.cluster.claim_volume("data")
-        for number, (_, machine) in enumerate(self.vnfcs(vnf, WORKER)):
-            self.run_pod(machine, f"pod{number}")
-            self.in_pod(vnf, f"pod{number}", f"echo from pod{number} >/data/pod{number}")
-        for writer, reader in (("pod0", "pod1"), ("pod1", "pod0")):
-            self.assertEqual(f"from {writer}", self.in_pod(vnf, reader, f"cat /data/{writer}"))
-        log(f"two pods on two nodes write to and read from one volume: {self.volume_phases()}")
-
     def heal_storage_server(self, vnf: Vnf) -> None:
         """Rebooted, the server serves the pods again; healed, it has the data."""
         self.check_exports_after_reboot(vnf)
@@ -142,12 +128,6 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
         self.check_heal_of_storage_server(vnf, pods=pods, claim="data")
         _, server = self.storage_server(vnf)
         self.assertEqual("from pod0\n", server.run("cat /volume/nfs/pv*/pod0"))
-
-    def run_pod(self, machine: Remote, name: str) -> None:
-        node = self.node_name(machine)
-        with step(f"run {name} on {node}, which mounts the volume"):
-            self.cluster.run_with_claim(name, f"{self.registry}/busybox:1", node, "data")
-            wait.until(lambda: self.cluster.is_running(name), bool, 120, f"pod {name}")
 
     def lose_all_machines(self, vnf: Vnf) -> None:
         nodes, volumes = self.cluster.node_names(), self.cluster.volumes()

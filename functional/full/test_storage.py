@@ -14,7 +14,7 @@ _EXPORTS = ("/volume/nfs/pv1", "/second/pv5")
 
 
 class StorageServer(StorageScenario):
-    """The nodes of its cluster need not mount NFS: for those that do see test_restore."""
+    """The nodes of its cluster need not mount NFS: for those that do see test_cluster."""
 
     image = CONFIG.prepared_image
     volumes = (*StorageScenario.volumes, "nfs-pv4", "nfs-pv5")

@@ -73,7 +73,7 @@ class RegistriesTest(unittest.TestCase):
             self.assertEqual(([], ca), (errors, found.certificate), name)
         (self.package / "utf-16").write_bytes(ca.decode().encode("utf-16"))
         _, errors = self.read({**_SECURE, "certificate_path": "utf-16"})
-        self.assertIn("[0].certificate_path: is not a certificate", errors[0])
+        self.assertIn("[0].certificate_path: must hold one or more whole", errors[0])
 
     def test_docker_hub_has_several_names(self) -> None:
         for name in ("docker.io", "index.docker.io", "registry-1.docker.io", "Docker.IO"):
@@ -96,7 +96,7 @@ class RegistriesTest(unittest.TestCase):
             (self.package / "flipped").write_text(ssl.DER_cert_to_PEM_cert(flipped))
             _, errors = self.read({**_SECURE, "certificate_path": "flipped"})
             for error in errors:
-                self.assertIn("[0].certificate_path: is not a certificate", error)
+                self.assertIn("[0].certificate_path: must hold one or more whole", error)
 
     def test_none(self) -> None:
         self.assertEqual(((), []), self.read())
@@ -118,10 +118,10 @@ class RegistriesTest(unittest.TestCase):
             ({**_PLAIN, "server": "reg.x:05000"}, "[0].server: must be a host"),
             ({**_PLAIN, "server": "-x"}, "[0].server: must be a host"),
             ({**_PLAIN, "certificate_path": "ca.crt"}, "[0].certificate_path: is for HTTPS"),
-            ({**_SECURE, "certificate_path": "text"}, "[0].certificate_path: is not a certificate"),
+            ({**_SECURE, "certificate_path": "text"}, "[0].certificate_path: must hold one or"),
             ({**_SECURE, "certificate_path": "no"}, "[0].certificate_path: the VNF package has no"),
             *(
-                ({**_SECURE, "certificate_path": name}, "[0].certificate_path: is not a certif")
+                ({**_SECURE, "certificate_path": name}, "[0].certificate_path: must hold one")
                 for name in ("broken", "cut off", "empty")
             ),
             ({**_PLAIN, "username": "me"}, "[0].password: missing"),

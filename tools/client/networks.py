@@ -12,3 +12,12 @@ def cidr(connection: Connection, name: str) -> str:
     for subnet in sorted(subnets, key=lambda subnet: str(subnet.created_at)):
         return str(subnet.cidr)
     raise ClientError(f"the network {name} has no subnet with IPv4")
+
+
+def free_address(connection: Connection, name: str) -> str:
+    """An IPv4 address of a network that Neutron gives away at the moment."""
+    network = connection.network.find_network(name, ignore_missing=False)
+    port = connection.network.create_port(network_id=network.id)
+    connection.network.delete_port(port)
+    addresses = [str(fixed["ip_address"]) for fixed in port.fixed_ips]
+    return next(address for address in addresses if ":" not in address)

@@ -19,6 +19,8 @@ _PAIRS = (
     (PORT, model.VDU_CP, (model.VDU_CP, "tosca.nodes.nfv.Cp")),
     ("OS::Cinder::Volume", model.STORAGE, (model.STORAGE,)),
 )
+_MAPPING = "block_device_mapping_v2"
+_ATTACHMENT = "OS::Cinder::VolumeAttachment"
 # Tacker's StandardUserData numbers the VNFCs: VDU1-0 is the first of VDU1.
 _NUMBERED = re.compile(r"-[0-9]+$")
 _PARAMETER_NODES = {"VDU": (model.VDU, model.STORAGE), "CP": (model.VDU_CP, "tosca.nodes.nfv.Cp")}
@@ -79,6 +81,25 @@ def parameters(package: Package) -> Iterator[Fault]:
                 text = _wrong(flavour, path, provided)
                 if text:
                     yield Fault(file, f"resources.{name}.get_param {path}", text)
+
+
+def volumes(package: Package) -> Iterator[Fault]:
+    """Warn of volumes that a heal of their server cannot keep.
+
+    Heat creates the server that replaces another one while the other one still has the volume. A
+    volume from which a server boots can be attached in no other way.
+    """
+    for flavour in package.flavours:
+        for file, name, resource in _all_resources(package, flavour):
+            attached = mapping(resource, "properties").get(_MAPPING)
+            if isinstance(attached, list) and any(map(_is_data_volume, attached)):
+                place = f"resources.{name}.{_MAPPING}"
+                text = f"a heal cannot keep the volume: attach it by an {_ATTACHMENT}"
+                yield Fault(file, place, text, is_harmless=True)
+
+
+def _is_data_volume(entry: Any) -> bool:
+    return isinstance(entry, dict) and "volume_id" in entry and str(entry.get("boot_index")) != "0"
 
 
 def nfv_paths(package: Package, flavour: Flavour) -> Iterator[list[Any]]:

@@ -27,6 +27,7 @@ CHECKS: list[Check] = [
     check_policies.policies,
     check_basehot.templates,
     check_basehot.parameters,
+    check_basehot.volumes,
     check_heat.templates,
     check_userdata.classes,
     check_kubernetes.contract,

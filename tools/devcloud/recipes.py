@@ -148,6 +148,10 @@ NODE_KUBERNETES = Recipe(
     name="node-debian-13-kubernetes",
     script="node/provision-kubernetes.sh",
     parent=NODE,
+    files=(
+        ("/provision/mount-nfs.sh", "node/mount-nfs.sh"),
+        ("/provision/mount_nfs.py", "node/mount_nfs.py"),
+    ),
     source=_PACKAGES,
 )
 CONTROLLERS = {

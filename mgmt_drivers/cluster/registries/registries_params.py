@@ -150,8 +150,7 @@ class Registry:
     """A registry; ``server`` is its host, with a port unless the port is the scheme's default.
 
     ``certificate`` is the CA that signs the registry's certificate (PEM), besides the CAs that
-    machines trust already. ``has_kubernetes`` tells that the registry
-    has the images of Kubernetes.
+    machines trust already. ``has_kubernetes`` tells that the registry has Kubernetes' images.
     """
 
     server: str = param(

@@ -25,3 +25,16 @@ class CidrTest(unittest.TestCase):
     def test_a_network_without_ipv4(self) -> None:
         with self.assertRaisesRegex(ClientError, "network net has no subnet"):
             networks.cidr(cloud(), "net")
+
+
+class FreeAddressTest(unittest.TestCase):
+    def test_the_port_goes_again(self) -> None:
+        port = item(fixed_ips=[{"ip_address": "2001:db8::5"}, {"ip_address": "192.0.2.5"}])
+        gone: list[Any] = []
+        network = item(
+            find_network=lambda name, ignore_missing: item(id="n1"),
+            create_port=lambda network_id: port,
+            delete_port=gone.append,
+        )
+        self.assertEqual("192.0.2.5", networks.free_address(item(network=network), "net"))
+        self.assertEqual([port], gone)

@@ -141,6 +141,25 @@ class VerifyTest(PackageTest):
         for break_ in together:
             self.assertTrue(any(fault.startswith(break_.fault) for fault in found), break_.fault)
 
+    def test_a_volume_that_a_heal_cannot_keep_is_a_warning(self) -> None:
+        """A server may boot from a volume, which only its mapping can say."""
+        before, properties, after = (self.folder / HOT).read_text().partition("    properties:\n")
+        place = "resources.PrivateRegistryVDU.block_device_mapping_v2"
+        for attached, is_warned in (
+            ("{ device_name: vdb, volume_id: v, boot_index: -1 }", True),
+            ("{ device_name: vdb, volume_id: { get_resource: v } }", True),
+            ("{ device_name: vda, volume_id: v, boot_index: 0 }", False),
+            ("{ device_name: vdb, swap_size: 1, boot_index: -1 }", False),
+        ):
+            mapping = f"      block_device_mapping_v2: [ {attached} ]\n"
+            (self.folder / HOT).write_text(before + properties + mapping + after)
+            faults = verify.faults(build.assemble(self.folder), drivers.registered())
+            found = [fault for fault in faults if fault.place == place]
+            with self.subTest(attached):
+                told = [(fault.file, fault.is_harmless) for fault in found]
+                self.assertEqual([(HOT, True)] * is_warned, told)
+                self.assertEqual(is_warned, "OS::Cinder::VolumeAttachment" in str(found))
+
     def test_a_yaml_file_that_is_no_mapping_is_found_where_tacker_reads_it(self) -> None:
         for name in ("Scripts/list.yaml", "Scripts/deeper/list.yaml"):
             path = self.folder / name
