@@ -286,7 +286,7 @@ class ClusterScenario(Scenario):
                 lambda: self.machines_with_cp(vnf, f"{MASTER}_CP1"), bool, 300, "a master"
             )
             master.await_login()
-            made = f"test -e {STATE_FOLDER}/member && echo made"
+            made = f"ls {STATE_FOLDER}/member-*"
             wait.until(lambda: master.run(made, check=False), bool, 300, "the control plane")
 
     def roll_back_processing(self, vnf: Vnf) -> None:
