@@ -46,16 +46,17 @@ class ConductorsScenario(ClusterScenario):
         request = self.request("simple", self.registry)
         vnf = self.create_vnf(package)
         vnf.start_instantiate(request)
-        self.check_refused(vnf, request)
         # Each conductor gets every second message: an operation of v1 is two messages, one of v2
         # is one, and the creation of an instance is one in v1, none in v2.
         other = self.create_vnf(package)
         other.start_instantiate(self.request("simple", self.registry, vim_name=unique("vim")))
         self.await_control_plane(vnf)
+        self.check_refused(vnf, request)
         dying, staying = self.conductor_of(vnf), self.conductor_of(other)
         self.assertNotEqual(dying, staying)
         run("kill", dying)
-        self.assert_completed(other.await_outcome("INSTANTIATE"))
+        with step(f"wait for the end of the instantiation of {other.name}"):
+            self.assert_completed(other.await_outcome("INSTANTIATE"))
         self.assert_completed(self.instantiate_again(vnf, request, staying))
         self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
         self.scale_out_while_a_conductor_starts(vnf, dying)
@@ -66,7 +67,7 @@ class ConductorsScenario(ClusterScenario):
         self.assertEqual([], trace_of(vnf))
 
     def check_refused(self, vnf: Vnf, request: dict[str, Any]) -> None:
-        """A second operation on a VNF is refused at once."""
+        """A second operation on a VNF is refused, once a conductor has begun the first one."""
         with self.assertRaises(TackerClientException) as refusal:
             vnf.start_instantiate(request)
         log(f"a second operation: {refusal.exception}")
