@@ -19,6 +19,7 @@ from functional.packages import CNF_MANIFEST, cnf_csar, image_overlay
 from functional.registries import pull_without_login
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
+from mgmt_drivers.machine.files import STATE_FOLDER
 from tools.client import hosts, kubernetes_source, stacks, wait
 from tools.client.api import KUBERNETES, V1, ClusterVim
 from tools.client.config import CHECKOUT, CONFIG
@@ -30,6 +31,8 @@ from tools.client.packages import kubernetes_csar
 from tools.client.requests import load_request
 
 MASTER, WORKER = "masterNode", "workerNode"
+# The marker of a machine that kubeadm has made a node, whose name the server's id ends.
+MEMBER = f"{STATE_FOLDER}/member-*"
 
 
 class ClusterScenario(Scenario):
@@ -283,6 +286,25 @@ class ClusterScenario(Scenario):
             for vnfc in vnf.vnfcs()
             if vnfc["vduId"] == vdu
         ]
+
+    def await_control_plane(self, vnf: Vnf) -> None:
+        """Wait, while a cluster is instantiated, until kubeadm has made its first master."""
+        with step(f"wait for the control plane of {vnf.name}"):
+            (master, *_) = wait.until(
+                lambda: self.machines_with_cp(vnf, f"{MASTER}_CP1"), bool, 300, "a master"
+            )
+            master.await_login()
+            made = f"sudo sh -c 'ls {MEMBER}'"
+            wait.until(lambda: master.run(made, check=False), bool, 300, "the control plane")
+
+    def roll_back_processing(self, vnf: Vnf) -> None:
+        """Let an instantiation be repeated that v1 shows as PROCESSING, for its conductor died."""
+        failed = vnf.cancel()
+        self.assertEqual("FAILED_TEMP", failed["operationState"])
+        # Tacker does not know how far the operation came: it refuses a retry, and its
+        # rollback does not delete the stack.
+        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
+        stacks.delete_vnf_stack(self.cloud, vnf.id)
 
     def node_name(self, machine: Remote) -> str:
         """The name of the node that a machine is."""

@@ -12,10 +12,9 @@ from openstack.connection import Connection
 from openstack.exceptions import SDKException
 
 from functional import shared
-from functional.cluster_scenario import MASTER, ClusterScenario
+from functional.cluster_scenario import ClusterScenario
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
-from mgmt_drivers.machine.files import STATE_FOLDER
 from tools.client import stacks, wait
 from tools.client.config import CONFIG, cloud
 from tools.client.lcm import Vnf
@@ -24,8 +23,6 @@ from tools.client.machines import Remote
 from tools.client.packages import private_registry_csar
 from tools.client.requests import load_request
 
-# The marker of a machine that kubeadm has made a node, whose name the server's id ends.
-MEMBER = f"{STATE_FOLDER}/member-*"
 # Seconds from the request to the moment when Heat replaces the machine.
 _DELAY = 5.0
 # Seconds after which a server without a host is not going to get one.
@@ -50,20 +47,10 @@ class KilledConductor(ClusterScenario):
     def kill_between_init_and_join(self, vnf: Vnf, request: dict[str, Any]) -> None:
         """The operation stays PROCESSING: it is cancelled and rolled back, and can be repeated."""
         vnf.start_instantiate(request)
-        with step("wait for the control plane, then kill the conductor"):
-            (master,) = wait.until(
-                lambda: self.machines_with_cp(vnf, f"{MASTER}_CP1"), bool, 300, "a master"
-            )
-            master.await_login()
-            made = f"sudo sh -c 'ls {MEMBER}'"
-            wait.until(lambda: master.run(made, check=False), bool, 300, "the control plane")
+        self.await_control_plane(vnf)
+        with step("kill the conductor"):
             subprocess.run(CONFIG.kill_conductor, shell=True, check=True)  # noqa: S602 - ours
-        failed = vnf.cancel()
-        self.assertEqual("FAILED_TEMP", failed["operationState"])
-        # Tacker does not know how far the operation came: it refuses a retry, and its
-        # rollback does not delete the stack.
-        self.assertEqual("ROLLED_BACK", vnf.rollback(failed)["operationState"])
-        stacks.delete_vnf_stack(self.cloud, vnf.id)
+        self.roll_back_processing(vnf)
 
 
 class KilledServices(Scenario):

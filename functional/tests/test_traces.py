@@ -3,7 +3,8 @@
 import fnmatch
 import logging
 
-from functional.full import test_services, test_slow_disks
+from functional import cluster_scenario
+from functional.full import test_slow_disks
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest
 
 
@@ -20,8 +21,8 @@ class TracesTest(SimulatedClusterTest):
     def test_marker_of_a_node(self) -> None:
         self.build(is_clustered=False)
         for machine in self.world.machines.values():
-            self.assertEqual([], fnmatch.filter(machine.files, test_services.MEMBER))
+            self.assertEqual([], fnmatch.filter(machine.files, cluster_scenario.MEMBER))
         self.instantiate(self.services())
         for address in (*MASTERS, *WORKERS):
             files = self.machine(address).files
-            self.assertEqual(1, len(fnmatch.filter(files, test_services.MEMBER)))
+            self.assertEqual(1, len(fnmatch.filter(files, cluster_scenario.MEMBER)))

@@ -10,6 +10,7 @@ import logging
 import logging.handlers
 import os
 import pickle
+import socket
 import sys
 import tempfile
 import traceback
@@ -80,7 +81,9 @@ def _configured() -> tuple[str, float]:
 def _log_to_file(preferred: str) -> tuple[Path | None, str]:
     """Open the log file; returns its folder, which is also for traces, and its name.
 
-    Warnings of libraries go to the log, too: standard error has the error only.
+    The file is the host's own: conductors may share the folder, and over NFS lines that two hosts
+    append to one file overwrite each other. Warnings of libraries go to the log, too: standard
+    error has the error only.
     """
     root = logging.getLogger()
     logging.captureWarnings(True)
@@ -90,7 +93,7 @@ def _log_to_file(preferred: str) -> tuple[Path | None, str]:
             folder.mkdir(parents=True, exist_ok=True)
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue  # another user has prepared the folder
-            handler = _rotated(folder / "v2.log")
+            handler = _rotated(folder / f"v2-{socket.gethostname()}.log")
         except OSError:
             continue
         handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))

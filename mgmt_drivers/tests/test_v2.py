@@ -4,6 +4,8 @@ import dataclasses
 import importlib.util
 import json
 import pickle
+import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -529,7 +531,8 @@ class ProcessTest(ScriptTest):
         self.assertEqual(1, ran.returncode)
         (line,) = ran.stderr.decode().splitlines()
         self.assertTrue(line.startswith("invalid parameters: "), line)
-        self.assertRegex(line, r"[(]details: /.*v2[.]log[)]$")
+        log = re.escape(f"v2-{socket.gethostname()}.log")
+        self.assertRegex(line, rf"[(]details: /.*/{log}[)]$")
         self.assertEqual("vnf-1", pickle.loads(ran.stdout)["vnf_instance"]["id"])
 
     def test_warnings_and_what_is_printed_stay_out(self) -> None:
@@ -552,24 +555,37 @@ class ProcessTest(ScriptTest):
                 Path(home, "tacker.conf").write_text(config)
                 ran = self.run_script("-c", program, home=home, operation="heal_end")
                 self.assertEqual(f"7 {trace_dir or None}\n", ran.stderr.decode())
-            self.assertTrue(Path(home, "traces/v2.log").exists())
+            self.assertTrue(Path(home, f"traces/v2-{socket.gethostname()}.log").exists())
+
+    def log_into(self, folder: str, host: str = "host-1") -> Path:
+        """Run a hook on a conductor's host that has a log of at most 1000 bytes in the folder."""
+        program = "import socket\nfrom mgmt_drivers.tacker import v2_process\n"
+        program += f"socket.gethostname = lambda: {host!r}\n"
+        program += f"v2_process._configured = lambda: ({folder!r}, 600)\n"
+        program += "v2_process._LOG_SIZE = 1000\n"
+        program += "v2_process.run({})"
+        self.run_script("-c", program, operation="heal_end")
+        return Path(folder, f"v2-{host}.log")
 
     def test_the_log_rotates(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            program = "from mgmt_drivers.tacker import v2_process\n"
-            program += f"v2_process._configured = lambda: ({folder!r}, 600)\n"
-            program += "v2_process._LOG_SIZE = 1000\n"
-            program += "v2_process.run({})"
-            log = Path(folder, "v2.log")
             for _ in range(10):
-                log.write_bytes(log.read_bytes() + b"x" * 1000 if log.exists() else b"")
-                self.run_script("-c", program, operation="heal_end")
+                log = self.log_into(folder)
+                log.write_bytes(log.read_bytes() + b"x" * 1000)
+            self.log_into(folder)
             self.assertIn("heal_end of VNF", log.read_text())
-            names = {path.name for path in Path(folder).glob("v2.log*")}
-            self.assertEqual({"v2.log", *(f"v2.log.{n}" for n in range(1, 6))}, names)
-            self.assertIn("xxx", Path(folder, "v2.log.1").read_text())
-            for path in Path(folder).glob("v2.log.*"):
-                self.assertEqual(0, path.stat().st_mode & 0o077 if path.name != "v2.log.5" else 0)
+            names = {path.name for path in Path(folder).glob("*.log*")}
+            self.assertEqual({log.name, *(f"{log.name}.{n}" for n in range(1, 6))}, names)
+            self.assertIn("xxx", Path(f"{log}.1").read_text())
+            for path in Path(folder).glob("*.log*"):
+                self.assertEqual(0, path.stat().st_mode & 0o077)
+
+    def test_conductors_that_share_the_folder_have_their_own_logs(self) -> None:
+        # Two hosts that append to one file over NFS overwrite each other's lines.
+        with tempfile.TemporaryDirectory() as folder:
+            logs = [self.log_into(folder, host) for host in ("host-1", "host-2")]
+            for log in logs:
+                self.assertEqual(1, log.read_text().count("heal_end of VNF"))
 
     def test_a_hook_that_is_not_there_does_nothing(self) -> None:
         ran = self.run_script(operation="instantiate_rollback_end")

@@ -55,6 +55,9 @@ class CloudConfig:
     kubernetes_version = _Variable("FUNCTIONAL_KUBERNETES_VERSION", str(DEFAULT_VERSION), str)
     # Shell command that kills tacker-conductor, which the cloud then restarts.
     kill_conductor = _Variable("FUNCTIONAL_KILL_CONDUCTOR", "", str)
+    # Shell command that starts a conductor, kills it until it is started, or shows its log; its
+    # arguments are start, kill or log, and the conductor's number, 1 or 2.
+    conductors = _Variable("FUNCTIONAL_CONDUCTORS", "", str)
     # Shell commands, a line each, that kill a service of the cloud, which the cloud then restarts.
     kill_services = _Variable("FUNCTIONAL_KILL_SERVICES", "", str)
     # Whether Tacker's host has Helm, which the v2 API runs there.

@@ -82,7 +82,7 @@ class Vnf:
     def instantiate(self, body: dict[str, Any]) -> dict[str, Any]:
         with step(f"instantiate {self.name}"):
             self.start_instantiate(body)
-            return self._await_outcome("INSTANTIATE")
+            return self.await_outcome("INSTANTIATE")
 
     def start_instantiate(self, body: dict[str, Any]) -> None:
         """Start the instantiation without waiting for its end."""
@@ -110,7 +110,7 @@ class Vnf:
         with step(f"heal {what} of {self.name}"):
             known = self._occurrence_ids()
             self._client.heal_vnf_instance(self.id, self._api.operation(body))
-            return self._await_outcome("HEAL", known=known)
+            return self.await_outcome("HEAL", known=known)
 
     def scale(self, kind: str, aspect: str, steps: int) -> dict[str, Any]:
         """``kind`` is SCALE_OUT or SCALE_IN."""
@@ -118,35 +118,35 @@ class Vnf:
             known = self._occurrence_ids()
             body = {"type": kind, "aspectId": aspect, "numberOfSteps": steps}
             self._client.scale_vnf_instance(self.id, self._api.operation(body))
-            return self._await_outcome("SCALE", known=known)
+            return self.await_outcome("SCALE", known=known)
 
     def modify(self, body: dict[str, Any]) -> dict[str, Any]:
         with step(f"modify {self.name}"):
             known = self._occurrence_ids()
             self._client.update_vnf_instance(self.id, body)
-            return self._await_outcome("MODIFY_INFO", known=known)
+            return self.await_outcome("MODIFY_INFO", known=known)
 
     def change_package(self, body: dict[str, Any]) -> dict[str, Any]:
         """Change Current VNF Package, which only the v2 API has."""
         with step(f"change the package of {self.name}"):
             known = self._occurrence_ids()
             self._client.change_vnfpkg_vnf_instance(self.id, self._api.operation(body))
-            return self._await_outcome("CHANGE_VNFPKG", known=known)
+            return self.await_outcome("CHANGE_VNFPKG", known=known)
 
     def terminate(self) -> dict[str, Any]:
         with step(f"terminate {self.name}"):
             self._client.terminate_vnf_instance(self.id, {"terminationType": "FORCEFUL"})
-            return self._await_outcome("TERMINATE")
+            return self.await_outcome("TERMINATE")
 
     def retry(self, occurrence: dict[str, Any]) -> dict[str, Any]:
         with step(f"retry {occurrence['operation']} of {self.name}"):
             self._client.retry_vnf_instance(occurrence["id"])
-            return self._await_outcome(occurrence["operation"], occurrence)
+            return self.await_outcome(occurrence["operation"], occurrence)
 
     def rollback(self, occurrence: dict[str, Any]) -> dict[str, Any]:
         with step(f"roll back {occurrence['operation']} of {self.name}"):
             self._client.rollback_vnf_instance(occurrence["id"])
-            return self._await_outcome(occurrence["operation"], occurrence)
+            return self.await_outcome(occurrence["operation"], occurrence)
 
     def delete(self) -> None:
         """Delete the instance, which Tacker refuses for a moment after a rollback."""
@@ -168,7 +168,7 @@ class Vnf:
     def _occurrence_ids(self) -> set[str]:
         return {occurrence["id"] for occurrence in self.occurrences()}
 
-    def _await_outcome(
+    def await_outcome(
         self,
         operation: str,
         before: dict[str, Any] | None = None,

@@ -22,6 +22,7 @@ from tools.scenarios.selection import Selection, expressions, groups, record_of_
 
 LOGS = CHECKOUT / "functional" / "logs"
 _LOCK = CHECKOUT / "build" / "scenarios.lock"
+_CONDUCTORS = "sh /opt/devcloud/tools/devcloud/controller/conductor.sh"
 _RUN_PLAYBOOKS = "zuul.d/playbooks/devcloud/run.sh"
 
 
@@ -140,6 +141,7 @@ def _scenario_variables(identity: Identity) -> dict[str, str]:
     trace = f"sh -c 'cat {TRACES}/$0.jsonl'"
     return {
         "FUNCTIONAL_KILL_CONDUCTOR": f"{kill} tacker-conductor",
+        "FUNCTIONAL_CONDUCTORS": f"{on_controller} {_CONDUCTORS}",
         "FUNCTIONAL_SHOW_TRACE": f"{on_controller} {trace}",
         "FUNCTIONAL_SHOW_LOG": f"{on_controller} journalctl --unit tacker-conductor --output cat",
         "FUNCTIONAL_KILL_SERVICES": "\n".join(f"{kill} {service}" for service in services),

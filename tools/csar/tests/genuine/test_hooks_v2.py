@@ -1,6 +1,7 @@
 """Hooks of Tacker's v2 API: Tacker's own code runs the scripts of the packages."""
 
 import os
+import socket
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ class HooksTest(UserDataTest):
         patch = mock.patch.dict(os.environ, HOME=home.name)
         patch.start()
         self.addCleanup(patch.stop)
-        self.log = Path(home.name, "v2.log")
+        self.log = Path(home.name, f"v2-{socket.gethostname()}.log")
         openstack = objects.VimConnectionInfo(
             vimId="vim", vimType="ETSINFV.OPENSTACK_KEYSTONE.V_3"
         )
