@@ -30,7 +30,8 @@ _ALWAYS = {"VDU", "CP"}  # in nfv, whatever the UserData
 
 def templates(package: Package) -> Iterator[Fault]:
     """Check that each flavour of machines has one template, with the VNFD's nodes as resources."""
-    for flavour in filter(_has_machines, package.flavours):
+    machines = [flavour for flavour in package.flavours if flavour.has_machines]
+    for flavour in [] if package.is_tosca_only else machines:
         top = top_templates(package, flavour)
         if len(top) != 1:
             folder = f"{FOLDER}/{flavour.id}"
@@ -48,12 +49,6 @@ def top_templates(package: Package, flavour: Flavour) -> list[str]:
     """Return the names of the flavour's templates that are not nested; there should be one."""
     folder = PurePosixPath(FOLDER, flavour.id)
     return [name for name in package.documents if PurePosixPath(name).parent == folder]
-
-
-def _has_machines(flavour: Flavour) -> bool:
-    """Whether the VDUs are machines made from images, and not pods."""
-    vdus = flavour.nodes_of(model.VDU).values()
-    return not vdus or any("sw_image_data" in mapping(vdu, "properties") for vdu in vdus)
 
 
 def _resources(package: Package, flavour: Flavour, top: str) -> Iterator[Fault]:
