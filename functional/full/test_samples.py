@@ -169,7 +169,7 @@ class ToscaPackages(SmallCluster):
         """Instantiate a package whose machines run the nodes' image, as Tacker uploads it."""
         image = self.cloud.image.find_image(CONFIG.node_image, ignore_missing=False)
         path = CONFIG.build / f"{image.id}.img"
-        self.cloud.image.download_image(image, output=str(path))
+        self.cloud.image.download_image(image.id, output=str(path))
         name = unique("uploaded")
         data = {
             "name": name, "disk_format": image.disk_format,
