@@ -1,7 +1,7 @@
-"""Files and overlays that scenarios add to the VNF packages, and the package of a CNF."""
+"""Files and overlays that scenarios add to the VNF packages, and packages of their own."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,22 @@ def _changed_templates(
         path.write_text(yaml.safe_dump(template))
         made[name] = path
     return made
+
+
+def tosca_csar(name: str, image: Path, data: Mapping[str, Any], files: Mapping[str, Path]) -> Path:
+    """A CSAR of a package with a VNFD alone, whose machines run an image of the package.
+
+    :param data: ``sw_image_data`` of the image
+    """
+    source, vnfd = HERE / "tosca_packages" / name, f"Definitions/{name}_df_simple.yaml"
+    nodes = yaml.safe_load((source / vnfd).read_text())["topology_template"]["node_templates"]
+    described = {"properties": {"sw_image_data": dict(data)}}
+    vdus = [key for key, node in nodes.items() if "sw_image_data" in node["properties"]]
+    overlay = CONFIG.build / str(data["name"])
+    (overlay / "Definitions").mkdir(parents=True, exist_ok=True)
+    changes = {"topology_template": {"node_templates": dict.fromkeys(vdus, described)}}
+    (overlay / vnfd).write_text(json.dumps(changes))
+    return build_csar(source, {**files, "Files/images/node.img": image}, [str(overlay)])
 
 
 def cnf_csar(image: str) -> Path:

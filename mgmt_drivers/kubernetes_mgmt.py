@@ -21,7 +21,7 @@ class KubernetesMgmtDriver(MgmtDriver):
         source = instantiate_vnf_request
         request = lcm_request("instantiate", context, vnf_instance, source)
         instantiate.validate(request, RegisteredVims(context, vnf_instance))
-        self.add_user_data(source)
+        self.add_user_data(context, vnf_instance, source)
 
     def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         source = instantiate_vnf_request

@@ -44,6 +44,11 @@ class ArchiveMember(tarfile.TarInfo):
         return member
 
 
+def has_base_hot(package: Path, flavour: str) -> bool:
+    """Whether the package has a BaseHOT; otherwise Tacker makes the flavour's template itself."""
+    return (package / "BaseHOT" / flavour).is_dir()
+
+
 def address_names(package: Path, flavour: str) -> frozenset[str]:
     """Names of the ports and floating IPs in the flavour's BaseHOT, nested templates included."""
     return _names((package / "BaseHOT" / flavour).rglob("*.yaml"), _ADDRESSES)

@@ -14,7 +14,7 @@ class PrivateRegistryMgmtDriver(MgmtDriver):
     def instantiate_start(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         source = instantiate_vnf_request
         registry.validate(lcm_request("instantiate", context, vnf_instance, source))
-        self.add_user_data(source)
+        self.add_user_data(context, vnf_instance, source)
 
     def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         request = lcm_request("instantiate", context, vnf_instance, instantiate_vnf_request)

@@ -17,6 +17,7 @@ from tacker.vnfm.mgmt_drivers import vnflcm_noop
 from mgmt_drivers.engine import trace
 from mgmt_drivers.engine.services import KEY_PREFIX, Services, load_kept
 from mgmt_drivers.inventory import Heat, VimAccess
+from mgmt_drivers.package import has_base_hot
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.tacker import options, vnfd
 
@@ -27,7 +28,7 @@ class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
     """Base of the drivers; hooks that a subclass does not have do nothing.
 
     ``name`` is the name of the entry point. ``user_data`` are the file and the class that Tacker's
-    v1 API needs in every request, for requests that leave them out.
+    v1 API needs in every request for a package with a BaseHOT, for requests that leave them out.
     """
 
     name: str
@@ -48,7 +49,7 @@ class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
     ) -> None:
         # A heal of the whole VNF instantiates again, with the parameters that Tacker kept from the
         # instantiate request, without the additions of instantiate_start.
-        self.add_user_data(vnf_instance.instantiated_vnf_info)
+        self.add_user_data(context, vnf_instance, vnf_instance.instantiated_vnf_info)
 
     def terminate_end(
         self, context: Any, vnf_instance: Any, terminate_vnf_request: Any, **kwargs: Any
@@ -59,7 +60,10 @@ class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
         if terminate_vnf_request is not None:
             trace.remove(_trace_folder(), vnf_instance.id)
 
-    def add_user_data(self, source: Any) -> None:
+    def add_user_data(self, context: Any, vnf_instance: Any, source: Any) -> None:
+        package = vnflcm_utils._get_vnf_package_path(context, vnf_instance.vnfd_id)
+        if not has_base_hot(Path(package), source.flavour_id):
+            return  # then Tacker makes a template of the VNFD only if a request names no UserData
         file, name = self.user_data
         default = {"lcm-operation-user-data": file, "lcm-operation-user-data-class": name}
         source.additional_params = {**default, **(source.additional_params or {})}

@@ -58,7 +58,8 @@ class Vnf:
 
     @classmethod
     def create(cls, client: Client, package: Package, name: str, api: Api | None = None) -> "Vnf":
-        body = {"vnfdId": package.vnfd_id, "vnfInstanceName": name}
+        """Create an instance; without a name Tacker gives it one."""
+        body = {"vnfdId": package.vnfd_id, **({"vnfInstanceName": name} if name else {})}
         return cls(client, client.create_vnf_instance(body)["id"], name, api)
 
     @classmethod

@@ -23,12 +23,17 @@ _MAPPING = "block_device_mapping_v2"
 _ATTACHMENT = "OS::Cinder::VolumeAttachment"
 # Tacker's StandardUserData numbers the VNFCs: VDU1-0 is the first of VDU1.
 _NUMBERED = re.compile(r"-[0-9]+$")
-_PARAMETER_NODES = {"VDU": (model.VDU, model.STORAGE), "CP": (model.VDU_CP, "tosca.nodes.nfv.Cp")}
+_PARAMETER_NODES = {
+    "VDU": (model.VDU, model.STORAGE), "CP": (model.VDU_CP, "tosca.nodes.nfv.Cp"),
+    "zones": (model.VDU,),
+}  # fmt: skip
+_ALWAYS = {"VDU", "CP"}  # in nfv, whatever the UserData
 
 
 def templates(package: Package) -> Iterator[Fault]:
     """Check that each flavour of machines has one template, with the VNFD's nodes as resources."""
-    for flavour in filter(_has_machines, package.flavours):
+    machines = [flavour for flavour in package.flavours if flavour.has_machines]
+    for flavour in [] if package.is_tosca_only else machines:
         top = top_templates(package, flavour)
         if len(top) != 1:
             folder = f"{FOLDER}/{flavour.id}"
@@ -46,12 +51,6 @@ def top_templates(package: Package, flavour: Flavour) -> list[str]:
     """Return the names of the flavour's templates that are not nested; there should be one."""
     folder = PurePosixPath(FOLDER, flavour.id)
     return [name for name in package.documents if PurePosixPath(name).parent == folder]
-
-
-def _has_machines(flavour: Flavour) -> bool:
-    """Whether the VDUs are machines made from images, and not pods."""
-    vdus = flavour.nodes_of(model.VDU).values()
-    return not vdus or any("sw_image_data" in mapping(vdu, "properties") for vdu in vdus)
 
 
 def _resources(package: Package, flavour: Flavour, top: str) -> Iterator[Fault]:
@@ -75,10 +74,13 @@ def _resources(package: Package, flavour: Flavour, top: str) -> Iterator[Fault]:
 def parameters(package: Package) -> Iterator[Fault]:
     """Check that UserData provides the parts of the parameter nfv that templates use."""
     provided = check_userdata.provided_keys(package)
+    one_by_one = check_userdata.fills_addresses_one_by_one(package)
     for flavour in package.flavours:
         for file, name, resource in _all_resources(package, flavour):
             for path in _nfv_paths(resource):
-                text = _wrong(flavour, path, provided)
+                is_one = _takes_one_address(path)
+                keys = provided | ({check_userdata.ADDRESSES} if is_one and one_by_one else set())
+                text = _wrong(flavour, path[:4] if is_one else path, keys)
                 if text:
                     yield Fault(file, f"resources.{name}.get_param {path}", text)
 
@@ -108,19 +110,26 @@ def nfv_paths(package: Package, flavour: Flavour) -> Iterator[list[Any]]:
         yield from _nfv_paths(resource)
 
 
+def _takes_one_address(path: list[Any]) -> bool:
+    """Whether a path takes one of the addresses, by number: its address, or its subnet."""
+    is_of_list = path[3:4] == [check_userdata.ADDRESSES] and len(path) == 6
+    return is_of_list and isinstance(path[4], int) and path[5] in ("ip_address", "subnet")
+
+
 def _wrong(flavour: Flavour, path: list[Any], provided: set[str]) -> str:
     """Return the error of a path into nfv; empty if the path is right."""
     if len(path) == 2:
         return "" if path[1] in provided else f"no UserData provides {path[1]}"
     if len(path) != 4 or path[1] not in _PARAMETER_NODES:
-        return "is not of the form [nfv, VDU or CP, name, key] or [nfv, key]"
+        return "is not of the form [nfv, VDU or CP or zones, name, key] or [nfv, key]"
     _, kind, name, key = path
     name = _NUMBERED.sub("", str(name))
     node = flavour.nodes_of(*_PARAMETER_NODES[kind]).get(name)
     if node is None:
         return f"{flavour.file} has no {kind} {name}"
-    if key not in provided:
-        return f"no UserData provides {key}"
+    for word in (kind, key):
+        if word not in _ALWAYS | provided:
+            return f"no UserData provides {word}"
     if key == "image" and not mapping(node, "properties", "sw_image_data").get("name"):
         return f"{flavour.file} names no sw_image_data for {name}"
     return ""

@@ -20,8 +20,9 @@ NOT_INSTALLED = "Heat is not installed: templates are checked only in their synt
 
 # Example values by parameter name, in nfv, too; all other parameters get an address as text.
 _EXAMPLES: dict[str, Any] = {
+    "addresses": [{"ip_address": "192.0.2.5"}],
     "api_remote_ip_prefix": "192.0.2.0/24",
-    "fixed_ips": [{"ip_address": "192.0.2.5"}],
+    "fixed_ips": [{"ip_address": "192.0.2.5", "subnet": "192.0.2.0/24"}],
     "registry_port": 5000,
     "ssh_remote_ip_prefix": "192.0.2.0/24",
     "virtual_ips": "192.0.2.6,2001:db8::6",
@@ -61,17 +62,25 @@ def refusal(text: str, files: Mapping[str, str], parameters: Mapping[str, Any]) 
 
     :param files: texts of nested templates, by their names in the template
     """
-    heat = _heat()
     try:
-        # Heat has its own ways with YAML: dates stay texts.
-        document = heat.template_format.parse(text)
-        environment = heat.environment.Environment({"parameters": dict(parameters)})
-        template = heat.template.Template(document, env=environment, files=dict(files))
-        context = heat.context.RequestContext(project_id="project", username="user")
-        heat.stack.Stack(context, "stack", template).validate()
-    except (heat.exception.HeatException, ValueError) as error:
+        stack(text, files, parameters).validate()
+    except (_heat().exception.HeatException, ValueError) as error:
         return " ".join(str(error).split())
     return ""
+
+
+def stack(text: str, files: Mapping[str, str], parameters: Mapping[str, Any]) -> Any:
+    """Return Heat's stack of a template, without a cloud.
+
+    :raises HeatException, ValueError: Heat refuses the template
+    """
+    heat = _heat()
+    # Heat has its own ways with YAML: dates stay texts.
+    document = heat.template_format.parse(text)
+    environment = heat.environment.Environment({"parameters": dict(parameters)})
+    template = heat.template.Template(document, env=environment, files=dict(files))
+    context = heat.context.RequestContext(project_id="project", username="user")
+    return heat.stack.Stack(context, "stack", template)
 
 
 def _refused(
@@ -94,7 +103,7 @@ def _nfv(package: Package, flavour: Flavour) -> dict[str, Any]:
     """Return an example of the parameter nfv, with all values that the templates use."""
     nfv: dict[str, Any] = {}
     for path in check_basehot.nfv_paths(package, flavour):
-        place = nfv
+        place, path = nfv, path[:4]  # of a list of addresses one may be taken
         for key in path[1:-1]:
             place = place.setdefault(str(key), {})
         place[str(path[-1])] = _example(str(path[-1]))

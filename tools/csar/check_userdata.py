@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from contextlib import suppress
 
 from tools.csar import contents
 from tools.csar.package import Fault, Package
@@ -10,10 +11,12 @@ FOLDER = "UserData/"
 _ARGUMENTS = ["base_hot_dict", "vnfd_dict", "inst_req_info", "grant_info"]
 _ARGUMENTS_V2 = ["req", "inst", "grant_req", "grant", "tmp_csar_dir"]
 _FINAL_DICT = "create_final_param_dict"
+_NETWORK_DICT = "create_network_dict"
 _GRANTED = b"create_vdu_image_dict"
-_FINAL_KEYS = {"flavor", "image", "network", "fixed_ips"}
+_FINAL_KEYS = {"flavor", "image", "network"}
 _V2 = "tacker.sol_refactored."
-_STANDARD_KEYS = {"computeFlavourId", "vcImageId", "locationConstraints", "network", "fixed_ips"}
+_STANDARD_KEYS = {"computeFlavourId", "vcImageId", "locationConstraints", "network"}
+ADDRESSES = "fixed_ips"
 
 
 def classes(package: Package) -> Iterator[Fault]:
@@ -36,15 +39,11 @@ def classes(package: Package) -> Iterator[Fault]:
 def provided_keys(package: Package) -> set[str]:
     """Return possible keys of a VDU's or CP's parameters.
 
-    Possible keys are all strings in a UserData module, and the keys that Tacker's
-    create_final_param_dict or the StandardUserData of its v2 API add.
+    Possible keys are all strings in a UserData module, and the keys that functions of Tacker or the
+    StandardUserData of its v2 API add.
     """
     keys: set[str] = set()
-    for name in _modules(package):
-        try:
-            tree = _parse(package, name)
-        except ValueError:
-            continue
+    for tree in _trees(package):
         nodes = list(ast.walk(tree))
         if _is_standard(tree):
             keys |= _STANDARD_KEYS
@@ -53,9 +52,20 @@ def provided_keys(package: Package) -> set[str]:
             for node in nodes
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
         )
-        if any(isinstance(node, ast.Attribute) and node.attr == _FINAL_DICT for node in nodes):
-            keys |= _FINAL_KEYS
+        used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        keys |= _FINAL_KEYS if _FINAL_DICT in used else set()
+        keys |= {ADDRESSES} if _NETWORK_DICT in used else set()
     return keys
+
+
+def fills_addresses_one_by_one(package: Package) -> bool:
+    """Say whether fixed_ips may be taken by number: [nfv, CP, name, fixed_ips, 0, ip_address].
+
+    StandardUserData fills in these alone, and ends in an error where a template takes the list.
+    """
+    if ADDRESSES in provided_keys(package):
+        return True
+    return any(_is_standard(tree) for tree in _trees(package))
 
 
 def _is_standard(tree: ast.Module) -> bool:
@@ -74,6 +84,13 @@ def _modules(package: Package) -> list[str]:
     """The modules that requests may name, without __init__.py."""
     names = [name for name in package.contents if name.startswith(FOLDER)]
     return [name for name in names if name.endswith(".py") and not name.endswith("/__init__.py")]
+
+
+def _trees(package: Package) -> Iterator[ast.Module]:
+    """The modules that can be parsed."""
+    for name in _modules(package):
+        with suppress(ValueError):
+            yield _parse(package, name)
 
 
 def _parse(package: Package, name: str) -> ast.Module:

@@ -156,7 +156,7 @@ def software_images(package: Package) -> Iterator[Fault]:
         for name, node in flavour.nodes_of(model.VDU, model.STORAGE).items():
             place = f"topology_template.node_templates.{name}"
             for key, file in images_of(node).items():
-                yield _carried(package, flavour, f"{place}.artifacts.{key}", file)
+                yield from _carried(package, flavour, f"{place}.artifacts.{key}", file)
             data = mapping(node, "properties").get("sw_image_data")
             for key in _IMAGE_DATA if data is not None else ():
                 if not mapping(data).get(key):
@@ -172,15 +172,18 @@ def images_of(node: dict[str, Any]) -> dict[str, str]:
     return files | {key: str(value.get("file")) for key, value in images.items()}
 
 
-def _carried(package: Package, flavour: Flavour, place: str, file: str) -> Fault:
-    """Return the fault of an image in the package: uploaded for each VNF, or without a file."""
+def _carried(package: Package, flavour: Flavour, place: str, file: str) -> Iterator[Fault]:
+    """Give the fault of an image in the package: uploaded for each VNF, or without a file."""
     inside = file.lstrip("./")  # as Tacker finds it
     if inside not in package.contents and "://" not in file:
-        return Fault(flavour.file, place, f"no file {inside}")
+        yield Fault(flavour.file, place, f"no file {inside}")
+        return
+    if package.is_tosca_only:
+        return  # which takes no other image
     text = "makes Tacker upload to Glance for each VNF; name the image in sw_image_data only"
     if not check_userdata.takes_images_by_id(package):
         text += (
             ", or take its id from the grant in UserData (utils.create_vdu_image_dict): Heat "
             "refuses the name that a second VNF's image has, too"
         )
-    return Fault(flavour.file, place, text, is_harmless=True)
+    yield Fault(flavour.file, place, text, is_harmless=True)

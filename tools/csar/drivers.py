@@ -11,7 +11,10 @@ SCRIPTS = "../Scripts/"  # the folder of scripts, relative to Definitions/
 _CORE = Path(mgmt_drivers.__file__).parent
 _KINDS = (".py", ".sh", ".yaml")  # with what is sent to machines
 # Modules that only Tacker's v1 API uses.
-_V1 = {"tacker/v1.py", "tacker/vims_v1.py", "kubernetes_mgmt.py", "private_registry_mgmt.py"}
+_V1 = {
+    "tacker/addresses.py", "tacker/v1.py", "tacker/vims_v1.py", "kubernetes_mgmt.py",
+    "private_registry_mgmt.py",
+}  # fmt: skip
 _TESTS = {"tests", "testing"}
 
 

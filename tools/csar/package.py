@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from mgmt_drivers import package_yaml
-from tools.csar import toscameta
+from tools.csar import drivers, toscameta
 from tools.csar.contents import Contents, read
 from tools.csar.errors import CsarError
 
@@ -47,6 +47,19 @@ class Flavour:
             if isinstance(node, dict)
         }
 
+    @property
+    def has_machines(self) -> bool:
+        """Whether the VDUs are machines made from images, and not pods."""
+        vdus = self.nodes_of(VDU).values()
+        return not vdus or any("sw_image_data" in mapping(vdu, "properties") for vdu in vdus)
+
+    @property
+    def has_scripts(self) -> bool:
+        """Whether a driver is a script, as only Tacker's v2 API has them."""
+        artifacts = mapping(self.nodes, "VNF", "artifacts").values()
+        files = (str(mapping(artifact).get("file")) for artifact in artifacts)
+        return any(file.startswith(drivers.SCRIPTS) for file in files)
+
     def nodes_of(self, *types: str) -> dict[str, dict[str, Any]]:
         """Return the nodes of these types by name."""
         return {name: node for name, node in self.nodes.items() if node.get("type") in types}
@@ -71,6 +84,12 @@ class Package:
             for name, document in self.documents.items()
         ]
         return [Flavour(str(id_), name, document) for id_, name, document in described if id_]
+
+    @property
+    def is_tosca_only(self) -> bool:
+        """Whether Tacker makes the templates of the VNFD, as its v1 API does without a BaseHOT."""
+        has_template = any(name.startswith(("BaseHOT/", "UserData/")) for name in self.contents)
+        return not has_template and not any(flavour.has_scripts for flavour in self.flavours)
 
     def header(self) -> dict[str, Any]:
         """Return TOSCA.meta's header; empty if it is missing or not readable."""

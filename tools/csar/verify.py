@@ -10,6 +10,7 @@ from tools.csar import (
     check_kubernetes,
     check_meta,
     check_policies,
+    check_tosca,
     check_userdata,
     check_vnfd,
 )
@@ -25,6 +26,7 @@ CHECKS: list[Check] = [
     check_vnfd.software_images,
     check_hooks.hooks,
     check_policies.policies,
+    check_tosca.nodes,
     check_basehot.templates,
     check_basehot.parameters,
     check_basehot.volumes,

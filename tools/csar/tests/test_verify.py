@@ -11,6 +11,11 @@ TYPES = "Definitions/private_registry_types.yaml"
 HOT = "BaseHOT/simple/private_registry.yaml"
 USER_DATA = "UserData/private_registry_user_data.py"
 NODES = f"{DF}: topology_template.node_templates"
+ADDRESSES = f"{HOT}: resources.CP1.get_param ['nfv', 'CP', 'CP1',"
+ZONE = (
+    f"{HOT}: resources.PrivateRegistryVDU.get_param "
+    "['nfv', 'zones', 'PrivateRegistryVDU', 'zone']"
+)
 POLICIES = f"{DF}: topology_template.policies"
 
 SCALING = """
@@ -77,6 +82,10 @@ BREAKS = [
     Break(HOT, "  PrivateRegistryVDU:", "  VM:", f"{HOT}: resources.VM: no tosca.nodes.nfv.Vdu"),
     Break(HOT, "CP1, network ]", "CP1, net ]", f"{HOT}: resources.CP1.get_param ['nfv', 'CP', "),
     Break(HOT, "CP, CP1, net", "CP, CP2, net", f"{HOT}: resources.CP1.get_param ['nfv', 'CP', "),
+    Break(USER_DATA, '"fixed_ips": ', '"ips": ', f"{ADDRESSES} 'fixed_ips']: no UserData provides"),
+    Break(HOT, "CP1, fixed_ips ]", "CP1, fixed_ips, 0 ]", f"{ADDRESSES} 'fixed_ips', 0]: is not"),
+    Break(USER_DATA, '["zones"]', '["areas"]', f"{ZONE}: no UserData provides zones"),
+    Break(USER_DATA, '["zone"]', '["area"]', f"{ZONE}: no UserData provides zone"),
     Break(USER_DATA, "@staticmethod", "", f"{USER_DATA}: PrivateRegistryUserData.instantiate"),
     Break(USER_DATA, "vnfd_dict: dict", "vnfd: dict", f"{USER_DATA}: PrivateRegistryUserData."),
     Break(USER_DATA, "def instantiate", "def start", f"{USER_DATA}: no class with a method"),
@@ -175,6 +184,27 @@ class VerifyTest(PackageTest):
         nested.write_text(top.read_text())
         top.write_text("heat_template_version: 2013-05-23\nresources: {}\n")
         self.assertEqual(self.faults(), [])
+
+    def test_who_fills_fixed_ips(self) -> None:
+        """Tacker's class for v2 fills them in one by one, and ends in an error with a list."""
+        v2 = "from tacker.sol_refactored.infra_drivers.openstack.userdata_standard import *\n"
+        by_tacker = "def f():\n    utils.create_final_param_dict, utils.create_network_dict\n"
+        none = "def f():\n    utils.create_final_param_dict\n"
+        hot, user_data = self.folder / HOT, self.folder / USER_DATA
+        one_list = "fixed_ips: { get_param: [ nfv, CP, CP1, fixed_ips ] }"
+        one = "{ get_param: [ nfv, CP, CP1, fixed_ips, 0, ip_address ] }"
+        one_by_one = f"fixed_ips: [ {{ ip_address: {one} }} ]"
+        template = hot.read_text()
+        for text, taken, is_filled in (
+            (v2, one_list, False), (v2, one_by_one, True), (by_tacker, one_list, True),
+            (by_tacker, one_by_one, True), (none, one_list, False), (none, one_by_one, False),
+        ):
+            with self.subTest(text, taken=taken):
+                user_data.write_text(text)
+                hot.write_text(template.replace(one_list, taken))
+                found = [fault for fault in self.faults() if fault.startswith(ADDRESSES)]
+                self.assertEqual(is_filled, not found, found)
+                self.assertTrue(all("no UserData provides fixed_ips" in f for f in found), found)
 
     def test_a_driver_that_is_not_registered_is_found(self) -> None:
         found = verify.faults(build.assemble(self.folder), {})

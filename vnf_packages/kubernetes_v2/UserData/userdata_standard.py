@@ -1,8 +1,9 @@
-"""Tacker's own StandardUserData, with more parameters, and networks that a request leaves out."""
+"""Tacker's own StandardUserData, with more parameters, addresses, and networks left out."""
 
 from typing import Any
 
 import yaml
+from tacker.sol_refactored.common import common_script_utils
 from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
 
 _FIRST_MASTER_CP = "masterNode_CP1-0"
@@ -11,7 +12,8 @@ _FIRST_MASTER_CP = "masterNode_CP1-0"
 class StandardUserData(userdata_standard.StandardUserData):
     """Tacker's own; but another package leaves the stack as it is, and its script upgrades.
 
-    Operations after the instantiation change the parameter nfv alone, and keep all others.
+    Operations after the instantiation change the parameter nfv alone, and keep all others. Tacker
+    fills in a list of addresses only where a template takes them one by one.
     """
 
     @staticmethod
@@ -28,12 +30,33 @@ class StandardUserData(userdata_standard.StandardUserData):
         )
         points = fields["parameters"]["nfv"]["CP"]
         for point in points.values():  # such as that of a storage server which is not used
-            if point["network"] is None:
+            if point.get("network") is None:
                 point["network"] = points[_FIRST_MASTER_CP]["network"]
+        _fill_addresses(points, req, grant)
         params = req.get("additionalParams", {})
         declared = yaml.safe_load(fields["template"])["parameters"]
         given = {name: params[name] for name in declared if name != "nfv" and params.get(name)}
         fields["parameters"].update(given)
+        return fields
+
+    @staticmethod
+    def scale(
+        req: dict[str, Any],
+        inst: dict[str, Any],
+        grant_req: dict[str, Any],
+        grant: dict[str, Any],
+        tmp_csar_dir: str,
+    ) -> dict[str, Any]:
+        """Return what changes of the stack's template and parameters."""
+        fields: dict[str, Any] = userdata_standard.StandardUserData.scale(
+            req, inst, grant_req, grant, tmp_csar_dir
+        )
+        points = fields.get("parameters", {}).get("nfv", {}).get("CP", {})
+        known = inst["instantiatedVnfInfo"]["metadata"]["nfv"]["CP"]
+        for name, point in points.items():
+            if "addresses" not in known.get(name, {}):  # else it is a machine's that exists
+                wanted = common_script_utils.get_param_fixed_ips_from_inst(_cp(name), inst)
+                point["addresses"] = _subnets(wanted)
         return fields
 
     @staticmethod
@@ -45,3 +68,35 @@ class StandardUserData(userdata_standard.StandardUserData):
     def change_vnfpkg_rollback(*_: Any) -> dict[str, Any]:
         """Return what changes nothing of the stack."""
         return {"parameters": {"nfv": {}}}
+
+
+def _fill_addresses(
+    points: dict[str, dict[str, Any]], req: dict[str, Any], grant: dict[str, Any]
+) -> None:
+    """Put Heat's fixed_ips into each point; a point without a link is in the masters' subnets.
+
+    :raises ValueError: several machines have a connection point, and it has an address
+    """
+    find = common_script_utils.get_param_fixed_ips
+    cps = [_cp(name) for name in points]
+    for name, point in points.items():
+        cp = _cp(name)
+        wanted = find(cp, grant, req)
+        if wanted is None:
+            wanted = _subnets(find(_cp(_FIRST_MASTER_CP), grant, req))
+        if cps.count(cp) > 1 and wanted != _subnets(wanted):
+            raise ValueError(
+                f'extVirtualLinks: the extCp "{cp}" has fixedAddresses, but several machines have '
+                "this connection point: leave them out; a subnetId may stay"
+            )
+        point["addresses"] = wanted
+
+
+def _subnets(wanted: list[dict[str, str]] | None) -> list[dict[str, str]]:
+    return [{"subnet": ip["subnet"]} for ip in wanted or [] if "subnet" in ip]
+
+
+def _cp(name: str) -> str:
+    """Return the name of a connection point; Tacker numbers those of a VDU's machines."""
+    cp, _, number = name.rpartition("-")
+    return cp if number.isdigit() else name

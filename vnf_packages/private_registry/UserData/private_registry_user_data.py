@@ -5,6 +5,8 @@ from typing import Any
 from tacker.vnfm.lcm_user_data import utils
 from tacker.vnfm.lcm_user_data.abstract_user_data import AbstractUserData
 
+from mgmt_drivers.tacker import addresses
+
 _DEFAULT_PORT = 5000
 
 
@@ -31,6 +33,11 @@ class PrivateRegistryUserData(AbstractUserData):
             images,
             _networks(inst_req_info),
         )
+        vdus = parameters["nfv"]["VDU"]
+        for vdu in vdus.values():
+            vdu["zone"] = ""  # Tacker puts a grant's zone here; otherwise Nova chooses
+        # The same once more, for the templates: a heal leaves flavor and image alone in the VDU.
+        parameters["nfv"]["zones"] = vdus
         # Tacker's function knows nothing but VDUs and CPs.
         parameters["nfv"]["registry_port"] = _port(inst_req_info)
         others = utils.get_diff_base_hot_param_from_api(base_hot_dict, inst_req_info)
@@ -44,33 +51,9 @@ def _port(request: Any) -> int:
 
 
 def _networks(request: Any) -> dict[str, dict[str, Any]]:
-    """Return network and fixed addresses by connection point.
-
-    Tacker's own create_network_dict fails where the request leaves ipOverEthernet out, and keeps
-    one of several fixed addresses only.
-    """
+    """Return network and fixed addresses by connection point."""
     return {
-        cp.cpd_id: {"network": link.resource_id, "fixed_ips": _fixed_ips(cp)}
+        cp.cpd_id: {"network": link.resource_id, "fixed_ips": addresses.fixed_ips(cp)}
         for link in request.ext_virtual_links or []
         for cp in link.ext_cps
     }
-
-
-def _fixed_ips(cp: Any) -> list[dict[str, str]]:
-    """Return Heat's fixed_ips of a connection point; empty leaves the choice to Neutron."""
-    return [
-        fixed_ip
-        for config in cp.cp_config or []
-        for protocol in config.cp_protocol_data or []
-        if protocol.ip_over_ethernet
-        for wanted in protocol.ip_over_ethernet.ip_addresses or []
-        for fixed_ip in _heat_addresses(wanted)
-    ]
-
-
-def _heat_addresses(wanted: Any) -> list[dict[str, str]]:
-    """Translate one IpAddressReq: its fixed addresses, or an address of its subnet."""
-    subnet = {"subnet": wanted.subnet_id} if wanted.subnet_id else {}
-    if wanted.fixed_addresses:
-        return [{"ip_address": address, **subnet} for address in wanted.fixed_addresses]
-    return [subnet] if subnet else []

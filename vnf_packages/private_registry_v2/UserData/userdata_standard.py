@@ -1,7 +1,8 @@
-"""Tacker's own StandardUserData, and what it does not take from a request: who is let in."""
+"""Tacker's own StandardUserData, with who is let in, and with fixed addresses."""
 
 from typing import Any
 
+from tacker.sol_refactored.common import common_script_utils
 from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
 
 _DEFAULT_PORT = 5000
@@ -26,6 +27,11 @@ class StandardUserData(userdata_standard.StandardUserData):
         fields: dict[str, Any] = userdata_standard.StandardUserData.instantiate(
             req, inst, grant_req, grant, tmp_csar_dir
         )
+        for name, point in fields["parameters"]["nfv"]["CP"].items():
+            cp = name.rpartition("-")[0]
+            # Tacker fills in a list of addresses only where a template takes them one by one.
+            found = common_script_utils.get_param_fixed_ips(cp, grant, req)
+            point["addresses"] = found or []
         others = req.get("additionalParams", {})
         if others.get(_PREFIX):
             fields["parameters"][_PREFIX] = others[_PREFIX]

@@ -1,6 +1,7 @@
 """Hooks of Tacker's v1 API: Tacker's own code loads the drivers and calls them."""
 
 import contextlib
+import shutil
 import tempfile
 import unittest
 from pathlib import Path
@@ -105,6 +106,44 @@ class LoadingTest(UserDataTest):
             )
         wanted = self.tacker._mgmt_manager[driver].user_data
         self.assertEqual(wanted, tuple(asked.additional_params[key] for key in _USER_DATA))
+
+
+    def test_a_package_without_base_hot_has_no_user_data(self) -> None:
+        """Tacker makes a template of its VNFD only for requests that name none."""
+        from mgmt_drivers.kubernetes_mgmt import KubernetesMgmtDriver
+        from mgmt_drivers.private_registry_mgmt import PrivateRegistryMgmtDriver
+        from mgmt_drivers.tacker import v1
+
+        for driver, package in (
+            (KubernetesMgmtDriver(), "kubernetes"),
+            (PrivateRegistryMgmtDriver(), "private_registry"),
+        ):
+            self.assemble(package, "simple")
+            instance = _Instance()
+            v1.MgmtDriver.heal_start(driver, None, instance, None)
+            found = instance.instantiated_vnf_info.additional_params
+            self.assertEqual(driver.user_data, tuple(found[key] for key in _USER_DATA))
+            shutil.rmtree(self.folder / "BaseHOT")
+            instance = _Instance()
+            v1.MgmtDriver.heal_start(driver, None, instance, None)
+            self.assertEqual({}, instance.instantiated_vnf_info.additional_params)
+
+    def test_a_request_to_instantiate_it_stays_as_it_is(self) -> None:
+        from tacker import objects
+        from tacker.common import utils
+
+        from mgmt_drivers.private_registry_mgmt import PrivateRegistryMgmtDriver
+
+        self.assemble("private_registry", "simple")
+        shutil.rmtree(self.folder / "BaseHOT")
+        request = self.request("private_registry/instantiate.json", image_path=None)
+        for key in _USER_DATA:
+            del request["additionalParams"][key]
+        objects.register_all()
+        data = utils.convert_camelcase_to_snakecase(request)
+        asked = objects.InstantiateVnfRequest.obj_from_primitive(data, None)
+        PrivateRegistryMgmtDriver().instantiate_start(None, _Instance(), asked)
+        self.assertEqual({"private_registry_installation_param"}, asked.additional_params.keys())
 
 
 @needs_openstack

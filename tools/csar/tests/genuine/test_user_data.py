@@ -6,15 +6,18 @@ import importlib.util
 import json
 import tempfile
 import unittest
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import yaml
 
 from tools.client.api import V2
 from tools.csar import build, check_basehot, check_heat
+from tools.csar import package as model
 from tools.csar.check_policies import Policies
 from tools.csar.package import Flavour, Package
 from tools.csar.tests.genuine import needs_openstack
@@ -24,6 +27,7 @@ CLUSTERS = (("simple", ""), ("complex", ""), ("podaffinity", ""), ("complex", "s
 SSH_PREFIX = "ssh_remote_ip_prefix"
 PREFIXES = {SSH_PREFIX: "192.0.2.0/24", "api_remote_ip_prefix": "10.0.0.0/8"}
 ANTI_AFFINITY = "master_anti_affinity"
+ADDRESS, SUBNET = "192.0.2.5", "b3f0c7a2-4a38-47d8-9b5c-71e5a8f2d0c4"
 NETWORK = "0f1c6a7e-6a70-4b8c-9d53-3f9d6a2f7a11"
 
 
@@ -32,6 +36,46 @@ def at(nfv: Any, path: Sequence[Any]) -> Any:
     for key in path[1:]:
         nfv = (nfv or {}).get(key)
     return nfv
+
+
+def made(text: str, files: dict[str, str], parameters: dict[str, Any]) -> dict[str, list[Any]]:
+    """The properties that Heat gives to resources, of nested stacks too, by their names."""
+    found = defaultdict(list)
+    for name, resource in _resources(check_heat.stack(text, files, parameters)):
+        found[name].append(resource.properties)
+    return found
+
+
+def _resources(stack: Any) -> Iterator[tuple[str, Any]]:
+    for name, resource in stack.items():
+        if hasattr(resource, "child_template"):
+            template, parameters = resource.child_template(), resource.child_params()
+            yield from _resources(resource._parse_nested_stack("nested", template, parameters))
+        else:
+            yield name, resource
+
+
+def fixed_ips(ports: list[Any]) -> list[tuple[str | None, str | None]]:
+    """Subnets and addresses that ports ask Neutron for."""
+    return [(ip["subnet"], ip["ip_address"]) for port in ports for ip in port["fixed_ips"]]
+
+
+def with_addresses(request: dict[str, Any], cp: str, *wanted: dict[str, Any]) -> None:
+    """Put ipAddresses of a CP into a request, as a link of its own if the request has none."""
+    addresses = [{"type": "IPV4", **address} for address in wanted]
+    config = {"cpProtocolData": [
+        {"layerProtocol": "IP_OVER_ETHERNET", "ipOverEthernet": {"ipAddresses": addresses}}
+    ]}
+    links = request["extVirtualLinks"]
+    for link in links:
+        link["extCps"] = [point for point in link["extCps"] if point["cpdId"] != cp]
+    point = {"cpdId": cp, "cpConfig": [config]}
+    links.append({"id": cp, "resourceId": NETWORK, "extCps": [point]})
+
+
+def _text(template: dict[str, Any]) -> str:
+    version = str(template["heat_template_version"])
+    return yaml.safe_dump({**template, "heat_template_version": version})
 
 
 class UserDataTest(unittest.TestCase):
@@ -71,6 +115,9 @@ class UserDataTest(unittest.TestCase):
     def cluster_request(self, flavour: str, overlay: str) -> dict[str, Any]:
         return self.request(f"kubernetes/{flavour}{'_storage' if overlay else ''}.json")
 
+    def vdus(self) -> dict[str, Any]:
+        return self.flavour.nodes_of(model.VDU)
+
     def assert_accepted(self, text: str, parameters: dict[str, Any]) -> None:
         self.assertEqual("", check_heat.refusal(text, self.nested, parameters))
 
@@ -90,7 +137,8 @@ class V1Test(UserDataTest):
             "lcm-operation-user-data-class"])
         parameters: dict[str, Any] = user_data.instantiate(hots, self.flavour.document, asked, {})
         for path in check_basehot.nfv_paths(self.package, self.flavour):
-            self.assertNotIn(at(parameters["nfv"], path), (None, ""), path)
+            empty = (None,) if path[-1] == "zone" else (None, "")
+            self.assertNotIn(at(parameters["nfv"], path), empty, path)
         self.assert_accepted((self.folder / self.top).read_text(), parameters)
         return parameters
 
@@ -112,6 +160,104 @@ class V1Test(UserDataTest):
         del request["extVirtualLinks"]
         with self.assertRaisesRegex(ValueError, 'extVirtualLinks .* "masterNode_CP1"'):
             self.instantiate(request)
+
+    def test_the_zone_of_a_grant(self) -> None:
+        for name, flavour, overlay in (
+            ("kubernetes", "complex", "storage"), ("kubernetes", "simple", ""),
+            ("private_registry", "simple", ""),
+        ):
+            with self.subTest(name, flavour=flavour):
+                self.assemble(name, flavour, overlay)
+                file = "private_registry/instantiate.json"
+                is_cluster = name == "kubernetes"
+                request = self.cluster_request(flavour, overlay) if is_cluster else (
+                    self.request(file))
+                machines = self.made(request)
+                for vdu in self.vdus():
+                    zones = {machine["availability_zone"] or "" for machine in machines[vdu]}
+                    self.assertEqual({""}, zones, vdu)  # Nova's choice
+                parameters = self.instantiate(request)
+                top, nested = self.granted(parameters, "zone2")
+                for given in (parameters, self.healed(parameters)):
+                    machines = made(top, nested, given)
+                    for vdu in self.vdus():
+                        zones = {machine["availability_zone"] for machine in machines[vdu]}
+                        self.assertEqual({"zone2"}, zones, vdu)
+
+    def granted(self, parameters: dict[str, Any], zone: str) -> tuple[str, dict[str, str]]:
+        """Tacker changes templates and parameters by a grant with a zone for all machines."""
+        from tacker import objects
+        from tacker.tosca import utils
+        from tacker.vnfm.infra_drivers.openstack.openstack import OpenStack
+
+        added = [{"resource_definition_id": vdu, "zone_id": "zone"} for vdu in self.vdus()]
+        ids = dict.fromkeys(("id", "vnf_instance_id", "vnf_lcm_op_occ_id"), "any")
+        grant = objects.Grant.obj_from_primitive(
+            {**ids, "zones": [{"id": "zone", "zone_id": zone}], "add_resources": added}, None
+        )
+        vnfcs = [objects.VnfcResourceInfo(id=vdu, vdu_id=vdu) for vdu in self.vdus()]
+        instance = mock.Mock(instantiated_vnf_info=mock.Mock(vnfc_resource_info=vnfcs))
+        top = copy.deepcopy(self.package.documents[self.top])
+        is_scaled = "AutoScalingGroup" in str(top)
+        names = {"attributes": {"scaling_group_names": "any"}}
+        groups = utils.get_scale_group(names, self.flavour.document, {}) if is_scaled else {}
+        top, nested, _ = OpenStack.__new__(OpenStack)._setup_hot_for_grant_resources(
+            {"grant": grant}, instance, top,
+            {name: yaml.safe_load(text) for name, text in self.nested.items()}, parameters, groups,
+        )
+        return _text(top), {name: _text(document) for name, document in nested.items()}
+
+    def healed(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Tacker's parameters of the stack in a heal of VNFCs, made of those of the instantiation.
+
+        Another zone, or none, would let Heat replace all machines of a VDU.
+        """
+        from tacker.vnflcm import utils
+
+        vnfcs = [mock.Mock(id=vdu, vdu_id=vdu) for vdu in self.vdus()]
+        info = mock.Mock(vnfc_resource_info=vnfcs, flavour_id="any")
+        vnfd = {"attributes": {"vnfd_any": yaml.safe_dump(self.flavour.document)}}
+        vnf = {"vnfd_id": "", "vnfd": vnfd, "attributes": {"stack_param": str(parameters)}}
+        nested = {name: yaml.safe_load(text) for name, text in self.nested.items()}
+        hots = self.package.documents[self.top], nested
+        with mock.patch.object(utils, "get_base_nest_hot_dict", return_value=hots):
+            wanted = mock.Mock(vnfc_instance_id=list(self.vdus()))
+            found: dict[str, Any] = utils.get_stack_param(None, vnf, wanted, info)
+        return found
+
+    def test_fixed_addresses(self) -> None:
+        self.assemble("kubernetes", "complex", "storage")
+        request = self.cluster_request("complex", "storage")
+        with_addresses(request, "masterNode_CP1", {"subnetId": SUBNET})
+        with_addresses(request, "vip_CP", {"fixedAddresses": [ADDRESS], "subnetId": SUBNET})
+        with_addresses(request, "storage_server_CP", {"fixedAddresses": [ADDRESS]})
+        ports = self.made(request)
+        for cp, wanted in (
+            ("masterNode_CP1", [(SUBNET, None)] * 3), ("workerNode_CP2", []),
+            ("vip_CP", [(SUBNET, ADDRESS)]), ("storage_server_CP", [(None, ADDRESS)]),
+        ):
+            self.assertEqual(wanted, fixed_ips(ports[cp]), cp)
+        for cp in ("masterNode_CP1", "workerNode_CP2"):
+            request = self.cluster_request("complex", "storage")
+            with_addresses(request, cp, {"fixedAddresses": [ADDRESS]})
+            with self.assertRaisesRegex(ValueError, f'extVirtualLinks: the extCp "{cp}" has fixed'):
+                self.instantiate(request)
+
+    def test_the_fixed_address_of_a_single_master(self) -> None:
+        self.assemble("kubernetes", "simple")
+        request = self.cluster_request("simple", "")
+        with_addresses(request, "masterNode_CP1", {"fixedAddresses": [ADDRESS]})
+        self.assertEqual([(None, ADDRESS)], fixed_ips(self.made(request)["masterNode_CP1"]))
+
+    def test_the_virtual_ip_is_in_the_subnets_of_the_masters(self) -> None:
+        self.assemble("kubernetes", "complex")
+        request = self.cluster_request("complex", "")
+        with_addresses(request, "masterNode_CP1", {"subnetId": SUBNET})
+        self.assertEqual([(SUBNET, None)], fixed_ips(self.made(request)["vip_CP"]))
+
+    def made(self, request: dict[str, Any]) -> dict[str, list[Any]]:
+        parameters = self.instantiate(request)
+        return made((self.folder / self.top).read_text(), self.nested, parameters)
 
     def test_groups_scale_by_the_steps_of_the_vnfd(self) -> None:
         for flavour in ("simple", "complex", "podaffinity"):
@@ -189,12 +335,13 @@ class V2Test(UserDataTest):
     def setUp(self) -> None:
         self.instance: dict[str, Any] = {"vnfdId": "vnfd"}
         self.stack: dict[str, Any] = {}
+        self.grant: dict[str, Any] = {}
 
     def call(self, operation: str, request: dict[str, Any], **grant: Any) -> None:
         from tacker.sol_refactored.common import vnf_instance_utils
 
         method = getattr(self.module().StandardUserData, operation)
-        fields = method(request, self.instance, grant, {}, str(self.folder))
+        fields = method(request, self.instance, grant, self.grant, str(self.folder))
         template = yaml.safe_load(fields.get("template", "{}"))
         merge = vnf_instance_utils.json_merge_patch
         self.stack["template"] = merge(self.stack.get("template"), template)
@@ -249,6 +396,89 @@ class V2Test(UserDataTest):
         nfv = self.instantiate(self.cluster_request("complex", ""), *vdus)
         self.assertEqual(NETWORK, nfv["CP"]["storage_server_CP-0"]["network"])
         self.check_later_operations()
+
+    def test_the_zones_of_a_grant(self) -> None:
+        """Each VNFC has its own."""
+        self.assemble("kubernetes_v2", "simple", "storage_v2")
+        zones = {"masterNode": "zone1", "workerNode": "zone2", "storage_server": "zone1"}
+        self.grant = {
+            "zones": [{"id": zone, "zoneId": zone} for zone in ("zone1", "zone2")],
+            "addResources": [
+                {"resourceDefinitionId": f"new-{vdu}", "zoneId": zone}
+                for vdu, zone in zones.items()
+            ],
+        }
+        self.instantiate(self.cluster_request("simple", ""), *zones)
+        for vdu, zone in zones.items():
+            (machine,) = self.made()[vdu]
+            self.assertEqual(zone, machine["availability_zone"], vdu)
+        self.call("scale", {"type": "SCALE_OUT"}, addResources=[self.compute("workerNode")])
+        workers = self.made()["workerNode"]
+        self.assertEqual(["zone2"] * 2, [worker["availability_zone"] for worker in workers])
+
+    def test_the_zone_of_the_registry(self) -> None:
+        self.assemble("private_registry_v2", "simple")
+        vdu, file = "PrivateRegistryVDU", "private_registry/instantiate.json"
+        self.instantiate(self.request(file), vdu)
+        self.assertEqual("", self.made()[vdu][0]["availability_zone"])
+        self.setUp()
+        self.grant = {
+            "zones": [{"id": "zone", "zoneId": "zone2"}],
+            "addResources": [{"resourceDefinitionId": f"new-{vdu}", "zoneId": "zone"}],
+        }
+        self.instantiate(self.request(file), vdu)
+        self.assertEqual("zone2", self.made()[vdu][0]["availability_zone"])
+
+    def test_fixed_addresses(self) -> None:
+        self.assemble("kubernetes_v2", "complex", "storage_v2")
+        vdus = ["masterNode"] * 3 + ["workerNode"] * 2 + ["storage_server"]
+        request = self.cluster_request("complex", "storage")
+        with_addresses(request, "workerNode_CP2", {"subnetId": SUBNET})
+        with_addresses(request, "vip_CP", {"fixedAddresses": [ADDRESS], "subnetId": SUBNET})
+        with_addresses(request, "storage_server_CP", {"fixedAddresses": [ADDRESS]})
+        self.instantiate(request, *vdus)
+        for workers in (2, 3):
+            ports = self.made()
+            for cp, wanted in (
+                ("masterNode_CP1", []), ("workerNode_CP2", [(SUBNET, None)] * workers),
+                ("vip_CP", [(SUBNET, ADDRESS)]), ("storage_server_CP", [(None, ADDRESS)]),
+            ):
+                self.assertEqual(wanted, fixed_ips(ports[cp]), cp)
+            added = self.compute("workerNode")
+            self.call("scale", {"type": "SCALE_OUT"}, addResources=[added])
+        self.setUp()
+        with_addresses(request, "workerNode_CP2", {"fixedAddresses": [ADDRESS]})
+        with self.assertRaisesRegex(ValueError, 'the extCp "workerNode_CP2" has fixedAddresses'):
+            self.instantiate(request, *vdus)
+
+    def test_the_fixed_address_of_a_single_master(self) -> None:
+        """Workers that come later do not take that of the first."""
+        self.assemble("kubernetes_v2", "simple")
+        request = self.cluster_request("simple", "")
+        for cp, address in (("masterNode_CP1", ADDRESS), ("workerNode_CP2", "192.0.2.6")):
+            with_addresses(request, cp, {"fixedAddresses": [address]})
+        self.instantiate(request, "masterNode", "workerNode")
+        self.call("scale", {"type": "SCALE_OUT"}, addResources=[self.compute("workerNode")])
+        ports = self.made()
+        self.assertEqual([(None, ADDRESS)], fixed_ips(ports["masterNode_CP1"]))
+        self.assertEqual([(None, "192.0.2.6")], fixed_ips(ports["workerNode_CP2"]))
+
+    def test_the_virtual_ip_is_in_the_subnets_of_the_masters(self) -> None:
+        self.assemble("kubernetes_v2", "complex")
+        request = self.cluster_request("complex", "")
+        with_addresses(request, "masterNode_CP1", {"subnetId": SUBNET})
+        self.instantiate(request, *["masterNode"] * 3, "workerNode")
+        self.assertEqual([(SUBNET, None)], fixed_ips(self.made()["vip_CP"]))
+
+    def test_the_fixed_address_of_the_registry(self) -> None:
+        self.assemble("private_registry_v2", "simple")
+        request = self.request("private_registry/instantiate.json")
+        with_addresses(request, "CP1", {"fixedAddresses": [ADDRESS]})
+        self.instantiate(request, "PrivateRegistryVDU")
+        self.assertEqual([(None, ADDRESS)], fixed_ips(self.made()["CP1"]))
+
+    def made(self) -> dict[str, list[Any]]:
+        return made(yaml.safe_dump(self.stack["template"]), self.nested, self.parameters())
 
     def test_parameters_of_the_template(self) -> None:
         self.assemble("kubernetes_v2", "complex", "storage_v2")
