@@ -419,7 +419,7 @@ class NodesTest(SimulatedClusterTest):
         self.replaced(target)
         self.deaf.add(MASTERS[0])
         request = self.request(target.vnfc_id)
-        words = "SSH does not reach them: [^,]*, 10.10.0.1[)]"
+        words = "SSH does not reach other [^:]*: [^,]*, 10.10.0.1[)]"
         with self.assertRaisesRegex(MgmtDriverError, words):
             self.heal_end(request, self.services())
         self.deaf.clear()
