@@ -31,6 +31,8 @@ from tools.client.packages import kubernetes_csar
 from tools.client.requests import load_request
 
 MASTER, WORKER = "masterNode", "workerNode"
+# The marker of a machine that kubeadm has made a node, whose name the server's id ends.
+MEMBER = f"{STATE_FOLDER}/member-*"
 
 
 class ClusterScenario(Scenario):
@@ -286,7 +288,7 @@ class ClusterScenario(Scenario):
                 lambda: self.machines_with_cp(vnf, f"{MASTER}_CP1"), bool, 300, "a master"
             )
             master.await_login()
-            made = f"ls {STATE_FOLDER}/member-*"
+            made = f"sudo sh -c 'ls {MEMBER}'"
             wait.until(lambda: master.run(made, check=False), bool, 300, "the control plane")
 
     def roll_back_processing(self, vnf: Vnf) -> None:
