@@ -17,8 +17,8 @@ start() {
         systemctl restart "$unit"
     else
         systemctl stop "$unit" 2>/dev/null || true
-        systemd-run --quiet --collect --unit="$unit" --setenv="PATH=/opt/openstack/bin:$PATH" \
-            unshare --mount --uts sh "$0" run 2
+        systemd-run --quiet --collect --unit="$unit" --property=TimeoutStopSec=5 \
+            --setenv="PATH=/opt/openstack/bin:$PATH" unshare --mount --uts sh "$0" run 2
     fi
     # Until then the other conductor gets all operations.
     running=$(systemctl is-active tacker-conductor tacker-conductor-2 | grep --count '^active' || true)
