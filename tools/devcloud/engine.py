@@ -87,9 +87,10 @@ def _wait_for_engine() -> docker.DockerClient:
 
 
 def any_cloud_exists(client: docker.DockerClient) -> bool:
-    """Whether any checkout's cloud has containers."""
-    found = client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True)
-    return bool(found)
+    """Whether any checkout's cloud has containers or a network, which `up` makes first."""
+    ours = {"label": LABEL}
+    containers = client.containers.list(all=True, filters=ours, ignore_removed=True)
+    return bool(containers or client.networks.list(filters=ours))
 
 
 def _is_engine(pid_file: Path) -> bool:
