@@ -426,6 +426,13 @@ class LoadBalancerTest(unittest.TestCase):
         self.assertIn("    server master-1 192.0.2.11:6443\n", text)
         self.assertIn("httpchk GET /readyz", text)
 
+    def test_one_source_leaves_connections_for_others(self) -> None:
+        frontend = haproxy.render([]).partition("frontend kubernetes\n")[2].partition("\n\n")[0]
+        lines = [line.strip() for line in frontend.splitlines()]
+        track, reject = "tcp-request connection track-sc0 src", "tcp-request connection reject if"
+        self.assertIn("stick-table type ip size 100k expire 30s store conn_cur", lines)
+        self.assertLess(lines.index(track), lines.index(f"{reject} {{ sc0_conn_cur gt 1000 }}"))
+
     def test_keepalived_peers_and_ranks(self) -> None:
         others = ["192.0.2.11", "192.0.2.13"]
         text = keepalived.render(VIP, "192.0.2.12", "eth1", others, rank=1)

@@ -11,6 +11,9 @@ from mgmt_drivers.machine.script import Script
 PACKAGE = "haproxy"
 HEALTH_PORT = 16444  # on the loopback address, for health checks of HAProxy itself
 _CONFIG = "/etc/haproxy/haproxy.cfg"
+# Of one source, lest connections without requests leave none for others. A node has some ten, and
+# the clients behind one NAT are one source.
+_MOST_CONNECTIONS = 1000
 _CHECK = Script(__package__, "check-haproxy")
 
 # Long timeouts: `kubectl logs --follow` may be silent for minutes. A dead machine delays a
@@ -40,6 +43,9 @@ frontend health
 frontend kubernetes
     mode tcp
     bind *:{BALANCED_PORT}
+    stick-table type ip size 100k expire 30s store conn_cur
+    tcp-request connection track-sc0 src
+    tcp-request connection reject if {{ sc0_conn_cur gt {_MOST_CONNECTIONS} }}
     default_backend apiservers
 
 backend apiservers
