@@ -6,7 +6,7 @@ from typing import Any
 def fixed_ips(cp: Any) -> list[dict[str, str]]:
     """Return Heat's fixed_ips of an extCp; empty leaves the choice to Neutron.
 
-    Tacker's own create_network_dict fails where the request leaves ipOverEthernet out, and keeps
+    Tacker's own create_network_dict fails if the request leaves ipOverEthernet out, and keeps
     one of several fixed addresses only.
     """
     return [

@@ -2,6 +2,11 @@
 
 No image is pulled: a root file system is made from the Debian mirror, and the other images are
 derived from it. An image is never there half: it is named only when complete.
+
+Docker's BuildKit would build them, too, with cache mounts (tried with the engine's own API). But
+docker-py cannot ask for it, its progress comes in a binary format of its own, newer command lines
+need a plugin that Debian 12 does not have, and its cache is the engine's, which nothing of one
+checkout may empty.
 """
 
 import contextlib

@@ -162,7 +162,7 @@ def renew(host: Host, before: Sequence[Certificate]) -> None:
     left = [old.name for old in before if after.get(old.name) in (None, old)]
     if left:
         raise MgmtDriverError(
-            f"kubeadm did not renew {', '.join(left)}: where the key of a CA does not lie in "
+            f"kubeadm did not renew {', '.join(left)}: if the key of a CA does not lie in "
             "/etc/kubernetes/pki, its owner has to issue them"
         )
 

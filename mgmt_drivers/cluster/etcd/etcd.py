@@ -214,7 +214,7 @@ def run(
 ) -> Result:
     """Run etcdctl.
 
-    :param tolerated: where given, a failure without this text is an error
+    :param tolerated: if given, a failure without this text is an error
     """
     prefix = (*exec_prefix(cluster.runtime, cluster.name(host), "etcd"), *_ETCDCTL)
     options = (f"--command-timeout={timeout:g}s", f"--endpoints={endpoints}")

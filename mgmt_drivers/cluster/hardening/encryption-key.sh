@@ -1,6 +1,6 @@
 #!/bin/bash
 # Give the apiserver the file $2, by which it encrypts Secrets in etcd, and run the words after it.
-# Where $1 is new, the file gets a new key, unless a backup has brought the file; where $1 is joined,
+# If $1 is new, the file gets a new key, unless a backup has brought the file; if $1 is joined,
 # the file is what stands on the standard input before a line of three dashes. The file lies beside
 # the cluster's other keys, with which kubeadm resets it.
 set -euo pipefail

@@ -37,8 +37,8 @@ class JoinCredentials:
     """Credentials for a join: a short-lived token, and the text of the CA to trust.
 
     ``certificate_key`` lets control-plane nodes fetch the control plane's certificates; without
-    one only workers can join. ``encryption`` is the file by which apiservers encrypt Secrets, in a
-    cluster where they do. ``serving`` are the serving certificates of kubelets, by node name.
+    one only workers can join. ``encryption`` is the file by which apiservers encrypt Secrets, if
+    they do. ``serving`` are the serving certificates of kubelets, by node name.
     """
 
     token: Secret

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Run kubeadm to init or to join, as $4 tells, by the words after $4, unless the machine is a
-# member, as the file $2 tells; or, where $4 is reset, reset what it has done. One at a time on a
+# member, as the file $2 tells; or, if $4 is reset, reset what it has done. One at a time on a
 # machine: a kubeadm whose connection broke may still run. What it left half done is reset, and what
 # an image has of the node that it was made from, whose own file beside $2 tells. A machine that
 # joins may lose its etcd data: whoever runs this has seen that the others have a quorum without it.

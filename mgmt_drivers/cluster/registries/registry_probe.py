@@ -2,7 +2,7 @@
 
 A program of its own for Python 3.8 and later, without any other package. It reads
 a JSON list of registries and prints one of what is wrong with each, in their
-order, null where all is well. A registry is an object with ``url``, and perhaps
+order, null if all is well. A registry is an object with ``url``, and perhaps
 ``username``, ``password``, ``ca`` (PEM, trusted besides the machine's own),
 ``proxy`` (URL) and ``shows``, which is ``basic`` if its client shows the login unasked
 and gets no token for it.
