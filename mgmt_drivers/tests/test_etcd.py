@@ -40,6 +40,8 @@ class RefusalTest(unittest.TestCase):
             (5, {1}, {1, 2, 3}, True),  # the dead one first
             (5, set(), {1, 2, 3, 4}, False),
             (5, {1, 2, 3}, {1}, False),
+            (4, {1}, {1}, True),
+            (4, {1, 2}, {1, 2}, False),  # without a quorum etcd lets nobody leave
             (1, set(), {1}, False),
         ):
             reason = self.refusal(voters, unhealthy, leaving)

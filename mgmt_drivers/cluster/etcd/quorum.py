@@ -75,7 +75,22 @@ def why_not_removable(status: EtcdStatus, leaving: Collection[Member]) -> str:
                 f"without {member} all data of etcd would be on one disk, that of {healthy[0]}. "
                 "Heal the control-plane nodes one after another, each in a request of its own"
             )
-    return ""
+    return _why_frozen(status) if leaving else ""
+
+
+def _why_frozen(status: EtcdStatus) -> str:
+    """Why no member can leave: the voters that there are decide, those that leave among them."""
+    voters = [m for m in status.members if not m.is_learner]
+    healthy = [m for m in voters if m.id in status.healthy]
+    quorum = len(voters) // 2 + 1
+    if len(healthy) >= quorum:
+        return ""
+    unhealthy = status.describe([m for m in voters if m not in healthy])
+    return (
+        f"etcd has {len(voters)} voters, of which {quorum} must be healthy for one to leave, and "
+        f"{len(healthy)} are (unhealthy: {unhealthy}). Bring the other control-plane nodes back "
+        "first"
+    )
 
 
 def _why_no_quorum(left: Sequence[Member], member: Member, status: EtcdStatus) -> str:
