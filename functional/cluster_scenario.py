@@ -20,7 +20,7 @@ from functional.registries import pull_without_login
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
 from mgmt_drivers.machine.files import STATE_FOLDER
-from tools.client import hosts, kubernetes_source, stacks, wait
+from tools.client import kubernetes_source, stacks, wait
 from tools.client.api import KUBERNETES, V1, ClusterVim
 from tools.client.config import CHECKOUT, CONFIG
 from tools.client.lcm import Package, Vnf
@@ -375,7 +375,10 @@ class BalancedClusterScenario(ClusterScenario):
         log(f"nodes {sorted(ready)}; etcd and HAProxy of each master have {sorted(names)}")
 
     def check_hosts_of_masters(self, vnf: Vnf) -> None:
-        """The masters are the members of a server group, and three do not share a host."""
+        """The masters are the members of a server group, which asks Nova for hosts of their own.
+
+        Nova may let servers share a host that are made in parallel; the drivers warn of it.
+        """
         vnfcs = [vnfc for vnfc in vnf.vnfcs() if vnfc["vduId"] == MASTER]
         ids = {vnfc["computeResource"]["resourceId"] for vnfc in vnfcs}
         servers = [self.cloud.compute.get_server(id_) for id_ in ids]
@@ -385,8 +388,6 @@ class BalancedClusterScenario(ClusterScenario):
         self.assertEqual(ids, set(group.member_ids))
         taken = sorted(server.compute_host or server.host_id for server in servers)
         log(f"hosts of the masters: {taken}")
-        enough = hosts.count(self.cloud, CONFIG.node_image)
-        self.assertGreaterEqual(len(set(taken)), min(enough, 3))
 
 
 def show(master: Remote) -> None:

@@ -269,6 +269,8 @@ def _nova_compute(settings: Settings) -> Sections:
         "filter_scheduler": {
             "enabled_filters": "ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,"
             "ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter",
+            # By default memory, CPUs and disk that are free on one host outvote the policy.
+            "soft_anti_affinity_weight_multiplier": "100",
         },
         "vnc": {"enabled": "false"},
         "spice": {"enabled": "false"},
