@@ -133,9 +133,13 @@ class FakeSession:
 
 
 def named(argv: Sequence[str]) -> tuple[str, ...]:
-    """The words of a command; of a script its name and arguments."""
+    """The words of a command; of a script its name and arguments.
+
+    Of a command that runs without a proxy, the words are those that it has otherwise.
+    """
     is_script = argv[0] in ("sh", "bash") and argv[1] == "-c"
-    return tuple(argv[3:] if is_script else argv)
+    words = tuple(argv[3:] if is_script else argv)
+    return named(words[1:]) if words[0] == "without-proxy" else words
 
 
 def fed(stdin: Stdin) -> bytes:

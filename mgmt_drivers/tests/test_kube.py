@@ -288,7 +288,7 @@ class KubeadmTest(unittest.TestCase):
             kubeadm.join(host, made, credentials)
             found = self.documents(session.stdin[-1])
             (path,) = found["JoinConfiguration"]["discovery"]["file"].values()
-            self.assertIn(f"kubeconfig={path}\n", str(session.commands[-1][2]))
+            self.assertIn(f"kubeconfig={path}\n", "".join(session.commands[-1]))
             (server,) = [c["cluster"] for c in found["Config"]["clusters"]]
             self.assertEqual(f"https://{made.endpoint}", server["server"])
             self.assertEqual(b"CA", base64.b64decode(server["certificate-authority-data"]))

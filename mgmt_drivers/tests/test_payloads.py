@@ -7,9 +7,14 @@ import subprocess
 import tempfile
 import time
 import unittest
+from collections.abc import Sequence
 from pathlib import Path
 
 import mgmt_drivers
+from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.testing import made_certificates
+from mgmt_drivers.testing.fake_cluster import cluster
 from mgmt_drivers.testing.made_certificates import signed
 
 _FOLDER = Path(mgmt_drivers.__file__).parent
@@ -265,6 +270,76 @@ class RunKubeadmTest(unittest.TestCase):
             self.assertEqual("{}", logins.read_text())
         self.run_kubeadm("join")
         self.assertEqual(["join", "reset", "join"], self.ran())
+
+
+class ProxyOfTheImageTest(unittest.TestCase):
+    """Ubuntu's sudo passes the variables of /etc/environment on to commands."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for path in ("bin", "etc/kubernetes/pki", "run", "var/lib/tacker-mgmt-drivers"):
+            (self.root / path).mkdir(parents=True)
+        (self.root / "etc/kubernetes/pki/ca.crt").touch()
+        for name in ("kubeadm", "kubectl"):
+            program = self.root / "bin" / name
+            program.write_text(f'#!/bin/sh\n{{ echo "{name} $*"; env; }} >>"$ROOT/ran"\n')
+            program.chmod(0o755)
+        self.made, sessions = cluster(masters=3)
+        self.session = sessions[self.made.name(self.made.leader)]
+
+    def assert_direct(self, argv: Sequence[str], *wanted: str) -> None:
+        """Run a command: it runs the wanted programs, and no program has a proxy."""
+        own = re.compile("/(etc/kubernetes|run/|var/lib)")
+        words = [own.sub(rf"{self.root}/\1", word) for word in argv]
+        environment = {"PATH": f"{self.root}/bin:{os.environ['PATH']}", "ROOT": str(self.root)}
+        for name in ("HTTPS_PROXY", "https_proxy", "No_Proxy", "ftp_proxy", "PROXY_OF"):
+            environment[name] = "http://proxy:3128"
+        subprocess.run(words, env=environment, input=b"", timeout=60, check=True)
+        shown = (self.root / "ran").read_text()
+        (self.root / "ran").unlink()
+        for program in wanted:
+            self.assertRegex(shown, f"(?m)^{program}")
+        self.assertNotRegex(shown, "(?im)_proxy=")
+        self.assertIn("PROXY_OF=http", shown)
+
+    def test_init_and_reset(self) -> None:
+        leader = self.made.leader
+        self.session.expect_control_plane_files()
+        self.session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
+        self.session.expect("sudo", "run-kubeadm")
+        kubeadm.init(leader, self.made, with_dns=True, sets_conntrack=True, has_iptables=True)
+        argv = self.session.commands[-1]
+        begin = argv[: argv.index("init") + 1]
+        self.assert_direct([*begin, "kubeadm", "init"], "kubeadm reset", "kubeadm init")
+
+    def test_join_credentials(self) -> None:
+        new = self.made.hosts[1]
+        serving = made_certificates.serving(self.made.name(new), self.made.address(new))
+        self.session.expect("sudo", "read-file", "/etc/kubernetes/pki/encryption.yaml")
+        self.session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
+        self.session.expect("sudo", "create-token", stdout=f"\n---\n{serving}---\n")
+        self.session.expect("sudo", "kubeadm", "init", "phase", "upload-certs")
+        kubeadm.create_join_credentials(self.made.leader, self.made, [new])
+        *_, create, upload = self.session.commands
+        begin = create[: create.index("tacker-mgmt-drivers") + 1]
+        self.assert_direct([*begin, "true"], "kubectl .* delete", "kubeadm token create")
+        self.assert_direct(upload, "kubeadm init phase upload-certs")
+
+    def test_upgrade_and_renewal(self) -> None:
+        self.session.expect_control_plane_files()
+        self.session.expect("sudo", "flock")
+        kubeadm.upgrade_node(self.made.leader, self.made)
+        self.assert_direct(self.session.commands[-1], "kubeadm upgrade node")
+        self.session.expect("sudo", "flock")
+        kubeadm.renew_certificates(self.made.leader)
+        self.assert_direct(self.session.commands[-1], "kubeadm certs renew all")
+
+    def test_whether_an_apiserver_is_ready(self) -> None:
+        self.session.expect("sudo", "kubectl", stdout="ok")
+        kubectl.wait_for_api(self.made.leader, "192.0.2.100", 16443, 1.0)
+        self.assert_direct(self.session.commands[-1], "kubectl .* https://192.0.2.100:16443 ")
 
 
 class CreateTokenTest(unittest.TestCase):

@@ -332,7 +332,7 @@ class UpgradeTest(UpgradableClusterTest):
 
         def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
             is_second = session.machine.name == second
-            if is_second and tuple(argv[2:5]) == ("kubeadm", "upgrade", "node"):
+            if is_second and named(argv)[2:5] == ("kubeadm", "upgrade", "node"):
                 raise MgmtDriverError("failed")
 
         with self.assertRaisesRegex(upgrade.UpgradeFailed, f"{second} [(]cordoned[)]"):

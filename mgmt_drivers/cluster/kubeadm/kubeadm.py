@@ -25,6 +25,7 @@ from mgmt_drivers.errors import MgmtDriverError, NotMade, text_of
 from mgmt_drivers.machine import answers, facts, files
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.proxied import without_proxy
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT
@@ -214,12 +215,14 @@ def create_join_credentials(
     credentials = JoinCredentials(_make_token(host), certificate_key, encryption=encryption)
     config = kubeadm_config.for_credentials(host, cluster, read_version(host), credentials)
     upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
-    words = (*upload, "--config", "/dev/stdin")
+    words = without_proxy((*upload, "--config", "/dev/stdin"))
     try:
         with transient.explained():
             issuing = kubelet_serving.issuing(cluster, joining)
             command = _CREATE_TOKEN.command(kubeadm_config.DESCRIPTION, *issuing)
-            shown = host.sudo(*command, stdin=config, timeout=_TOKEN_LIMIT, limit=LIST_OUTPUT)
+            shown = host.sudo(
+                *without_proxy(command), stdin=config, timeout=_TOKEN_LIMIT, limit=LIST_OUTPUT
+            )
         ca, _, issued = shown.partition("\n---\n")
         serving = kubelet_serving.read_issued(host, issued, cluster, joining)
         if for_control_plane:
@@ -311,7 +314,7 @@ def upgrade_node(host: Host, cluster: Cluster) -> None:
 def renew_certificates(host: Host) -> None:
     """Renew all certificates that kubeadm can renew, which needs no API."""
     command = ("flock", _LOCK, "kubeadm", "certs", "renew", "all")
-    host.sudo(*command, timeout=_RENEWAL_LIMIT)
+    host.sudo(*without_proxy(command), timeout=_RENEWAL_LIMIT)
 
 
 def check_kubelet_starts(host: Host, cluster: Cluster) -> None:
@@ -345,7 +348,7 @@ def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
     _prepare(host, cluster)
     options = [*_patch_options(cluster), *_ignored(_keeps_cgroup_v1(host, cluster))]
     command = ("flock", _LOCK, "kubeadm", "upgrade", *words, *options)
-    host.sudo(*command, timeout=_UPGRADE_LIMIT, limit=LARGE_OUTPUT)
+    host.sudo(*without_proxy(command), timeout=_UPGRADE_LIMIT, limit=LARGE_OUTPUT)
 
 
 def _prepare(host: Host, cluster: Cluster) -> None:
@@ -375,7 +378,8 @@ def _run(
 
 def _run_command(host: Host, cluster: Cluster, *words: str) -> tuple[str, ...]:
     marker = f"{STATE_FOLDER}/{_member(host)}"
-    return _RUN.command(kubeadm_config.socket(cluster), marker, KUBELET_LOGINS, *words)
+    command = _RUN.command(kubeadm_config.socket(cluster), marker, KUBELET_LOGINS, *words)
+    return without_proxy(command)
 
 
 def _make_token(host: Host) -> Secret:

@@ -11,10 +11,12 @@ from mgmt_drivers.cluster.nodes import transient
 from mgmt_drivers.errors import CommandFailed
 from mgmt_drivers.machine import answers
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.proxied import without_proxy
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT, Result, Stdin
 
-# The machine's own apiserver, not the virtual IP, which may sit on a machine that fails.
+# The machine's own apiserver, not the virtual IP, which may sit on a machine that fails. kubectl
+# reaches a loopback address without a proxy.
 _OWN = "https://127.0.0.1:6443"
 # A check that fails; kube-apiserver lists all of its forty then.
 _FAILED_CHECK = re.compile(r"\[-\]([a-z0-9/-]+) failed")
@@ -213,7 +215,7 @@ def read_last_line(host: Host, pod: str, namespace: str) -> str:
 def find_why_not_ready(host: Host, url: str = _OWN) -> str:
     """Find the reason why the API at a URL is not ready (its /readyz); empty if it is ready."""
     words = ("--server", url, "--request-timeout", "5s", "get", "--raw", "/readyz")
-    seen = host.ask(*_AT, *words)
+    seen = host.ask(*without_proxy((*_AT, *words)))
     if seen.ok and seen.stdout.strip() == "ok":
         return ""
     failed = _FAILED_CHECK.findall(seen.tail)  # in which secrets are masked
