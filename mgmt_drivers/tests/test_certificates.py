@@ -297,7 +297,7 @@ class RenewalTest(AgingClusterTest):
             if "renew" in argv:
                 session.machine.certificates["front-proxy-client"] = (9.0, 2)
 
-        with self.assertRaisesRegex(MgmtDriverError, "did not renew front-proxy-client: where"):
+        with self.assertRaisesRegex(MgmtDriverError, "did not renew front-proxy-client: if"):
             self.renew(self.services(after=keep))
 
     def test_a_program_that_does_not_come_up(self) -> None:
