@@ -1,4 +1,4 @@
-"""What others demand of a cluster: a large manifest, a node full of pods, an address that goes."""
+"""Demands of others on a cluster: a large manifest, a node full of pods, an address that goes."""
 
 import contextlib
 import json
@@ -42,7 +42,7 @@ _DEFINITION = {
 _OBJECT = {
     "apiVersion": "example.com/v1", "kind": "LargeThing", "metadata": {"name": "example"},
 }
-# Of the 110 that a kubelet takes; the other pods of a worker are fewer than 20.
+# A kubelet takes 110 pods; the other pods of a worker are fewer than 20.
 _PODS = 90
 _READABLE = "sudo timeout 10 kubectl --kubeconfig /etc/kubernetes/admin.conf logs --follow"
 

@@ -85,7 +85,7 @@ class SmallCluster(ClusterScenario):
 
 
 class SamplesPackage(SmallCluster):
-    """What is wrong is said before machines exist; what is migrated becomes a cluster."""
+    """Errors are told before machines exist, and a migrated package becomes a cluster."""
 
     def test_a_package_of_the_samples_shape(self) -> None:
         registry = shared.private_registry()

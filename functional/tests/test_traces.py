@@ -1,4 +1,4 @@
-"""What scenarios look for, as the drivers write it on the simulated cluster."""
+"""Traces that scenarios look for, as the drivers write it on the simulated cluster."""
 
 import fnmatch
 import logging

@@ -42,7 +42,7 @@ _SHOW, _OPEN = Script(__package__, "show-backup"), Script(__package__, "open-bac
 _LARGEST_PART = 1 << 16  # bytes of each member but the data
 _PIECE = 1 << 20  # bytes
 _GZIP = b"\x1f\x8b"
-# Of the first format, whose archives have some ten members.
+# Archives of the first format have some ten members.
 _METADATA, _MOST_MEMBERS = "metadata.json", 100
 _FORMAT = 2
 

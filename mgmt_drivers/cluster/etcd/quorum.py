@@ -81,28 +81,27 @@ def why_not_removable(status: EtcdStatus, leaving: Collection[Member]) -> str:
 def _why_frozen(status: EtcdStatus) -> str:
     """Why no member can leave: the voters that there are decide, those that leave among them."""
     voters = [m for m in status.members if not m.is_learner]
+    shortage = _describe_shortage(voters, status)
+    return shortage and f"etcd has {len(voters)} voters, {shortage}"
+
+
+def _why_no_quorum(left: Sequence[Member], member: Member, status: EtcdStatus) -> str:
+    """Why the members that are left have no quorum without a voter; empty if they have."""
+    shortage = _describe_shortage(left, status)
+    return shortage and (
+        f"etcd has {len(left) + 1} voters; without {member} there are {len(left)}, {shortage}"
+    )
+
+
+def _describe_shortage(voters: Sequence[Member], status: EtcdStatus) -> str:
+    """How many of the voters are healthy, and how many must be; empty if they have a quorum."""
     healthy = [m for m in voters if m.id in status.healthy]
     quorum = len(voters) // 2 + 1
     if len(healthy) >= quorum:
         return ""
     unhealthy = status.describe([m for m in voters if m not in healthy])
     return (
-        f"etcd has {len(voters)} voters, of which {quorum} must be healthy for one to leave, and "
-        f"{len(healthy)} are (unhealthy: {unhealthy}). Bring the other control-plane nodes back "
-        "first"
-    )
-
-
-def _why_no_quorum(left: Sequence[Member], member: Member, status: EtcdStatus) -> str:
-    """Why the members that are left have no quorum without a voter; empty if they have."""
-    healthy = [m for m in left if m.id in status.healthy]
-    quorum = len(left) // 2 + 1
-    if len(healthy) >= quorum:
-        return ""
-    unhealthy = status.describe([m for m in left if m not in healthy])
-    return (
-        f"etcd has {len(left) + 1} voters; without {member} there are {len(left)}, of "
-        f"which {quorum} must be healthy and {len(healthy)} are (unhealthy: {unhealthy}). "
+        f"of which {quorum} must be healthy and {len(healthy)} are (unhealthy: {unhealthy}). "
         "Bring the other control-plane nodes back first"
     )
 

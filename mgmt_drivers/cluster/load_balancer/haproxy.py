@@ -11,8 +11,8 @@ from mgmt_drivers.machine.script import Script
 PACKAGE = "haproxy"
 HEALTH_PORT = 16444  # on the loopback address, for health checks of HAProxy itself
 _CONFIG = "/etc/haproxy/haproxy.cfg"
-# Of one source, lest connections without requests leave none for others. A node has some ten, and
-# the clients behind one NAT are one source.
+# The limit of one source, so that connections without requests leave some for others. A node has
+# some ten, and the clients behind one NAT are one source.
 _MOST_CONNECTIONS = 1000
 _CHECK = Script(__package__, "check-haproxy")
 
