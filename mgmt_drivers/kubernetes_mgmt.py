@@ -6,7 +6,13 @@ from mgmt_drivers.cluster.backup.backup_params import RESTORE
 from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.operations import heal, instantiate, scale_in, scale_out, terminate, upgrade
-from mgmt_drivers.tacker.v1 import InstanceStore, MgmtDriver, lcm_request, services
+from mgmt_drivers.tacker.v1 import (
+    InstanceStore,
+    MgmtDriver,
+    keep_attributes,
+    lcm_request,
+    services,
+)
 from mgmt_drivers.tacker.vims_v1 import RegisteredVims
 
 
@@ -23,7 +29,8 @@ class KubernetesMgmtDriver(MgmtDriver):
         instantiate.validate(request, RegisteredVims(context, vnf_instance))
         self.add_user_data(context, vnf_instance, source)
 
-    def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
+    def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, vnf, **kwargs):
+        keep_attributes(context, vnf)
         source = instantiate_vnf_request
         request = lcm_request("instantiate", context, vnf_instance, source)
         vims = RegisteredVims(context, vnf_instance)

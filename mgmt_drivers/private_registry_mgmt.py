@@ -1,7 +1,7 @@
 """The class that Tacker loads for the private registry VNF; the CSAR has the same file."""
 
 from mgmt_drivers.operations import registry
-from mgmt_drivers.tacker.v1 import MgmtDriver, lcm_request, services
+from mgmt_drivers.tacker.v1 import MgmtDriver, keep_attributes, lcm_request, services
 
 
 class PrivateRegistryMgmtDriver(MgmtDriver):
@@ -16,7 +16,8 @@ class PrivateRegistryMgmtDriver(MgmtDriver):
         registry.validate(lcm_request("instantiate", context, vnf_instance, source))
         self.add_user_data(context, vnf_instance, source)
 
-    def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
+    def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, vnf, **kwargs):
+        keep_attributes(context, vnf)
         request = lcm_request("instantiate", context, vnf_instance, instantiate_vnf_request)
         registry.instantiate(request, services(context, vnf_instance))
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
+from oslo_utils import uuidutils
+from tacker.db.vnfm.vnfm_db import VNFAttribute
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm import vim_client
 from tacker.vnfm.mgmt_drivers import vnflcm_noop
@@ -67,6 +69,25 @@ class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
         file, name = self.user_data
         default = {"lcm-operation-user-data": file, "lcm-operation-user-data-class": name}
         source.additional_params = {**default, **(source.additional_params or {})}
+
+
+def keep_attributes(context: Any, vnf: Any) -> None:
+    """Write the attributes of a VNF that is being instantiated into Tacker's database.
+
+    Tacker (15, 16) writes the attributes after the last hook has succeeded, and makes them together
+    with the stack: a retry after a hook that failed has none. Then Tacker could never scale the VNF
+    ("KeyError: 'scale_group'").
+
+    :param vnf: the argument of that name of the hook ``instantiate_end``
+    """
+    rows = context.session.query(VNFAttribute).filter_by(vnf_id=vnf["id"])
+    for key, value in vnf["attributes"].items():
+        row = rows.filter_by(key=key).first()
+        if row is None:
+            row = VNFAttribute(id=uuidutils.generate_uuid(), vnf_id=vnf["id"], key=key)
+            context.session.add(row)
+        row.value = value
+    context.session.commit()
 
 
 class InstanceStore:

@@ -4,6 +4,7 @@ import contextlib
 import shutil
 import tempfile
 import unittest
+import uuid
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -144,6 +145,40 @@ class LoadingTest(UserDataTest):
         asked = objects.InstantiateVnfRequest.obj_from_primitive(data, None)
         PrivateRegistryMgmtDriver().instantiate_start(None, _Instance(), asked)
         self.assertEqual({"private_registry_installation_param"}, asked.additional_params.keys())
+
+
+@needs_openstack
+class RetryTest(unittest.TestCase):
+    """The database that Tacker's conductor has at a retry of an instantiation whose hook failed."""
+
+    def test_the_attributes_are_there(self) -> None:
+        import sqlalchemy
+        from sqlalchemy import orm
+        from tacker.db import model_base
+        from tacker.db.vnfm.vnfm_db import VNFAttribute
+
+        from mgmt_drivers.kubernetes_mgmt import KubernetesMgmtDriver
+        from mgmt_drivers.private_registry_mgmt import PrivateRegistryMgmtDriver
+        from mgmt_drivers.tacker import v1
+
+        engine = sqlalchemy.create_engine("sqlite://")
+        model_base.BASE.metadata.create_all(engine, [VNFAttribute.__table__])
+        self.addCleanup(engine.dispose)
+        for driver in (KubernetesMgmtDriver(), PrivateRegistryMgmtDriver()):
+            vnf_id = str(uuid.uuid4())
+            for groups in ("{}", '{"scaleGroupDict": {}}'):  # the second attempt has others
+                vnf = {"id": vnf_id, "attributes": {"scale_group": groups, "stack_param": "{}"}}
+                with (
+                    orm.Session(engine) as session,
+                    mock.patch.object(v1.vnflcm_utils, "get_vnfd_dict", side_effect=OSError),
+                    self.assertRaises(OSError),
+                    mock.patch.object(v1.vnflcm_utils, "_get_vnf_package_path", return_value="/"),
+                ):
+                    context = mock.Mock(session=session)
+                    driver.instantiate_end(context, _Instance(), mock.Mock(), vnf=vnf)
+            with orm.Session(engine) as session:
+                rows = session.query(VNFAttribute).filter_by(vnf_id=vnf_id)
+                self.assertEqual(vnf["attributes"], {row.key: row.value for row in rows})
 
 
 @needs_openstack
