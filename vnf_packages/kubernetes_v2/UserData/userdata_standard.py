@@ -7,6 +7,7 @@ from tacker.sol_refactored.common import common_script_utils
 from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
 
 _FIRST_MASTER_CP = "masterNode_CP1-0"
+_GIVEN = "parameters"  # in nfv, the one parameter that Tacker keeps when it makes another stack
 
 
 class StandardUserData(userdata_standard.StandardUserData):
@@ -37,6 +38,23 @@ class StandardUserData(userdata_standard.StandardUserData):
         declared = yaml.safe_load(fields["template"])["parameters"]
         given = {name: params[name] for name in declared if name != "nfv" and params.get(name)}
         fields["parameters"].update(given)
+        fields["parameters"]["nfv"][_GIVEN] = given
+        return fields
+
+    @staticmethod
+    def heal(
+        req: dict[str, Any],
+        inst: dict[str, Any],
+        grant_req: dict[str, Any],
+        grant: dict[str, Any],
+        tmp_csar_dir: str,
+    ) -> dict[str, Any]:
+        """Return the stack's parameters: with ``all`` Tacker gives no others to a new stack."""
+        fields: dict[str, Any] = userdata_standard.StandardUserData.heal(
+            req, inst, grant_req, grant, tmp_csar_dir
+        )
+        known = inst["instantiatedVnfInfo"]["metadata"]["nfv"]
+        fields["parameters"].update(known.get(_GIVEN, {}))
         return fields
 
     @staticmethod
