@@ -7,6 +7,7 @@ from tacker.sol_refactored.common import common_script_utils
 from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
 
 _FIRST_MASTER_CP = "masterNode_CP1-0"
+_GIVEN = "parameters"  # in nfv, those of the template that the request gives
 
 
 class StandardUserData(userdata_standard.StandardUserData):
@@ -37,6 +38,8 @@ class StandardUserData(userdata_standard.StandardUserData):
         declared = yaml.safe_load(fields["template"])["parameters"]
         given = {name: params[name] for name in declared if name != "nfv" and params.get(name)}
         fields["parameters"].update(given)
+        fields["parameters"]["nfv"][_GIVEN] = given
+        _make_defaults(fields, given)
         return fields
 
     @staticmethod
@@ -52,9 +55,10 @@ class StandardUserData(userdata_standard.StandardUserData):
             req, inst, grant_req, grant, tmp_csar_dir
         )
         points = fields.get("parameters", {}).get("nfv", {}).get("CP", {})
-        known = inst["instantiatedVnfInfo"]["metadata"]["nfv"]["CP"]
+        nfv = inst["instantiatedVnfInfo"]["metadata"]["nfv"]
+        _make_defaults(fields, nfv.get(_GIVEN, {}))
         for name, point in points.items():
-            if "addresses" not in known.get(name, {}):  # else it is a machine's that exists
+            if "addresses" not in nfv["CP"].get(name, {}):  # else it is a machine's that exists
                 wanted = common_script_utils.get_param_fixed_ips_from_inst(_cp(name), inst)
                 point["addresses"] = _subnets(wanted)
         return fields
@@ -68,6 +72,18 @@ class StandardUserData(userdata_standard.StandardUserData):
     def change_vnfpkg_rollback(*_: Any) -> dict[str, Any]:
         """Return what changes nothing of the stack."""
         return {"parameters": {"nfv": {}}}
+
+
+def _make_defaults(fields: dict[str, Any], given: dict[str, Any]) -> None:
+    """Make parameters of the request the template's defaults, which a heal with ``all`` keeps.
+
+    Such a heal makes another stack of the template and nfv, and Tacker asks no UserData of ours.
+    """
+    template = yaml.safe_load(fields["template"])
+    for name, value in given.items():
+        if name in template.get("parameters", {}):  # a scale-in names nothing but machines
+            template["parameters"][name]["default"] = value
+    fields["template"] = yaml.safe_dump(template)
 
 
 def _fill_addresses(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import yaml
 from tacker.sol_refactored.common import common_script_utils
 from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
 
@@ -35,6 +36,10 @@ class StandardUserData(userdata_standard.StandardUserData):
         others = req.get("additionalParams", {})
         if others.get(_PREFIX):
             fields["parameters"][_PREFIX] = others[_PREFIX]
+            # A heal with ``all`` makes another stack of the template and nfv alone.
+            template = yaml.safe_load(fields["template"])
+            template["parameters"][_PREFIX]["default"] = others[_PREFIX]
+            fields["template"] = yaml.safe_dump(template)
         params = others.get("private_registry_installation_param", {})
         fields["parameters"]["nfv"]["registry_port"] = int(params.get("port_no", _DEFAULT_PORT))
         return fields

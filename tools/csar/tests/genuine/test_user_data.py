@@ -118,6 +118,12 @@ class UserDataTest(unittest.TestCase):
     def vdus(self) -> dict[str, Any]:
         return self.flavour.nodes_of(model.VDU)
 
+    def assert_apart(self, found: dict[str, list[Any]], policy: str, masters: int) -> None:
+        """Nova gets the group, of one policy, with each master. Only a cloud gives it an id."""
+        self.assertEqual([[policy]], [group["policies"] for group in found["master_hosts"]])
+        hints = [master["scheduler_hints"] for master in found["masterNode"]]
+        self.assertEqual([["group"]] * masters, [list(hint or {}) for hint in hints])
+
     def assert_accepted(self, text: str, parameters: dict[str, Any]) -> None:
         self.assertEqual("", check_heat.refusal(text, self.nested, parameters))
 
@@ -318,14 +324,79 @@ class V1Test(UserDataTest):
                 self.assertIn(SSH_PREFIX, check_heat.refusal(text, self.nested, given))
 
     def test_hosts_of_masters(self) -> None:
+        """The policy holds in later operations; a change of the package changes no stack."""
+        from tacker import objects
+
         self.assemble("kubernetes", "complex", "storage")
         request = self.cluster_request("complex", "storage")
+        text = (self.folder / self.top).read_text()
+        machines = self.made(request)
+        self.assert_apart(machines, "soft-anti-affinity", 3)
         request["additionalParams"][ANTI_AFFINITY] = "anti-affinity"
         parameters = self.instantiate(request)
-        self.assertEqual("anti-affinity", parameters[ANTI_AFFINITY])
         given = {**parameters, ANTI_AFFINITY: "affinity"}
-        text = (self.folder / self.top).read_text()
         self.assertIn(ANTI_AFFINITY, check_heat.refusal(text, self.nested, given))
+
+        asked = objects.ScaleVnfRequest(aspect_id="master_instance", number_of_steps=1)
+        scale = self.module().KubernetesClusterUserData.scale
+        scaled = scale({}, {}, asked, None, None, parameters, 5)
+        kept = {**request, "additionalParams": self.kept_for_heal_of_the_whole(request)}
+        for masters, given in (
+            (3, parameters), (5, scaled), (3, self.healed(parameters)), (3, self.instantiate(kept)),
+        ):
+            self.assert_apart(made(text, self.nested, given), "anti-affinity", masters)
+
+    def kept_for_heal_of_the_whole(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Of Tacker's request for the new stack, the parameters, which UserData reads."""
+        from tacker import objects
+
+        info = mock.Mock(
+            ext_managed_virtual_link_info=[], ext_virtual_link_info=[], flavour_id="any",
+            instantiation_level_id="any", additional_params=request["additionalParams"],
+        )
+        instance = mock.Mock(instantiated_vnf_info=info, vim_connection_info=[])
+        asked = objects.InstantiateVnfRequest.from_vnf_instance(instance)
+        found: dict[str, Any] = asked.additional_params
+        return found
+
+
+class Heat:
+    """Tacker's client of Heat, for one stack: its ``template``, ``files`` and ``parameters``."""
+
+    def __init__(self, stack: dict[str, Any]) -> None:
+        self.stack = stack
+
+    def get_status(self, _: str) -> tuple[str, str]:
+        return "UPDATE_COMPLETE", ""
+
+    def get_stack_id(self, _: str) -> str:
+        return "id"
+
+    def get_template(self, _: str) -> dict[str, Any]:
+        return copy.deepcopy(self.stack["template"])
+
+    def get_files(self, _: str) -> dict[str, str]:
+        return dict(self.stack["files"])
+
+    def get_parameters(self, _: str) -> dict[str, Any]:
+        parameters = self.stack["parameters"]
+        return {**parameters, "nfv": json.dumps(parameters["nfv"])}
+
+    def delete_stack(self, _: str) -> None:
+        self.stack = {}
+
+    def create_stack(self, fields: dict[str, Any]) -> str:
+        template = fields["template"]
+        parsed = yaml.safe_load(template) if isinstance(template, str) else template
+        self.stack = {**fields, "template": parsed}
+        return "id"
+
+    def update_stack(self, _: str, fields: dict[str, Any]) -> None:
+        if not fields.pop("existing", True):
+            self.create_stack(fields)
+            return
+        parameters = {**self.stack["parameters"], **fields.pop("parameters", {})}
+        self.create_stack({**self.stack, **fields, "parameters": parameters})
 
 
 @needs_openstack
@@ -342,6 +413,7 @@ class V2Test(UserDataTest):
 
         method = getattr(self.module().StandardUserData, operation)
         fields = method(request, self.instance, grant, self.grant, str(self.folder))
+        self.stack["files"] = {**self.stack.get("files", {}), **fields.get("files", {})}
         template = yaml.safe_load(fields.get("template", "{}"))
         merge = vnf_instance_utils.json_merge_patch
         self.stack["template"] = merge(self.stack.get("template"), template)
@@ -478,7 +550,8 @@ class V2Test(UserDataTest):
         self.assertEqual([(None, ADDRESS)], fixed_ips(self.made()["CP1"]))
 
     def made(self) -> dict[str, list[Any]]:
-        return made(yaml.safe_dump(self.stack["template"]), self.nested, self.parameters())
+        top = yaml.safe_dump(self.stack["template"])
+        return made(top, self.stack["files"], self.parameters())
 
     def test_parameters_of_the_template(self) -> None:
         self.assemble("kubernetes_v2", "complex", "storage_v2")
@@ -491,13 +564,65 @@ class V2Test(UserDataTest):
         self.assertEqual({"nfv", *declared}, self.parameters().keys())
         self.assertLessEqual(declared.items(), self.parameters().items())
 
+    def test_hosts_of_masters(self) -> None:
+        self.assemble("kubernetes_v2", "podaffinity")
+        request = self.cluster_request("podaffinity", "")
+        vdus = ["masterNode"] * 3 + ["workerNode"]
+        self.instantiate(request, *vdus)
+        self.assert_apart(self.made(), "soft-anti-affinity", 3)
+        self.setUp()
+        request["additionalParams"][ANTI_AFFINITY] = "anti-affinity"
+        self.instantiate(request, *vdus)
+        self.assert_apart(self.made(), "anti-affinity", 3)
+        added = [self.compute("masterNode")] * 2
+        self.call("scale", {"type": "SCALE_OUT"}, addResources=added)
+        self.assert_apart(self.made(), "anti-affinity", 5)
+        (master, *_) = self.instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
+        removed = self.compute("masterNode", resource=master["computeResource"])
+        self.call("heal", {}, removeResources=[removed])
+        self.assert_apart(self.made(), "anti-affinity", 5)
+        self.let_tacker("heal", {"all": True}, removeResources=[])
+        self.assert_apart(self.made(), "anti-affinity", 5)
+        # Tacker's own UserData would replace the template and the files, from which Tacker's
+        # driver removes scheduler hints because of Nova's bug 2139275.
+        self.let_tacker("change_vnfpkg", {"upgrade_type": "RollingUpdate"}, dstVnfdId="vnfd")
+        self.assert_apart(self.made(), "anti-affinity", 5)
+
+    def let_tacker(self, operation: str, params: dict[str, Any], **grant: Any) -> None:
+        """Let Tacker's driver of OpenStack change or replace the stack by what UserData says."""
+        from tacker.sol_refactored.infra_drivers.openstack import openstack, userdata_default
+
+        request = {"additionalParams": params}
+        user_data = userdata_default.DefaultUserData
+        if operation != "heal":  # the one request that names no UserData
+            user_data = self.module().StandardUserData
+        method = getattr(user_data, operation)
+        fields = method(request, self.instance, grant, self.grant, str(self.folder))
+        asked = mock.Mock(**request, obj_attr_is_set=request.__contains__)
+        granted = mock.Mock(**grant, obj_attr_is_set=grant.__contains__)
+        info = mock.Mock(vnfcResourceInfo=[], metadata={"stack_id": "id"})
+        heat = Heat(self.stack)
+        driver = openstack.Openstack()
+        with (
+            mock.patch.object(driver, "_make_hot", return_value=fields),
+            mock.patch.object(driver, "_make_instantiated_vnf_info"),
+            mock.patch.object(openstack.inst_utils, "select_vim_info"),
+            mock.patch.object(openstack.heat_utils, "HeatClient", return_value=heat),
+        ):
+            instance = mock.Mock(id="id", instantiatedVnfInfo=info)
+            getattr(driver, operation)(asked, instance, granted, mock.Mock(), mock.Mock())
+        self.stack = heat.stack
+        self.assert_accepted(yaml.safe_dump(self.stack["template"]), self.parameters())
+
     def test_prefix_of_the_registry(self) -> None:
         self.assemble("private_registry_v2", "simple")
         request = self.request("private_registry/instantiate.json")
         request["additionalParams"].update(PREFIXES)
         self.instantiate(request, "PrivateRegistryVDU")
         self.assertEqual({"nfv", SSH_PREFIX}, self.parameters().keys())
-        self.assertEqual(PREFIXES[SSH_PREFIX], self.parameters()[SSH_PREFIX])
+        self.let_tacker("heal", {"all": True}, removeResources=[])
+        (group,) = self.made()["registry_group"]
+        self.assertEqual(PREFIXES[SSH_PREFIX], group["rules"][0]["remote_ip_prefix"])
 
     def check_later_operations(self) -> None:
         """Scale and heal of a worker."""
