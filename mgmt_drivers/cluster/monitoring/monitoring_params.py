@@ -14,7 +14,7 @@ _TAKEN = (2049, 2379, 2380, 2381, 6443, *range(10248, 10260), 16443, *range(3000
 
 @dataclass(frozen=True)
 class Monitoring:
-    """What Prometheus needs to ask machines: ``port`` is the exporter's."""
+    """Monitoring of machines by Prometheus, which asks the exporter on ``port``."""
 
     port: int = param(
         "port", Port(), default=9100, example=9200,
