@@ -241,7 +241,8 @@ class KubernetesParams:
     )
     monitoring: Monitoring | None = param(
         MONITORING_NAME, MONITORING,
-        meaning="machines tell Prometheus their health (:doc:`monitoring`); ``{}`` takes the default",
+        meaning="machines tell Prometheus their health (:doc:`monitoring`); ``{}`` takes the "
+        "default",
         left_out="machines tell nothing",
     )
     hardening: str | None = param(
