@@ -18,6 +18,8 @@ from mgmt_drivers.cluster.backup.backup_params import (
 from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
 from mgmt_drivers.cluster.helm.helm_params import HELM, SCRIPT, Helm
 from mgmt_drivers.cluster.helm.helm_params import NAME as HELM_NAME
+from mgmt_drivers.cluster.monitoring.monitoring_params import MONITORING, Monitoring
+from mgmt_drivers.cluster.monitoring.monitoring_params import NAME as MONITORING_NAME
 from mgmt_drivers.cluster.packages.repository_params import (
     PACKAGE_REPOSITORY,
     ImageRepository,
@@ -236,6 +238,12 @@ class KubernetesParams:
     backup: Backup | None = param(
         ETCD_BACKUP, BACKUPS, meaning="backups of etcd (:doc:`backup`); ``{}`` takes the defaults",
         left_out="there are no backups",
+    )
+    monitoring: Monitoring | None = param(
+        MONITORING_NAME, MONITORING,
+        meaning="machines tell Prometheus their health (:doc:`monitoring`); ``{}`` takes the "
+        "default",
+        left_out="machines tell nothing",
     )
     hardening: str | None = param(
         "hardening", Choice(CIS), example=CIS,

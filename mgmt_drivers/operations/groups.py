@@ -23,6 +23,7 @@ from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     ConfigureLoadBalancer,
     VerifyVirtualIp,
 )
+from mgmt_drivers.cluster.monitoring.monitoring_phases import ConfigureMonitoring
 from mgmt_drivers.cluster.nodes.check_clocks import CheckClocks
 from mgmt_drivers.cluster.nodes.metadata_phases import LabelNodes
 from mgmt_drivers.cluster.nodes.remove_nodes import RemoveNodes, ResetControlPlane
@@ -96,6 +97,8 @@ def join_nodes(cluster: Cluster, new: Sequence[Host], members: Sequence[Host]) -
         on(leader if nodes else [], WaitForNodes(nodes), SpreadDns()),
         on(leader if workers and cluster.topology.is_spread else [], LabelNodes(workers)),
         give_kubeconfig(cluster, nodes),
+        # At last: a machine that joins is not ill.
+        on(new if cluster.params.monitoring else [], ConfigureMonitoring()),
     ]
 
 

@@ -45,6 +45,7 @@ _ALL = {
     "etcd_backup": {"interval": "1h", "keep": 3},
     "proxy": {"http_proxy": "http://10.10.0.3:3128"},
     "image_repository": "mirror.example.com/k8s",
+    "monitoring": {},
 }
 _OLD, _NEW = "1.36.4", {"kubernetes_version": "1.37"}
 _NEW_MASTERS, _NEW_WORKER = ("10.10.0.12", "10.10.0.121"), "10.10.0.20"

@@ -162,8 +162,13 @@ class MachinePrograms(Programs):
     def _python3(self, words: list[str], stdin: bytes) -> Result:
         """The registries are asked: those that the machine was told of are fine.
 
-        Or an image is fetched.
+        Or an image is fetched, or the exporter is asked.
         """
+        if "--check" in words:
+            runs = {"tacker-node-health.service", "prometheus-node-exporter.service"}
+            assert words[0] in self.machine.files, f"{self.machine.name} has no {words[0]}"
+            is_told = "prometheus-node-exporter" in self.machine.packages
+            return OK if is_told and runs <= self.machine.services else NO
         if isinstance(json.loads(stdin), dict):
             return Result(0, "Loaded image: registry:2\n")
         told = [path for path in self.machine.files if path.startswith("/etc/containerd/certs.d")]

@@ -156,6 +156,9 @@ class InstantiateTest(TranscriptTest):
     def test_instantiate_with_backups(self) -> None:
         self.made(etcd_backup={"interval": "1h", "keep": 3}, **_STORAGE)
 
+    def test_instantiate_with_monitoring(self) -> None:
+        self.made(monitoring={})
+
     def test_retry_after_init_failed(self) -> None:
         self.made(failing_at("run-kubeadm", "init"))
 

@@ -8,6 +8,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.helm import helm
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
+from mgmt_drivers.cluster.monitoring import monitoring
 from mgmt_drivers.cluster.storage import nfs
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine import files, packages
@@ -61,10 +62,11 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
 
 def needed(host: Host, cluster: Cluster) -> Sequence[str]:
     """The packages that the driver needs on a machine, besides the runtime and Kubernetes."""
+    names = [monitoring.PACKAGE] if cluster.params.monitoring else []
     if host.node not in cluster.topology.nodes:  # the storage server
-        return [nfs.SERVER_PACKAGE]
+        return [*names, nfs.SERVER_PACKAGE]
     # kubelet mounts PersistentVolumes with the machine's own programs.
-    names = [nfs.CLIENT_PACKAGE] if cluster.params.storage else []
+    names += [nfs.CLIENT_PACKAGE] if cluster.params.storage else []
     if cluster.topology.is_ha and cluster.is_control_plane(host):
         names += [haproxy.PACKAGE, keepalived.PACKAGE]
     wanted = cluster.params.helm

@@ -22,6 +22,7 @@ ADMITTED: dict[tuple[str, int], set[tuple[str, str]]] = {
     ("tcp", 2379): {(BALANCED, BALANCED)},
     ("tcp", 2380): {(BALANCED, BALANCED)},
     ("tcp", 6443): {(MASTERS, API), (MASTERS, NODES)},
+    ("tcp", 9100): {(NODES, SSH), (STORAGE, SSH)},
     ("tcp", 10250): {(NODES, NODES)},
     ("tcp", 16443): {(BALANCED, API), (BALANCED, NODES)},
     ("tcp", 30000): {(NODES, ANYWHERE)},

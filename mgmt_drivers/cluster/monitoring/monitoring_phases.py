@@ -1,0 +1,41 @@
+"""Machines tell Prometheus their health."""
+
+from collections.abc import Mapping, Sequence
+
+from mgmt_drivers.clock import NotYet
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.monitoring import monitoring
+from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.machine import units
+from mgmt_drivers.machine.files import File
+from mgmt_drivers.machine.host import Host
+
+_LIMIT = 60.0  # seconds until the exporter tells the first values
+
+
+class ConfigureMonitoring(Change[Cluster, Mapping[str, Sequence[File]]]):
+    """Let a machine tell Prometheus its health, and check that the machine does."""
+
+    title = "configure monitoring"
+
+    def look(self, host: Host, cluster: Cluster) -> Mapping[str, Sequence[File]] | None:
+        """All units with their files, unless they run and the exporter tells the health."""
+        expected = monitoring.units_of(host, cluster)
+        is_done = all(units.is_as_configured(host, *unit) for unit in expected.items())
+        return None if is_done and monitoring.ask_exporter(host, cluster).ok else expected
+
+    def act(self, host: Host, cluster: Cluster, change: Mapping[str, Sequence[File]]) -> None:
+        for unit, expected in change.items():
+            units.configure(host, unit, expected)
+
+        def told() -> None:
+            answer = monitoring.ask_exporter(host, cluster)
+            if not answer.ok:
+                raise NotYet(answer.tail or "no answer")
+
+        what = (
+            f"the health of the machine on port {monitoring.port(cluster)}. If another program "
+            "has the port, instantiate with another `monitoring.port`; `journalctl --unit "
+            f"{monitoring.EXPORTER} --unit {monitoring.SERVICE}` on the machine tells more"
+        )
+        host.clock.until(told, _LIMIT, what)
