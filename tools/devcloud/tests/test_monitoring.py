@@ -145,6 +145,9 @@ class ScriptTest(unittest.TestCase):
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.addCleanup(self.server.shutdown)
 
+    def await_reloads(self, count: int) -> None:
+        until(lambda: _Program.reloads == count, f"reload {count}")
+
     def test_the_program_starts_when_its_configuration_is_there(self) -> None:
         self.write("alertmanager.yml", "of the other program")
         time.sleep(0.3)
@@ -160,7 +163,7 @@ class ScriptTest(unittest.TestCase):
         self.assertEqual(0, _Program.reloads)
         for number, name in enumerate(("rules/k8s_vnf.yml", "prometheus.yml"), start=1):
             self.write(name, "b")
-            until(lambda n=number: _Program.reloads == n, f"the reload for {name}")
+            self.await_reloads(number)
         (self.folder / "targets").mkdir()
         self.write("targets/one.json", "[]")
         time.sleep(0.3)
@@ -172,7 +175,7 @@ class ScriptTest(unittest.TestCase):
         self.write("rules/k8s_vnf.yml", "b")
         time.sleep(0.5)
         self.serve()
-        until(lambda: _Program.reloads == 1, "the reload")
+        self.await_reloads(1)
 
 
 class CommandLineTest(unittest.TestCase):
