@@ -122,7 +122,7 @@ def _status(identity: Identity, options: argparse.Namespace) -> int:
         print(f"Prometheus at {openrc.prometheus(settings)} reads {settings.monitoring}")
     print("services:")
     for name, state in zip(names, states, strict=True):
-        print(f"  {name:<20} {state}")
+        print(f"  {name:<24} {state}")
     print("nodes:")
     for node in servers.find_all(settings):
         addresses = ",".join(node.addresses)
