@@ -52,11 +52,15 @@ def _parser() -> argparse.ArgumentParser:
         help=f"of OpenStack, of {', '.join(recipes.RELEASES)} (default: that of the cloud that is "
         f"there, or {recipes.RELEASES[0]})",
     )
+    up.add_argument(
+        "--monitoring", action="store_true",
+        help="with Prometheus and Alertmanager, which tell Tacker what to heal and to scale",
+    )
     down = command("down", _down, "Remove all of the cloud but the caches.")
     down.add_argument("--all", action="store_true", help="remove the caches and images too")
     command("status", _status, "Show services and nodes.")
     logs = command("logs", _logs, "Show the log of a service, or of all of them.")
-    names = [service.name for service in services.ALL] + list(services.FROM_DEBIAN)
+    names = services.names(monitoring=True)
     logs.add_argument("service", nargs="?", choices=names, metavar="SERVICE", help=", ".join(names))
     logs.add_argument("-f", "--follow", action="store_true", help="keep printing new lines")
     logs.add_argument("-n", "--lines", type=int, default=200, help="how many (default: 200)")
@@ -71,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _up(identity: Identity, options: argparse.Namespace) -> int:
     progress = Progress()
-    settings = Cloud(identity, progress).up(options.oldest, options.release)
+    settings = Cloud(identity, progress).up(
+        options.oldest, options.release, options.monitoring
+    )
     # A run of scenarios that was killed may have left it: it is the user's now.
     identity.of_a_run.unlink(missing_ok=True)
     progress.say(f"the cloud is up: {openrc.variables(settings)['OS_AUTH_URL']}")
@@ -110,11 +116,13 @@ def _status(identity: Identity, options: argparse.Namespace) -> int:
         f"cloud {identity.name} of OpenStack {settings.release} at {settings.address}, "
         f"public network {settings.network.cidr}"
     )
-    names = [service.name for service in services.ALL] + list(services.FROM_DEBIAN)
+    names = services.names(bool(settings.monitoring))
     states = container.exec_run(["systemctl", "is-active", *names]).output.decode().split()
+    if settings.monitoring:
+        print(f"Prometheus at {openrc.prometheus(settings)} reads {settings.monitoring}")
     print("services:")
     for name, state in zip(names, states, strict=True):
-        print(f"  {name:<20} {state}")
+        print(f"  {name:<24} {state}")
     print("nodes:")
     for node in servers.find_all(settings):
         addresses = ",".join(node.addresses)

@@ -19,7 +19,7 @@ from tools.devcloud import archives, engine, images, limits, machine, networks, 
 from tools.devcloud.controller.config_files import QEMU_HOST
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import LABEL, Identity
-from tools.devcloud.settings import CONTAINER_PATH, Network, Settings
+from tools.devcloud.settings import CONTAINER_PATH, MONITORING_PATH, Network, Settings
 from tools.progress import Progress, Step
 
 _PYTHON = "/opt/openstack/bin/python"
@@ -28,6 +28,7 @@ _SOURCE = "/opt/tacker-mgmt-drivers"  # the checkout's driver package, in the co
 # Files in the state folder that mark the completed steps of the present controller.
 _BOOTSTRAPPED = "bootstrapped"
 _DRIVERS = "drivers"
+_REMOVE = "`python3 -m tools.devcloud down` removes it, then try again"
 
 
 class Cloud:
@@ -37,22 +38,30 @@ class Cloud:
         self.identity = identity
         self.progress = progress
 
-    def up(self, oldest: str = recipes.NEWEST, release: str | None = None) -> Settings:
+    def up(
+        self,
+        oldest: str = recipes.NEWEST,
+        release: str | None = None,
+        monitoring: bool = False,
+    ) -> Settings:
         """Bring the cloud up, or what is missing of it; safe to run again.
 
         The mirror has the series of Kubernetes from ``oldest`` on, the services are of
-        ``release``, by default of that of the cloud that is there, or of the newest.
+        ``release``, by default of that of the cloud that is there, or of the newest. A new cloud
+        has Prometheus with ``monitoring`` only; a cloud that is there keeps what it has.
         Raises CloudError with what to do next. Only one `up` or `down` of a
         checkout runs at a time.
         """
         with self._locked():
-            release = self._release(release)
+            release, monitoring = self._release(release), self._monitoring(monitoring)
             with engine.machine_lock(self.progress):
                 limits.raise_inotify_limit(self.progress)
                 client = engine.ensure_running(self.progress)
-                images.ensure(client, self.identity, self.progress, release, oldest)
+                images.ensure(
+                    client, self.identity, self.progress, release, oldest, monitoring
+                )
                 found = networks.ensure(client, self.identity, recipes.FOUNDATIONS.tag)
-            settings = self._settings(client, found, release)
+            settings = self._settings(client, found, release, monitoring)
             self._ensure_controller(client, settings)
             self._ensure_mirror(client, settings.network, oldest)
             self._install_drivers(client)
@@ -128,24 +137,39 @@ class Cloud:
 
         :raises CloudError: if the existing cloud is of another release than the wanted one
         """
-        path = self.identity.state / "settings.json"
-        if not path.exists():
+        existing = self._existing()
+        if existing is None:
             return wanted or recipes.RELEASES[0]
-        found = read_settings(path).release
-        if wanted in (None, found):
-            return found
-        raise CloudError(
-            f"this checkout's cloud is of OpenStack {found}, not {wanted}; "
-            "`python3 -m tools.devcloud down` removes it, then try again"
-        )
+        if wanted not in (None, existing.release):
+            raise CloudError(
+                f"this checkout's cloud is of OpenStack {existing.release}, not {wanted}; {_REMOVE}"
+            )
+        return existing.release
 
-    def _settings(self, client: docker.DockerClient, found: Network, release: str) -> Settings:
-        """The settings of the existing cloud, or new ones for a new cloud."""
+    def _monitoring(self, wanted: bool) -> bool:
+        """Whether the existing cloud, or a new one, has monitoring.
+
+        :raises CloudError: if the existing cloud lacks the monitoring that is wanted
+        """
+        existing = self._existing()
+        if existing is None:
+            return wanted
+        if wanted and not existing.monitoring:
+            raise CloudError(f"this checkout's cloud has no monitoring; {_REMOVE}")
+        return bool(existing.monitoring)
+
+    def _existing(self) -> Settings | None:
         path = self.identity.state / "settings.json"
-        if path.exists():
-            settings = read_settings(path)
-            if settings.network == found:
-                return settings
+        return read_settings(path) if path.exists() else None
+
+    def _settings(
+        self, client: docker.DockerClient, found: Network, release: str, monitoring: bool
+    ) -> Settings:
+        """The settings of the existing cloud, or new ones for a new cloud."""
+        existing = self._existing()
+        if existing is not None:
+            if existing.network == found:
+                return existing
             # The network is new: no container that still runs is on it.
             self._remove_containers(client)
         settings = Settings(
@@ -157,8 +181,9 @@ class Cloud:
             network=found,
             drop_capabilities=machine.capabilities_to_drop(client, recipes.BASE.tag),
             nameservers=networks.host_nameservers(),
+            monitoring=str(self.identity.monitoring) if monitoring else "",
         )
-        _write_private(path, settings.to_json())
+        _write_private(self.identity.state / "settings.json", settings.to_json())
         return settings
 
     def _ensure_controller(self, client: docker.DockerClient, settings: Settings) -> None:
@@ -200,7 +225,7 @@ class Cloud:
         return machine.Machine(
             name=self.identity.controller,
             hostname="controller",
-            image=recipes.CONTROLLERS[settings.release].tag,
+            image=recipes.controller(settings.release, bool(settings.monitoring)).tag,
             labels=self.identity.labels,
             attachment=machine.Attachment(
                 settings.network.docker_name, networks.controller_address(settings.network)
@@ -210,6 +235,7 @@ class Cloud:
                 # In which the network namespaces of the servers are.
                 "/proc:/hostproc",
                 f"{_engine_socket()}:/var/run/docker.sock",
+                *_monitoring_bind(settings),
             ),
             disks=("/var/lib/cinder", "/var/lib/glance", f"/var/lib/nova-{QEMU_HOST}"),
             # All services, and all emulated machines, for which others wait when they boot.
@@ -293,6 +319,11 @@ def read_settings(path: Path) -> Settings:
         raise CloudError(
             f"{path} is of another version; `python3 -m tools.devcloud down` removes it"
         ) from error
+
+
+def _monitoring_bind(settings: Settings) -> tuple[str, ...]:
+    """The folder, which Docker makes, so that Prometheus sees the host change its files."""
+    return (f"{settings.monitoring}:{MONITORING_PATH}:ro",) if settings.monitoring else ()
 
 
 def _engine_socket() -> str:

@@ -24,7 +24,7 @@ def collect(identity: Identity, folder: Path) -> None:
     controller = find_controller(client, identity)
     if controller is None:
         return
-    for service in (*(s.name for s in services.ALL), *services.FROM_DEBIAN):
+    for service in services.names(monitoring=True):
         _journal(controller, folder / f"{service}.log", f"--unit={service}")
     _copy(controller, TRACES, folder)
     _copy(controller, CONSOLES, folder)

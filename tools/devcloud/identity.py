@@ -43,6 +43,11 @@ class Identity:
         return self.state / "of-scenarios"
 
     @property
+    def monitoring(self) -> Path:
+        """Folder of what the Prometheus of a cloud with monitoring reads."""
+        return self.state / "monitoring"
+
+    @property
     def cache(self) -> Path:
         """Folder of what outlives the cloud and is shared between checkouts."""
         return _xdg("XDG_CACHE_HOME", ".cache") / "devcloud"

@@ -57,11 +57,13 @@ def ensure(
     progress: Progress,
     release: str,
     oldest: str = recipes.NEWEST,
+    monitoring: bool = False,
 ) -> None:
     """Build every image that is not there yet.
 
     :param release: of OpenStack, of recipes.RELEASES
     :param oldest: series of Kubernetes, of recipes.MIRRORS
+    :param monitoring: whether the controller has Prometheus
     """
     builder = _Builder(client, identity, progress)
     remove_build_containers(client)
@@ -83,7 +85,7 @@ def ensure(
             remove_build_containers(client)
             raise
     # Each of two chains.
-    builder.ensure_all((recipes.NODE_ROUGH, recipes.CONTROLLERS[release]))
+    builder.ensure_all((recipes.NODE_ROUGH, recipes.controller(release, monitoring)))
 
 
 def remove_build_containers(client: docker.DockerClient) -> None:

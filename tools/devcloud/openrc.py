@@ -4,6 +4,7 @@ import shlex
 
 from tools.devcloud import networks, recipes
 from tools.devcloud.controller.config_files import PROVIDER_NETWORK
+from tools.devcloud.controller.services import PROMETHEUS_PORT
 from tools.devcloud.settings import Settings
 
 
@@ -24,6 +25,19 @@ def variables(settings: Settings) -> dict[str, str]:
         "FUNCTIONAL_PREPARED_IMAGE": recipes.NODE_KUBERNETES.name,
         "FUNCTIONAL_ROUGH_IMAGE": recipes.NODE_ROUGH.name,
         "FUNCTIONAL_KUBERNETES_MIRROR": f"http://{networks.mirror_address(settings.network)}",
+        **(_monitoring(settings) if settings.monitoring else {}),
+    }
+
+
+def prometheus(settings: Settings) -> str:
+    """URL of the Prometheus of a cloud with monitoring."""
+    return f"http://{settings.address}:{PROMETHEUS_PORT}"
+
+
+def _monitoring(settings: Settings) -> dict[str, str]:
+    return {
+        "FUNCTIONAL_MONITORING": settings.monitoring,
+        "FUNCTIONAL_PROMETHEUS": prometheus(settings),
     }
 
 

@@ -163,10 +163,24 @@ CONTROLLERS = {
     )
     for release in RELEASES
 }
+# Layers of their own: clouds without monitoring need no Prometheus.
+MONITORS = {
+    release: Recipe(
+        name=f"monitoring-{release}", script="controller/provision-monitoring.sh", parent=parent
+    )
+    for release, parent in CONTROLLERS.items()
+}
 NODE_ROUGH = Recipe(
     name="node-debian-13-rough", script="node/provision-rough.sh", parent=NODE_KUBERNETES
 )
 OF_SERVERS = (NODE, NODE_DOCKER, NODE_KUBERNETES, NODE_ROUGH, NODE_BEFORE)
+
+
+def controller(release: str, monitoring: bool) -> Recipe:
+    """The image of the controller of a cloud."""
+    return (MONITORS if monitoring else CONTROLLERS)[release]
+
+
 # With kube-bench for the scenarios of upgrades, so that clouds without this series need none.
 _BEFORE = Recipe(
     name="kubernetes-1.36",

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 CONTAINER_PATH = Path("/etc/devcloud/cloud.json")
+MONITORING_PATH = Path("/srv/monitoring")  # of the controller; the host's is in the settings
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Settings:
     """The embedded cloud as its controller sees it.
 
     ``release`` is that of OpenStack, ``drop_capabilities`` are those that this host cannot give to
-    a container, ``nameservers`` those that a server can reach.
+    a container, ``nameservers`` those that a server can reach. ``monitoring`` is the folder on the
+    host whose files Prometheus and Alertmanager read, empty if the cloud has neither.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Settings:
     network: Network
     drop_capabilities: tuple[str, ...] = ()
     nameservers: tuple[str, ...] = ()
+    monitoring: str = ""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2)

@@ -110,7 +110,7 @@ def _on_devcloud(
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
     try:
-        settings = cloud.up(selection.oldest, release)
+        settings = cloud.up(selection.oldest, release, selection.monitoring)
         environment = {**os.environ, **openrc.variables(settings), **_scenario_variables(identity)}
         status = _run(selection, logs, options.skip_preflight, environment)
         if status:

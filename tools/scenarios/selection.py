@@ -18,6 +18,8 @@ _OLDER = {"rough_image": "1.36", "series": "1.36", "upgrade": "1.36",
           "upgrade_troubles": "1.36", "docker": "1.20"}
 # Groups whose cloud is of another release of OpenStack than the newest.
 _RELEASES = {"slurp": "2026.1"}
+# Groups whose cloud has Prometheus.
+_MONITORED = ("autoheal",)
 # Lanes of groups that run in parallel, about equally long: a single lane leaves the CPUs idle half
 # of the time. Groups in no lane run before: their nodes are emulated, they kill shared services, or
 # they measure how long the API is unavailable, which takes longer on busy CPUs.
@@ -53,6 +55,11 @@ class Selection:
             if _is_of(name, [group])
         }
         return [series for series in MIRRORS if series in {NEWEST, *needed}][-1]
+
+    @property
+    def monitoring(self) -> bool:
+        """Whether a scenario needs Prometheus."""
+        return any(_is_of(name, _MONITORED) for name in self.scenarios)
 
     def by_release(self) -> dict[str, "Selection"]:
         """The scenarios whose cloud is of the same release, by the release."""

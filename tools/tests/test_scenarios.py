@@ -58,8 +58,9 @@ class DevcloudTest(unittest.TestCase):
             stack.enter_context(mock.patch.object(module, "openrc", variables))
         stack.enter_context(mock.patch.object(program, "_run", self.run_scenarios))
 
-    def up(self, _: str, release: str | None = None) -> None:
-        self.done.append(f"up {release}" if release else "up")
+    def up(self, _: str, release: str | None = None, monitoring: bool = False) -> None:
+        words = ["up", release or "", "monitoring" if monitoring else ""]
+        self.done.append(" ".join(filter(None, words)))
         self.state.mkdir(parents=True, exist_ok=True)
         (self.state / "settings.json").touch()
 
@@ -103,6 +104,12 @@ class DevcloudTest(unittest.TestCase):
         self.assertEqual(older, self.run_groups("slurp"))
         self.assertEqual(newest + older, self.run_groups("cloud", "slurp", "storage"))
         self.assertEqual(older, self.run_groups("faults", "slurp", release="2026.1"))
+
+    def test_only_a_group_that_needs_prometheus_has_it(self) -> None:
+        self.assertEqual(
+            ["up 2026.2 monitoring", "run", "down", "up 2026.1", "run", "down"],
+            self.run_groups("autoheal", "cloud", "slurp"),
+        )
 
     def test_a_cloud_that_was_up_stays(self) -> None:
         self.up("")

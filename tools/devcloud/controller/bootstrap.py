@@ -145,7 +145,8 @@ def _keystone(settings: Settings) -> None:
 
 
 def _services(settings: Settings) -> None:
-    services.start(*services.APIS, *services.WORKERS, services.NOVA)
+    monitors = services.MONITORS if settings.monitoring else ()
+    services.start(*services.APIS, *services.WORKERS, services.NOVA, *monitors)
     for port, name in catalog.PORTS.items():
         _wait(name, _is_answering(f"http://{settings.address}:{port}/"))
 

@@ -376,6 +376,11 @@ def _heat(settings: Settings) -> Sections:
     }
 
 
+# What the alerts of `tools.monitoring` ask for. The plugin's fault management knows pods only; its
+# performance management logs in to Prometheus' host.
+_PROMETHEUS_PLUGIN = {"auto_healing": "true", "auto_scaling": "true"}
+
+
 def _tacker(settings: Settings) -> Sections:
     return {
         "DEFAULT": {
@@ -404,4 +409,5 @@ def _tacker(settings: Settings) -> Sections:
             "filesystem_store_datadir": "/var/lib/tacker/csar_files",
         },
         "coordination": {"backend_url": "file:///var/lib/tacker/coordination"},
+        **({"prometheus_plugin": _PROMETHEUS_PLUGIN} if settings.monitoring else {}),
     }

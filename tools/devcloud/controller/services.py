@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.devcloud.controller.config_files import OVSDB
+from tools.devcloud.settings import MONITORING_PATH
 
 BIN = "/opt/openstack/bin"
 _UNITS = Path("/etc/systemd/system")
@@ -120,7 +121,43 @@ ALL = (
     *(KEYSTONE, *APIS, *WORKERS, NOVA),
     *(OVSDB_SERVER, OVS_VSWITCHD, *OVN, ROUTER_SEGMENTS, LIBVIRT),
 )
+PROMETHEUS_PORT = 9090
+
+
+def _monitor(name: str, port: int, configuration: str, *options: str) -> Service:
+    """Prometheus or Alertmanager, whose program has the name of Debian's unit, which this is not.
+
+    (Debian's has a confinement that needs more capabilities than some hosts give.)
+    """
+    file = MONITORING_PATH / configuration
+    script = "/bin/sh /opt/devcloud/tools/devcloud/controller/monitor.sh"
+    program = f"/usr/bin/{name} --config.file={file} {' '.join(options)}"
+    return Service(name, f"{script} {file} http://localhost:{port}/-/reload {program}")
+
+
+MONITORS = (
+    _monitor(
+        "prometheus",
+        PROMETHEUS_PORT,
+        "prometheus.yml",
+        "--storage.tsdb.path=/var/lib/prometheus/metrics",
+        "--web.enable-lifecycle",
+    ),
+    _monitor(
+        "prometheus-alertmanager",
+        9093,
+        "alertmanager.yml",
+        "--storage.path=/var/lib/prometheus/alerts",
+        "--cluster.listen-address=",  # it is the only one
+    ),
+)
 FROM_DEBIAN = ("mariadb", "memcached", "rabbitmq-server")
+
+
+def names(monitoring: bool) -> list[str]:
+    """The units of a cloud, with or without monitoring."""
+    services = (*ALL, *(MONITORS if monitoring else ()))
+    return [*(service.name for service in services), *FROM_DEBIAN]
 
 
 def systemctl(*arguments: str) -> None:
@@ -133,7 +170,7 @@ def start(*services: Service) -> None:
 
 
 def install_units() -> None:
-    """Write the unit of every service in ALL, and reload systemd."""
-    for service in ALL:
+    """Write the unit of every service, and reload systemd."""
+    for service in (*ALL, *MONITORS):
         (_UNITS / f"{service.name}.service").write_text(service.unit())
     systemctl("daemon-reload")
