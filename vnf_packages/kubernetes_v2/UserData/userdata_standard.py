@@ -1,5 +1,6 @@
 """Tacker's own StandardUserData, with more parameters, addresses, and networks left out."""
 
+import hashlib
 from typing import Any
 
 import yaml
@@ -51,6 +52,8 @@ class StandardUserData(userdata_standard.StandardUserData):
         fields: dict[str, Any] = userdata_standard.StandardUserData.scale(
             req, inst, grant_req, grant, tmp_csar_dir
         )
+        if req["type"] == "SCALE_OUT":
+            _keep_to_new_machines(fields, inst, tmp_csar_dir)
         points = fields.get("parameters", {}).get("nfv", {}).get("CP", {})
         known = inst["instantiatedVnfInfo"]["metadata"]["nfv"]["CP"]
         for name, point in points.items():
@@ -68,6 +71,26 @@ class StandardUserData(userdata_standard.StandardUserData):
     def change_vnfpkg_rollback(*_: Any) -> dict[str, Any]:
         """Return what changes nothing of the stack."""
         return {"parameters": {"nfv": {}}}
+
+
+def _keep_to_new_machines(fields: dict[str, Any], inst: dict[str, Any], csar_dir: str) -> None:
+    """Leave all but the new machines as they are, whatever package the stack was made with.
+
+    Heat keeps the files that an update does not name: a nested template gets a name of its own, or
+    Heat would make new machines from the earlier file, or change machines that exist.
+    """
+    vnfd = common_script_utils.get_vnfd(inst["vnfdId"], csar_dir)
+    hot = vnfd.get_base_hot(inst["instantiatedVnfInfo"]["flavourId"])
+    template = yaml.safe_load(fields["template"])
+    new = {k: v for k, v in template["resources"].items() if k not in hot["template"]["resources"]}
+    fields["files"] = {}
+    for machine in new.values():
+        if machine["type"] in hot["files"]:
+            text = yaml.safe_dump(hot["files"][machine["type"]])
+            machine["type"] = f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{machine['type']}"
+            fields["files"][machine["type"]] = text
+    version = template["heat_template_version"]
+    fields["template"] = yaml.safe_dump({"heat_template_version": version, "resources": new})
 
 
 def _fill_addresses(
