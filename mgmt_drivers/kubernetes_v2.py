@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 from mgmt_drivers.cluster.backup.backup_params import RESTORE
@@ -37,7 +38,7 @@ def terminate_end(call: Call) -> None:
 
 
 def scale_start(call: Call) -> None:
-    check_user_data(call)
+    names_user_data = _names_user_data(call)
     note_upgrade(call)
     call.store.save(_KNOWN, [vnfc.id for vnfc in call.vnfcs])
     if call.request["type"] == "SCALE_IN":
@@ -48,6 +49,8 @@ def scale_start(call: Call) -> None:
         scale_in.scale_in(request, call.services, InstanceVims(call))
     else:
         scale_out.check_scale_out(call.lcm_request("scale out"), call.services, _coming(call))
+    if not names_user_data:
+        _stack_scaling().scale(call)
 
 
 def scale_end(call: Call) -> None:
@@ -62,11 +65,19 @@ def scale_rollback_start(call: Call) -> None:
     # The instance is in its state before the operation; the new machines still exist.
     request = call.lcm_request("roll back scale out")
     scale_out.begin_roll_back(request, call.services, _coming(call))
+    if not _names_user_data(call):
+        _stack_scaling().roll_back(call)
 
 
 def scale_rollback_end(call: Call) -> None:
     request = call.lcm_request("roll back scale out")
     scale_out.roll_back_scale_out(request, call.services, _coming(call))
+
+
+def _stack_scaling() -> ModuleType:
+    from mgmt_drivers.tacker import stack_scaling  # needs Tacker
+
+    return stack_scaling
 
 
 def heal_start(call: Call) -> None:
@@ -153,6 +164,17 @@ def of_new_package(call: Call) -> Any:
         text = "vdu_params: must be an empty list: machines are upgraded, and none is replaced"
         raise ParameterError([text])
     return params.get(MODIFICATION) or of_package(call.package)
+
+
+def _names_user_data(call: Call) -> bool:
+    """Whether Tacker scales the stack with the package's UserData, or a hook has to.
+
+    :raises ParameterError: if the request names it by half, which Tacker would refuse too late
+    """
+    names = bool(USER_DATA.keys() & (call.request.get("additionalParams") or {}).keys())
+    if names:
+        check_user_data(call)
+    return names
 
 
 def check_user_data(call: Call) -> None:

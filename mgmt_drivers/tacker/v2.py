@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 
 _OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
 _PARAMS = "params"
-# Required in requests: Tacker's default UserData sets parameters that the templates do not have.
+# Tacker's default UserData sets parameters that the templates do not have.
 USER_DATA = {
     "lcm-operation-user-data": "./UserData/userdata_standard.py",
     "lcm-operation-user-data-class": "StandardUserData",
@@ -76,6 +76,7 @@ class Call:
         self.operation: str = given["operation"]
         self.request: dict[str, Any] = given["request"]
         self.grant_request: dict[str, Any] = given["grant_request"] or {}
+        self.grant: dict[str, Any] = given.get("grant_response") or {}
         self.instance: dict[str, Any] = given["vnf_instance"]
         self.store = CallStore(self.instance, given.get("user_script_err_handling_data") or {})
         self.package = Path(given["tmp_csar_dir"])
