@@ -53,6 +53,7 @@ class ServerNotificationTest(unittest.TestCase):
             mock.patch.object(VnfLcmRpcApiV2, "server_notification_cast"),
             mock.patch.object(http_client.HttpClient, "do_request", self.notifier),
             mock.patch.object(Call, "lcm_request"),
+            mock.patch.object(kubernetes_v2, "_heal_request"),
             *(mock.patch(f"mgmt_drivers.operations.{name}") for name in _OPERATIONS),
         ):
             patch.start()
