@@ -47,7 +47,7 @@ class ServerNotificationTest(unittest.TestCase):
             "vimConnectionInfo": {"vim1": {"accessInfo": {"project": "nfv"}}}, "metadata": {},
         }
         self.memory: dict[str, Any] = {}
-        for patch in (
+        patches: tuple[Any, ...] = (
             mock.patch.object(sys, "argv", ["hook"]),
             mock.patch("tacker.common.rpc.init"),
             mock.patch.object(VnfLcmRpcApiV2, "server_notification_cast"),
@@ -55,7 +55,8 @@ class ServerNotificationTest(unittest.TestCase):
             mock.patch.object(Call, "lcm_request"),
             mock.patch.object(kubernetes_v2, "_heal_request"),
             *(mock.patch(f"mgmt_drivers.operations.{name}") for name in _OPERATIONS),
-        ):
+        )
+        for patch in patches:
             patch.start()
             self.addCleanup(patch.stop)
 
