@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 from mgmt_drivers.cluster.backup.backup_params import RESTORE
@@ -24,12 +25,18 @@ def instantiate_start(call: Call) -> None:
 
 
 def instantiate_end(call: Call) -> None:
+    call.register_servers()
     request = call.lcm_request("instantiate")
     instantiate.instantiate(request, call.services, InstanceVims(call))
 
 
+def instantiate_rollback_start(call: Call) -> None:
+    call.register_servers()
+
+
 def terminate_start(call: Call) -> None:
     terminate.check_unlocked(call.lcm_request("terminate"), call.services)
+    call.register_servers()
 
 
 def terminate_end(call: Call) -> None:
@@ -37,7 +44,7 @@ def terminate_end(call: Call) -> None:
 
 
 def scale_start(call: Call) -> None:
-    check_user_data(call)
+    names_user_data = _names_user_data(call)
     note_upgrade(call)
     call.store.save(_KNOWN, [vnfc.id for vnfc in call.vnfcs])
     if call.request["type"] == "SCALE_IN":
@@ -48,6 +55,9 @@ def scale_start(call: Call) -> None:
         scale_in.scale_in(request, call.services, InstanceVims(call))
     else:
         scale_out.check_scale_out(call.lcm_request("scale out"), call.services, _coming(call))
+    call.register_servers()
+    if not names_user_data:
+        _stack_scaling().scale(call)
 
 
 def scale_end(call: Call) -> None:
@@ -56,17 +66,27 @@ def scale_end(call: Call) -> None:
         new = [vnfc.id for vnfc in call.vnfcs if vnfc.id not in known]
         request = call.lcm_request("scale out", new)
         scale_out.scale_out(request, call.services, InstanceVims(call))
+    call.register_servers()
 
 
 def scale_rollback_start(call: Call) -> None:
     # The instance is in its state before the operation; the new machines still exist.
     request = call.lcm_request("roll back scale out")
     scale_out.begin_roll_back(request, call.services, _coming(call))
+    call.register_servers()
+    if not _names_user_data(call):
+        _stack_scaling().roll_back(call)
 
 
 def scale_rollback_end(call: Call) -> None:
     request = call.lcm_request("roll back scale out")
     scale_out.roll_back_scale_out(request, call.services, _coming(call))
+
+
+def _stack_scaling() -> ModuleType:
+    from mgmt_drivers.tacker import stack_scaling  # needs Tacker
+
+    return stack_scaling
 
 
 def heal_start(call: Call) -> None:
@@ -84,11 +104,13 @@ def heal_start(call: Call) -> None:
     targets = [vnfc for resource, vnfc in places.items() if resource in resources]
     call.store.save(_TARGETS, targets)
     heal.heal_start(_heal_request(call, targets), call.services, InstanceVims(call))
+    call.register_servers()
 
 
 def heal_end(call: Call) -> None:
     request = _heal_request(call, call.store.load(_TARGETS, []))
     heal.heal_end(request, call.services, InstanceVims(call))
+    call.register_servers()
 
 
 def _heal_request(call: Call, targets: Iterable[str]) -> LcmRequest:
@@ -155,6 +177,17 @@ def of_new_package(call: Call) -> Any:
     return params.get(MODIFICATION) or of_package(call.package)
 
 
+def _names_user_data(call: Call) -> bool:
+    """Whether Tacker scales the stack with the package's UserData, or a hook has to.
+
+    :raises ParameterError: if the request names it by half, which Tacker would refuse too late
+    """
+    names = bool(USER_DATA.keys() & (call.request.get("additionalParams") or {}).keys())
+    if names:
+        check_user_data(call)
+    return names
+
+
 def check_user_data(call: Call) -> None:
     """:raises ParameterError: if the request leaves out the package's UserData"""
     params = call.request.get("additionalParams") or {}
@@ -169,8 +202,9 @@ def check_user_data(call: Call) -> None:
 
 if __name__ == "__main__":
     hooks = (
-        instantiate_start, instantiate_end, terminate_start, terminate_end, scale_start,
-        scale_end, scale_rollback_start, scale_rollback_end, heal_start, heal_end,
+        instantiate_start, instantiate_end, instantiate_rollback_start, terminate_start,
+        terminate_end, scale_start, scale_end, scale_rollback_start, scale_rollback_end,
+        heal_start, heal_end,
         modify_information_start, modify_information_end, change_current_package_start,
         change_current_package_end,
     )

@@ -21,11 +21,13 @@ LOG = logging.getLogger(__name__)
 
 _OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
 _PARAMS = "params"
-# Required in requests: Tacker's default UserData sets parameters that the templates do not have.
+# Tacker's default UserData sets parameters that the templates do not have.
 USER_DATA = {
     "lcm-operation-user-data": "./UserData/userdata_standard.py",
     "lcm-operation-user-data-class": "StandardUserData",
 }
+# Of an instantiate request; Tacker's driver keeps them in the metadata of instantiatedVnfInfo.
+_NOTIFIER = {"ServerNotifierUri", "ServerNotifierFaultID"}
 
 
 # Makes the services of a hook from a function for the access to the VNF's Heat, and a store.
@@ -76,6 +78,7 @@ class Call:
         self.operation: str = given["operation"]
         self.request: dict[str, Any] = given["request"]
         self.grant_request: dict[str, Any] = given["grant_request"] or {}
+        self.grant: dict[str, Any] = given.get("grant_response") or {}
         self.instance: dict[str, Any] = given["vnf_instance"]
         self.store = CallStore(self.instance, given.get("user_script_err_handling_data") or {})
         self.package = Path(given["tmp_csar_dir"])
@@ -101,6 +104,15 @@ class Call:
     @property
     def services(self) -> Services:
         return self._services(self._vim_access, self.store)
+
+    def register_servers(self) -> None:
+        """Tell the Server Notifier, if the instantiate request names one, of the hook's servers."""
+        asked = self.request.get("additionalParams") or {}
+        kept = self.info.get("metadata") or {}
+        if any(all(values.get(name) for name in _NOTIFIER) for values in (asked, kept)):
+            from mgmt_drivers.tacker import server_notifier  # needs Tacker
+
+            server_notifier.register(self)
 
     def forget(self) -> None:
         """Remove the stored values and the trace of a VNF instance that has been terminated."""

@@ -271,9 +271,11 @@ class HooksTest(HookCaller):
         self.call(kubernetes_v2.scale_end, _scale("SCALE_OUT"))
         self.assert_whole(3, 3)
 
-    def test_nothing_is_scaled_without_the_user_data(self) -> None:
+    def test_nothing_is_scaled_with_half_of_the_user_data(self) -> None:
+        half = {"lcm-operation-user-data": "./UserData/userdata_standard.py"}
         with self.assertRaisesRegex(ParameterError, "user-data-class: missing"):
-            self.call(kubernetes_v2.scale_start, {"type": "SCALE_IN"})
+            asked = {"type": "SCALE_IN", "additionalParams": half}
+            self.call(kubernetes_v2.scale_start, asked)
         self.assertEqual(0, self.connections.total())
 
     def test_what_the_grant_takes_away_goes(self) -> None:

@@ -161,7 +161,6 @@ class InstanceV2:
 
     def leaving(self, aspect: str, numbers: Mapping[str, int]) -> list[str]:
         """The newest VNFCs, which are first in Tacker's list (``_make_scale_in_grant_request``)."""
-        kubernetes_v2.check_user_data(self._call)
         vnfcs = self._call.vnfcs
         return [
             vnfc.id

@@ -180,9 +180,6 @@ class InstancesTest(ShownClusterTest):
             self.run_operation("scale", self.v1(), body)
         self.assertEqual(["type", "numberOfSteps"],
                          [text.partition(":")[0] for text in caught.exception.errors])
-        body = {"type": "SCALE_IN", "aspectId": "worker_instance"}
-        with self.assertRaisesRegex(ParameterError, "lcm-operation-user-data: missing"):
-            self.run_operation("scale", self.v2(body), body)
         with self.assertRaisesRegex(ParameterError, "v1 API does not change packages"):
             self.run_operation("change-package", self.v1(), {})
         wanted = {"metadata": {MODIFICATION: '{"kubernetes_version": "1.19"}'}}

@@ -1,5 +1,6 @@
 """Tacker's own StandardUserData, with more parameters, addresses, and networks left out."""
 
+import hashlib
 from typing import Any
 
 import yaml
@@ -7,7 +8,6 @@ from tacker.sol_refactored.common import common_script_utils
 from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
 
 _FIRST_MASTER_CP = "masterNode_CP1-0"
-_GIVEN = "parameters"  # in nfv, those of the template that the request gives
 
 
 class StandardUserData(userdata_standard.StandardUserData):
@@ -38,7 +38,6 @@ class StandardUserData(userdata_standard.StandardUserData):
         declared = yaml.safe_load(fields["template"])["parameters"]
         given = {name: params[name] for name in declared if name != "nfv" and params.get(name)}
         fields["parameters"].update(given)
-        fields["parameters"]["nfv"][_GIVEN] = given
         _make_defaults(fields, given)
         return fields
 
@@ -54,11 +53,12 @@ class StandardUserData(userdata_standard.StandardUserData):
         fields: dict[str, Any] = userdata_standard.StandardUserData.scale(
             req, inst, grant_req, grant, tmp_csar_dir
         )
+        if req["type"] == "SCALE_OUT":
+            _keep_to_new_machines(fields, inst, tmp_csar_dir)
         points = fields.get("parameters", {}).get("nfv", {}).get("CP", {})
-        nfv = inst["instantiatedVnfInfo"]["metadata"]["nfv"]
-        _make_defaults(fields, nfv.get(_GIVEN, {}))
+        known = inst["instantiatedVnfInfo"]["metadata"]["nfv"]["CP"]
         for name, point in points.items():
-            if "addresses" not in nfv["CP"].get(name, {}):  # else it is a machine's that exists
+            if "addresses" not in known.get(name, {}):  # else it is a machine's that exists
                 wanted = common_script_utils.get_param_fixed_ips_from_inst(_cp(name), inst)
                 point["addresses"] = _subnets(wanted)
         return fields
@@ -81,9 +81,28 @@ def _make_defaults(fields: dict[str, Any], given: dict[str, Any]) -> None:
     """
     template = yaml.safe_load(fields["template"])
     for name, value in given.items():
-        if name in template.get("parameters", {}):  # a scale-in names nothing but machines
-            template["parameters"][name]["default"] = value
+        template["parameters"][name]["default"] = value
     fields["template"] = yaml.safe_dump(template)
+
+
+def _keep_to_new_machines(fields: dict[str, Any], inst: dict[str, Any], csar_dir: str) -> None:
+    """Leave all but the new machines as they are, whatever package the stack was made with.
+
+    Heat keeps the files that an update does not name: a nested template gets a name of its own, or
+    Heat would make new machines from the earlier file, or change machines that exist.
+    """
+    vnfd = common_script_utils.get_vnfd(inst["vnfdId"], csar_dir)
+    hot = vnfd.get_base_hot(inst["instantiatedVnfInfo"]["flavourId"])
+    template = yaml.safe_load(fields["template"])
+    new = {k: v for k, v in template["resources"].items() if k not in hot["template"]["resources"]}
+    fields["files"] = {}
+    for machine in new.values():
+        if machine["type"] in hot["files"]:
+            text = yaml.safe_dump(hot["files"][machine["type"]])
+            machine["type"] = f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{machine['type']}"
+            fields["files"][machine["type"]] = text
+    version = template["heat_template_version"]
+    fields["template"] = yaml.safe_dump({"heat_template_version": version, "resources": new})
 
 
 def _fill_addresses(

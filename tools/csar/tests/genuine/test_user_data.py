@@ -421,6 +421,8 @@ class V2Test(UserDataTest):
         nfv = merge(self.parameters().get("nfv"), given.get("nfv", {}))
         # Heat keeps the parameters that an update does not name.
         self.stack["parameters"] = {**self.parameters(), **given, "nfv": nfv}
+        # And files (EngineService._prepare_stack_updates).
+        self.nested |= fields.get("files", {})
         self.assert_accepted(yaml.safe_dump(self.stack["template"]), self.parameters())
 
     def parameters(self) -> dict[str, Any]:
@@ -468,6 +470,33 @@ class V2Test(UserDataTest):
         nfv = self.instantiate(self.cluster_request("complex", ""), *vdus)
         self.assertEqual(NETWORK, nfv["CP"]["storage_server_CP-0"]["network"])
         self.check_later_operations()
+
+    def test_a_scale_out_after_a_change_to_a_package_with_other_templates(self) -> None:
+        """New machines are made from the later package's templates; all else stays as it was."""
+        self.assemble("kubernetes_v2", "complex")
+        request = self.cluster_request("complex", "")
+        self.instantiate(request, *["masterNode"] * 3, "workerNode")
+        others = copy.deepcopy(self.stack["template"])
+        top = self.folder / self.top
+        worker = top.parent / "nested/complex_nested_worker.yaml"
+        for file, old, new in (
+            (worker, "parameters:", "parameters:\n  label: { type: string }"),
+            (worker, "zone }", "zone }\n      name: { get_param: label }"),
+            (top, "[ nfv, VDU, workerNode, locationConstraints ] }",
+             "[ nfv, VDU, workerNode, locationConstraints ] }\n"
+             "      label: { get_param: [ nfv, VDU, workerNode, vcImageId ] }"),
+            (top, "policies: [ { get_param: master_anti_affinity } ]", "policies: [ affinity ]"),
+            (top, "default: 0.0.0.0/0", "default: 192.0.2.0/24"),
+        ):
+            self.assertIn(old, file.read_text())
+            file.write_text(file.read_text().replace(old, new))
+        added = [self.compute("workerNode")]
+        self.call("scale", {"type": "SCALE_OUT"}, addResources=added)
+        labels = [worker["name"] for worker in self.made()["workerNode"]]
+        self.assertCountEqual([False, True], [bool(label) for label in labels])
+        del self.stack["template"]["resources"]["workerNode-1"]
+        self.assertEqual(others, self.stack["template"])
+        self.call("scale", {"type": "SCALE_OUT"}, addResources=added)  # as a retry does
 
     def test_the_zones_of_a_grant(self) -> None:
         """Each VNFC has its own."""
