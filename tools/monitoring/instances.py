@@ -17,7 +17,7 @@ Shown = Mapping[str, Any]
 
 # The properties by which Tacker's plugin heals or scales an instance of its own accord.
 PROPERTIES = ("isAutohealEnabled", "isAutoscaleEnabled")
-_EXPORTER_PORT = 9100
+_MONITORING, _PORT = "monitoring", 9100  # the parameter's default port
 _ROLES = {"master_node": "master", "worker_node": "worker", "storage_server": "storage"}
 
 
@@ -26,7 +26,7 @@ class Machine:
     """One VNFC of a cluster.
 
     ``vnfc_info_id`` is the id in vnfcInfo, with which Tacker compares an alert's; ``ssh_cp`` names
-    the port or floating IP by which the driver reaches the machine.
+    the port or floating IP by which the driver reaches the machine; ``port`` is the exporter's.
     """
 
     vnf_id: str
@@ -35,6 +35,7 @@ class Machine:
     role: str
     server_id: str
     ssh_cp: str
+    port: int
 
     @property
     def node(self) -> str:
@@ -50,7 +51,7 @@ class Machine:
             "role": self.role,
             "node": self.node,
         }
-        return {"targets": [f"{address}:{_EXPORTER_PORT}"], "labels": labels}
+        return {"targets": [f"{address}:{self.port}"], "labels": labels}
 
 
 def installation(shown: Shown) -> Shown:
@@ -66,17 +67,17 @@ def is_monitored(shown: Shown) -> bool:
     """Whether a cluster is to heal or scale itself, or its machines report their health."""
     properties = shown.get("vnfConfigurableProperties") or {}
     params = installation(shown)
-    wanted = any(properties.get(name) for name in PROPERTIES) or params.get("monitoring")
-    return bool(params and wanted)
+    wanted = any(properties.get(name) for name in PROPERTIES)
+    return bool(params) and (wanted or params.get(_MONITORING) is not None)
 
 
 def machines(shown: Shown) -> Iterator[Machine]:
     """The machines of an instantiated cluster that the driver manages."""
     info = shown["instantiatedVnfInfo"]
     ids = {vnfc["vnfcResourceInfoId"]: vnfc["id"] for vnfc in info.get("vnfcInfo", ())}
-    groups = {
-        key: group for key, group in installation(shown).items() if key in _ROLES and group
-    }
+    params = installation(shown)
+    port = int((params.get(_MONITORING) or {}).get("port", _PORT))
+    groups = {key: group for key, group in params.items() if key in _ROLES and group}
     for resource in info.get("vnfcResourceInfo", ()):
         points = {point["cpdId"] for point in resource.get("vnfcCpInfo", ())}
         for key, group in groups.items():
@@ -88,5 +89,6 @@ def machines(shown: Shown) -> Iterator[Machine]:
                     _ROLES[key],
                     resource["computeResource"]["resourceId"],
                     group["ssh_cp_name"],
+                    port,
                 )
                 break

@@ -123,6 +123,11 @@ class TargetsTest(FolderTest):
         )
         self.assertEqual("master", master["labels"]["role"])
 
+    def test_the_port_is_that_of_the_request(self) -> None:
+        self.tacker.instances[A] = instance(monitoring={"port": 9200})
+        self.update()
+        self.assertEqual(["10.0.0.5:9200"], self.targets()[0]["targets"])
+
     def test_an_unmanaged_machine_is_no_target(self) -> None:
         (resource, _) = self.tacker.instances[A]["instantiatedVnfInfo"]["vnfcResourceInfo"]
         resource["vnfcCpInfo"][0]["cpdId"] = "another_CP"
@@ -137,11 +142,11 @@ class TargetsTest(FolderTest):
         self.assertEqual(["master", "storage"], [t["labels"]["role"] for t in self.targets()])
 
     def test_only_clusters_that_are_to_be_monitored(self) -> None:
-        scaled, reported = instance(heals=False), instance(B, heals=False, monitoring={})
+        scaled, reported = instance(heals=False), instance(B, heals=False, monitoring=None)
         self.tacker.instances = {A: scaled, B: reported}
         self.assertEqual(([], []), (self.update(), self.files()))
         scaled["vnfConfigurableProperties"] = {"isAutoscaleEnabled": True}
-        reported["metadata"] = instance(B, monitoring={"enabled": True})["metadata"]
+        reported["metadata"] = instance(B, monitoring={})["metadata"]
         self.update()
         self.assertEqual([f"{A}.json", f"{B}.json"], self.files())
         scaled["metadata"] = {"another": "driver's"}
