@@ -20,7 +20,7 @@ from mgmt_drivers.tacker import vnfd
 LOG = logging.getLogger(__name__)
 
 _OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
-_PARAMS = "params"
+PARAMS = "params"  # key of the parameters of the instantiate request
 # Tacker's default UserData sets parameters that the templates do not have.
 USER_DATA = {
     "lcm-operation-user-data": "./UserData/userdata_standard.py",
@@ -123,7 +123,7 @@ class Call:
         """:param targets: ids of the targeted VNFCs, unless the operation is about the whole VNF"""
         if self.operation.startswith("instantiate"):
             # Later operations need the parameters of the instantiate request; Tacker drops them.
-            self.store.save_secret(_PARAMS, self.request.get("additionalParams") or {})
+            self.store.save_secret(PARAMS, self.request.get("additionalParams") or {})
         if self.operation == "instantiate_start":
             LOG.warning(
                 "passwords and keys of additionalParams are kept in clear text in the metadata of "
@@ -140,7 +140,7 @@ class Call:
             flavour=flavour,
             cps=vnfd.cps(definition),
             aspects=vnfd.aspects(definition),
-            additional_params=self.store.load(_PARAMS, {}),
+            additional_params=self.store.load(PARAMS, {}),
             stack_id=_short(self.info.get("metadata", {}).get("stack_id", "")),
             vnfcs=tuple(self.vnfcs),
             targets=frozenset(targets),

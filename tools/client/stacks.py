@@ -160,8 +160,14 @@ def _floating_ips(shown: list[dict[str, Any]]) -> dict[str, str]:
 
 def _shown(connection: Connection, listed: list[Resource], kind: str) -> list[dict[str, Any]]:
     """Read the attributes of the existing resources of a type."""
+    return [attributes for _, attributes in _named(connection, listed, kind)]
+
+
+def _named(
+    connection: Connection, listed: list[Resource], kind: str
+) -> list[tuple[Resource, dict[str, Any]]]:
     return [
-        resource.attributes(connection)
+        (resource, resource.attributes(connection))
         for resource in listed
         if resource.type == kind and resource.id
     ]
@@ -243,6 +249,25 @@ def server_addresses(connection: Connection, vnf_id: str) -> dict[str, str]:
         if port["device_id"]  # a virtual IP has a port without a machine
     }
     return {server: floating.get(address, address) for server, address in fixed.items()}
+
+
+def named_addresses(connection: Connection, vnf_id: str) -> dict[str, dict[str, str]]:
+    """The addresses of each machine of a VNF, by server id, then by name of port or floating IP.
+
+    A port that Neutron does not have any more, or that belongs to no machine, is left out.
+    """
+    listed = resources(connection, vnf_id)
+    named: dict[str, dict[str, str]] = {}
+    servers: dict[str, str] = {}
+    for resource, port in _named(connection, listed, _PORT):
+        if port.get("device_id"):
+            named.setdefault(port["device_id"], {})[resource.name] = _fixed_address(port)
+            servers[_fixed_address(port)] = port["device_id"]
+    for resource, ip in _named(connection, listed, _FLOATING_IP):
+        if ip.get("fixed_ip_address") in servers:
+            machine = servers[ip["fixed_ip_address"]]
+            named[machine][resource.name] = ip["floating_ip_address"]
+    return named
 
 
 @contextlib.contextmanager

@@ -45,6 +45,11 @@ class VnfTest(unittest.TestCase):
     def test_a_machine_is_reached_at_its_floating_ip(self) -> None:
         self.assertEqual({"s1": "203.0.113.5"}, stacks.server_addresses(self.cloud, "vnf-1"))
 
+    def test_addresses_have_the_names_of_ports_and_floating_ips(self) -> None:
+        """A request's ssh_cp_name names one of them."""
+        named = {"s1": {"CP": "10.0.0.5", "VDU_fip": "203.0.113.5"}}
+        self.assertEqual(named, stacks.named_addresses(self.cloud, "vnf-1"))
+
     def test_members_of_a_group_by_age(self) -> None:
         members = [("x", "b", "02"), ("z", "c", "01"), ("y", "d", "01")]
         listed = [

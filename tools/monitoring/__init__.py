@@ -1,0 +1,1 @@
+"""Files for Prometheus and Alertmanager, by which clusters heal and scale themselves."""

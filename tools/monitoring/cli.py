@@ -1,0 +1,113 @@
+"""The command line of the files for Prometheus and Alertmanager."""
+
+import argparse
+import functools
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from openstack.connection import Connection
+
+from tools.client import stacks
+from tools.client.config import cloud, tacker
+from tools.client.errors import ClientError
+from tools.client.lcm import Vnf
+from tools.monitoring.folder import Folder
+from tools.monitoring.update import Updater
+
+_PAUSE = 5  # seconds between two looks at Tacker
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0: the files are up to date, or the watch has been ended; 1: something is wrong."""
+    options = parser().parse_args(argv)
+    try:
+        return _watch(options) if options.watch else _once(options)
+    except KeyboardInterrupt:
+        return 0 if options.watch else 130
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.monitoring",
+        description="Write the files by which Prometheus and Alertmanager watch clusters, and have "
+        "Tacker heal and scale them: targets, rules, alertmanager.yml, and an example of "
+        "prometheus.yml. Tacker is that of OS_CLOUD or OS_*; the clusters are of its v2 API.",
+    )
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--vnf-instance", action="append", default=[], metavar="NAME-OR-ID",
+        help="a cluster; may be given again",
+    )
+    which.add_argument(
+        "--all", action="store_true",
+        help="all clusters with isAutohealEnabled or isAutoscaleEnabled, or the parameter "
+        "monitoring",
+    )
+    parser.add_argument(
+        "--watch", action="store_true",
+        help=f"look again every {_PAUSE} s, until Ctrl-C; write what has changed, and remove the "
+        "targets of clusters that are gone",
+    )
+    parser.add_argument("--tacker", metavar="URL", help="Tacker as Alertmanager reaches it")
+    parser.add_argument(
+        "--replace", action="store_true",
+        help="replace the rules, alertmanager.yml and prometheus.yml, if they differ",
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the files are")
+    return parser
+
+
+class _Session:
+    """A login to the cloud, and the folder."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        connection = cloud()
+        self._client = tacker(connection, "2")
+        folder = Folder(options.folder, say)
+        folder.configure(options.tacker or _tacker_url(connection), options.replace)
+        read = functools.partial(stacks.named_addresses, connection)
+        self._updater = Updater(folder, options.vnf_instance, read)
+
+    def update(self) -> list[str]:
+        return self._updater.update(Vnf.all(self._client))
+
+
+def _tacker_url(connection: Connection) -> str:
+    url = connection.endpoint_for("nfv-orchestration")
+    if not url:
+        raise ClientError("Keystone's catalog has no nfv-orchestration: name Tacker by --tacker")
+    return str(url)
+
+
+def _once(options: argparse.Namespace) -> int:
+    try:
+        faults = _Session(options).update()
+    except Exception as error:
+        faults = [f"the files cannot be made: {error}"]
+    for fault in faults:
+        print(f"monitoring: {fault}", file=sys.stderr)
+    return int(bool(faults))
+
+
+def _watch(options: argparse.Namespace) -> int:
+    """Bring the files up to date again and again, whether Tacker answers or not."""
+    session, before = None, [""]
+    while True:
+        try:
+            session = session or _Session(options)
+            faults = session.update()
+        except Exception as error:
+            faults = [f"Tacker or Heat does not answer; the files stay as they are: {error}"]
+        if faults != before:
+            for fault in faults:
+                print(f"monitoring: {fault}", file=sys.stderr, flush=True)
+            if not faults:
+                say("all is up to date")
+        before = faults
+        time.sleep(_PAUSE)
+
+
+def say(text: str) -> None:
+    print(f"monitoring: {text}", flush=True)
