@@ -1,6 +1,7 @@
 """A heal that nobody typed: the machines that answer, and the rails that need no cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from mgmt_drivers.cluster.self_healing import heal_history, rails
 from mgmt_drivers.cluster.self_healing.rails import refusal
@@ -12,6 +13,7 @@ from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.request import LcmRequest
 
+_UNREACHABLE = "cluster unreachable"
 _NETWORK = "Look at the network between the conductor and the machines, and at the monitoring"
 
 
@@ -50,16 +52,21 @@ def reach(operation: Operation, known: Topology, targets: Sequence[Node]) -> lis
 
     :raises MgmtDriverError: if another operation works on a machine, or no machine answers
     """
-    try:
-        reached = operation.connect_to_running(known.machines)
-    except OperationError as error:  # a machine is locked
-        cure = "Wait until that operation has ended"
-        raise refusal("another operation", targets, error, cure) from error
+    with _holding("another operation", targets, "Wait until that operation has ended"):
+        reached = operation.connect_to_running(known.machines)  # fails if a machine is locked
     if not reached:
-        raise refusal("cluster unreachable", targets, "no machine of the VNF answers", _NETWORK)
+        raise refusal(_UNREACHABLE, targets, "no machine of the VNF answers", _NETWORK)
     return reached
 
 
-def describe_unreachable(targets: Sequence[Node], error: OperationError) -> Exception:
-    """The refusal if no control-plane node leads the operation."""
-    return refusal("cluster unreachable", targets, error, _NETWORK)
+def needing_leader(targets: Sequence[Node]) -> AbstractContextManager[None]:
+    """Turn the error that no control-plane node can lead the operation into a refusal."""
+    return _holding(_UNREACHABLE, targets, _NETWORK)
+
+
+@contextmanager
+def _holding(rail: str, targets: Sequence[Node], cure: str) -> Iterator[None]:
+    try:
+        yield
+    except OperationError as error:
+        raise refusal(rail, targets, error, cure) from error

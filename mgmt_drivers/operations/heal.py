@@ -3,6 +3,8 @@
 Without targets all machines are replaced, and become a new cluster.
 """
 
+from contextlib import nullcontext
+
 from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd.etcd_phases import CheckQuorum, RemoveEtcdMembers
@@ -21,7 +23,7 @@ from mgmt_drivers.cluster.storage.volume_phases import CheckVolumes, RegisterVol
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import MgmtDriverError, OperationError
+from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.operations import automatic_heal, restore
 from mgmt_drivers.operations.groups import (
     back_up,
@@ -102,24 +104,19 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
         # If no apiserver is ready, etcd can still explain why no control-plane node may be removed.
         fallback = [kubeadm.check_member] if lost else []
         reached = automatic_heal.reach(operation, known, targets) if guarded else []
-        try:
+        with automatic_heal.needing_leader(targets) if guarded else nullcontext():
             leader = choose_leader(operation, known, leaving, fallback)
-        except OperationError as error:
-            if not guarded:
-                raise
-            raise automatic_heal.describe_unreachable(targets, error) from error
         masters = operation.connect_to_running(staying) if lost else []
         going = operation.connect_to_running(lost)
         cluster = Cluster(known, services.store, leader, leaving=leaving)
         if_masters = [leader] if lost else []
         if_nodes = [leader] if leaving else []
         if_storage = [leader] if len(leaving) < len(targets) else []
-        check_quorum = CheckQuorum(_REFUSED, _WAY_OUT)
-        if guarded:
-            check_quorum = CheckQuorum(rails.held("quorum", lost), f"{_WAY_OUT}. {rails.NEXT}")
+        refused = rails.held("quorum", lost) if guarded else _REFUSED
+        way_out = f"{_WAY_OUT}. {rails.NEXT}" if guarded else _WAY_OUT
         operation.run(
             cluster,
-            on(if_masters, check_quorum),
+            on(if_masters, CheckQuorum(refused, way_out)),
             on([leader] if guarded else [], CheckRails(targets, reached)),
             on(if_storage, CheckVolumes()),
             show_last_backup(cluster),

@@ -35,7 +35,8 @@ _TYPED = "A heal that you send yourself is not held by this rail"
 def held(rail: str, targets: Sequence[Node]) -> str:
     """The beginning of a refusal: the rail, and the machines that are not healed."""
     names = ", ".join(map(str, targets)) or "the VNF"
-    return f'the automatic heal of {names} was refused by the guard rail "{rail}", nothing was changed'
+    refused = f'the automatic heal of {names} was refused by the guard rail "{rail}"'
+    return f"{refused}, nothing was changed"
 
 
 def refusal(
@@ -59,7 +60,8 @@ def check_times(store: Store, known: Topology, targets: Sequence[Node], now: flo
                 f"{len(own)} automatic heals of the VNFC have ended within an hour, and "
                 f"{NAME}.heals_an_hour is {limit}",
                 "Find out why each new machine fails: the image, the flavor, the compute host or "
-                f"the network. The next automatic heal may begin in {minutes:.0f} minutes. {_TYPED}",
+                f"the network. The next automatic heal may begin in {minutes:.0f} minutes. "
+                f"{_TYPED}",
             )
 
 
