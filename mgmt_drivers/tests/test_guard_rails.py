@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import unittest
+from pathlib import Path
 from typing import Any
 
 from mgmt_drivers import kubernetes_v2
@@ -19,7 +20,9 @@ from mgmt_drivers.testing.simulated_cloud import (
     STORAGE,
     WORKERS,
     SimulatedClusterTest,
+    no_fault,
 )
+from mgmt_drivers.testing.simulation import Fault
 from mgmt_drivers.tests.test_v2 import HookCaller
 
 _AUTOMATIC = {"isAutomaticInvocation": True}
@@ -32,8 +35,14 @@ class GuardRailsTest(SimulatedClusterTest):
         self.build()
         self.clock = FakeClock()
 
-    def services(self, *faults: Any, clock: Clock | None = None, **options: Any) -> Services:
-        return super().services(*faults, clock=clock or self.clock, **options)
+    def services(
+        self,
+        before: Fault = no_fault,
+        after: Fault = no_fault,
+        clock: Clock | None = None,
+        trace_folder: Path | None = None,
+    ) -> Services:
+        return super().services(before, after, clock or self.clock, trace_folder)
 
     def automatic(self, *addresses: str) -> LcmRequest:
         return dataclasses.replace(self.request(*self.ids(*addresses)), is_automatic=True)
