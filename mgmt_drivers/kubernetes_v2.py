@@ -120,6 +120,7 @@ def _heal_request(call: Call, targets: Iterable[str]) -> LcmRequest:
         call.lcm_request("heal", targets),
         restore_from=params.get(RESTORE),
         keeps_volumes=not params.get("all"),
+        is_automatic=call.is_automatic,
     )
 
 

@@ -32,7 +32,8 @@ class LcmRequest:
     aspects. ``targets`` are the ids of the targeted VNFCs, unless the operation is about the whole
     VNF. ``restore_from`` is the value of this parameter in a heal request. ``keeps_volumes``: Heat
     keeps the VNF's volumes when it replaces all machines. ``aspect`` is the scaling aspect of a
-    scale operation.
+    scale operation. ``is_automatic``: Tacker itself has begun the operation, and nobody sent a
+    request (isAutomaticInvocation of ETSI SOL003 9.5.2.2).
     """
 
     operation: str
@@ -48,3 +49,4 @@ class LcmRequest:
     restore_from: Any = None
     keeps_volumes: bool = True
     aspect: str = ""
+    is_automatic: bool = False

@@ -29,6 +29,8 @@ from mgmt_drivers.cluster.packages.repository_params import (
 from mgmt_drivers.cluster.packages.script_params import Script
 from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
 from mgmt_drivers.cluster.registries.registries_params import REGISTRIES, Registry, server_name
+from mgmt_drivers.cluster.self_healing.rail_params import LIMITS, Limits
+from mgmt_drivers.cluster.self_healing.rail_params import NAME as AUTOMATIC_HEAL
 from mgmt_drivers.cluster.series import DEFAULT_VERSION, Series, Version, VersionKind
 from mgmt_drivers.cluster.storage.storage_params import (
     MANIFESTS,
@@ -244,6 +246,10 @@ class KubernetesParams:
         meaning="machines tell Prometheus their health (:doc:`monitoring`); ``{}`` takes the "
         "default",
         left_out="machines tell nothing",
+    )
+    automatic_heal: Limits = param(
+        AUTOMATIC_HEAL, LIMITS, default={}, example={"share": 25}, changed_by=MODIFICATION,
+        meaning="limits of the heals that Tacker begins by itself (:ref:`automatic-heal`)",
     )
     hardening: str | None = param(
         "hardening", Choice(CIS), example=CIS,

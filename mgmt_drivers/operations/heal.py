@@ -3,6 +3,8 @@
 Without targets all machines are replaced, and become a new cluster.
 """
 
+from contextlib import nullcontext
+
 from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd.etcd_phases import CheckQuorum, RemoveEtcdMembers
@@ -15,12 +17,14 @@ from mgmt_drivers.cluster.nodes import node_metadata
 from mgmt_drivers.cluster.nodes.drain_nodes import DrainNodes, UncordonNodes
 from mgmt_drivers.cluster.nodes.metadata_phases import RestoreNodeMetadata, SaveNodeMetadata
 from mgmt_drivers.cluster.nodes.remove_nodes import RemoveNodes
+from mgmt_drivers.cluster.self_healing import heal_history, rails
+from mgmt_drivers.cluster.self_healing.rails import CheckRails
 from mgmt_drivers.cluster.storage.volume_phases import CheckVolumes, RegisterVolumes, RemoveVolumes
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.operations import restore
+from mgmt_drivers.operations import automatic_heal, restore
 from mgmt_drivers.operations.groups import (
     back_up,
     join_nodes,
@@ -57,9 +61,10 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
 
     Without targets the whole VNF is replaced, and its VIM is unregistered.
 
-    :raises MgmtDriverError: before any change, if the cluster would not survive the heal, or if
-        another operation works on the VNF
+    :raises MgmtDriverError: before any change, if the cluster would not survive the heal, if
+        another operation works on the VNF, or if a guard rail holds a heal that nobody typed
     """
+    automatic_heal.refuse_whole(request)
     if request.targets:
         _remove_targets(request, services)
         return
@@ -86,6 +91,9 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
     targets = targets_of(request, known)
     leaving = [node for node in targets if node in known.nodes]
     staying = [node for node in known.control_plane if node not in leaving]
+    guarded = automatic_heal.is_guarded(request, services)
+    if guarded:
+        automatic_heal.check_before(request, services, known, targets)
     if not staying:
         raise MgmtDriverError(
             "no control-plane node of the cluster would be left. Heal the whole VNF (a request "
@@ -95,16 +103,21 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
     with open_operation(request, services, known) as operation:
         # If no apiserver is ready, etcd can still explain why no control-plane node may be removed.
         fallback = [kubeadm.check_member] if lost else []
-        leader = choose_leader(operation, known, leaving, fallback)
+        reached = automatic_heal.reach(operation, known, targets) if guarded else []
+        with automatic_heal.needing_leader(targets) if guarded else nullcontext():
+            leader = choose_leader(operation, known, leaving, fallback)
         masters = operation.connect_to_running(staying) if lost else []
         going = operation.connect_to_running(lost)
         cluster = Cluster(known, services.store, leader, leaving=leaving)
         if_masters = [leader] if lost else []
         if_nodes = [leader] if leaving else []
         if_storage = [leader] if len(leaving) < len(targets) else []
+        refused = rails.held("quorum", lost) if guarded else _REFUSED
+        way_out = f"{_WAY_OUT}. {rails.NEXT}" if guarded else _WAY_OUT
         operation.run(
             cluster,
-            on(if_masters, CheckQuorum(_REFUSED, _WAY_OUT)),
+            on(if_masters, CheckQuorum(refused, way_out)),
+            on([leader] if guarded else [], CheckRails(targets, reached)),
             on(if_storage, CheckVolumes()),
             show_last_backup(cluster),
             on([leader], SaveNodeMetadata()),
@@ -115,6 +128,8 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
             on(masters, ConfigureLoadBalancer()),  # without the leaving node
             on(going, ReleaseVirtualIp()),
         )
+    if guarded:
+        heal_history.note_passed(services.store)
 
 
 def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
@@ -175,3 +190,5 @@ def _join_successors(
     if masters_come:
         move_helm(known, known.control_plane, vims)
     node_metadata.forget(services.store, request.targets)
+    if request.is_automatic:
+        heal_history.note_end(services.store, request.targets, services.clock.time())

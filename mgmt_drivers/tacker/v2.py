@@ -92,6 +92,14 @@ class Call:
         }
 
     @property
+    def is_automatic(self) -> bool:
+        """Whether Tacker has begun the operation because of an alert or a notification.
+
+        The request of an automatic heal has nothing that a client's has not; the grant request has.
+        """
+        return self.grant_request.get("isAutomaticInvocation") is True
+
+    @property
     def info(self) -> dict[str, Any]:
         """The instance's instantiatedVnfInfo (ETSI SOL003 5.5.2.2); empty if not instantiated."""
         return self.instance.get("instantiatedVnfInfo") or {}

@@ -21,12 +21,21 @@ _ISSUE = Script(__package__, "issue-kubelet-certificate")
 _INSTALL = Script(__package__, "install-kubelet-certificate")
 _HEALTH = ("127.0.0.1", "10248")  # kubelet's healthzPort, which is opened last
 _START_LIMIT = 120.0  # seconds
+_ANSWER_LIMIT = 20.0  # seconds for a machine that may be ill
 
 
 def restart(host: Host) -> None:
     """Restart kubelet, and wait until it runs."""
     host.sudo("systemctl", "restart", "kubelet")
     _wait_until_it_runs(host)
+
+
+def is_running(host: Host) -> bool:
+    """Ask whether kubelet runs: it listens, since systemd calls a crashing kubelet active.
+
+    :raises MgmtDriverError: if the machine does not answer within 20 seconds
+    """
+    return host.ask("timeout", "3", *REACH.command(*_HEALTH), timeout=_ANSWER_LIMIT).ok
 
 
 def _wait_until_it_runs(host: Host) -> None:

@@ -167,6 +167,17 @@ def is_cordoned_to_leave(node: Mapping[str, Any]) -> bool:
     return annotations.get(_CORDONED) == LEAVING
 
 
+def is_cordoned_for_upgrade(node: Mapping[str, Any]) -> bool:
+    annotations: Mapping[str, str] = node["metadata"].get("annotations", {})
+    return annotations.get(_CORDONED) == UPGRADE
+
+
+def has_condition(node: Mapping[str, Any], kind: str) -> bool:
+    """Whether a condition of a node, such as DiskPressure, is true."""
+    conditions = node["status"].get("conditions", ())
+    return any(c["type"] == kind and c["status"] == "True" for c in conditions)
+
+
 def kubelet_release(node: Mapping[str, Any]) -> str:
     """The release of a node's kubelet, such as v1.33.2."""
     release = node["status"].get("nodeInfo", {}).get("kubeletVersion")

@@ -14,6 +14,8 @@ from mgmt_drivers.cluster.packages.repository_params import (
     ImageRepositoryKind,
     PackageRepository,
 )
+from mgmt_drivers.cluster.self_healing.rail_params import LIMITS, Limits
+from mgmt_drivers.cluster.self_healing.rail_params import NAME as AUTOMATIC_HEAL
 from mgmt_drivers.cluster.series import Version, VersionKind, skew
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.params.declaration import ObjectOf, Unless, param
@@ -49,6 +51,11 @@ class Modification:
         "drain_timeout", DRAIN_TIMEOUT, example="2h",
         meaning="in place of the cluster's",
         left_out="the cluster's stays",
+    )
+    automatic_heal: Limits | None = param(
+        AUTOMATIC_HEAL, LIMITS, example={"share": 25},
+        meaning="in place of the cluster's, all of them (:ref:`automatic-heal`)",
+        left_out="the cluster's stay",
     )
     workers_at_once: int = param(
         "workers_at_once", Count(), default=1, example=2,

@@ -1,0 +1,72 @@
+"""A heal that nobody typed: the machines that answer, and the rails that need no cluster."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from mgmt_drivers.cluster.self_healing import heal_history, rails
+from mgmt_drivers.cluster.self_healing.rails import refusal
+from mgmt_drivers.cluster.topology import Topology
+from mgmt_drivers.engine.operation import Operation
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import OperationError
+from mgmt_drivers.inventory import Node
+from mgmt_drivers.machine.host import Host
+from mgmt_drivers.request import LcmRequest
+
+_UNREACHABLE = "cluster unreachable"
+_NETWORK = "Look at the network between the conductor and the machines, and at the monitoring"
+
+
+def is_guarded(request: LcmRequest, services: Services) -> bool:
+    """Whether the rails are to be checked: not for a retry of a heal that has passed them."""
+    return request.is_automatic and not heal_history.has_passed(services.store)
+
+
+def refuse_whole(request: LcmRequest) -> None:
+    """:raises MgmtDriverError: if an automatic heal names no VNFC, and would replace the VNF"""
+    if request.is_automatic and not request.targets:
+        cure = "Report this to Tacker's developers with the conductor's log"
+        raise refusal("no VNFC", [], "the request names no VNFC", cure)
+
+
+def check_before(
+    request: LcmRequest, services: Services, known: Topology, targets: Sequence[Node]
+) -> None:
+    """Check the rails that need no machine.
+
+    :raises MgmtDriverError: naming the rail that holds
+    """
+    rails.check_times(services.store, known, targets, services.clock.time())
+    if all(node in targets for node in known.control_plane):
+        raise refusal(
+            "quorum",
+            targets,
+            "no control-plane node of the cluster would be left",
+            "If the machines stay dead, heal the whole VNF (a request without vnfcInstanceId), "
+            "which makes a new cluster",
+        )
+
+
+def reach(operation: Operation, known: Topology, targets: Sequence[Node]) -> list[Host]:
+    """Log in to all machines of the VNF that answer.
+
+    :raises MgmtDriverError: if another operation works on a machine, or no machine answers
+    """
+    with _holding("another operation", targets, "Wait until that operation has ended"):
+        reached = operation.connect_to_running(known.machines)  # fails if a machine is locked
+    if not reached:
+        raise refusal(_UNREACHABLE, targets, "no machine of the VNF answers", _NETWORK)
+    return reached
+
+
+def needing_leader(targets: Sequence[Node]) -> AbstractContextManager[None]:
+    """Turn the error that no control-plane node can lead the operation into a refusal."""
+    return _holding(_UNREACHABLE, targets, _NETWORK)
+
+
+@contextmanager
+def _holding(rail: str, targets: Sequence[Node], cure: str) -> Iterator[None]:
+    try:
+        yield
+    except OperationError as error:
+        raise refusal(rail, targets, error, cure) from error
