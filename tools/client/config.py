@@ -70,6 +70,10 @@ class CloudConfig:
     ovn_trace = _Variable("FUNCTIONAL_OVN_TRACE", "", str)
     # Shell command that runs the gate's playbooks on this cloud; its arguments are their names.
     playbooks = _Variable("FUNCTIONAL_PLAYBOOKS", "", str)
+    # Folder from which the cloud's Prometheus and Alertmanager read the files that tools.monitoring
+    # writes, and URL of this Prometheus; empty if the cloud has none.
+    monitoring = _Variable("FUNCTIONAL_MONITORING", "", str)
+    prometheus = _Variable("FUNCTIONAL_PROMETHEUS", "", str)
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)
     password = _Variable("FUNCTIONAL_PASSWORD", "ubuntu", str)
     logs = _Variable("FUNCTIONAL_LOGS", CHECKOUT / "build" / "logs", Path)
