@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from tools.benchmark import commands, kills, scale, self_heal
+from tools.client.errors import ClientError
 
 
 def main() -> int:
@@ -21,7 +22,11 @@ def main() -> int:
     self_heal.add_options(subjects.add_parser("self-heal", help=text, description=text))
     options = parser.parse_args()
     if options.subject == "self-heal":
-        return self_heal.run(options)
+        try:
+            return self_heal.run(options)
+        except (ClientError, TimeoutError) as error:
+            print(f"self-heal: {error}", file=sys.stderr)
+            return 1
     if options.subject == "kills":
         return min(kills.run(options.step), 1)
     if options.subject == "commands":
