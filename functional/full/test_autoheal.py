@@ -78,6 +78,7 @@ class SelfHealing(MastersScenario):
             self.check_heal(vnf, _LEADER)
             self.check_rail(vnf)
             self.check_scaling(vnf)
+        self.kept.delete()
         self.check_terminate(vnf)
 
     def switch(self, vnf: Vnf, **properties: bool) -> None:
@@ -96,7 +97,7 @@ class SelfHealing(MastersScenario):
 
     def check_masters_apart(self) -> None:
         hosts = {self.site.host(machine) for machine in self.site.machines(MASTER)}
-        self.assertEqual(_NODES[MASTER], len(hosts), hosts)
+        self.assertEqual(_NODES[MASTER], len(hosts), f"hosts of the masters: {hosts}")
 
     def await_targets(self, vnf: Vnf, machines: int = sum(_NODES.values())) -> None:
         """Wait until Prometheus reaches all machines, and no alert asks for a heal any more."""

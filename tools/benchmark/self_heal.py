@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from openstack.connection import Connection
 from tackerclient.v1_0.client import Client
@@ -219,7 +220,7 @@ def _cluster(client: Client, connection: Connection, name: str | None) -> Iterat
 
 
 def _instantiate(
-    client: Client, cleanup: contextlib.ExitStack, csar: Path, request: str, **params: object
+    client: Client, cleanup: contextlib.ExitStack, csar: Path, request: str, **params: Any
 ) -> Vnf:
     package = Package(client, csar)
     cleanup.callback(package.delete)

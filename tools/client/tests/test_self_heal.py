@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from tools.client import node_faults, self_heal, wait
+from tools.client import kept_objects, node_faults, self_heal, wait
 from tools.client.errors import ClientError
 from tools.client.machines import Remote
 from tools.client.node_faults import FAULTS, HARMLESS, MASTER, WORKER, Machine
@@ -123,11 +123,10 @@ class WatchTest(unittest.TestCase):
 
 class KeptObjectsTest(unittest.TestCase):
     def test_what_the_api_has_acknowledged_and_does_not_have_is_lost(self) -> None:
-        from tools.client import kept_objects
-
         secret = json.dumps({"data": {"ca.crt": "Y2E=", "token": "dG9rZW4="}})
         with mock.patch.object(Remote, "run", return_value=secret):
             kept = kept_objects.KeptObjects("https://192.0.2.9:16443", Remote("192.0.2.1", ""))
+        self.addCleanup(kept._folder.cleanup)
         kept._written = {"one", "two"}
         answer = mock.Mock(json=lambda: {"items": [{"metadata": {"name": "two"}}]})
         with contextlib.ExitStack() as stack:
