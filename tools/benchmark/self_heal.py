@@ -19,15 +19,15 @@ from openstack.connection import Connection
 from tackerclient.v1_0.client import Client
 
 from tools.client import kubernetes_source, monitoring, node_faults, stacks, wait
-from tools.client.api import V2
+from tools.client.api import V1, V2, Api
 from tools.client.config import CHECKOUT, CONFIG, cloud, tacker
 from tools.client.errors import ClientError
 from tools.client.kept_objects import KeptObjects
 from tools.client.lcm import Package, Vnf
 from tools.client.monitoring import Prometheus
 from tools.client.names import unique
-from tools.client.node_faults import FAULTS, HARMLESS, MASTER, Fault, Machine, Site
-from tools.client.packages import kubernetes_csar, private_registry_csar
+from tools.client.node_faults import FAULTS, HARMLESS, MASTER, WORKER, Fault, Machine, Site
+from tools.client.packages import image_overlay, kubernetes_csar, private_registry_csar
 from tools.client.poll import poll_api
 from tools.client.requests import load_request
 from tools.client.self_heal import Watch, error_of, strangers
@@ -208,23 +208,32 @@ def _cluster(client: Client, connection: Connection, name: str | None) -> Iterat
         raise ClientError(f"there is no VNF instance {name} in Tacker's v2 API")
     with contextlib.ExitStack() as cleanup:
         registry = _instantiate(
-            client, cleanup, private_registry_csar(variant="_v2"), "private_registry/instantiate"
+            tacker(connection), V1(), cleanup, private_registry_csar(),
+            "private_registry/instantiate",
         )
         (address,) = stacks.addresses(connection, registry.id)
         kubernetes_source.push_images(f"{address}:5000")
+        image = CONFIG.prepared_image
+        overlays = [image_overlay(image, [MASTER, WORKER])] if image else []
         yield _instantiate(
-            client, cleanup, kubernetes_csar(variant="_v2"), "kubernetes/complex",
+            client, V2(), cleanup, kubernetes_csar(None, overlays, V2.variant),
+            "kubernetes/complex",
             **kubernetes_source.source_params(f"http://{address}:5000"),
             vim_name=unique("vim"), monitoring={},
         )
 
 
 def _instantiate(
-    client: Client, cleanup: contextlib.ExitStack, csar: Path, request: str, **params: Any
+    client: Client,
+    api: Api,
+    cleanup: contextlib.ExitStack,
+    csar: Path,
+    request: str,
+    **params: Any,
 ) -> Vnf:
     package = Package(client, csar)
     cleanup.callback(package.delete)
-    vnf = Vnf.create(client, package, unique("self-heal"), V2())
+    vnf = Vnf.create(client, package, unique("self-heal"), api)
     cleanup.callback(vnf.remove)
     outcome = vnf.instantiate(load_request(_REQUESTS / f"{request}.json", client, **params))
     if outcome["operationState"] != "COMPLETED":
