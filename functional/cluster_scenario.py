@@ -15,7 +15,7 @@ from fixtures import EnvironmentVariable
 
 from functional import guide_outputs, hardening, kubernetes, shared
 from functional.dns import Resolver
-from functional.packages import CNF_MANIFEST, cnf_csar, image_overlay
+from functional.packages import CNF_MANIFEST, cnf_csar
 from functional.registries import pull_without_login
 from functional.requests import REQUESTS
 from functional.scenario import Scenario
@@ -27,7 +27,7 @@ from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
 from tools.client.names import unique
-from tools.client.packages import kubernetes_csar
+from tools.client.packages import image_overlay, kubernetes_csar
 from tools.client.requests import load_request
 
 MASTER, WORKER = "masterNode", "workerNode"

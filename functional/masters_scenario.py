@@ -6,11 +6,11 @@ from functional import faults, kubernetes
 from functional.cluster_scenario import MASTER
 from functional.faults import REPLACED
 from functional.nodes_scenario import NodesScenario
-from functional.poll import poll_api
 from tools.client import stacks, wait
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
+from tools.client.poll import poll_api
 
 _ASPECT = "master_instance"
 

@@ -5,11 +5,11 @@ import textwrap
 
 from functional import guide_outputs, kubernetes
 from functional.cluster_scenario import MASTER, WORKER, BalancedClusterScenario
-from functional.poll import poll_api
 from tools.client import wait
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
+from tools.client.poll import poll_api
 
 _ASPECT = "worker_instance"
 _REFUSAL = r"the control-plane node cannot be healed .* vnfcInstanceId\)"

@@ -1,7 +1,7 @@
 """Files and overlays that scenarios add to the VNF packages, and packages of their own."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,6 @@ from tools.client.packages import SOURCES, build_csar
 
 HERE = Path(__file__).parent
 CNF_MANIFEST = "Files/kubernetes/deployment.yaml"
-
-
-def image_overlay(image: str, vdus: Sequence[str]) -> str:
-    """An overlay whose VDUs have another image."""
-    folder = CONFIG.build / f"{'-'.join(vdus)}-{image}"
-    (folder / "Definitions").mkdir(parents=True, exist_ok=True)
-    nodes = {vdu: {"properties": {"sw_image_data": {"name": image}}} for vdu in vdus}
-    for flavour in ("simple", "complex", "podaffinity"):
-        path = folder / f"Definitions/kubernetes_df_{flavour}.yaml"
-        path.write_text(yaml.safe_dump({"topology_template": {"node_templates": nodes}}))
-    return str(folder)
 
 
 def floating_ip_templates(flavour: str) -> dict[str, Path]:

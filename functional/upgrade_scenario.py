@@ -11,13 +11,13 @@ from functional import kube_bench, shared
 from functional.cluster_scenario import MASTER, WORKER
 from functional.dry_run import DryRunVnf
 from functional.nodes_scenario import NodesScenario
-from functional.poll import poll_api
 from functional.requests import REQUESTS
 from mgmt_drivers.cluster.series import SUPPORTED
 from mgmt_drivers.cluster.upgrade.modification import NAME
 from tools.client import kubernetes_source
 from tools.client.lcm import Package, Vnf
 from tools.client.log import log
+from tools.client.poll import poll_api
 
 BEFORE, NEWEST = list(SUPPORTED)[-2:]
 _KEY = "Files/kubernetes-new.asc"

@@ -7,13 +7,13 @@ from functional import certificates, guide_outputs
 from functional.cluster_scenario import WORKER
 from functional.kubernetes import KUBECTL
 from functional.nodes_scenario import NodesScenario
-from functional.poll import poll_api
 from functional.requests import REQUESTS
 from tools.client import wait
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
+from tools.client.poll import poll_api
 
 _READY = f"{KUBECTL} --server https://127.0.0.1:6443 --tls-server-name kubernetes get --raw /readyz"
 _REQUEST, _DEFRAGMENT = "kubernetes/certificates.json", "kubernetes/defragment.json"

@@ -12,7 +12,6 @@ from functional import kubernetes
 from functional.cluster_scenario import MASTER, WORKER
 from functional.kubernetes import KUBECTL
 from functional.nodes_scenario import NodesScenario
-from functional.poll import poll_api
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
 from tools.client import wait
 from tools.client.config import CONFIG
@@ -20,6 +19,7 @@ from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
 from tools.client.packages import SOURCES
+from tools.client.poll import poll_api
 
 MANIFEST = "Files/kubernetes/large.yaml"
 # The annotation in which kubectl keeps what it applied on the client's side takes 256 KiB.

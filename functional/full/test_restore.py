@@ -9,7 +9,6 @@ from typing import Any
 from functional import shared
 from functional.cluster_scenario import MASTER, WORKER, ClusterScenario, show
 from functional.kubernetes import create, deployment
-from functional.packages import image_overlay
 from functional.storage_scenario import StorageScenario
 from mgmt_drivers.machine.files import STATE_FOLDER
 from tools.client import stacks, wait
@@ -18,6 +17,7 @@ from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
+from tools.client.packages import image_overlay
 
 _BACKUP = f"sudo bash {STATE_FOLDER}/etcd-backup.sh"
 _FOLDER = "/var/backups/etcd"

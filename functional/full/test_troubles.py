@@ -8,7 +8,6 @@ from kubernetes.client.exceptions import ApiException
 from functional import faults, kubernetes
 from functional.cluster_scenario import MASTER, WORKER
 from functional.masters_scenario import MastersScenario
-from functional.poll import poll_api
 from functional.requests import REQUESTS
 from mgmt_drivers.cluster.upgrade.modification import NAME
 from mgmt_drivers.machine.files import STATE_FOLDER
@@ -17,6 +16,7 @@ from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
+from tools.client.poll import poll_api
 
 _QUOTA = 40 << 20  # bytes; the database of a new cluster takes a tenth of it
 _MANIFEST = "/etc/kubernetes/manifests/etcd.yaml"

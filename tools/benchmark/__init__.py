@@ -1,1 +1,1 @@
-"""Measurements of the drivers on simulated machines."""
+"""Measurements of the drivers on simulated machines, and of self-healing on a cloud."""

@@ -1,9 +1,10 @@
-"""Measures the drivers on simulated machines, without a cloud."""
+"""Measures the drivers on simulated machines, without a cloud; self-heal: a cluster on a cloud."""
 
 import argparse
 import sys
 
-from tools.benchmark import commands, kills, scale
+from tools.benchmark import commands, kills, scale, self_heal
+from tools.client.errors import ClientError
 
 
 def main() -> int:
@@ -17,7 +18,15 @@ def main() -> int:
     text = "kill operations at each command, ask for other operations, and look at the cluster"
     subject = subjects.add_parser("kills", help=text, description=text)
     subject.add_argument("--step", type=int, default=1, help="kill at each STEPth (default: 1)")
+    text = "strike a cluster that heals itself by random faults, on a cloud with Prometheus"
+    self_heal.add_options(subjects.add_parser("self-heal", help=text, description=text))
     options = parser.parse_args()
+    if options.subject == "self-heal":
+        try:
+            return self_heal.run(options)
+        except (ClientError, TimeoutError) as error:
+            print(f"self-heal: {error}", file=sys.stderr)
+            return 1
     if options.subject == "kills":
         return min(kills.run(options.step), 1)
     if options.subject == "commands":

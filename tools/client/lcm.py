@@ -102,8 +102,7 @@ class Vnf:
 
         with step(f"cancel {occurrence['operation']} of {self.name}"):
             wait.until(attempt, lambda refusal: not refusal, 120, "cancellation")
-        shown: dict[str, Any] = self._client.show_vnf_lcm_op_occs(occurrence["id"])
-        return shown
+        return self.occurrence(occurrence["id"])
 
     def heal(self, body: dict[str, Any]) -> dict[str, Any]:
         count = len(body.get("vnfcInstanceId", ()))
@@ -166,6 +165,15 @@ class Vnf:
         occurrences = listed if isinstance(listed, list) else listed["vnf_lcm_op_occs"]
         return sorted(occurrences, key=lambda occurrence: str(occurrence["startTime"]))
 
+    def occurrence(self, occurrence_id: str) -> dict[str, Any]:
+        """Show an operation, with the error and the parameters that a list of v2 leaves out."""
+        shown: dict[str, Any] = self._client.show_vnf_lcm_op_occs(occurrence_id)
+        return shown
+
+    def fail(self, occurrence: dict[str, Any]) -> None:
+        """End an operation that is FAILED_TEMP: Tacker begins no other one before."""
+        self._client.fail_vnf_instance(occurrence["id"])
+
     def _occurrence_ids(self) -> set[str]:
         return {occurrence["id"] for occurrence in self.occurrences()}
 
@@ -192,8 +200,7 @@ class Vnf:
                 return {"operationState": "none yet"}
             if operation == "MODIFY_INFO" and not self._api.ends_modifications:
                 return new[-1]  # Tacker 16's v1 API cannot show it; a list of v2 has no errors
-            shown: dict[str, Any] = self._client.show_vnf_lcm_op_occs(new[-1]["id"])
-            return shown
+            return self.occurrence(new[-1]["id"])
 
         def ended(occurrence: dict[str, Any]) -> bool:
             nonlocal changed
@@ -212,7 +219,7 @@ class Vnf:
             if occurrence["operation"] == "INSTANTIATE":
                 self.rollback(occurrence)  # deletes the stack as well
             elif occurrence["operation"] != "MODIFY_INFO" or self._api.ends_modifications:
-                self._client.fail_vnf_instance(occurrence["id"])
+                self.fail(occurrence)
         if self.show()["instantiationState"] == "INSTANTIATED":
             self.terminate()
         self.delete()

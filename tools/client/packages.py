@@ -7,6 +7,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import yaml
+
 from tools.client import kubernetes_source
 from tools.client.config import CHECKOUT, CONFIG
 from tools.client.log import step
@@ -69,3 +71,14 @@ def build_csar(source: Path, files: Mapping[str, Path], overlays: Sequence[str] 
     with step(f"build the CSAR {source.name}"):
         _run_tool("tools.csar", "build", str(source), *options)
     return csar
+
+
+def image_overlay(image: str, vdus: Sequence[str]) -> str:
+    """An overlay whose VDUs have another image."""
+    folder = CONFIG.build / f"{'-'.join(vdus)}-{image}"
+    (folder / "Definitions").mkdir(parents=True, exist_ok=True)
+    nodes = {vdu: {"properties": {"sw_image_data": {"name": image}}} for vdu in vdus}
+    for flavour in ("simple", "complex", "podaffinity"):
+        path = folder / f"Definitions/kubernetes_df_{flavour}.yaml"
+        path.write_text(yaml.safe_dump({"topology_template": {"node_templates": nodes}}))
+    return str(folder)

@@ -69,7 +69,10 @@ def _poll(url: str, outages: Outages) -> Iterator[None]:
             failure: Exception | None = None
             try:
                 request = f"{url}{outages.path}"
-                urllib.request.urlopen(request, timeout=_TIMEOUT, context=context).read()
+                with urllib.request.urlopen(  # noqa: S310 - the URL is the cluster's
+                    request, timeout=_TIMEOUT, context=context
+                ) as answer:
+                    answer.read()
             except OSError as error:
                 failure = error
             now = time.monotonic()

@@ -1,0 +1,226 @@
+"""A cluster that heals and scales itself: Prometheus sends alerts, and nobody sends a request."""
+
+import random
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from functional import kubernetes
+from functional.masters_scenario import MastersScenario
+from tools.client import monitoring, node_faults, wait
+from tools.client.api import V2
+from tools.client.config import CONFIG
+from tools.client.kept_objects import KeptObjects
+from tools.client.lcm import Vnf
+from tools.client.log import log, step
+from tools.client.monitoring import Prometheus
+from tools.client.node_faults import MASTER, WORKER, Fault, Machine, Site
+from tools.client.poll import poll_api
+from tools.client.self_heal import Watch, error_of
+
+_LIMIT = 900  # seconds for a heal or a scaling from its cause to its end
+_QUIET = 120  # seconds after a reboot in which a heal would have begun
+_PACKING = 30  # seconds; for 20 s Tacker keeps an alert before it begins the heal
+_NODES = {MASTER: 3, WORKER: 2}
+_REBOOT = Fault("reboot of a worker", node_faults.anyone(WORKER), node_faults.rebooted)
+_WORKER = Fault("kill of a worker", node_faults.anyone(WORKER), node_faults.power_cut)
+_LEADER = Fault("kill of etcd's leader", node_faults.etcd_leader, node_faults.power_cut)
+# Two of three members of etcd cannot leave at once. Both alerts come within the 20 s for which
+# Tacker waits for further machines of the same heal.
+_TWO_MASTERS = Fault(
+    "kubelet stopped on two masters", lambda site, _: site.machines(MASTER)[:2],
+    node_faults.kubelet_stopped,
+)
+_RAIL = 'guard rail "quorum"'
+# A busy loop for each CPU, below all that does something.
+_BURN = (
+    "for cpu in $(grep ^processor /proc/cpuinfo | cut -d: -f2); do "
+    "nice -n 19 /bin/busybox sh -c 'while :; do :; done' & done; wait"
+)
+# What an operator changes in the rules, and the scenario for shorter waits. On the embedded cloud
+# the machines share the CPUs, so that the limits depend on what else the CPUs do.
+_RULES = {
+    r"> 0\.8$": "> {busy:.2f}",
+    r"< 0\.5$": "< {idle:.2f}",
+    r"workers\[10m\]": "workers[1m]",
+    r"for: (3|15)m": "for: 1m",
+}
+
+
+class SelfHealing(MastersScenario):
+    """Machines die, and are replaced; a rail holds; workers come with the load, and go."""
+
+    api = V2()
+    image = CONFIG.prepared_image
+    options: Mapping[str, Any] = {"monitoring": {}}
+
+    def setUp(self) -> None:
+        super().setUp()
+        if missing := monitoring.why_missing():
+            self.skipTest(missing)
+        self.skip_with_fewer_hosts(4)  # one for the successor of a master
+        self.folder, self.prometheus = Path(CONFIG.monitoring), Prometheus(CONFIG.prometheus)
+        self.chance = random.Random(1)
+
+    def test_self_healing(self) -> None:
+        vnf = self.instantiate_balanced_cluster()
+        self.site = Site(self.cloud, vnf)
+        self.kept = KeptObjects(self.vim_before.auth_url, self.site.machines(MASTER)[0].remote)
+        self.spread_masters(vnf)
+        self.switch(vnf, isAutohealEnabled=True)
+        monitoring.write_files(self.folder)
+        with monitoring.kept_up_to_date(self.folder):
+            self.await_targets(vnf)
+            self.check_reboot(vnf)
+            self.check_heal(vnf, _WORKER)
+            self.check_heal(vnf, _LEADER)
+            self.check_rail(vnf)
+            self.check_scaling(vnf)
+        self.kept.delete()
+        self.check_terminate(vnf)
+
+    def switch(self, vnf: Vnf, **properties: bool) -> None:
+        """Switch what Tacker may do of its own accord on or off."""
+        self.assert_completed(vnf.modify({"vnfConfigurableProperties": properties}))
+
+    def spread_masters(self, vnf: Vnf) -> None:
+        """Heal masters until none shares a compute host: Nova may place two in parallel."""
+        for _ in range(2):
+            by_host = {self.site.host(machine): machine for machine in self.site.machines(MASTER)}
+            alone = {machine.vnfc_id for machine in by_host.values()}
+            shared = [m.vnfc_id for m in self.site.machines(MASTER) if m.vnfc_id not in alone]
+            if shared:
+                self.heal(vnf, shared[:1])
+        self.check_masters_apart()
+
+    def check_masters_apart(self) -> None:
+        hosts = {self.site.host(machine) for machine in self.site.machines(MASTER)}
+        self.assertEqual(_NODES[MASTER], len(hosts), f"hosts of the masters: {hosts}")
+
+    def await_targets(self, vnf: Vnf, machines: int = sum(_NODES.values())) -> None:
+        """Wait until Prometheus reaches all machines, and no alert asks for a heal any more."""
+
+        def look() -> tuple[list[bool], list[Any]]:
+            up = self.prometheus.up(vnf.id)
+            return [*up.values()], self.prometheus.alerts(vnf.id, "auto_heal")
+
+        with step(f"wait for {machines} targets of Prometheus"):
+            wait.until(look, lambda seen: seen == ([True] * machines, []), 300, "targets")
+
+    def check_reboot(self, vnf: Vnf) -> None:
+        """A machine that comes back by itself is not replaced."""
+        watch = Watch(vnf, self.prometheus)
+        with node_faults.strike(_REBOOT, self.site, self.chance):
+            with step(f"see that nothing is healed for {_QUIET} s"):
+                time.sleep(_QUIET)
+            self.assertEqual([], watch.occurrences())
+        self.await_targets(vnf)
+        self.check_whole(vnf)
+
+    def check_heal(self, vnf: Vnf, fault: Fault) -> None:
+        """Tacker replaces the machine that the fault has struck, and no other one."""
+        before = self.server_ids()
+        with self.kept.writing(), poll_api(self.vim_before.auth_url) as seen:
+            watch = Watch(vnf, self.prometheus)
+            with (
+                step(f"{fault.name}, healed by nobody"),
+                node_faults.strike(fault, self.site, self.chance) as machines,
+            ):
+                times = watch.await_heal(machines, _LIMIT)
+        self.assertEqual({m.server_id for m in machines}, before - self.server_ids())
+        log(f"{fault.name}: {times}; silence of the API {seen.readiness.longest:.1f} s")
+        self.await_targets(vnf)
+        self.check_whole(vnf)
+
+    def check_whole(self, vnf: Vnf) -> None:
+        self.assertEqual(set(), self.kept.lost())
+        self.check_balanced_cluster(vnf, workers=2)
+        self.check_masters_apart()
+
+    def server_ids(self) -> set[str]:
+        return {machine.server_id for machine in self.site.machines()}
+
+    def check_rail(self, vnf: Vnf) -> None:
+        """A heal that would end etcd's quorum is refused; the machines are mended instead."""
+        before = self.server_ids()
+        watch = Watch(vnf, self.prometheus)
+        with (
+            step(f"{_TWO_MASTERS.name}: the heal is refused"),
+            node_faults.strike(_TWO_MASTERS, self.site, self.chance) as machines,
+        ):
+            refused = watch.await_operation("HEAL", _LIMIT)
+        self.assert_failed(refused, _RAIL)
+        log(f"{watch.times([refused])}; refused: {error_of(refused)}")
+        self.assertEqual(before, self.server_ids())
+        self.repair(machines)
+        # Until the operation is ended Tacker begins no other one: first, the alerts must be over.
+        self.await_targets(vnf)
+        time.sleep(_PACKING)
+        vnf.fail(refused)
+        self.check_whole(vnf)
+
+    def repair(self, machines: list[Machine]) -> None:
+        for machine in machines:
+            machine.remote.run("sudo systemctl start kubelet")
+
+        def ready() -> int:
+            return len(self.cluster.ready_nodes())
+
+        wait.until(ready, lambda seen: seen == sum(_NODES.values()), 180, "all nodes")
+
+    def check_scaling(self, vnf: Vnf) -> None:
+        """Busy workers get another one, which goes when the work is done."""
+        calm = self.prometheus.busy_workers(vnf.id)
+        log(f"the workers are busy to {calm:.0%} without load")
+        # Between two workers at work and three idle ones, of whom two would do.
+        limits = {"busy": (1 + calm) / 2, "idle": 0.75 * (1 + calm)}
+        self.start_burners()
+        wait.until(
+            lambda: self.prometheus.busy_workers(vnf.id),
+            lambda seen: seen > limits["busy"], 300, "busy workers",
+        )
+        # The rules are changed last: Alertmanager sends an alert again only after 10 minutes.
+        self.switch(vnf, isAutohealEnabled=True, isAutoscaleEnabled=True)
+        rules = self.folder / "rules/k8s_vnf.yml"
+        rules.write_text(faster(rules.read_text(), limits))
+        self.check_scale(vnf, "SCALE_OUT", workers=3)
+        kubernetes.delete(self.cluster.apps.delete_namespaced_daemon_set, "burner")
+        self.check_scale(vnf, "SCALE_IN", workers=2)
+        self.switch(vnf, isAutohealEnabled=True, isAutoscaleEnabled=False)
+        self.check_balanced_cluster(vnf, workers=2)
+        self.check_masters_apart()
+
+    def check_scale(self, vnf: Vnf, kind: str, workers: int) -> None:
+        with step(f"{kind}, which nobody has asked for"):
+            watch = Watch(vnf, self.prometheus, "auto_scale")
+            scaled = watch.await_operation("SCALE", _LIMIT)
+        self.assert_completed(scaled)
+        self.assertEqual(kind, scaled["operationParams"]["type"])
+        log(f"{kind}: {watch.times([scaled])}")
+        self.assertEqual(workers, len(self.site.machines(WORKER)))
+        wait.until(
+            lambda: len(self.cluster.ready_nodes()),
+            lambda seen: seen == _NODES[MASTER] + workers, 120, "the nodes",
+        )
+
+    def start_burners(self) -> None:
+        """Keep all CPUs of the workers busy, of those that come, too."""
+        body = kubernetes.deployment("burner", f"{self.registry}/busybox:1", 1, spread=False)
+        del body["spec"]["replicas"]
+        container = body["spec"]["template"]["spec"]["containers"][0]
+        container["command"] = ["/bin/busybox", "sh", "-c", _BURN]
+        create = self.cluster.apps.create_namespaced_daemon_set
+        kubernetes.create(create, {**body, "kind": "DaemonSet"})
+
+
+def faster(rules: str, limits: Mapping[str, float]) -> str:
+    """The rules with other limits of the load, and shorter times of scaling.
+
+    :raises AssertionError: if the rules do not have what is changed
+    """
+    for pattern, new in _RULES.items():
+        rules, count = re.subn(pattern, new.format(**limits), rules, flags=re.MULTILINE)
+        assert count, f"{pattern} is not in the rules"
+    return rules

@@ -1,0 +1,294 @@
+"""Random faults on a cluster that heals itself: times to detect and to heal, and what went wrong.
+
+Each fault is a line of JSON in a file, so that a run that is stopped has its results. A run whose
+seed is given strikes in the same order; the machines are drawn from those that there are.
+"""
+
+import argparse
+import contextlib
+import json
+import random
+import statistics
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openstack.connection import Connection
+from tackerclient.v1_0.client import Client
+
+from tools.client import kubernetes_source, monitoring, node_faults, stacks, wait
+from tools.client.api import V1, V2, Api
+from tools.client.config import CHECKOUT, CONFIG, cloud, tacker
+from tools.client.errors import ClientError
+from tools.client.kept_objects import KeptObjects
+from tools.client.lcm import Package, Vnf
+from tools.client.monitoring import Prometheus
+from tools.client.names import unique
+from tools.client.node_faults import FAULTS, HARMLESS, MASTER, WORKER, Fault, Machine, Site
+from tools.client.packages import image_overlay, kubernetes_csar, private_registry_csar
+from tools.client.poll import poll_api
+from tools.client.requests import load_request
+from tools.client.self_heal import Watch, error_of, strangers
+
+_HEAL_LIMIT = 900  # seconds
+_QUIET = 180  # seconds after a harmless fault, in which a heal would begin
+_GOAL = 300  # seconds: the median of the times to heal
+# The machines that were healed so short a time ago count for the share that may be ill at once.
+_PAUSE = 300  # seconds
+_REQUESTS = CHECKOUT / "functional/requests"
+
+
+@dataclass
+class Result:
+    """What followed a fault; times are seconds from the fault.
+
+    ``whole``: all nodes are ready. ``silence``: the longest time for which the API was not ready.
+    ``wrong``: VNFCs that were replaced, and that nothing had struck. ``error``: why somebody had to
+    help.
+    """
+
+    fault: str
+    machines: list[str]
+    detected: float | None = None
+    begun: float | None = None
+    ended: float | None = None
+    whole: float | None = None
+    silence: float = 0.0
+    written: int = 0
+    lost: int = 0
+    wrong: list[str] = field(default_factory=list)
+    error: str = ""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--faults", type=int, default=8, metavar="N", help="how many (default: 8)")
+    parser.add_argument(
+        "--calm", type=int, default=0, metavar="MINUTES",
+        help="then reboot machines and cut their network for a moment, for so long: no heal may "
+        "follow (default: 0)",
+    )
+    parser.add_argument("--seed", type=int, help="that of an earlier run, to repeat it")
+    parser.add_argument(
+        "--pause", type=int, default=_PAUSE, metavar="SECONDS",
+        help=f"between a heal and the next fault (default: {_PAUSE})",
+    )
+    parser.add_argument(
+        "--vnf-instance", metavar="NAME-OR-ID",
+        help="a cluster of the v2 API with the parameter monitoring (default: one is made, and "
+        "removed at the end). Its machines are struck",
+    )
+    parser.add_argument(
+        "--output", type=Path, default=CHECKOUT / "build/self-heal.jsonl", metavar="FILE",
+        help="to which the results are appended (default: build/self-heal.jsonl)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Strike, print a line for each fault and the table; 0 if the goals are reached."""
+    if missing := monitoring.why_missing():
+        raise ClientError(f"{missing}. Run devcloud up --monitoring, and eval its openrc")
+    seed = options.seed if options.seed is not None else random.randrange(1 << 32)  # noqa: S311
+    print(f"seed {seed}; results in {options.output}", flush=True)
+    results: list[Result] = []
+    connection = cloud()
+    client = tacker(connection, "2")
+    with contextlib.ExitStack() as cleanup:
+        vnf = cleanup.enter_context(_cluster(client, connection, options.vnf_instance))
+        folder = Path(CONFIG.monitoring)
+        monitoring.write_files(folder)
+        cleanup.enter_context(monitoring.kept_up_to_date(folder))
+        try:
+            for result in Run(Site(connection, vnf), seed).results(options):
+                _write(options.output, seed, result)
+                results.append(result)
+        finally:  # after Ctrl-C, too
+            print("\n".join(table(results)), flush=True)
+    return int(not is_good(results))
+
+
+class Run:
+    """Faults on one cluster, one after another."""
+
+    def __init__(self, site: Site, seed: int) -> None:
+        self._site, self._seed = site, seed
+        self._chance = random.Random(seed)  # noqa: S311 - nothing secret
+        self._prometheus = Prometheus(CONFIG.prometheus)
+        self._size = len(site.machines())
+        self._objects = KeptObjects(site.url, site.machines(MASTER)[0].remote)
+
+    def results(self, options: argparse.Namespace) -> Iterator[Result]:
+        """Strike, and give a result after each fault."""
+        properties = {"isAutohealEnabled": True}
+        outcome = self._site.vnf.modify({"vnfConfigurableProperties": properties})
+        if outcome["operationState"] != "COMPLETED":
+            raise ClientError(f"isAutohealEnabled: {error_of(outcome)}")
+        try:
+            self._await_calm()
+            for fault in node_faults.sequence(FAULTS, options.faults, self._seed):
+                yield self._strike(fault)
+                self._await_calm()
+                time.sleep(options.pause)
+            end = time.monotonic() + 60 * options.calm
+            while time.monotonic() < end:
+                yield self._strike(self._chance.choice(HARMLESS))
+                self._await_calm()
+        finally:
+            with contextlib.suppress(ClientError):  # it does not hide the first error
+                self._objects.delete()
+
+    def _strike(self, fault: Fault) -> Result:
+        with self._objects.writing(), poll_api(self._site.url) as seen:
+            watch = Watch(self._site.vnf, self._prometheus)
+            with node_faults.strike(fault, self._site, self._chance) as machines:
+                result = Result(fault.name, [str(machine) for machine in machines])
+                if fault.heals:
+                    self._await_heal(result, watch, machines)
+                else:
+                    time.sleep(_QUIET)
+        done = watch.occurrences()
+        result.wrong = strangers(done, machines if fault.heals else [])
+        for occurrence in done:
+            if occurrence["operationState"] == "FAILED_TEMP":
+                result.error = result.error or error_of(occurrence)
+                self._site.vnf.fail(occurrence)
+        result.silence = round(seen.readiness.longest, 1)
+        if fault.heals and result.whole is None:
+            self._help(machines)
+        result.lost, result.written = len(self._objects.lost()), self._objects.written
+        return result
+
+    def _await_heal(self, result: Result, watch: Watch, machines: Sequence[Machine]) -> None:
+        try:
+            times = watch.await_heal(machines, _HEAL_LIMIT)
+            result.detected, result.begun, result.ended = times.detected, times.begun, times.ended
+            self._await_nodes()
+        except (ClientError, TimeoutError) as error:
+            result.error = str(error)
+        else:
+            result.whole = round(time.time() - watch.began, 1)
+
+    def _help(self, machines: Sequence[Machine]) -> None:
+        """Do what an operator does, so that the next fault strikes a whole cluster."""
+        present = {machine.server_id for machine in self._site.machines()}
+        ids = [machine.vnfc_id for machine in machines if machine.server_id in present]
+        if ids:
+            outcome = self._site.vnf.heal({"vnfcInstanceId": ids})
+            if outcome["operationState"] != "COMPLETED":
+                raise ClientError(f"nor does a request heal {ids}: {error_of(outcome)}")
+        self._await_nodes()
+
+    def _await_nodes(self) -> None:
+        ready = [True] * self._size
+        wait.until(
+            lambda: [*self._objects.nodes().values()], lambda seen: seen == ready, 300, "the nodes"
+        )
+
+    def _await_calm(self) -> None:
+        """Wait until Prometheus reaches all machines, and no alert asks for a heal any more."""
+        vnf_id, up = self._site.vnf.id, [True] * self._size
+        wait.until(
+            lambda: (
+                [*self._prometheus.up(vnf_id).values()],
+                self._prometheus.alerts(vnf_id, "auto_heal"),
+            ),
+            lambda seen: seen == (up, []), 600, "all targets of Prometheus, without an alert",
+        )
+
+
+@contextlib.contextmanager
+def _cluster(client: Client, connection: Connection, name: str | None) -> Iterator[Vnf]:
+    """The cluster of the name or id, or one that is made, and removed at the end."""
+    if name:
+        for vnf in Vnf.all(client):
+            if name in (vnf.id, vnf.name):
+                yield Vnf(client, vnf.id, vnf.name, V2())
+                return
+        raise ClientError(f"there is no VNF instance {name} in Tacker's v2 API")
+    with contextlib.ExitStack() as cleanup:
+        registry = _instantiate(
+            tacker(connection), V1(), cleanup, private_registry_csar(),
+            "private_registry/instantiate",
+        )
+        (address,) = stacks.addresses(connection, registry.id)
+        kubernetes_source.push_images(f"{address}:5000")
+        image = CONFIG.prepared_image
+        overlays = [image_overlay(image, [MASTER, WORKER])] if image else []
+        yield _instantiate(
+            client, V2(), cleanup, kubernetes_csar(None, overlays, V2.variant),
+            "kubernetes/complex",
+            **kubernetes_source.source_params(f"http://{address}:5000"),
+            vim_name=unique("vim"), monitoring={},
+        )
+
+
+def _instantiate(
+    client: Client,
+    api: Api,
+    cleanup: contextlib.ExitStack,
+    csar: Path,
+    request: str,
+    **params: Any,
+) -> Vnf:
+    package = Package(client, csar)
+    cleanup.callback(package.delete)
+    vnf = Vnf.create(client, package, unique("self-heal"), api)
+    cleanup.callback(vnf.remove)
+    outcome = vnf.instantiate(load_request(_REQUESTS / f"{request}.json", client, **params))
+    if outcome["operationState"] != "COMPLETED":
+        raise ClientError(f"{vnf.name}: {error_of(outcome)}")
+    return vnf
+
+
+def _write(path: Path, seed: int, result: Result) -> None:
+    """Append a result to the file, and print it."""
+    line = json.dumps({"seed": seed, "at": round(time.time()), **asdict(result)})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(f"{line}\n")
+    print(line, flush=True)
+
+
+def table(results: Sequence[Result]) -> list[str]:
+    """The results by kind of fault, and a row for all of them."""
+    titles = " ".join(f"{title:>14}" for title in ("detected", "healed after", "silence"))
+    rows = [f"{'faults':>6} {'healed':>6} {titles}  kind"]
+    for kind in dict.fromkeys(result.fault for result in results):
+        rows.append(_row([result for result in results if result.fault == kind], kind))
+    rows.append(_row(results, "all"))
+    # Each result counts the objects from the beginning of the run.
+    lost = max((result.lost for result in results), default=0)
+    written = max((result.written for result in results), default=0)
+    wrong = sum(len(result.wrong) for result in results)
+    helped = sum(bool(result.error) for result in results)
+    rows.append(
+        f"seconds are median and worst; {lost} of {written} objects lost, "
+        f"{wrong} wrong heals, {helped} faults after which somebody helped"
+    )
+    return rows + [f"  {result.fault}: {result.error}" for result in results if result.error]
+
+
+def is_good(results: Sequence[Result]) -> bool:
+    """Whether nothing was lost, nobody helped, no heal was wrong, and the median is good."""
+    healed = [result.whole for result in results if result.whole is not None]
+    return not any(result.lost or result.wrong or result.error for result in results) and (
+        not healed or statistics.median(healed) <= _GOAL
+    )
+
+
+def _row(results: Sequence[Result], kind: str) -> str:
+    healed = sum(result.whole is not None for result in results)
+    parts = (
+        _spread(result.detected for result in results),
+        _spread(result.whole for result in results),
+        _spread(result.silence for result in results),
+    )
+    return f"{len(results):6} {healed:6} {' '.join(f'{part:>14}' for part in parts)}  {kind}"
+
+
+def _spread(values: Iterable[float | None]) -> str:
+    """Median and worst."""
+    known = [value for value in values if value is not None]
+    return f"{statistics.median(known):.1f} {max(known):.1f}" if known else "-"
+
