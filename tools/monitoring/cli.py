@@ -14,6 +14,7 @@ from tools.client.config import cloud, tacker
 from tools.client.errors import ClientError
 from tools.client.lcm import Vnf
 from tools.monitoring.folder import Folder
+from tools.monitoring.refusals import end_refused
 from tools.monitoring.update import Updater
 
 _PAUSE = 5  # seconds between two looks at Tacker
@@ -47,8 +48,8 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--watch", action="store_true",
-        help=f"look again every {_PAUSE} s, until Ctrl-C; write what has changed, and remove the "
-        "targets of clusters that are gone",
+        help=f"look again every {_PAUSE} s, until Ctrl-C; write what has changed, remove the "
+        "targets of clusters that are gone, and end heals that a guard rail has refused",
     )
     parser.add_argument("--tacker", metavar="URL", help="Tacker as Alertmanager reaches it")
     parser.add_argument(
@@ -65,13 +66,18 @@ class _Session:
     def __init__(self, options: argparse.Namespace) -> None:
         connection = cloud()
         self._client = tacker(connection, "2")
-        folder = Folder(options.folder, say)
-        folder.configure(options.tacker or _tacker_url(connection), options.replace)
+        self._folder = Folder(options.folder, say)
+        self._folder.configure(options.tacker or _tacker_url(connection), options.replace)
         read = functools.partial(stacks.named_addresses, connection)
-        self._updater = Updater(folder, options.vnf_instance, read)
+        self._updater = Updater(self._folder, options.vnf_instance, read)
 
-    def update(self) -> list[str]:
-        return self._updater.update(Vnf.all(self._client))
+    def update(self, ends_refused: bool = False) -> list[str]:
+        vnfs = Vnf.all(self._client)
+        faults = self._updater.update(vnfs)
+        if ends_refused:
+            monitored = {*self._folder.vnf_ids()}
+            faults += end_refused((vnf for vnf in vnfs if vnf.id in monitored), say)
+        return faults
 
 
 def _tacker_url(connection: Connection) -> str:
@@ -97,7 +103,7 @@ def _watch(options: argparse.Namespace) -> int:
     while True:
         try:
             session = session or _Session(options)
-            faults = session.update()
+            faults = session.update(ends_refused=True)
         except Exception as error:
             faults = [f"Tacker or Heat does not answer; the files stay as they are: {error}"]
         if faults != before:

@@ -29,14 +29,14 @@ NEXT = (
     "While the operation is FAILED_TEMP, Tacker begins no other one: retry the operation, which "
     "checks the rails again, or end it with fail"
 )
+REFUSED = "was refused by the guard rail"  # in each refusal, and in nothing else
 _TYPED = "A heal that you send yourself is not held by this rail"
 
 
 def held(rail: str, targets: Sequence[Node]) -> str:
     """The beginning of a refusal: the rail, and the machines that are not healed."""
     names = ", ".join(map(str, targets)) or "the VNF"
-    refused = f'the automatic heal of {names} was refused by the guard rail "{rail}"'
-    return f"{refused}, nothing was changed"
+    return f'the automatic heal of {names} {REFUSED} "{rail}", nothing was changed'
 
 
 def refusal(

@@ -14,11 +14,13 @@ import yaml
 from jsonschema import validate
 from tacker.sol_refactored.api.schemas import prometheus_plugin_schemas
 
+from mgmt_drivers.cluster.self_healing import rails
 from mgmt_drivers.engine.services import KEY_PREFIX
 from mgmt_drivers.tacker.v2 import PARAMS
 from tools.client.lcm import Vnf
 from tools.monitoring import cli
 from tools.monitoring.folder import Folder
+from tools.monitoring.refusals import end_refused
 from tools.monitoring.update import Updater
 
 FILES = Path(cli.__file__).parent / "files"
@@ -68,6 +70,7 @@ class Tacker:
 
     def __init__(self, *instances: dict[str, Any]) -> None:
         self.instances = {shown["id"]: shown for shown in instances}
+        self.occurrences: dict[str, dict[str, Any]] = {}
 
     def list_vnf_instances(self) -> list[dict[str, Any]]:
         names = ("id", "vnfInstanceName", "instantiationState")
@@ -75,6 +78,19 @@ class Tacker:
 
     def show_vnf_instance(self, vnf_id: str) -> dict[str, Any]:
         return self.instances[vnf_id]
+
+    def list_vnf_lcm_op_occs(self, filter: str) -> list[dict[str, Any]]:
+        return [
+            {name: value for name, value in shown.items() if name != "error"}
+            for shown in self.occurrences.values()
+            if shown["vnfInstanceId"] in filter
+        ]
+
+    def show_vnf_lcm_op_occs(self, occurrence_id: str) -> dict[str, Any]:
+        return self.occurrences[occurrence_id]
+
+    def fail_vnf_instance(self, occurrence_id: str) -> None:
+        self.occurrences[occurrence_id]["operationState"] = "FAILED"
 
 
 class FolderTest(unittest.TestCase):
@@ -245,6 +261,41 @@ class TargetsTest(FolderTest):
             self.assertEqual(before, self.targets())
 
 
+class RefusalTest(unittest.TestCase):
+    """Heals that a guard rail has refused, of which Tacker waits for an end."""
+
+    def states(self, *details: str) -> list[str]:
+        """The states of operations with these errors, one after another, after a look."""
+        tacker = Tacker(instance())
+        for number, detail in enumerate(details):
+            tacker.occurrences[str(number)] = {
+                "id": str(number), "vnfInstanceId": A, "startTime": str(number),
+                "operationState": "FAILED_TEMP" if detail else "COMPLETED",
+                **({"error": {"detail": detail}} if detail else {}),
+            }
+        self.said: list[str] = []
+        client: Any = tacker
+        self.assertEqual([], end_refused(Vnf.all(client), self.said.append))
+        return [shown["operationState"] for shown in tacker.occurrences.values()]
+
+    def test_a_refused_heal_is_ended(self) -> None:
+        refusal = str(rails.refusal("quorum", [], "two of three are dead", "Heal all"))
+        self.assertEqual(["FAILED"], self.states(refusal))
+        self.assertIn(refusal, self.said[0])
+
+    def test_other_operations_are_a_persons(self) -> None:
+        self.assertEqual(["FAILED_TEMP"], self.states("heal failed: no route to host"))
+        refusal = str(rails.refusal("quorum", [], "two of three are dead", "Heal all"))
+        self.assertEqual(["FAILED_TEMP", "COMPLETED"], self.states(refusal, ""))
+        self.assertEqual([], self.said)
+
+    def test_a_fault_of_tacker_is_told(self) -> None:
+        vnf = mock.Mock(name="vnf", **{"occurrences.side_effect": OSError("no route")})
+        vnf.name = "web"
+        told = ["VNF web: a refused heal cannot be ended: no route"]
+        self.assertEqual(told, end_refused([vnf], print))
+
+
 class ConfigurationTest(FolderTest):
     def test_files_are_written_once_and_then_belong_to_people(self) -> None:
         self.folder.configure("http://tacker:9890/", False)
@@ -375,6 +426,16 @@ class CommandTest(FolderTest):
         self.assertEqual(5, sleep.call_count)
         self.assertTrue(out.endswith(f"removed {self.path}/targets/{A}.json\n"))
         self.assertEqual([], [*self.path.glob("targets/*")])
+
+    def test_only_a_watch_ends_refused_heals(self) -> None:
+        listed = Tacker(instance()).list_vnf_instances()
+        ended = self.stack.enter_context(mock.patch.object(cli, "end_refused", return_value=[]))
+        self.clouds(listed)
+        self.run_command("--all")
+        ended.assert_not_called()
+        self.clouds(listed, KeyboardInterrupt)
+        self.run_command("--all", "--watch")
+        self.assertEqual([A], [vnf.id for vnf in ended.call_args.args[0]])
 
     def test_a_watch_may_begin_before_the_cloud(self) -> None:
         listed = Tacker(instance()).list_vnf_instances()
