@@ -173,6 +173,7 @@ class SelfHealing(MastersScenario):
     def check_scaling(self, vnf: Vnf) -> None:
         """Busy workers get another one, which goes when the work is done."""
         calm = self.prometheus.busy_workers(vnf.id)
+        self.assertLessEqual(0, calm, "Prometheus does not know the CPUs of the workers")
         log(f"the workers are busy to {calm:.0%} without load")
         # Between two workers at work and three idle ones, of whom two would do.
         limits = {"busy": (1 + calm) / 2, "idle": 0.75 * (1 + calm)}
