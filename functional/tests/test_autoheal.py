@@ -1,17 +1,12 @@
 """The rules that the scenario of self-healing changes."""
 
 import unittest
+from pathlib import Path
 
 from functional.full.test_autoheal import faster
+from tools.monitoring import cli
 
-_RULES = """
-  avg by (vnf_instance_id) (k8s_vnf:worker_cpu) > 0.8
-  and changes(k8s_vnf:workers[10m]) == 0
-for: 3m
-  / (count by (vnf_instance_id) (k8s_vnf:worker_cpu) - 1) < 0.5
-  and changes(k8s_vnf:workers[10m]) == 0
-for: 15m
-"""
+_RULES = (Path(cli.__file__).parent / "files" / "rules" / "k8s_vnf.yml").read_text()
 
 
 class RulesTest(unittest.TestCase):
@@ -19,7 +14,7 @@ class RulesTest(unittest.TestCase):
         changed = faster(_RULES, {"busy": 0.6, "idle": 0.9})
         for text in ("> 0.60\n", "< 0.90\n"):
             self.assertIn(text, changed)
-        self.assertEqual((2, 2), (changed.count("for: 1m"), changed.count("workers[1m]")))
+        self.assertEqual((4, 2), (changed.count("for: 1m"), changed.count("workers[1m]")))
 
     def test_rules_without_what_is_changed(self) -> None:
         with self.assertRaisesRegex(AssertionError, "for:"):

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,25 @@ class Prometheus:
 
     def _get(self, path: str, **params: str) -> Any:
         return ask(self._session, "GET", f"{self._url}/api/v1/{path}", params=params).json()["data"]
+
+
+def send_alert(tacker: str, vnf_id: str, vnfc_id: str) -> None:
+    """Ask Tacker for the heal of a VNFC, as Alertmanager does.
+
+    :param tacker: URL of Tacker
+    :param vnfc_id: id in vnfcInfo
+    """
+    labels = {
+        "receiver_type": "tacker", "function_type": "auto_heal",
+        "vnf_instance_id": vnf_id, "vnfc_info_id": vnfc_id,
+    }
+    now = datetime.now(timezone.utc).isoformat()
+    alert = {
+        "status": "firing", "labels": labels, "annotations": {}, "startsAt": now,
+        "fingerprint": "0" * 16,
+    }
+    url = f"{tacker.rstrip('/')}/alert/auto_healing"
+    ask(requests.Session(), "POST", url, json={"alerts": [alert]})
 
 
 def why_missing() -> str:
