@@ -1,7 +1,10 @@
-"""Tacker takes packages that were migrated."""
+"""Tacker takes packages: those of this project, and those that were migrated."""
 
+import contextlib
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import yaml
@@ -20,19 +23,32 @@ class OnboardingTest(SampleTest):
         super().setUp()
         self._replace(sol001, "definitions", definitions)
 
-    def test_tacker_takes_it(self) -> None:
+    @contextlib.contextmanager
+    def onboarded(self, package: Path) -> Iterator[tuple[Any, ...]]:
+        """The folder into which Tacker has unpacked a package, and what Tacker has read of it."""
         import tacker.conf
         from tacker.common import csar_utils
         from tacker.tosca import utils as tosca_utils
-        from toscaparser import tosca_template
 
-        migrate.migrate(self.folder, self.target)
-        csar = build.build(self.target, self.scratch / "a.zip", say=lambda line: None)
+        csar = build.build(package, self.scratch / f"{package.name}.zip", say=lambda line: None)
         folder = tempfile.mkdtemp(dir=self.scratch)
         tacker.conf.CONF([], project="tacker", default_config_files=[])
         tacker.conf.CONF.set_override("vnf_package_csar_path", folder, "vnf_package")
         with mock.patch.object(tosca_utils, "tosca_tmpl_local_defs", return_value={}):
-            vnf, flavours, artifacts = csar_utils.load_csar_data(None, "package", str(csar))
+            yield folder, *csar_utils.load_csar_data(None, "package", str(csar))
+
+    def test_tacker_takes_the_packages_of_this_project(self) -> None:
+        for name in ("kubernetes", "kubernetes_v2"):
+            with self.onboarded(build.PACKAGES / name) as (_, _, flavours, _):
+                own = {"simple", "complex", "podaffinity"}
+                self.assertEqual(own, {flavour["flavour_id"] for flavour in flavours})
+
+    def test_tacker_takes_it(self) -> None:
+        from tacker.tosca import utils as tosca_utils
+        from toscaparser import tosca_template
+
+        migrate.migrate(self.folder, self.target)
+        with self.onboarded(self.target) as (folder, vnf, flavours, artifacts):
             self.assertEqual("7d3c1f6e-94d5-4b0c-8a63-5f1e0b72c9aa", vnf["descriptor_id"])
             self.assertEqual({"simple", "complex"}, {f["flavour_id"] for f in flavours})
             for flavour in flavours:
