@@ -1,12 +1,11 @@
 """The rules that the scenario of self-healing changes."""
 
 import unittest
-from pathlib import Path
 
 from functional.full.test_autoheal import faster
-from tools.monitoring import cli
+from tools.client.config import CHECKOUT
 
-_RULES = (Path(cli.__file__).parent / "files" / "rules" / "k8s_vnf.yml").read_text()
+_RULES = (CHECKOUT / "tools/monitoring/files/rules/k8s_vnf.yml").read_text()
 
 
 class RulesTest(unittest.TestCase):
