@@ -32,8 +32,8 @@ _BURN = (
     "for cpu in $(grep ^processor /proc/cpuinfo | cut -d: -f2); do "
     "nice -n 19 /bin/busybox sh -c 'while :; do :; done' & done; wait"
 )
-# What an operator changes in the rules, and the scenario for shorter waits. On the embedded cloud
-# the machines share the CPUs, so that the limits depend on what else the CPUs do.
+# Rules that an operator may change, and that the scenario changes for shorter waits. On the
+# embedded cloud the machines share the CPUs: the limits depend on what else the CPUs do.
 _RULES = {
     r"> 0\.8$": "> {busy:.2f}",
     r"< 0\.5$": "< {idle:.2f}",
@@ -65,7 +65,7 @@ class SelfHealing(MastersScenario):
         self.switch(vnf, isAutohealEnabled=True)
         monitoring.write_files(self.folder)
         with monitoring.kept_up_to_date(self.folder):
-            self.await_targets(vnf)
+            self.await_calm(vnf)
             self.check_reboot(vnf)
             self.check_heal(vnf, _WORKER)
             self.check_heal(vnf, _LEADER)
@@ -92,15 +92,8 @@ class SelfHealing(MastersScenario):
         hosts = {self.site.host(machine) for machine in self.site.machines(MASTER)}
         self.assertEqual(_NODES[MASTER], len(hosts), f"hosts of the masters: {hosts}")
 
-    def await_targets(self, vnf: Vnf, machines: int = sum(_NODES.values())) -> None:
-        """Wait until Prometheus reaches all machines, and no alert asks for a heal any more."""
-
-        def look() -> tuple[list[bool], list[Any]]:
-            up = self.prometheus.up(vnf.id)
-            return [*up.values()], self.prometheus.alerts(vnf.id, "auto_heal")
-
-        with step(f"wait for {machines} targets of Prometheus"):
-            wait.until(look, lambda seen: seen == ([True] * machines, []), 300, "targets")
+    def await_calm(self, vnf: Vnf) -> None:
+        self.prometheus.await_calm(vnf.id, sum(_NODES.values()), 300)
 
     def check_reboot(self, vnf: Vnf) -> None:
         """A machine that comes back by itself is not replaced."""
@@ -109,7 +102,7 @@ class SelfHealing(MastersScenario):
             with step(f"see that nothing is healed for {_QUIET} s"):
                 time.sleep(_QUIET)
             self.assertEqual([], watch.occurrences())
-        self.await_targets(vnf)
+        self.await_calm(vnf)
         self.check_whole(vnf)
 
     def check_heal(self, vnf: Vnf, fault: Fault) -> None:
@@ -124,7 +117,7 @@ class SelfHealing(MastersScenario):
                 times = watch.await_heal(machines, _LIMIT)
         self.assertEqual({m.server_id for m in machines}, before - self.server_ids())
         log(f"{fault.name}: {times}; silence of the API {seen.readiness.longest:.1f} s")
-        self.await_targets(vnf)
+        self.await_calm(vnf)
         self.check_whole(vnf)
 
     def check_whole(self, vnf: Vnf) -> None:

@@ -26,7 +26,7 @@ USER_DATA = {
     "lcm-operation-user-data": "./UserData/userdata_standard.py",
     "lcm-operation-user-data-class": "StandardUserData",
 }
-# Of an instantiate request; Tacker's driver keeps them in the metadata of instantiatedVnfInfo.
+# Parameters of an instantiate request, which Tacker's driver keeps in instantiatedVnfInfo.metadata.
 _NOTIFIER = {"ServerNotifierUri", "ServerNotifierFaultID"}
 
 

@@ -32,7 +32,7 @@ from tools.client.poll import poll_api
 from tools.client.requests import load_request
 from tools.client.self_heal import Watch, error_of, strangers
 
-_HEAL_LIMIT = 900  # seconds
+_HEAL_LIMIT, _CALM_LIMIT = 900, 600  # seconds
 _QUIET = 180  # seconds after a harmless fault, in which a heal would begin
 _GOAL = 300  # seconds: the median of the times to heal
 # The machines that were healed so short a time ago count for the share that may be ill at once.
@@ -42,7 +42,7 @@ _REQUESTS = CHECKOUT / "functional/requests"
 
 @dataclass
 class Result:
-    """What followed a fault; times are seconds from the fault.
+    """The outcome of a fault; times are seconds from the fault.
 
     ``whole``: all nodes are ready. ``silence``: the longest time for which the API was not ready.
     ``wrong``: VNFCs that were replaced, and that nothing had struck. ``error``: why somebody had to
@@ -186,15 +186,7 @@ class Run:
         )
 
     def _await_calm(self) -> None:
-        """Wait until Prometheus reaches all machines, and no alert asks for a heal any more."""
-        vnf_id, up = self._site.vnf.id, [True] * self._size
-        wait.until(
-            lambda: (
-                [*self._prometheus.up(vnf_id).values()],
-                self._prometheus.alerts(vnf_id, "auto_heal"),
-            ),
-            lambda seen: seen == (up, []), 600, "all targets of Prometheus, without an alert",
-        )
+        self._prometheus.await_calm(self._site.vnf.id, self._size, _CALM_LIMIT)
 
 
 @contextlib.contextmanager

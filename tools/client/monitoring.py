@@ -11,6 +11,7 @@ from typing import Any
 
 import requests
 
+from tools.client import wait
 from tools.client.config import CHECKOUT, CONFIG
 from tools.client.errors import ClientError
 from tools.client.log import step
@@ -20,7 +21,7 @@ _TOOL = (sys.executable, "-m", "tools.monitoring", "--all")
 
 
 class Prometheus:
-    """What Prometheus knows of VNF instances.
+    """The state of VNF instances as Prometheus tells it.
 
     :param url: such as http://192.0.2.1:9090
     """
@@ -47,6 +48,20 @@ class Prometheus:
         """The share of the workers' CPUs that is busy (0 to 1) on average; -1 if not known."""
         found = self._query(f'avg(k8s_vnf:worker_cpu{{vnf_instance_id="{vnf_id}"}})')
         return float(found[0]["value"][1]) if found else -1.0
+
+    def await_calm(self, vnf_id: str, machines: int, limit: float) -> None:
+        """Wait until Prometheus reaches all machines, and no alert asks for a heal any more.
+
+        :param limit: seconds
+        :raises TimeoutError: naming what was seen last
+        """
+
+        def look() -> tuple[list[bool], list[dict[str, Any]]]:
+            return [*self.up(vnf_id).values()], self.alerts(vnf_id, "auto_heal")
+
+        what = f"{machines} targets of Prometheus, without an alert"
+        with step(f"wait for {what}"):
+            wait.until(look, lambda seen: seen == ([True] * machines, []), limit, what)
 
     def _query(self, expression: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._get("query", query=expression)["result"]

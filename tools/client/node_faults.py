@@ -73,7 +73,7 @@ Choice = Callable[[Site, random.Random], list[Machine]]
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to which machines.
+    """A fault, and the choice of the machines that it strikes.
 
     ``struck`` is a context manager, whose end puts back what is not the machines'. ``heals`` tells
     whether a heal must follow; otherwise none may.

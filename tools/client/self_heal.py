@@ -1,4 +1,4 @@
-"""What Tacker does to a VNF instance of its own accord, and when."""
+"""Operations that Tacker begins of its own accord, and their times."""
 
 import time
 from collections.abc import Collection, Sequence

@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -114,6 +115,19 @@ class _Program(BaseHTTPRequestHandler):
         pass
 
 
+# The controller has curl; the machine of a test may have none.
+_CURL = """\
+import sys, time, urllib.request
+direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+for _ in range(100):
+    try:
+        direct.open(urllib.request.Request(sys.argv[-1], method="POST"))
+        break
+    except OSError:
+        time.sleep(0.1)
+"""
+
+
 class ScriptTest(unittest.TestCase):
     """The program that the script runs is a mere `touch`; what it serves is in this process."""
 
@@ -130,12 +144,16 @@ class ScriptTest(unittest.TestCase):
         stack.callback(self.server.server_close)
         script = SCRIPT.read_text().replace("sleep 1", "sleep 0.05")
         url = f"http://127.0.0.1:{self.server.server_port}/-/reload"
+        curl = self.folder / "curl"
+        curl.write_text(f"#!{sys.executable}\n{_CURL}")
+        curl.chmod(0o755)
         program = ["sh", "-c", 'touch "$0"; exec sleep 60', str(self.started)]
         process = subprocess.Popen(
             ["sh", "-c", script, "monitor.sh", str(self.folder / "prometheus.yml"), url, *program],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            env={**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"},
         )
         stack.callback(process.wait)
         stack.callback(os.killpg, process.pid, 9)
