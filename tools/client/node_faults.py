@@ -76,13 +76,14 @@ class Fault:
     """A fault, and the choice of the machines that it strikes.
 
     ``struck`` is a context manager, whose end puts back what is not the machines'. ``heals`` tells
-    whether a heal must follow; otherwise none may.
+    whether a heal must follow; otherwise none may. ``most`` is the largest number of machines.
     """
 
     name: str
     choose: Choice
     struck: Callable[[Site, Sequence[Machine]], contextlib.AbstractContextManager[None]]
     heals: bool = True
+    most: int = 1
 
 
 def anyone(*vdus: str) -> Choice:
@@ -111,12 +112,15 @@ def _first(site: Site, good: Callable[[Remote], bool], what: str) -> Machine:
 
 
 def on_one_host(site: Site, chance: random.Random) -> list[Machine]:
-    """Choose a compute host by its machines: with most of the control plane nothing can heal."""
+    """Choose a compute host by its machines: more than two, or two masters, nothing can heal."""
     by_host: dict[str, list[Machine]] = {}
     for machine in site.machines():
         by_host.setdefault(site.host(machine), []).append(machine)
     masters = {h: sum(m.vdu == MASTER for m in found) for h, found in by_host.items()}
-    return by_host[chance.choice([host for host in sorted(by_host) if masters[host] < 2])]
+    good = [h for h in sorted(by_host) if masters[h] < 2 and len(by_host[h]) <= 2]
+    if not good:
+        raise ClientError("each compute host has two masters, or more than two machines")
+    return by_host[chance.choice(good)]
 
 
 @contextlib.contextmanager
@@ -173,7 +177,7 @@ FAULTS = (
     Fault("kubelet stopped", _one, kubelet_stopped),
     Fault("disk full", _one, disk_filled),
     Fault("network cut", _one, _commands(_CUT)),
-    Fault("compute host down", on_one_host, host_lost),
+    Fault("compute host down", on_one_host, host_lost, most=2),
 )
 HARMLESS = (
     Fault("reboot", _one, rebooted, heals=False),

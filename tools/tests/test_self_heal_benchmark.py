@@ -1,8 +1,11 @@
 """The table of the benchmark of self-healing, and its verdict."""
 
 import unittest
+from unittest import mock
 
-from tools.benchmark.self_heal import Result, is_good, table
+from tools.benchmark import self_heal
+from tools.benchmark.self_heal import Result, Run, is_good, table
+from tools.client.node_faults import FAULTS
 
 
 def healed(whole: float, **changes: object) -> Result:
@@ -31,3 +34,28 @@ class TableTest(unittest.TestCase):
         self.assertFalse(is_good([healed(301)]))
         for fault in ({"lost": 1}, {"wrong": ["v"]}, {"error": "e"}):
             self.assertFalse(is_good([healed(100, **fault)]), fault)
+
+
+class RoomTest(unittest.TestCase):
+    """Of five machines two may be ill, or healed within 300 s."""
+
+    def waited(self, kind: str, *healed: float) -> float:
+        (fault,) = (fault for fault in FAULTS if fault.name == kind)
+        run = Run.__new__(Run)
+        run._size, run._healed = 5, [*healed]
+        with mock.patch.object(self_heal, "time") as time:
+            time.monotonic.return_value = 1000.0
+            run._await_room(fault)
+        return sum(call.args[0] for call in time.sleep.call_args_list)
+
+    def test_one_machine_after_another_needs_no_wait(self) -> None:
+        self.assertEqual(0, self.waited("kill of a worker"))
+        self.assertEqual(0, self.waited("kill of a worker", 900.0))
+
+    def test_a_third_machine_waits_for_the_first(self) -> None:
+        self.assertEqual(200, self.waited("kill of a worker", 900.0, 990.0))
+        self.assertEqual(0, self.waited("kill of a worker", 100.0, 990.0))
+
+    def test_a_host_waits_for_every_machine(self) -> None:
+        self.assertEqual(290, self.waited("compute host down", 900.0, 990.0))
+        self.assertEqual(0, self.waited("compute host down", 100.0))

@@ -56,6 +56,12 @@ class FaultsTest(unittest.TestCase):
             chosen = node_faults.on_one_host(site, random.Random(seed))
             self.assertEqual(machines[2:], chosen)
 
+    def test_a_host_with_more_machines_than_may_be_ill_is_not_taken_down(self) -> None:
+        machines = [machine(name) for name in "abc"]
+        site: Any = SimpleNamespace(machines=lambda: machines, host=lambda m: "one")
+        with self.assertRaisesRegex(ClientError, "more than two machines"):
+            node_faults.on_one_host(site, random.Random(1))
+
     def test_commands_run_after_the_login_has_ended(self) -> None:
         with mock.patch.object(Remote, "run") as run, node_faults.rebooted(None, [machine("a")]):
             (command,) = run.call_args.args
