@@ -113,6 +113,7 @@ class KilledServices(Scenario):
             self.assertTrue(occurrence["error"]["detail"])
             with step("wait for the service that was killed"):
                 wait.until(lambda: are_answering(self.cloud), bool, 300, "Neutron and Nova")
+            stacks.delete_failed(self.cloud, vnf.id)
             # With a server that a killed Nova had begun Nova deletes the stack's port, too.
             log(f"ports that are lost: {stacks.mark_lost_ports(self.cloud, vnf.id)}")
             occurrence = vnf.retry(occurrence)

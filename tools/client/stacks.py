@@ -134,6 +134,17 @@ def delete_vnf_stack(connection: Connection, vnf_id: str) -> None:
         await_deletion(connection, vnf_id)
 
 
+def delete_failed(connection: Connection, vnf_id: str) -> None:
+    """Delete a VNF's stack again that Heat could not delete, as an operator would.
+
+    Tacker's v1 API, asked to retry, takes the old DELETE_FAILED for the end of the new deletion.
+    """
+    name = f"vnflcm_{vnf_id}"
+    stack = connection.orchestration.find_stack(name, resolve_outputs=False)
+    if stack and stack.status == "DELETE_FAILED":
+        delete_vnf_stack(connection, vnf_id)
+
+
 def await_deletion(connection: Connection, vnf_id: str) -> None:
     """Wait until a VNF has no stack."""
     what = f"the deletion of the stacks of VNF {vnf_id}"

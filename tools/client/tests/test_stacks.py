@@ -82,6 +82,24 @@ class VnfTest(unittest.TestCase):
         self.heat.answers[f"{_NESTED}/resources"] = {"error": {}}
         self.assertEqual({}, stacks.server_addresses(self.cloud, "vnf-1"))
 
+    def test_a_stack_is_deleted_again_only_if_heat_failed(self) -> None:
+        deleted: list[str] = []
+
+        def delete(name: str) -> None:
+            deleted.append(name)
+            self.heat.answers["/stacks?show_nested=true"] = {"stacks": []}
+
+        for status, expected in (
+            (None, []), ("DELETE_IN_PROGRESS", []), ("DELETE_FAILED", ["vnflcm_vnf-1"])
+        ):
+            found = status and item(status=status)
+            heat = item(
+                find_stack=lambda name, resolve_outputs, found=found: found,
+                delete_stack=delete, get=self.heat.get,
+            )
+            stacks.delete_failed(item(orchestration=heat), "vnf-1")
+            self.assertEqual(expected, deleted, status)
+
     def test_stacks_are_shown_without_their_outputs(self) -> None:
         self.heat.answers["/stacks/name-of-x/x/resources"] = {"resources": [resource("v", "", "1")]}
         self.assertEqual("1", stacks.physical_id(self.cloud, "x", "v"))
