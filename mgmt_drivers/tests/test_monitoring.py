@@ -90,6 +90,8 @@ class ClusterTest(SimulatedClusterTest):
         self.assertNotIn("etcd", started[WORKERS[0]])
         self.assertIn("/var/lib/kubelet /var/lib/containerd\n", started[WORKERS[0]])
         self.assertIn("/node-health.py /\n", started[STORAGE])
+        # At the end the exporter tells what the service has written last.
+        self.assertIn(f"\nBefore={monitoring.SERVICE}\n", self.file(STORAGE, _SETTINGS))
         # The package's unit sends a hang-up, which ends the exporter.
         self.assertIn("\nExecReload=\n", self.file(STORAGE, _SETTINGS))
 
@@ -238,16 +240,25 @@ class ServiceTest(unittest.TestCase):
             ("/var/lib/kubelet/pki/kubelet-client-current.pem", str(self.folder / "kubelet.pem")),
             ("_ROUND = 5.0", "_ROUND = 0.1"),
             ("_LIMIT = 2.0", "_LIMIT = 0.5"),
+            ("_SEEN = 6.0", "_SEEN = 0.1"),
+            ('"systemctl"', repr(str(self.folder / "systemctl"))),
         ):
             self.assertIn(old, text)
             text = text.replace(old, new)
         return text
 
-    def start(self, *words: str) -> None:
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
         argv = [sys.executable, "-I", "-c", self.program(), *words]
         process = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
+        return process
+
+    def answer_state(self, state: str) -> None:
+        """Let systemctl tell a state of the machine."""
+        systemctl = self.folder / "systemctl"
+        systemctl.write_text(f"#!/bin/sh\n[ $1 = is-system-running ] && echo {state}\nexit 1\n")
+        systemctl.chmod(0o755)
 
     def start_master(self) -> None:
         api = f"localhost:{self.api.server_port}"
@@ -330,6 +341,25 @@ class ServiceTest(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
         self.assertEqual({'k8s_vnf_disk_free_ratio{path="/"}', _TIME}, set(self.read()))
+
+    def test_a_machine_that_shuts_down_says_so(self) -> None:
+        for state, expected in (
+            ("", {'k8s_vnf_disk_free_ratio{path="/"}', _TIME}),
+            ("running", {'k8s_vnf_disk_free_ratio{path="/"}', _TIME}),
+            ("stopping", {"k8s_vnf_stopping"}),
+        ):
+            self.file.unlink(missing_ok=True)
+            if state:
+                self.answer_state(state)
+            process = self.start("/")
+            deadline = time.monotonic() + 60
+            while not self.read():
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.02)
+            process.terminate()
+            self.assertEqual(0, process.wait(60))
+            self.assertEqual(expected, set(self.read()), state)
+        self.assertEqual({"k8s_vnf_stopping": 1.0}, self.read())
 
     def test_the_exporter_is_asked(self) -> None:
         exporter = self.serve({"/metrics": (200, f"# HELP {_TIME} x\n{_TIME} 1.5\n")})

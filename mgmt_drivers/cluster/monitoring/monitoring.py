@@ -69,6 +69,7 @@ StartLimitIntervalSec=0
 ExecStart=/usr/bin/python3 -I {_PROGRAM} {" ".join(arguments)}
 Restart=always
 RestartSec=5
+TimeoutStopSec=20
 
 [Install]
 WantedBy=multi-user.target
@@ -78,8 +79,10 @@ WantedBy=multi-user.target
 def _exporter_settings(cluster: Cluster) -> str:
     # A machine counts as dead if the exporter does not answer. The exporter's own look at file
     # systems waits for NFS servers; and the hang-up that the package's unit calls a reload ends it.
+    # It ends after the service, which tells at last that the machine shuts down.
     return f"""\
 [Unit]
+Before={SERVICE}
 StartLimitIntervalSec=0
 
 [Service]

@@ -2,8 +2,10 @@
 
 A program of its own for Python 3.8 and later, without any other package. It runs as root, since it
 asks the API as kubelet does. Each value is told in each round: a question without an answer counts
-as bad, and a program that hangs is told by the time of its last round. Other users may read the
-file: it holds numbers alone.
+as bad, and a program that hangs is told by the time of its last round. A machine that shuts down
+tells nothing but that, and waits until Prometheus has seen it: systemd may need 90 seconds then to
+end what pods leave, and such a machine is not dead. Other users may read the file: it holds numbers
+alone.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ import contextlib
 import http.client
 import json
 import os
+import signal
 import ssl
+import subprocess
 import sys
 import threading
 import time
@@ -26,9 +30,11 @@ _HOST, _KUBELET, _ETCD = "127.0.0.1", 10248, 2381  # as kubeadm configures them
 _CA = "/etc/kubernetes/pki/ca.crt"
 _CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"  # with its key
 _ROUND = 5.0  # seconds
+_SEEN = 6.0  # seconds, within which Prometheus asks the exporter once, as it does every 5 seconds
 _LIMIT = 2.0  # seconds to connect, and to wait for any bytes of an answer
 _MOST = 4 << 20  # bytes of an answer
 _TIME = "k8s_vnf_health_timestamp_seconds"
+_STOPPING = "k8s_vnf_stopping"
 _HELP = {
     "k8s_vnf_kubelet_healthy": "1 if kubelet is healthy",
     "k8s_vnf_node_ready": "1 if the API tells that the node is ready",
@@ -36,6 +42,7 @@ _HELP = {
     "k8s_vnf_api_ready": "1 if the API of the cluster is ready for this machine",
     "k8s_vnf_disk_free_ratio": "Free part of the disk of a path, of bytes or inodes (0 to 1)",
     _TIME: "Time at which these values were measured",
+    _STOPPING: "1 if the machine is shutting down",
 }
 
 
@@ -49,22 +56,38 @@ def main() -> None:
     options = parser.parse_args()
     if options.check:
         sys.exit(_fault_of_exporter(options.check))
-    while True:
-        begin = time.monotonic()
-        try:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    try:
+        while True:
+            begin = time.monotonic()
             _write(measure(options))
-        except OSError as error:  # such as a full disk; the next round tries again
-            print(f"cannot write {_FILE}: {error}", file=sys.stderr, flush=True)
-        threading.Event().wait(max(0.0, begin + _ROUND - time.monotonic()))
+            threading.Event().wait(max(0.0, begin + _ROUND - time.monotonic()))
+    finally:
+        if _is_machine_stopping():
+            _write([(_STOPPING, True, "")])
+            time.sleep(_SEEN)
 
 
-def measure(options: argparse.Namespace) -> str:
-    """All metrics, in the text format of Prometheus."""
+def _is_machine_stopping() -> bool:
+    argv = ("systemctl", "is-system-running")
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        ran = subprocess.run(argv, check=False, capture_output=True, timeout=_LIMIT)  # noqa: S603 - no input
+        return ran.stdout.strip() == b"stopping"
+    return False
+
+
+def measure(options: argparse.Namespace) -> list[tuple[str, float, str]]:
+    """All metrics: name, value and path."""
     values = [*_of_node(options)] if options.api else []
     values += [("k8s_vnf_disk_free_ratio", _free(path), path) for path in options.paths]
+    return [*values, (_TIME, time.time(), "")]
+
+
+def _text(values: list[tuple[str, float, str]]) -> str:
+    """The values in the text format of Prometheus."""
     lines: list[str] = []
     described = set()
-    for name, value, path in [*values, (_TIME, time.time(), "")]:
+    for name, value, path in values:
         if name not in described:
             lines += [f"# HELP {name} {_HELP[name]}", f"# TYPE {name} gauge"]
             described.add(name)
@@ -140,8 +163,15 @@ def _free(path: str) -> float:
     return min((free / total for free, total in parts if total), default=0.0)
 
 
-def _write(text: str) -> None:
+def _write(values: list[tuple[str, float, str]]) -> None:
     """Replace the file; the exporter never reads a half of it."""
+    try:
+        _replace_file(_text(values))
+    except OSError as error:  # such as a full disk; the next round tries again
+        print(f"cannot write {_FILE}: {error}", file=sys.stderr, flush=True)
+
+
+def _replace_file(text: str) -> None:
     new = Path(f"{_FILE}.new")
     new.unlink(missing_ok=True)
     # Not through a link: other users may write where packages of Prometheus keep files.
