@@ -91,7 +91,8 @@ class ClusterTest(SimulatedClusterTest):
         self.assertIn("/var/lib/kubelet /var/lib/containerd\n", started[WORKERS[0]])
         self.assertIn("/node-health.py /\n", started[STORAGE])
         # At the end the exporter tells what the service has written last.
-        self.assertIn(f"\nBefore={monitoring.SERVICE}\n", self.file(STORAGE, _SETTINGS))
+        order = f"\nBefore={monitoring.SERVICE}\nAfter=network.target\n"
+        self.assertIn(order, self.file(STORAGE, _SETTINGS))
         # The package's unit sends a hang-up, which ends the exporter.
         self.assertIn("\nExecReload=\n", self.file(STORAGE, _SETTINGS))
 
@@ -240,7 +241,7 @@ class ServiceTest(unittest.TestCase):
             ("/var/lib/kubelet/pki/kubelet-client-current.pem", str(self.folder / "kubelet.pem")),
             ("_ROUND = 5.0", "_ROUND = 0.1"),
             ("_LIMIT = 2.0", "_LIMIT = 0.5"),
-            ("_SEEN = 6.0", "_SEEN = 0.1"),
+            ("_SEEN = 11.0", "_SEEN = 0.1"),
             ('"systemctl"', repr(str(self.folder / "systemctl"))),
         ):
             self.assertIn(old, text)

@@ -69,7 +69,7 @@ StartLimitIntervalSec=0
 ExecStart=/usr/bin/python3 -I {_PROGRAM} {" ".join(arguments)}
 Restart=always
 RestartSec=5
-TimeoutStopSec=20
+TimeoutStopSec=30
 
 [Install]
 WantedBy=multi-user.target
@@ -79,10 +79,12 @@ WantedBy=multi-user.target
 def _exporter_settings(cluster: Cluster) -> str:
     # A machine counts as dead if the exporter does not answer. The exporter's own look at file
     # systems waits for NFS servers; and the hang-up that the package's unit calls a reload ends it.
-    # It ends after the service, which tells at last that the machine shuts down.
+    # It ends after the service, which tells at last that the machine shuts down, and before the
+    # network does.
     return f"""\
 [Unit]
 Before={SERVICE}
+After=network.target
 StartLimitIntervalSec=0
 
 [Service]

@@ -30,7 +30,8 @@ _HOST, _KUBELET, _ETCD = "127.0.0.1", 10248, 2381  # as kubeadm configures them
 _CA = "/etc/kubernetes/pki/ca.crt"
 _CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"  # with its key
 _ROUND = 5.0  # seconds
-_SEEN = 6.0  # seconds, within which Prometheus asks the exporter once, as it does every 5 seconds
+_SEEN = 11.0  # seconds, within which Prometheus asks the exporter twice
+_STATE_LIMIT = 10.0  # seconds for systemd, which stops everything meanwhile, to tell its state
 _LIMIT = 2.0  # seconds to connect, and to wait for any bytes of an answer
 _MOST = 4 << 20  # bytes of an answer
 _TIME = "k8s_vnf_health_timestamp_seconds"
@@ -71,7 +72,7 @@ def main() -> None:
 def _is_machine_stopping() -> bool:
     argv = ("systemctl", "is-system-running")
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        ran = subprocess.run(argv, check=False, capture_output=True, timeout=_LIMIT)  # noqa: S603 - no input
+        ran = subprocess.run(argv, check=False, capture_output=True, timeout=_STATE_LIMIT)  # noqa: S603 - no input
         return ran.stdout.strip() == b"stopping"
     return False
 
