@@ -107,6 +107,7 @@ class KeptObjects:
     def _session(self) -> requests.Session:
         """A connection ends when the virtual IP moves: each request has its own."""
         session = requests.Session()
+        session.trust_env = False  # REQUESTS_CA_BUNDLE would replace the cluster's CA
         session.verify = str(self._ca)
         session.headers["Authorization"] = self._authorization
         return session

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import random
 import unittest
 from types import SimpleNamespace
@@ -128,11 +129,21 @@ class WatchTest(unittest.TestCase):
 
 
 class KeptObjectsTest(unittest.TestCase):
-    def test_what_the_api_has_acknowledged_and_does_not_have_is_lost(self) -> None:
+    def kept(self) -> kept_objects.KeptObjects:
         secret = json.dumps({"data": {"ca.crt": "Y2E=", "token": "dG9rZW4="}})
         with mock.patch.object(Remote, "run", return_value=secret):
             kept = kept_objects.KeptObjects("https://192.0.2.9:16443", Remote("192.0.2.1", ""))
         self.addCleanup(kept._folder.cleanup)
+        return kept
+
+    def test_the_clusters_ca_counts_whatever_the_environment_says(self) -> None:
+        kept = self.kept()
+        with mock.patch.dict(os.environ, REQUESTS_CA_BUNDLE="/dev/null"):
+            settings = kept._session().merge_environment_settings(kept._url, {}, None, None, None)
+        self.assertEqual(str(kept._ca), settings["verify"])
+
+    def test_what_the_api_has_acknowledged_and_does_not_have_is_lost(self) -> None:
+        kept = self.kept()
         kept._written = {"one", "two"}
         answer = mock.Mock(json=lambda: {"items": [{"metadata": {"name": "two"}}]})
         with contextlib.ExitStack() as stack:
