@@ -171,7 +171,8 @@ class Run:
     def _await_heal(self, result: Result, watch: Watch, machines: Sequence[Machine]) -> None:
         try:
             times = watch.await_heal(machines, _HEAL_LIMIT)
-            result.detected, result.begun, result.ended = times.detected, times.begun, times.ended
+            result.detected = times.detected and round(times.detected, 1)
+            result.begun, result.ended = round(times.begun, 1), round(times.ended, 1)
             self._await_nodes()
         except (ClientError, TimeoutError) as error:
             result.error = str(error)
