@@ -19,7 +19,9 @@ class Platform:
 # (ID, VERSION_ID) of /etc/os-release
 SUPPORTED = {
     ("debian", "11"): Platform("Debian 11"),
-    ("debian", "12"): Platform("Debian 12"),
+    # docker.io only recommends AppArmor's parser, without which its engine starts no container on
+    # a kernel with AppArmor.
+    ("debian", "12"): Platform("Debian 12", docker=("docker.io", "apparmor")),
     ("debian", "13"): Platform("Debian 13", docker=("docker.io", "docker-cli")),
     ("ubuntu", "20.04"): Platform("Ubuntu 20.04"),
     ("ubuntu", "22.04"): Platform("Ubuntu 22.04"),

@@ -330,6 +330,10 @@ class PlatformsTest(HostTest):
         self.session.expect_facts('ubuntu "22.04"')
         self.assertEqual("Ubuntu 22.04", platforms.detect(self.host).name)
 
+    def test_debian_gets_the_parser_without_which_docker_starts_no_container(self) -> None:
+        self.session.expect_facts('debian "12"')
+        self.assertEqual(("docker.io", "apparmor"), platforms.detect(self.host).docker)
+
     def test_unsupported(self) -> None:
         self.session.expect_facts('"centos" "7"')
         with self.assertRaisesRegex(MgmtDriverError, "runs centos 7; supported: Deb"):

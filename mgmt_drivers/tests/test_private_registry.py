@@ -77,7 +77,8 @@ class CommonPhasesTest(PhaseTest):
         self.session.expect_facts("debian 12")
         self.expect_network("172.16.0.0/12", "192.168.255.7")
         self.session.expect_new_file(docker.CONFIG)
-        self.session.expect("sudo", "dpkg-query", stdout="installed docker.io\n")
+        packages = "installed docker.io\ninstalled apparmor\n"
+        self.session.expect("sudo", "dpkg-query", stdout=packages)
         self.session.expect("sudo", "systemctl", "enable", "--quiet", "--now", "docker")
         self.session.expect("sudo", "docker", "version", status=1, stderr="not yet")
         self.session.expect("sudo", "docker", "version", stdout="20.10\n")

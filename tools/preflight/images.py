@@ -1,5 +1,6 @@
 """Images in Glance, and the commands that make them of a Debian cloud image."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from openstack.connection import Connection
@@ -10,6 +11,7 @@ from tools.preflight.requirements import Image, images
 
 _BASES = "https://cloud.debian.org/images/cloud"
 _SUITES = {12: "bookworm", 13: "trixie"}
+_SIZE = 700  # MiB of one, at most
 
 
 _UNSET = "make it, with the packages of a cluster, or unset FUNCTIONAL_PREPARED_IMAGE"
@@ -24,7 +26,24 @@ def missing(connection: Connection) -> list[Missing]:
     prepared = CONFIG.prepared_image
     if prepared and not _is_active(connection, prepared):
         found.append(Missing(f"there is no active image {prepared}", hint=_UNSET))
-    return found
+    return [*_missing_space(connection, found), *found]
+
+
+def _missing_space(connection: Connection, images: Sequence[Missing]) -> list[Missing]:
+    """A limit by which Glance would refuse images: a devstack's default has room for few."""
+    needed = sum(_SIZE for image in images if image.commands)
+    shown = connection.image.get("/info/usage")
+    usages = shown.json()["usage"] if shown.ok else {}
+    space = usages.get("image_size_total", {"limit": -1, "usage": 0})
+    total = space["usage"] + needed
+    if space["limit"] < 0 or not needed or total <= space["limit"]:
+        return []
+    what = "the project's images may have {limit} MiB, {usage} used, ".format(**space)
+    return [Missing(f"{what}{needed} needed", (openstack(
+        "limit", "create", "--service", "image", "--project", connection.current_project.name,
+        "--region", connection.config.get_region_name() or "RegionOne",
+        "--resource-limit", str(total), "image_size_total",
+    ),), hint="If the project has such a limit, `openstack limit set` changes it.")]
 
 
 def _is_active(connection: Connection, name: str) -> bool:

@@ -306,3 +306,8 @@ class ZuulTest(unittest.TestCase):
         (job,) = (j["job"] for j in jobs if j["job"]["name"].endswith("-devstack"))
         expected = program._scenario_variables(Identity()).keys() - of_long_scenarios
         self.assertEqual(set(), expected - job["vars"]["cloud_environment"].keys())
+
+    def test_plays_gather_the_facts_of_the_user_who_has_the_sources(self) -> None:
+        for path in (CHECKOUT / "zuul.d/playbooks").glob("*.yaml"):
+            for play in yaml.safe_load(path.read_text()):
+                self.assertNotIn("become", play, f"{path.name}: {play['name']}")

@@ -27,6 +27,7 @@ class FakeCloud:
         }
         names = ("node-debian-13", "node-debian-13-docker", "vm-debian-12")
         self.images = {name: thing(status="active", properties={}) for name in names}
+        self.image_space = {"image_size_total": {"limit": 2000, "usage": 0}}
         self.flavors = {flavor.name: flavor for flavor in FLAVORS}
         self.hypervisors = [thing(hypervisor_type="QEMU", state="up", status="enabled")]
         self.instances_used, self.ports_used = 0, 0
@@ -43,7 +44,9 @@ class FakeCloud:
         self.subnets = {"n1": [public], "n2": [private]}
         self.routers = [thing(id="r1", external_gateway_info={"network_id": "n1"})]
         self.ports = [thing(network_id="n2", device_id="r1")]
-        self.config = thing(get_auth_args=lambda: {"username": "nfv_user"})
+        self.config = thing(
+            get_auth_args=lambda: {"username": "nfv_user"}, get_region_name=lambda: "RegionOne"
+        )
 
     def authorize(self) -> None:
         pass
@@ -53,7 +56,11 @@ class FakeCloud:
 
     @property
     def image(self) -> Any:
-        return thing(find_image=lambda name, ignore_missing=True: self.images.get(name))
+        usage = thing(ok=True, json=lambda: {"usage": self.image_space})
+        return thing(
+            find_image=lambda name, ignore_missing=True: self.images.get(name),
+            get={"/info/usage": usage}.get,
+        )
 
     @property
     def compute(self) -> Any:

@@ -43,7 +43,8 @@ class ChecksTest(unittest.TestCase):
         self.cloud.images.clear()
         self.vims.clear()
         report = self.found()
-        self.assertIn("lacks 7 things:", report)  # three flavors, three images, a VIM
+        # Three flavors, three images, the space for these, a VIM.
+        self.assertIn("lacks 8 things:", report)
         self.assertIn(
             "  $ openstack flavor create --vcpus 2 --ram 2048 --disk 10 k8s.master", report
         )
@@ -63,6 +64,17 @@ class ChecksTest(unittest.TestCase):
     def test_an_image_is_made_of_a_cloud_image(self) -> None:
         self.cloud.images["node-debian-13-docker"].status = "queued"
         self.assert_missing("tools.cloud_image", "--install docker.io", "--public")
+
+    def test_the_space_for_images_is_made_before_them(self) -> None:
+        self.cloud.images.pop("vm-debian-12")
+        self.assert_missing("there is no active image vm-debian-12")
+        self.cloud.image_space["image_size_total"]["usage"] = 1400
+        space, image = self.found().split("there is no active image")
+        self.assertIn("images may have 2000 MiB, 1400 used, 700 needed", space)
+        self.assertIn("--project nfv --region RegionOne --resource-limit 2100 image_size", space)
+        self.assertIn("vm-debian-12", image)
+        self.cloud.image_space = {}  # Glance without limits
+        self.assert_missing("there is no active image vm-debian-12")
 
     def test_nobody_but_the_user_makes_the_prepared_image(self) -> None:
         with mock.patch.dict(os.environ, FUNCTIONAL_PREPARED_IMAGE="with-kubernetes"):
