@@ -66,7 +66,7 @@ def main() -> None:
     finally:
         if _is_machine_stopping():
             _write([(_STOPPING, True, "")])
-            time.sleep(_SEEN)
+            threading.Event().wait(_SEEN)
 
 
 def _is_machine_stopping() -> bool:
