@@ -37,7 +37,7 @@ class TableTest(unittest.TestCase):
 
 
 class RoomTest(unittest.TestCase):
-    """Of five machines two may be ill, or healed within 300 s."""
+    """Two of five machines may be ill, or healed within 300 s."""
 
     def waited(self, kind: str, *healed: float) -> float:
         (fault,) = (fault for fault in FAULTS if fault.name == kind)

@@ -79,7 +79,7 @@ WantedBy=multi-user.target
 def _exporter_settings(cluster: Cluster) -> str:
     # A machine counts as dead if the exporter does not answer. The exporter's own look at file
     # systems waits for NFS servers; and the hang-up that the package's unit calls a reload ends it.
-    # It ends after the service, which tells at last that the machine shuts down, and before the
+    # The exporter ends after the service, which at last tells of a shutdown, and before the
     # network does.
     return f"""\
 [Unit]
