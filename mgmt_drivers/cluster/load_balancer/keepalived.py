@@ -33,6 +33,10 @@ def render(
     the virtual IP back immediately, and a client that has connected to the node in between waits
     until its own time limit; Tacker has none.
 
+    The holder announces its hardware address again every five seconds. After a partition two nodes
+    hold the virtual IP. The node that keeps the address announces it only if an advertisement of
+    the other one comes first; otherwise neighbours would keep the wrong address for a minute.
+
     VRRPv3 has no authentication: the authentication of earlier versions gave too little security,
     and different secrets cause two masters (RFC 5798, section 9). Advertisements are accepted from
     ``unicast_peer`` only (``vrrp_check_unicast_src``), the security group accepts VRRP from
@@ -67,6 +71,7 @@ vrrp_instance kubernetes {{
     virtual_router_id {_router_id(virtual_ip)}
     priority {_HIGHEST_PRIORITY - rank}
     advert_int 1
+    garp_master_refresh 5
     {syntax.words("unicast_src_ip", address)}
     unicast_peer {{
 {peers}    }}
