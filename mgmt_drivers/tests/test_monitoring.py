@@ -93,6 +93,8 @@ class ClusterTest(SimulatedClusterTest):
         # At the end the exporter tells what the service has written last.
         order = f"\nBefore={monitoring.SERVICE}\nAfter=network.target\n"
         self.assertIn(order, self.file(STORAGE, _SETTINGS))
+        # Otherwise the signal to end would end systemctl, too, which the program asks then.
+        self.assertIn("\nKillMode=mixed\n", started[STORAGE])
         # The package's unit sends a hang-up, which ends the exporter.
         self.assertIn("\nExecReload=\n", self.file(STORAGE, _SETTINGS))
 

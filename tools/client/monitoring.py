@@ -1,7 +1,6 @@
 """The cloud's Prometheus, and the tool that tells it the machines of clusters."""
 
 import contextlib
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -131,4 +130,4 @@ def kept_up_to_date(folder: Path) -> Iterator[None]:
                 said = output.read_text()[-500:]
                 raise ClientError(f"tools.monitoring ended with status {tool.returncode}: {said}")
         finally:
-            tool.send_signal(signal.SIGINT)
+            tool.terminate()  # a job of a shell's background ignores SIGINT, and so do its children

@@ -60,6 +60,7 @@ def _arguments(host: Host, cluster: Cluster) -> Sequence[str]:
 
 
 def _service_unit(arguments: Sequence[str]) -> str:
+    # The program alone gets the signal to end, not the systemctl that it asks at that moment.
     return f"""\
 [Unit]
 Description=Health of this machine for Prometheus
@@ -69,6 +70,7 @@ StartLimitIntervalSec=0
 ExecStart=/usr/bin/python3 -I {_PROGRAM} {" ".join(arguments)}
 Restart=always
 RestartSec=5
+KillMode=mixed
 TimeoutStopSec=30
 
 [Install]
