@@ -160,23 +160,19 @@ class Operation:
     def ask(
         self, title: str, host: Host, question: Callable[[Host], T], outcome: Outcome = CHECKED
     ) -> T:
-        """Ask one host a question; the trace records the question under the title.
-
-        :raises OperationError: if the question fails
-        """
-        answers: list[T] = []
-
-        def step(host: Host, _: None) -> Outcome:
-            answers.append(question(host))
-            return outcome
-
-        self._raise_any([self._run_lane(title, step, None, [host])])
-        return answers[0]
+        """Ask one host a question, as :meth:`ask_each` does."""
+        return self.ask_each(title, [host], question, outcome)[0]
 
     def ask_each(
-        self, title: str, hosts: Sequence[Host], question: Callable[[Host], T]
+        self,
+        title: str,
+        hosts: Sequence[Host],
+        question: Callable[[Host], T],
+        outcome: Outcome = CHECKED,
     ) -> list[T]:
-        """Ask hosts the same question; returns the answers in the order of the hosts.
+        """Ask hosts the same question; the trace records the question under the title.
+
+        Returns the answers in the order of the hosts.
 
         :raises OperationError: naming each host on which the question fails
         """
@@ -184,7 +180,7 @@ class Operation:
 
         def step(host: Host, _: None) -> Outcome:
             answers[host.node] = question(host)
-            return CHECKED
+            return outcome
 
         lane = functools.partial(self._run_lane, title, step, None)
         self._raise_any(list(self._pool.map(lane, [[host] for host in hosts])))

@@ -96,10 +96,8 @@ def is_installed(host: Host) -> bool:
     return packages.has_programs(host, "docker", "dockerd")
 
 
-def find_image_id(host: Host, reference: str) -> str | None:
-    """Ask for the id of an image; None if the machine does not have the image."""
-    result = host.ask("docker", "image", "inspect", "--format", "{{.Id}}", reference)
-    return result.stdout.strip() if result.ok else None
+def has_image(host: Host, reference: str) -> bool:
+    return host.ask("docker", "image", "inspect", "--format", "{{.Id}}", reference).ok
 
 
 def load(host: Host, archive: Path, reference: str, tag: str) -> None:

@@ -26,7 +26,7 @@ class ProvideImage(Change[PrivateRegistryParams, str]):
     def look(self, host: Host, params: PrivateRegistryParams) -> str | None:
         """The tag of the image, if the machine lacks the image."""
         tag = image_tag(params.image)
-        return tag if docker.find_image_id(host, tag) is None else None
+        return None if docker.has_image(host, tag) else tag
 
     def describe(self, tag: str) -> str:
         return tag

@@ -117,13 +117,9 @@ class Connection:
 
     def _line(self, argv: Sequence[str], sudo: bool) -> tuple[str, bytes]:
         """The line for the machine's shell, and what sudo must read before the command's input."""
-        words, prefix = [*_IN_ENGLISH, *argv], b""
-        if sudo:
-            words, prefix = self._as_root(words)
-        return shlex.join(words), prefix
-
-    def _as_root(self, argv: Sequence[str]) -> tuple[list[str], bytes]:
-        """The command under sudo, and sudo's own input, which precedes the command's."""
+        words = [*_IN_ENGLISH, *argv]
+        if not sudo:
+            return shlex.join(words), b""
         if self._sudo_needs_password is None:
             ask = "sudo -n true"
             result = self._execute(ask, b"", None, DEFAULT_TIMEOUT, ask)
@@ -131,8 +127,8 @@ class Connection:
         if self._sudo_needs_password and self._endpoint.password:
             # Without -k a sudo with cached credentials would leave the password to the command.
             password = self._endpoint.password.reveal().encode() + b"\n"
-            return ["sudo", "-k", "-S", "-p", "", "--", *argv], password
-        return ["sudo", "-n", "--", *argv], b""
+            return shlex.join(["sudo", "-k", "-S", "-p", "", "--", *words]), password
+        return shlex.join(["sudo", "-n", "--", *words]), b""
 
     def _execute(
         self,

@@ -67,9 +67,6 @@ class Output:
         """Whether the shell has run the command."""
         return f"{BEGIN}\n".encode() in self._stdout
 
-    def has_line(self, line: str) -> bool:
-        return line in self.texts()[1].splitlines()
-
     def read(self) -> None:
         """Read one piece of each stream only, so that the caller can check its deadline."""
         if self._channel.recv_ready():
@@ -120,7 +117,7 @@ def converse(
                 channel.shutdown_write()
                 source = None
         output.read()
-        if last_line is not None and output.has_line(last_line):
+        if last_line is not None and last_line in output.texts()[1].splitlines():
             return 0, output
         if channel.exit_status_ready() and channel.eof_received and not output.is_ready:
             return channel.recv_exit_status(), output

@@ -23,8 +23,6 @@ STORE_KEY = "ssh_host_keys"  # key of the Store: host keys by server id
 
 # 256 bits in base64: the last character has four of them.
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]")
-
-
 _KEY = re.compile(r"[a-z0-9@.-]+ [A-Za-z0-9+/]+=*")
 
 

@@ -22,10 +22,6 @@ LARGE_OUTPUT = 32 << 20
 _TAIL = 2000  # characters of a command's output that an error quotes
 
 
-def _as_it_is(text: str) -> str:
-    return text
-
-
 @dataclass(frozen=True)
 class Result:
     """The exit status of a command, and its output, decoded as UTF-8.
@@ -36,7 +32,7 @@ class Result:
     status: int
     stdout: str = field(default="", repr=False)
     stderr: str = field(default="", repr=False)
-    mask: Callable[[str], str] = field(default=_as_it_is, repr=False, compare=False)
+    mask: Callable[[str], str] = field(default=str, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
