@@ -23,19 +23,15 @@ def of_flavour(package: Path, flavour: str) -> Vnfd:
         if not isinstance(document, Mapping):
             raise InventoryError(f"{path.name}: not a mapping, as files in Definitions must be")
         try:
-            if _flavour(document) == flavour:
+            # A file that has only types describes no flavour.
+            mappings = document.get("topology_template", {}).get("substitution_mappings", {})
+            if mappings.get("properties", {}).get("flavour_id") == flavour:
                 cps(document), aspects(document)  # errors here can name the file
                 return document
         except (AttributeError, KeyError, TypeError) as error:
             text = f"{path.name}: its topology_template is not valid (ETSI SOL001): {error}"
             raise InventoryError(text) from error
     raise InventoryError(f"the VNF package has no flavour {flavour}")
-
-
-def _flavour(vnfd: Vnfd) -> Any:
-    """The flavour that a file describes; None for a file that has only types."""
-    mappings = vnfd.get("topology_template", {}).get("substitution_mappings", {})
-    return mappings.get("properties", {}).get("flavour_id")
 
 
 def cps(vnfd: Vnfd) -> dict[str, str]:

@@ -83,7 +83,8 @@ def of_node(host: Host, cluster: Cluster) -> list[File]:
         File(f"{_UNITS}/{TIMER}", _timer_unit(backup.interval)),
     ]
     if backup.is_on_storage_server:
-        key = f"{_storage_address(cluster)} {_key_of(_storage_node(cluster), cluster)}\n"
+        server = cluster.topology.storage_server.node
+        key = f"{_storage_address(cluster)} {_key_of(server, cluster)}\n"
         result.append(File(f"{STATE_FOLDER}/etcd-backup.known_hosts", key))
     return result
 
@@ -150,13 +151,8 @@ def _backup(cluster: Cluster) -> Backup:
     return backup
 
 
-def _storage_node(cluster: Cluster) -> Node:
-    assert cluster.topology.storage, "the parameters were checked"
-    return cluster.topology.storage.node
-
-
 def _storage_address(cluster: Cluster) -> str:
-    return cluster.topology.endpoint(_storage_node(cluster)).address
+    return cluster.topology.endpoint(cluster.topology.storage_server.node).address
 
 
 def _key_of(node: Node, cluster: Cluster) -> str:
@@ -208,11 +204,11 @@ def _parsed(listed: str) -> list[SavedBackup]:
 
 def _saved(name: str) -> SavedBackup | None:
     match = BACKUP.fullmatch(name)
-    try:
-        time = datetime.strptime(match["time"], "%Y%m%dT%H%M%SZ") if match else None
-    except ValueError:
+    if match is None:
         return None
-    if match is None or time is None:
+    try:
+        time = datetime.strptime(match["time"], "%Y%m%dT%H%M%SZ")
+    except ValueError:
         return None
     return SavedBackup(name, time.replace(tzinfo=timezone.utc), match["node"], match["key"] or "")
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mgmt_drivers.cluster.topology import API_PORT, BALANCED_PORT
-from mgmt_drivers.machine import syntax, units
+from mgmt_drivers.machine import syntax
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
@@ -70,14 +70,10 @@ def render(nodes: Sequence[tuple[str, str]]) -> str:
     return _HEAD + "".join(f"    {server}\n" for server in servers)
 
 
-def is_configured(host: Host, config: str) -> bool:
-    return units.is_as_configured(host, PACKAGE, [File(_CONFIG, config)])
+def files(config: str) -> list[File]:
+    return [File(_CONFIG, config)]
 
 
-def configure(host: Host, config: str) -> None:
-    """Configure HAProxy; if it runs, its connections are not closed.
-
-    A configuration that HAProxy does not accept never replaces a good configuration.
-    """
+def check(host: Host, config: str) -> None:
+    """Check that HAProxy accepts a configuration, before it replaces a good one."""
     host.sudo(*_CHECK.command(), stdin=config)
-    units.configure(host, PACKAGE, [File(_CONFIG, config)])

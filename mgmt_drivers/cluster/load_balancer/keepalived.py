@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Sequence
 
 from mgmt_drivers.cluster.load_balancer.haproxy import HEALTH_PORT
-from mgmt_drivers.machine import syntax, units
+from mgmt_drivers.machine import syntax
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
 
@@ -96,13 +96,5 @@ def stop(host: Host) -> None:
     host.sudo("systemctl", "disable", "--quiet", PACKAGE)
 
 
-def is_configured(host: Host, config: str) -> bool:
-    return units.is_as_configured(host, PACKAGE, _files(config))
-
-
-def configure(host: Host, config: str) -> None:
-    units.configure(host, PACKAGE, _files(config))
-
-
-def _files(config: str) -> list[File]:
+def files(config: str) -> list[File]:
     return [File(_CHECK, _CHECK_SCRIPT, "0755"), File(_CONFIG, config)]
