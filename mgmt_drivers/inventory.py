@@ -215,7 +215,6 @@ def _ipv4(port: Mapping[str, Any]) -> str | None:
 
 
 def _placement(server: Mapping[str, Any]) -> Placement:
-    """A server's placement, from the attributes that Nova shows."""
     zone = server.get("OS-EXT-AZ:availability_zone") or ""
     return Placement(server.get(_HOST) or "", zone, server.get("hostId") or "")
 
@@ -262,11 +261,7 @@ def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory
 
 
 def check_created(request: LcmRequest, lacking: Sequence[str]) -> None:
-    """Check that Heat has created everything, since Tacker continues a heal even if Heat failed.
-
-    :param lacking: names of things that Heat has not created
-    :raises InventoryError: if there are any
-    """
+    """:raises InventoryError: if Heat lacks something; Tacker goes on with a heal all the same"""
     if lacking:
         raise InventoryError(
             f"Heat could not create {', '.join(lacking)}. Run `openstack stack failures list "

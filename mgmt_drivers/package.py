@@ -52,10 +52,7 @@ def address_names(package: Path, flavour: str) -> frozenset[str]:
 
 
 def floating_ips(package: Path, flavour: str) -> dict[str, str]:
-    """The floating IPs in the flavour's BaseHOT.
-
-    Returns the names of their ports by their own names, empty if the template names no port.
-    """
+    """The floating IPs in the flavour's BaseHOT, each with its port's name; empty without one."""
     ports = {}
     for name, properties in _resources(package, flavour, _FLOATING_IP):
         port = properties.get("port_id")

@@ -122,7 +122,6 @@ class Operation:
         self._raise_any(ended)
 
     def _lock_error(self, node: Node) -> NodeError | None:
-        """The lock error of a machine, or None."""
         try:
             self._open(node, RUNNING_LIMIT).session.close()
         except Locked as error:

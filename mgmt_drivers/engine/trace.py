@@ -79,7 +79,6 @@ class Trace:
 
 
 def remove(folder: Path | None, vnf: str) -> None:
-    """Remove the trace of a VNF instance that has been terminated."""
     if folder is None:
         return
     path = _path(folder, vnf)

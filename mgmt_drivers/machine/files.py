@@ -48,10 +48,7 @@ def read(host: Host, path: str) -> str:
 
 
 def read_json(host: Host, path: str) -> dict[str, Any]:
-    """Read the JSON object in a file that the machine's image may contain.
-
-    :raises MgmtDriverError: if the file has other content, which must not be overwritten
-    """
+    """Read the JSON object in a file, if any; raises MgmtDriverError if it has other content."""
     text = read(host, path)
     try:
         value = json.loads(text or "{}")
@@ -65,7 +62,6 @@ def read_json(host: Host, path: str) -> dict[str, Any]:
 
 
 def has(host: Host, path: str, content: Content, mode: str = "0644") -> bool:
-    """Ask whether the file has this content and mode."""
     return has_all(host, [File(path, content, mode)])
 
 

@@ -30,12 +30,10 @@ _HAS_PROGRAMS = Script(__package__, "has-program")
 
 
 def has_programs(host: Host, *names: str) -> bool:
-    """Ask whether the machine has programs."""
     return host.ask(*_HAS_PROGRAMS.command(*names)).ok
 
 
 def find_missing(host: Host, names: Sequence[str]) -> list[str]:
-    """Ask which of the packages are not installed."""
     if not names:  # dpkg would list all packages
         return []
     query = ("dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\\n", *names)
@@ -45,10 +43,7 @@ def find_missing(host: Host, names: Sequence[str]) -> list[str]:
 
 
 def install(host: Host, names: Sequence[str]) -> None:
-    """Install the missing packages among these.
-
-    :raises MgmtDriverError: with apt's output
-    """
+    """Install the missing packages among these; raises MgmtDriverError with apt's output."""
     absent = find_missing(host, names)
     if not absent:
         return
@@ -65,10 +60,7 @@ def install(host: Host, names: Sequence[str]) -> None:
 
 
 def repair(host: Host) -> None:
-    """End an interrupted transaction of dpkg; until then apt refuses all transactions.
-
-    :raises MgmtDriverError: with dpkg's output
-    """
+    """End dpkg's interrupted transaction, which makes apt refuse all; raises MgmtDriverError."""
     try:
         # dpkg needs the lock that apt holds, but does not wait for it.
         retry_while_locked(

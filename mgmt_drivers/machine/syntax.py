@@ -44,10 +44,7 @@ def apt_option(name: str, value: str) -> str:
 
 
 def toml(text: str) -> str:
-    """A basic string of TOML 1.0, with its quotes.
-
-    :raises MgmtDriverError: if the text is not printable ASCII
-    """
+    """A basic string of TOML 1.0; raises MgmtDriverError if it is not printable ASCII."""
     _check_printable("a string", text)
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -92,8 +92,6 @@ class TextKind(Kind[T]):
 
 
 class Text(TextKind[str]):
-    """Any text, with a limit in characters."""
-
     fallback = ""
 
     def __init__(self, longest: int = _LONGEST_TEXT) -> None:
@@ -234,8 +232,6 @@ class Port(Kind[int]):
 
 
 class Count(Kind[int]):
-    """A number of things, at least one."""
-
     words = f"number from 1 to {_MOST}"
     fallback = 1
 
@@ -351,10 +347,7 @@ class TextFile(PackageFile):
 
 
 def read_yaml(path: Path, what: str, reader: Reader) -> list[Any]:
-    """Read the documents of a file; empty after an error.
-
-    :param what: the expected content, for the error
-    """
+    """Read the documents of a file; empty after an error, which says that it is not ``what``."""
     try:
         documents = package_yaml.read_all(path)
     except package_yaml.BadYaml as error:
@@ -366,8 +359,6 @@ def read_yaml(path: Path, what: str, reader: Reader) -> list[Any]:
 
 
 class ListOf(Kind[tuple[T, ...]]):
-    """A list whose items are of one kind."""
-
     fallback = absent = ()
 
     def __init__(self, kind: Kind[T], noun: str = "object", at_least_one: bool = False) -> None:
@@ -388,7 +379,6 @@ class ListOf(Kind[tuple[T, ...]]):
 
 
 def is_object(reader: Reader) -> bool:
-    """Whether a value is an object; if not, the error is noted."""
     if isinstance(reader.value, Mapping):
         return True
     reader.refuse(f"must be an object, not {reader.describe_kind()}")

@@ -59,7 +59,6 @@ class Reader:
         return self.at(key).value is not None
 
     def refuse(self, message: str) -> None:
-        """Note an error of the value."""
         self.errors.add(self.path, message)
 
     def describe_kind(self) -> str:

@@ -13,7 +13,6 @@ PUBLIC_IMAGE = "registry:2"
 
 
 def image_tag(image: ImageArchive | RemoteImage | None) -> str:
-    """Name of the image on the machine."""
     return image.tag if image else PUBLIC_IMAGE
 
 
@@ -24,7 +23,6 @@ class ProvideImage(Change[PrivateRegistryParams, str]):
     on_new_machine = Prediction(DEPENDS, "on whether the image of the new machine brings it")
 
     def look(self, host: Host, params: PrivateRegistryParams) -> str | None:
-        """The tag of the image, if the machine lacks the image."""
         tag = image_tag(params.image)
         return None if docker.has_image(host, tag) else tag
 

@@ -216,10 +216,7 @@ class PrivateRegistryParams:
 
 
 def read_params(request: LcmRequest) -> PrivateRegistryParams:
-    """Read and check the parameters against the VNFD and the package's files.
-
-    :raises ParameterError: with every error, each with its path
-    """
+    """Read and check the parameters; raises ParameterError with every error and its path."""
     context = Context(request.package, {"CP": request.cps})
     return read_object(_KIND, request.additional_params, NAME, context)
 

@@ -190,10 +190,7 @@ class Connection:
     def _run_line(
         self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float, limit: int
     ) -> tuple[int, Output]:
-        """Run a line in a session of its own.
-
-        :raises TimeoutError: if the line has not ended in time; the wait for a session comes before
-        """
+        """Run a line in a session, whose wait has no part in the timeout; raises TimeoutError."""
         with self._sessions:
             channel = self._session()
             with self._limit(timeout + _GRACE), closing(channel):
@@ -204,10 +201,7 @@ class Connection:
     def _begin_line(
         self, line: str, prefix: bytes, word: str, timeout: float
     ) -> tuple[int, Output]:
-        """Begin a line in a session that stays open, until the line writes a word or ends.
-
-        :raises TimeoutError: if the line has neither written nor ended in time
-        """
+        """Begin a line in a session that stays open, and wait for a word; raises TimeoutError."""
         channel = self._session()
         self._held.append(channel)
         with self._limit(timeout + _GRACE):

@@ -64,7 +64,6 @@ class Output:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the shell has run the command."""
         return f"{BEGIN}\n".encode() in self._stdout
 
     def read(self) -> None:
@@ -77,10 +76,7 @@ class Output:
             raise Overflow
 
     def texts(self) -> tuple[str, str, str]:
-        """Output of the shell, standard output of the command, and standard error.
-
-        All is the shell's until the command has begun.
-        """
+        """Output of the shell, all until the command has begun; its output and its errors."""
         shell, _, stdout = self._stdout.decode(errors="replace").partition(f"{BEGIN}\n")
         return shell, stdout, self._stderr.decode(errors="replace")
 

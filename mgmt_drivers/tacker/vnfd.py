@@ -13,11 +13,7 @@ Vnfd = Mapping[str, Any]
 
 
 def of_flavour(package: Path, flavour: str) -> Vnfd:
-    """Read the VNFD file of a flavour.
-
-    :raises InventoryError: if the package has no such file, or a file that is not a VNFD
-    :raises BadYaml: if one of the package's VNFD files cannot be read
-    """
+    """Read the VNFD file of a flavour; raises InventoryError or BadYaml, naming the file."""
     for path in sorted((package / "Definitions").glob("*.y*ml")):
         document = package_yaml.read(path) or {}
         if not isinstance(document, Mapping):
@@ -41,7 +37,6 @@ def cps(vnfd: Vnfd) -> dict[str, str]:
 
 
 def aspects(vnfd: Vnfd) -> frozenset[str]:
-    """Names of the scaling aspects."""
     policies = vnfd.get("topology_template", {}).get("policies", ())
     bodies = (body for policy in policies for body in policy.values())
     listed = (body["properties"]["aspects"] for body in bodies if body.get("type") == _ASPECTS)
@@ -49,7 +44,6 @@ def aspects(vnfd: Vnfd) -> frozenset[str]:
 
 
 def _vdu(cp: Mapping[str, Any]) -> str:
-    """The VDU that a VduCp is bound to."""
     bound = [requirement.get("virtual_binding") for requirement in cp.get("requirements", ())]
     # Short and extended notation of TOSCA's requirement assignments.
     vdus = [b["node"] if isinstance(b, Mapping) else b for b in bound if b]

@@ -79,10 +79,7 @@ class _Parts:
 
 
 def read(host: Host, path: str, keys: BackupKeys) -> Contents:
-    """Read and verify the backup in a file of a machine.
-
-    :raises BrokenBackup: if it is not whole, or not signed by a node of the VNF
-    """
+    """:raises BrokenBackup: if the file is no whole backup, or no node of the VNF has signed it"""
     seen = host.ask(*_SHOW.command(path), timeout=LIMIT, limit=LIST_OUTPUT)
     if not seen.ok:
         raise BrokenBackup(f"{path} is not a whole backup: {seen.tail}")
@@ -97,10 +94,7 @@ def read(host: Host, path: str, keys: BackupKeys) -> Contents:
 
 
 def read_file(path: Path, keys: BackupKeys, largest: int = LARGEST_ARCHIVE) -> Contents:
-    """Read and verify the backup in a file of the VNF package, as :func:`read` does.
-
-    :param largest: bytes of a backup of the first format when it is unpacked
-    """
+    """Verify a backup of the VNF package; ``largest`` are the bytes of an old one when unpacked."""
     try:
         with path.open("rb") as file:
             is_old = file.read(len(_GZIP)) == _GZIP

@@ -125,7 +125,6 @@ def _key_path(host: Host, cluster: Cluster) -> str:
 
 
 def make_account(host: Host, cluster: Cluster) -> None:
-    """Create the account on the storage server, with the folder of the backups."""
     host.sudo(*_MAKE_ACCOUNT.command(_ACCOUNT, _HOME, _backup(cluster).folder))
 
 
@@ -165,7 +164,6 @@ def _key_of(node: Node, cluster: Cluster) -> str:
 
 
 def save(host: Host) -> None:
-    """Save a backup now."""
     host.sudo("bash", _PROGRAM, "save", "now", timeout=LIMIT)
 
 
@@ -188,7 +186,6 @@ def list_backups(host: Host) -> list[SavedBackup]:
 
 
 def list_backups_on(storage: Host, backup: Backup) -> list[SavedBackup]:
-    """List the backups on the storage server, the newest last."""
     command = _STORE.command(backup.folder, "-", str(backup.keep), "list")
     return _parsed(storage.sudo(*command, timeout=_LIST_LIMIT, limit=LIST_OUTPUT))
 

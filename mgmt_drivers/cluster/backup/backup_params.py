@@ -86,10 +86,7 @@ BACKUPS = ObjectOf(Backup)
 
 
 def placed(backup: Backup | None, storage: Storage | None, reader: Reader) -> Backup | None:
-    """Backups with their folder, which is on the storage server if the request names no folder.
-
-    :param reader: reader of the parameter
-    """
+    """Backups with their folder, by default the storage server's; the reader is the parameter's."""
     if backup is None or reader.has("folder"):
         return backup
     points = [volume.mount_point for volume in storage.volumes] if storage else []

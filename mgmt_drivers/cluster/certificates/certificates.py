@@ -83,7 +83,6 @@ class Certificate:
         return math.floor((self.end - now) / _DAY)
 
     def ending(self, now: float) -> str:
-        """The days left, in words."""
         days = self.days_left(now)
         return "has expired" if days < 0 else f"expires in {days} days"
 
@@ -113,7 +112,6 @@ class NodeState:
         return [c for c in found if c.end - now < limits[c.name] * _DAY]
 
     def needs_renewal(self, now: float, within: float) -> bool:
-        """Whether something is due, or a renewal was broken off."""
         return bool(self.due(now, within) or self.kubelet_due(now, within)) or self.is_pending
 
     def warnings(self, now: float) -> list[str]:
@@ -127,10 +125,7 @@ class NodeState:
 
 
 def read(host: Host) -> NodeState:
-    """Read the certificates of a node.
-
-    :raises MgmtDriverError: if a file does not hold a certificate
-    """
+    """Read the certificates of a node; raises MgmtDriverError if a file does not hold one."""
     texts: dict[str, str] = {}
     path = ""
     for line in host.sudo(*_SHOW.command(PENDING, *CERTIFICATES)).splitlines():
@@ -152,10 +147,7 @@ def read(host: Host) -> NodeState:
 
 
 def renew(host: Host, before: Sequence[Certificate]) -> None:
-    """Renew all that kubeadm can renew; programs go on with what they have.
-
-    :param before: of which each must have been renewed
-    """
+    """Renew all that kubeadm can renew; programs go on with the certificates that they have."""
     files.write(host, PENDING, "")
     kubeadm.renew_certificates(host)
     after = read(host).certificates
@@ -190,7 +182,6 @@ def restart_programs(host: Host, cluster: Cluster) -> None:
 
 
 def clear_pending(host: Host) -> None:
-    """Note that the programs use what is on the disk."""
     host.sudo("rm", PENDING)
 
 

@@ -125,20 +125,15 @@ class EtcdStatus:
         return any(kind == NO_SPACE for kind, _ in self.alarms)
 
     def state(self, member: Member) -> str:
-        """The member's state in words."""
         if member.id not in self.healthy:
             return self.errors.get(member.id, "no answer")
         return HEALTHY if member.is_voter else "not a voter"
 
     def describe(self, members: Collection[Member]) -> str:
-        """Members and their states in words."""
         return ", ".join(f"{member}: {self.state(member)}" for member in members) or "none"
 
     def describe_alarms(self, besides: str = "") -> str:
-        """The alarms in words, each with its cure; empty if there are none.
-
-        :param besides: a kind of alarm that is left out
-        """
+        """The alarms besides one kind, each with its cure; empty if there are none."""
         names = {member.id: str(member) for member in self.members}
         return ". ".join(
             f"etcd has the alarm {kind} of {names.get(id_, f'the member with the id {id_:x}')}: "
@@ -212,10 +207,7 @@ def run(
     timeout: float = _LIMIT,
     tolerated: str | None = None,
 ) -> Result:
-    """Run etcdctl.
-
-    :param tolerated: if given, a failure without this text is an error
-    """
+    """Run etcdctl; if ``tolerated`` is given, a failure without this text is an error."""
     prefix = (*exec_prefix(cluster.runtime, cluster.name(host), "etcd"), *_ETCDCTL)
     options = (f"--command-timeout={timeout:g}s", f"--endpoints={endpoints}")
     seen = host.ask(*prefix, *options, *words, timeout=timeout + _GRACE)

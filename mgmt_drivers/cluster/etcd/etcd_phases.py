@@ -133,7 +133,6 @@ class RemoveEtcdMembers(_RemoveMembers):
     title = "remove etcd members"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Member] | None:
-        """The members that are orphaned or leave, and are still there."""
         return quorum.leaving(cluster, etcd.list_members(host, cluster)) or None
 
 

@@ -145,10 +145,7 @@ def purge(host: Host, cluster: Cluster, address: str) -> None:
 def move_leader(
     host: Host, cluster: Cluster, status: EtcdStatus, leaving: Collection[Member]
 ) -> None:
-    """Move the leadership from a member that leaves to one that stays.
-
-    :raises MgmtDriverError: when no healthy voter stays
-    """
+    """Move the leadership to a member that stays; raises MgmtDriverError if no healthy one does."""
     leader = next((m for m in in_order(status, leaving) if m.id == status.leader), None)
     if leader is None or leader.id not in status.healthy:
         return

@@ -82,7 +82,6 @@ class DefragmentEtcd(Change[Cluster, Database]):
 
 
 def _member(host: Host, cluster: Cluster, status: EtcdStatus) -> Member | None:
-    """The member on the machine; None if there is no such member."""
     return next((m for m in status.members if m.name == cluster.name(host)), None)
 
 

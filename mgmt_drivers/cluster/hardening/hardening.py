@@ -109,10 +109,7 @@ def _known(settings: Sequence[_Setting], params: KubernetesParams) -> dict[str, 
 
 
 def arguments(component: str, params: KubernetesParams) -> dict[str, str]:
-    """The arguments of a program of the control plane.
-
-    :param component: the name of its part in kubeadm's ClusterConfiguration
-    """
+    """The arguments of a program of the control plane, by its part in ClusterConfiguration."""
     return _known(_ARGUMENTS[component], params)
 
 
@@ -138,7 +135,6 @@ def log_folder() -> File:
 
 
 def control_plane_files(params: KubernetesParams) -> list[File]:
-    """The files of a control-plane node that the apiserver's arguments name."""
     named = arguments("apiServer", params).values()
     return [File(path, text, "0600") for path, text in _TEXTS.items() if path in named]
 

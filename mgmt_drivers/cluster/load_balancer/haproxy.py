@@ -62,10 +62,7 @@ backend apiservers
 
 
 def render(nodes: Sequence[tuple[str, str]]) -> str:
-    """Render the configuration for control-plane nodes.
-
-    :param nodes: node name and address of each control-plane node
-    """
+    """Render the configuration for control-plane nodes, given by name and address."""
     servers = (syntax.words("server", name, f"{ip}:{API_PORT}") for name, ip in nodes)
     return _HEAD + "".join(f"    {server}\n" for server in servers)
 

@@ -86,12 +86,10 @@ def _router_id(virtual_ip: str) -> int:
 
 
 def has_configuration(host: Host) -> bool:
-    """Ask whether keepalived was ever configured on the machine."""
     return host.ask("test", "-e", _CONFIG).ok
 
 
 def stop(host: Host) -> None:
-    """Stop and disable keepalived; another node takes the virtual IP."""
     host.sudo("systemctl", "stop", PACKAGE)
     host.sudo("systemctl", "disable", "--quiet", PACKAGE)
 

@@ -26,7 +26,6 @@ class ConfigureLoadBalancer(Change[Cluster, tuple[str, str]]):
     title = "configure the load balancer"
 
     def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
-        """The configurations of both programs, if the configuration of one differs."""
         balancer, router = _render_haproxy(cluster), _render_keepalived(host, cluster)
         is_ha = units.is_as_configured(host, haproxy.PACKAGE, haproxy.files(balancer))
         if is_ha and units.is_as_configured(host, keepalived.PACKAGE, keepalived.files(router)):

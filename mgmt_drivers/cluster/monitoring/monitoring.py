@@ -38,7 +38,6 @@ def units_of(host: Host, cluster: Cluster) -> Mapping[str, Sequence[File]]:
 
 
 def ask_exporter(host: Host, cluster: Cluster) -> Result:
-    """Ask whether the exporter tells the machine's health."""
     return host.ask("python3", _PROGRAM, "--check", str(port(cluster)))
 
 

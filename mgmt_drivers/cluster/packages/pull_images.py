@@ -28,7 +28,6 @@ class PullImages(Change[Cluster, Sequence[str]]):
         self._is_upgrade, self._with_pod_network = is_upgrade, with_pod_network
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
-        """The images that the machine lacks."""
         return images.find_missing(host, cluster, self._with_pod_network) or None
 
     def describe(self, lacking: Sequence[str]) -> str:

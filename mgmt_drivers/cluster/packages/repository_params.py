@@ -66,7 +66,6 @@ class ImageRepository:
 
     @property
     def server(self) -> str:
-        """Host and port."""
         return self.reference.partition("/")[0]
 
 

@@ -216,10 +216,7 @@ def _check_exports(storage: Storage, reader: Reader) -> None:
 def with_manifests(
     storage: Storage | None, manifests: tuple[Manifest, ...], reader: Reader
 ) -> Storage | None:
-    """The storage server with the PersistentVolumes that a cluster registers.
-
-    :param reader: reader of the object that holds both parameters
-    """
+    """The storage server with the PersistentVolumes; the reader is that of the cluster's object."""
     place = reader.at(MANIFESTS)
     if storage is None:
         if manifests:
@@ -251,10 +248,7 @@ def _why_no_path(path: str) -> str:
 
 
 def _error_in(document: Any) -> str:
-    """The error in a PersistentVolume; empty if there is none.
-
-    The API would refuse the object only after the cluster was made (Kubernetes API reference).
-    """
+    """The error in a PersistentVolume, if any; the API would tell it after the cluster was made."""
     if not isinstance(document, dict) or document.get("kind") != "PersistentVolume":
         return "holds objects other than PersistentVolumes"
     if document.get("apiVersion") != "v1":

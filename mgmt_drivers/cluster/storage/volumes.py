@@ -25,7 +25,6 @@ class InUse(MgmtDriverError):
 
 
 def names(server: StorageServer) -> list[str]:
-    """Names of the PersistentVolumes in the parameters."""
     return [_name(volume) for volume, _ in _listed(server)]
 
 
@@ -142,10 +141,7 @@ def _check_free(host: Host, volumes: Sequence[Volume]) -> None:
 
 
 def find_removable(host: Host, names: Iterable[str]) -> list[str]:
-    """Find the PersistentVolumes among these names that this driver has registered.
-
-    :raises InUse: if one of them is in use
-    """
+    """Find the volumes that this driver has registered; raises InUse if one of them is in use."""
     registered = _list_registered(host)
     ours = [name for name in names if name in registered and _is_ours(registered[name])]
     _check_free(host, [registered[name] for name in ours])
@@ -179,7 +175,6 @@ def _claims_of(pod: Volume) -> set[tuple[str, str]]:
 
 
 def _list_registered(host: Host) -> dict[str, Volume]:
-    """List the PersistentVolumes of the cluster, by name."""
     return {_name(item): item for item in kubectl.get(host, "persistentvolumes")["items"]}
 
 
