@@ -12,15 +12,8 @@ from typing import BinaryIO
 
 import paramiko
 
+from mgmt_drivers import errors
 from mgmt_drivers.clock import SYSTEM_CLOCK, NotYet
-from mgmt_drivers.errors import (
-    CommandFailed,
-    CommandTimeout,
-    ConnectionFailed,
-    OutputTooLong,
-    WaitTimeout,
-    printable,
-)
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh import conversation, limits
 from mgmt_drivers.ssh.conversation import Output, Overflow
@@ -91,7 +84,7 @@ class Connection:
         timeout: float = DEFAULT_TIMEOUT,
         limit: int = DEFAULT_OUTPUT,
     ) -> Result:
-        shown = printable(self._masker(_shown(["sudo", *argv] if sudo else argv)), _SHOWN)
+        shown = errors.printable(self._masker(_shown(["sudo", *argv] if sudo else argv)), _SHOWN)
         started = time.monotonic()
         with closing(conversation.source_of(stdin)) as source:
             line, prefix = self._line(argv, sudo)
@@ -102,11 +95,11 @@ class Connection:
             self._endpoint.address, shown, result.status, time.monotonic() - started,
         )
         if check and not result.ok:
-            raise CommandFailed(shown, result.status, result.tail)
+            raise errors.CommandFailed(shown, result.status, result.tail)
         return result
 
     def hold(self, argv: Sequence[str], word: str, *, timeout: float = DEFAULT_TIMEOUT) -> Result:
-        shown = printable(self._masker(_shown(["sudo", *argv])), _SHOWN)
+        shown = errors.printable(self._masker(_shown(["sudo", *argv])), _SHOWN)
         line, prefix = self._line(argv, sudo=True)
         with self._errors(shown, timeout):
             status, output = self._begin_line(line, prefix, word, timeout)
@@ -152,10 +145,10 @@ class Connection:
         """
         shell, stdout, stderr = output.texts()
         login = f"user {self._endpoint.username} on {self._endpoint.address}"
-        quoted = printable(self._masker(shell.strip()), _SHOWN)
+        quoted = errors.printable(self._masker(shell.strip()), _SHOWN)
         if not output.has_begun:
             if status == 0:
-                raise ConnectionFailed(
+                raise errors.ConnectionFailed(
                     f"the shell of {login} did not run `{shown}`, but printed: {quoted}. Give the "
                     "user a shell such as bash, and no command in sshd_config or authorized_keys"
                 )
@@ -176,14 +169,14 @@ class Connection:
         try:
             yield
         except Overflow:
-            raise OutputTooLong(
+            raise errors.OutputTooLong(
                 f"`{shown}` wrote more than {limit >> 10} KiB and was given up. Look at the "
                 "machine: programs and start-up files of its image may write too much"
             ) from None
         except TimeoutError:
-            raise CommandTimeout(f"`{shown}` did not end within {timeout:g} s") from None
+            raise errors.CommandTimeout(f"`{shown}` did not end within {timeout:g} s") from None
         except (OSError, EOFError, paramiko.SSHException) as error:
-            raise ConnectionFailed(
+            raise errors.ConnectionFailed(
                 f"the connection to {self._endpoint.address} broke during `{shown}`: {error}"
             ) from error
 
@@ -237,7 +230,7 @@ class Connection:
             with self._limit(_SESSION_LIMIT + CONNECT_TIMEOUT + _GRACE):
                 what = "a session (MaxSessions of sshd)"
                 channel = SYSTEM_CLOCK.until(attempt, _SESSION_LIMIT, what)
-        except WaitTimeout as error:
+        except errors.WaitTimeout as error:
             raise paramiko.SSHException(str(error)) from None
         limits.limit_unread(channel)
         return channel
