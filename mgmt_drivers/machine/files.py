@@ -116,16 +116,10 @@ def writing(expected: Sequence[File]) -> Writing:
         for file, size in zip(expected, sizes, strict=True)
         for word in (file.path, file.mode, str(size))
     ]
-    contents = expected[0].content if len(expected) == 1 else _joined(expected)
+    contents = expected[0].content
+    if len(expected) > 1:
+        contents = b"".join(_bytes(file.content) for file in expected)
     return Writing(_WRITE.command(*words), contents, _limit(sum(sizes)))
-
-
-def _joined(expected: Sequence[File]) -> bytes:
-    parts = []
-    for file in expected:
-        with closing(source_of(file.content)) as source:
-            parts.append(source.read())
-    return b"".join(parts)
 
 
 def give_folder(host: Host, folder: str, user: str, mode: str = "0755") -> None:
@@ -133,8 +127,12 @@ def give_folder(host: Host, folder: str, user: str, mode: str = "0755") -> None:
     host.sudo(*_GIVE.command(folder, user, mode))
 
 
+def _bytes(content: Content) -> bytes:
+    with closing(source_of(content)) as source:
+        return source.read()
+
+
 def _size(content: Content) -> int:
-    """Bytes of the content."""
     with closing(source_of(content)) as source:
         return source.seek(0, io.SEEK_END)
 

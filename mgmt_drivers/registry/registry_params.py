@@ -15,18 +15,8 @@ from cryptography.hazmat.primitives import serialization
 
 from mgmt_drivers import grammar
 from mgmt_drivers.package import BROKEN_ARCHIVE, ArchiveMember, sha256_of
+from mgmt_drivers.params import kinds
 from mgmt_drivers.params.declaration import Always, Beside, ObjectOf, inline, param, read_object
-from mgmt_drivers.params.kinds import (
-    LARGEST_ARCHIVE,
-    OpenUrl,
-    PackageFile,
-    Port,
-    Reference,
-    SecretText,
-    Text,
-    TextFile,
-    TextKind,
-)
 from mgmt_drivers.params.login import host_keys_param
 from mgmt_drivers.params.proxy import PROXY, Proxy
 from mgmt_drivers.params.reader import Context, Reader
@@ -72,11 +62,11 @@ class RemoteImage:
         return f"{_OWN_NAME}:{known[:12]}"
 
 
-class _ImageArchive(TextKind[ImageArchive | None]):
-    words = PackageFile.words
+class _ImageArchive(kinds.TextKind[ImageArchive | None]):
+    words = kinds.PackageFile.words
 
     def take(self, text: str, reader: Reader) -> ImageArchive | None:
-        path = PackageFile(LARGEST_ARCHIVE).take(text, reader)
+        path = kinds.PackageFile(kinds.LARGEST_ARCHIVE).take(text, reader)
         if path is None:
             return None
         try:
@@ -94,7 +84,7 @@ class _ImageArchive(TextKind[ImageArchive | None]):
         return None
 
 
-class _Sha256(TextKind[str]):
+class _Sha256(kinds.TextKind[str]):
     words = "64 hexadecimal digits"
     fallback = ""
     pattern = "^[0-9a-fA-F]{64}$"
@@ -105,7 +95,7 @@ class _Sha256(TextKind[str]):
         return text.lower()
 
 
-class _Certificate(PackageFile):
+class _Certificate(kinds.PackageFile):
     def take(self, text: str, reader: Reader) -> Path | None:
         path = super().take(text, reader)
         if path and _certified_key(path) is None:
@@ -113,7 +103,7 @@ class _Certificate(PackageFile):
         return path
 
 
-class _PrivateKey(PackageFile):
+class _PrivateKey(kinds.PackageFile):
     def take(self, text: str, reader: Reader) -> Path | None:
         path = super().take(text, reader)
         if path and _own_key(path) is None:
@@ -126,12 +116,19 @@ def read_pem(path: Path) -> Secret:
     return Secret(path.read_bytes().decode("ascii", errors="ignore"))
 
 
-class _Htpasswd(TextFile):
-    def check(self, path: Path, content: str, reader: Reader) -> None:
-        for number, line in enumerate(content.split("\n"), start=1):
+class _Htpasswd(kinds.PackageFile):
+    def take(self, text: str, reader: Reader) -> Path | None:
+        path = super().take(text, reader)
+        try:
+            lines = path.read_bytes().decode().split("\n") if path else []
+        except UnicodeDecodeError as error:
+            reader.refuse(f"is not text in UTF-8: {error}")
+            return None
+        for number, line in enumerate(lines, start=1):
             is_good = bool(_HTPASSWD_LINE.fullmatch(line)) and line.isprintable()
             if line and not line.startswith("#") and not is_good:
                 reader.refuse(f"line {number} is not of the form that `htpasswd -B` writes")
+        return path
 
 
 @dataclass(frozen=True)
@@ -157,20 +154,20 @@ class PrivateRegistryParams:
     """
 
     ssh_cp_name: str = param(
-        "ssh_cp_name", Reference("CP"), required=Always(), example="CP1",
+        "ssh_cp_name", kinds.Reference("CP"), required=Always(), example="CP1",
         meaning="CP whose address is used for SSH",
     )
     ssh_username: str = param(
-        "ssh_username", Text(), required=Always(), example="ubuntu",
+        "ssh_username", kinds.Text(), required=Always(), example="ubuntu",
         meaning="SSH user, who may use sudo, with or without the password",
     )
     ssh_password: Secret = param(
-        "ssh_password", SecretText(), required=Always(), example="ubuntu",
+        "ssh_password", kinds.SecretText(), required=Always(), example="ubuntu",
         meaning="the user's password",
     )
     host_keys: tuple[KnownKey, ...] = host_keys_param()
     port: int = param(
-        "port_no", Port(), default=DEFAULT_PORT, example=5001, meaning="port of the registry",
+        "port_no", kinds.Port(), default=DEFAULT_PORT, example=5001, meaning="port of the registry",
     )
     archive: ImageArchive | None = param(
         "image_path", _ImageArchive(), example="Files/images/private_registry.tar",
@@ -178,7 +175,7 @@ class PrivateRegistryParams:
         left_out="``image_url``, or else the machine pulls ``registry:2``",
     )
     image_url: str | None = param(
-        "image_url", OpenUrl(), example="https://files.example.com/registry.tar",
+        "image_url", kinds.OpenUrl(), example="https://files.example.com/registry.tar",
         meaning="in place of ``image_path``: URL from which the machine fetches the archive",
     )
     image_sha256: str | None = param(
@@ -196,7 +193,7 @@ class PrivateRegistryParams:
         meaning="file of ``htpasswd -B``; pushing and pulling then need a login",
     )
     push_port: int | None = param(
-        "push_port_no", Port(), example=5002,
+        "push_port_no", kinds.Port(), example=5002,
         meaning="port for pushes on the machine's loopback address, which an SSH tunnel reaches; "
         "``port_no`` is for pulls only then",
         left_out="everybody who may pull may push",

@@ -26,7 +26,9 @@ class ConfigureLoadBalancer(Change[Cluster, tuple[str, str]]):
     title = "configure the load balancer"
 
     def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
-        balancer, router = _render_haproxy(cluster), _render_keepalived(host, cluster)
+        known = cluster.topology
+        nodes = [(known.name(node), known.address_of(node)) for node in cluster.control_plane]
+        balancer, router = haproxy.render(nodes), _render_keepalived(host, cluster)
         is_ha = units.is_as_configured(host, haproxy.PACKAGE, haproxy.files(balancer))
         if is_ha and units.is_as_configured(host, keepalived.PACKAGE, keepalived.files(router)):
             return None
@@ -37,11 +39,6 @@ class ConfigureLoadBalancer(Change[Cluster, tuple[str, str]]):
         haproxy.check(host, balancer)
         units.configure(host, haproxy.PACKAGE, haproxy.files(balancer))  # keeps connections open
         units.configure(host, keepalived.PACKAGE, keepalived.files(router))
-
-
-def _render_haproxy(cluster: Cluster) -> str:
-    known = cluster.topology
-    return haproxy.render([(known.name(n), known.address_of(n)) for n in cluster.control_plane])
 
 
 def _render_keepalived(host: Host, cluster: Cluster) -> str:
