@@ -27,10 +27,7 @@ _LARGEST_ATTRIBUTES = 1 << 20  # bytes
 
 
 class ArchiveMember(tarfile.TarInfo):
-    """A member of an archive; attributes, which tarfile reads at once, have a limit.
-
-    Give the class to ``tarfile.open`` as ``tarinfo``.
-    """
+    """A member for ``tarfile.open``'s ``tarinfo``; its attributes, read at once, have a limit."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "ArchiveMember":

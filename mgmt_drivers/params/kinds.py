@@ -161,10 +161,7 @@ class Flag(Kind[bool]):
 
 
 class Network(TextKind[ipaddress.IPv4Network]):
-    """An IPv4 network of machines in CIDR notation; host bits are dropped.
-
-    Networks larger than the largest private network (RFC 1918, 10.0.0.0/8) are refused.
-    """
+    """An IPv4 network of machines (CIDR), less its host bits; the largest is a /8 (RFC 1918)."""
 
     words = "IPv4 network"
     fallback = _NEUTRAL_NETWORK
@@ -191,10 +188,7 @@ class Network(TextKind[ipaddress.IPv4Network]):
 
 
 class NetworkOrAddress(Network):
-    """A network, or an address as a network of its own.
-
-    An address that ends in 0 is refused: its author probably forgot the prefix.
-    """
+    """A network, or an address: one that ends in 0 is refused, since its prefix was forgotten."""
 
     words = "IPv4 network or address"
     pattern = "^[0-9.]+(/[0-9]+)?$"

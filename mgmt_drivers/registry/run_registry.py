@@ -26,10 +26,7 @@ _Lacking = Sequence[tuple[Container, bool]]  # and whether each replaces a conta
 
 
 class RunRegistry(Change[PrivateRegistryParams, _Lacking]):
-    """Run the registry's container; a container with other settings is replaced, its data kept.
-
-    With a port for pushes, a second container with the same data takes the pushes.
-    """
+    """Run the registry's container; a container with other settings is replaced, its data kept."""
 
     title = "run the registry"
 

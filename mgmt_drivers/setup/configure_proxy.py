@@ -20,10 +20,7 @@ _MODE = "0600"  # a proxy's URL may contain a password
 
 
 class ConfigureProxy(Change[object, Proxy]):
-    """Write the proxy into the files of apt and of the given services, installed or not.
-
-    :param proxy: the proxy; with None the machine is not changed
-    """
+    """Write the proxy into the files of apt and of the given services, installed or not."""
 
     title = "configure the proxy"
 

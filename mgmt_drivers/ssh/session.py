@@ -24,10 +24,7 @@ _TAIL = 2000  # characters of a command's output that an error quotes
 
 @dataclass(frozen=True)
 class Result:
-    """The exit status of a command, and its output, decoded as UTF-8.
-
-    ``mask`` removes secrets from a text. The output itself may hold secrets, and is not printed.
-    """
+    """The exit status and the output of a command; ``mask`` removes secrets from a text."""
 
     status: int
     stdout: str = field(default="", repr=False)

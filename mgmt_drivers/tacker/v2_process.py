@@ -67,7 +67,6 @@ def _claim_standard_output() -> io.BufferedWriter:
 
 
 def _configured() -> tuple[str, float]:
-    """The ``trace_dir`` and ``ssh_timeout`` of Tacker's configuration."""
     try:
         from mgmt_drivers.tacker import options
     except ImportError:  # not in Tacker's environment

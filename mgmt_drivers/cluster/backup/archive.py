@@ -198,10 +198,7 @@ def decrypt(host: Host, path: str, contents: Contents, opened: str) -> None:
 
 
 def why_not_restorable(contents: Contents, params: KubernetesParams, reach: int = 0) -> str:
-    """Why a cluster of these parameters cannot be made from a backup; empty if it can.
-
-    :param reach: how many series the backup may be away
-    """
+    """Why a backup does not fit, or an empty string; ``reach``: series that it may be away."""
     version = read_version(contents.release)
     if version is None or abs(version.series.minor - params.series.minor) > reach:
         return (

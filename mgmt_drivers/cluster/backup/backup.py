@@ -169,10 +169,7 @@ def save(host: Host) -> None:
 
 @dataclass(frozen=True)
 class SavedBackup:
-    """A backup by its name, which tells when and by which node it was saved.
-
-    ``key`` is the id of the key pair to which it is encrypted; empty for the first format.
-    """
+    """A backup by its name; ``key`` is the id of its key pair, empty for the first format."""
 
     name: str
     time: datetime

@@ -40,10 +40,7 @@ class _LastingFolder(Folder):
 
 @dataclass(frozen=True)
 class Backup:
-    """Backups of etcd: one each ``interval`` seconds; the newest ``keep`` are kept in a folder.
-
-    The folder is on the storage server, or on each control-plane node.
-    """
+    """Backups of etcd: one each ``interval`` seconds; the newest ``keep`` are kept in a folder."""
 
     interval: int = param(
         "interval", Duration("5m", "30d"), default="6h", example="1d",
@@ -108,11 +105,7 @@ def placed(backup: Backup | None, storage: Storage | None, reader: Reader) -> Ba
 
 
 def read_restore(reader: Reader, package: Path, backup: Backup | None, is_kept: bool) -> Restore:
-    """Read the backup that a heal of the whole VNF restores.
-
-    :param reader: reader of the object that holds the parameter
-    :param is_kept: whether the heal keeps the storage server's volumes
-    """
+    """Read the backup to restore; ``is_kept``: the heal keeps the storage server's volumes."""
     place = Reader(reader.at(RESTORE).value, f"{reader.path}.{RESTORE}", reader.errors,
                    Context(package))
     text = Text().parse(place)

@@ -79,7 +79,6 @@ def choose(
 
     ``latest`` is the newest of this cluster that is neither damaged nor forged.
 
-    :param read: reads and verifies a backup
     :raises MgmtDriverError: if there is no such backup
     """
     left_out = []

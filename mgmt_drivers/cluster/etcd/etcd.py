@@ -66,10 +66,7 @@ class EtcdUnreadable(MgmtDriverError):
 
 @dataclass(frozen=True)
 class Member:
-    """A member as etcd lists it; one that never started has no name yet.
-
-    Its id makes it the same member: name, URLs and vote may change between two lists.
-    """
+    """A member as etcd lists it, known by its id alone; one that never started has no name."""
 
     id: int
     name: str = field(compare=False)
@@ -92,10 +89,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Database:
-    """A member's database: its size, what of that is in use, and its quota, in bytes.
-
-    A quota of 0 is not known: etcd tells the quota from 3.6 on.
-    """
+    """A member's database in bytes: its size, what is in use, its quota (0 before etcd 3.6)."""
 
     size: int
     in_use: int

@@ -17,7 +17,6 @@ _REACH = "Give the machine a way to its registry (a route, or the parameter prox
 class PullImages(Change[Cluster, Sequence[str]]):
     """Pull the images of Kubernetes that the node runs, before it joins or is upgraded.
 
-    :param is_upgrade: the node is upgraded
     :param with_pod_network: also the images of the CNI manifest, which is applied later
     """
 

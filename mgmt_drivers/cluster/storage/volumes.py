@@ -49,10 +49,7 @@ def at(volume: Volume, server: str) -> Volume:
 
 
 def find_missing(host: Host, volumes: Iterable[Volume]) -> list[Volume]:
-    """Find the PersistentVolumes that the cluster lacks, or has at another address.
-
-    :raises MgmtDriverError: if the cluster has a volume of the same name without the driver's label
-    """
+    """Find what is missing or at another address; raises MgmtDriverError if others have a name."""
     registered = _list_registered(host)
     _check_owner(registered, map(_name, volumes))
     return [volume for volume in volumes if not _is_same(volume, registered.get(_name(volume)))]
@@ -108,8 +105,6 @@ def check_server(host: Host, own: Collection[str], addresses: Collection[str]) -
 
     Users of the server lose data with it, no matter who registered their volumes.
 
-    :param own: names of the driver's volumes
-    :param addresses: addresses of the server
     :raises InUse: naming volumes, claims and pods
     :raises MgmtDriverError: if the cluster has a volume of the same name without the driver's label
     """
