@@ -49,8 +49,8 @@ def install(host: Host, names: Sequence[str]) -> None:
         return
     repair(host)
     try:
-        _run_apt(host, "update", "-o", "APT::Update::Error-Mode=any")
-        _run_apt(host, "install", "-y", "--no-install-recommends", *absent)
+        _run(host, *_APT, "update", "-o", "APT::Update::Error-Mode=any")
+        _run(host, *_APT, "install", "-y", "--no-install-recommends", *absent)
     except CommandFailed as error:
         raise MgmtDriverError(
             f"cannot install {', '.join(absent)} from the machine's package sources. Give it a "
@@ -62,13 +62,7 @@ def install(host: Host, names: Sequence[str]) -> None:
 def repair(host: Host) -> None:
     """End dpkg's interrupted transaction, which makes apt refuse all; raises MgmtDriverError."""
     try:
-        # dpkg needs the lock that apt holds, but does not wait for it.
-        retry_while_locked(
-            host,
-            functools.partial(
-                host.sudo, *_CONFIGURE, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT
-            ),
-        )
+        _run(host, *_CONFIGURE)  # dpkg needs the lock that apt holds, but does not wait for it
     except CommandFailed as error:
         raise MgmtDriverError(
             "an installation of packages was broken off on the machine, and cannot be ended: "
@@ -94,8 +88,6 @@ def retry_while_locked(host: Host, run: Callable[[], object]) -> None:
     )
 
 
-def _run_apt(host: Host, *words: str) -> None:
-    run = functools.partial(
-        host.sudo, *_APT, *words, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT
-    )
+def _run(host: Host, *argv: str) -> None:
+    run = functools.partial(host.sudo, *argv, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT)
     retry_while_locked(host, run)

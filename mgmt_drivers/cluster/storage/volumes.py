@@ -52,7 +52,8 @@ def find_missing(host: Host, volumes: Iterable[Volume]) -> list[Volume]:
     """Find what is missing or at another address; raises MgmtDriverError if others have a name."""
     registered = _list_registered(host)
     _check_owner(registered, map(_name, volumes))
-    return [volume for volume in volumes if not _is_same(volume, registered.get(_name(volume)))]
+    places = {name: _place(volume) for name, volume in registered.items()}
+    return [volume for volume in volumes if places.get(_name(volume)) != _place(volume)]
 
 
 def register(host: Host, volumes: Sequence[Volume], *, are_restored: bool = False) -> None:
@@ -111,7 +112,7 @@ def check_server(host: Host, own: Collection[str], addresses: Collection[str]) -
     registered = _list_registered(host)
     _check_free(host, [
         volume for name, volume in registered.items()
-        if (name in own and _is_ours(volume)) or _server(volume) in addresses
+        if (name in own and _is_ours(volume)) or _place(volume)[0] in addresses
     ])
     _check_owner(registered, own)
 
@@ -177,17 +178,10 @@ def _is_ours(volume: Volume) -> bool:
     return (volume["metadata"].get("labels") or {}).get(_LABEL[0]) == _LABEL[1]
 
 
-def _server(volume: Volume) -> str | None:
-    """The address of a volume's NFS server; None if the volume is not on NFS."""
-    server: str | None = (volume["spec"].get("nfs") or {}).get("server")
-    return server
-
-
-def _is_same(volume: Volume, registered: Volume | None) -> bool:
-    if registered is None:
-        return False
-    mine, theirs = volume["spec"]["nfs"], registered["spec"].get("nfs") or {}
-    return (mine["server"], mine["path"]) == (theirs.get("server"), theirs.get("path"))
+def _place(volume: Volume) -> tuple[Any, Any]:
+    """The server and the path of a volume; None if the volume is not on NFS."""
+    nfs = volume["spec"].get("nfs") or {}
+    return nfs.get("server"), nfs.get("path")
 
 
 def _phase(volume: Volume) -> str:
