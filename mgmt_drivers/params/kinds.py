@@ -201,43 +201,36 @@ class NetworkOrAddress(Network):
         return network
 
 
-class Port(Kind[int]):
-    """A TCP port number, also as a string of digits."""
-
-    words = "TCP port"
-    fallback = 1
-
-    def parse(self, reader: Reader) -> int:
-        value = reader.value
-        if isinstance(value, str):
-            value = grammar.port(value)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _LAST_PORT:
-            reader.refuse(f"must be a TCP port number from 1 to {_LAST_PORT}")
-            return 1
-        return value
-
-    def schema(self) -> dict[str, Any]:
-        return {
-            "type": ["integer", "string"],
-            "minimum": 1,
-            "maximum": _LAST_PORT,
-            "pattern": "^[1-9][0-9]{0,4}$",
-        }
-
-
 class Count(Kind[int]):
     words = f"number from 1 to {_MOST}"
     fallback = 1
+    noun, most = "whole number", _MOST
 
     def parse(self, reader: Reader) -> int:
         value = reader.value
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _MOST:
-            reader.refuse(f"must be a whole number from 1 to {_MOST}")
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= self.most:
+            reader.refuse(f"must be a {self.noun} from 1 to {self.most}")
             return 1
         return value
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "integer", "minimum": 1, "maximum": _MOST}
+        return {"type": "integer", "minimum": 1, "maximum": self.most}
+
+
+class Port(Count):
+    """A TCP port number, also as a string of digits."""
+
+    words = "TCP port"
+    noun, most = "TCP port number", _LAST_PORT
+
+    def parse(self, reader: Reader) -> int:
+        if isinstance(reader.value, str) and grammar.port(reader.value):
+            return int(reader.value)
+        return super().parse(reader)
+
+    def schema(self) -> dict[str, Any]:
+        string = {"type": ["integer", "string"], "pattern": "^[1-9][0-9]{0,4}$"}
+        return {**super().schema(), **string}
 
 
 class Duration(TextKind[int]):

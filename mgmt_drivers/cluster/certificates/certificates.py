@@ -102,26 +102,24 @@ class NodeState:
 
     def due(self, now: float, within: float) -> list[Certificate]:
         """The certificates that kubeadm can renew, and that expire within so many days."""
-        renewed = [self.certificates[name] for name in RENEWED if name in self.certificates]
-        return [certificate for certificate in renewed if certificate.end - now < within * _DAY]
+        return self._ending(dict.fromkeys(RENEWED, within), now)
 
     def kubelet_due(self, now: float, within: float) -> list[Certificate]:
         """kubelet's certificates that are due: the client's only if kubelet has not renewed it."""
-        limits = {KUBELET: KUBELET_SOON, SERVING: within}
-        found = [self.certificates[name] for name in limits if name in self.certificates]
-        return [c for c in found if c.end - now < limits[c.name] * _DAY]
+        return self._ending({KUBELET: KUBELET_SOON, SERVING: within}, now)
 
     def needs_renewal(self, now: float, within: float) -> bool:
         return bool(self.due(now, within) or self.kubelet_due(now, within)) or self.is_pending
 
     def warnings(self, now: float) -> list[str]:
         """CAs that end soon, which no operation renews."""
-        found = [self.certificates[name] for name in AUTHORITIES if name in self.certificates]
-        return [
-            f"{authority.name} {authority.ending(now)}"
-            for authority in found
-            if authority.end - now < AUTHORITY_SOON * _DAY
-        ]
+        ending = self._ending(dict.fromkeys(AUTHORITIES, AUTHORITY_SOON), now)
+        return [f"{authority.name} {authority.ending(now)}" for authority in ending]
+
+    def _ending(self, limits: Mapping[str, float], now: float) -> list[Certificate]:
+        """The certificates that end within their limits in days."""
+        found = [self.certificates[name] for name in limits if name in self.certificates]
+        return [c for c in found if c.end - now < limits[c.name] * _DAY]
 
 
 def read(host: Host) -> NodeState:

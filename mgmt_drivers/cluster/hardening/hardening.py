@@ -80,16 +80,6 @@ _KUBELET = (
     _Setting("seccompDefault", True, since=25),
     _Setting("protectKernelDefaults", True, is_cis=True),
 )
-_VOLUMES = (
-    {
-        "name": "apiserver-settings", "hostPath": _FOLDER, "mountPath": _FOLDER,
-        "readOnly": True, "pathType": "Directory",
-    },
-    {
-        "name": "audit-log", "hostPath": _AUDIT_LOGS, "mountPath": _AUDIT_LOGS,
-        "pathType": "DirectoryOrCreate",
-    },
-)
 # The files of the folder, read when the module is imported, like scripts.
 _TEXTS = {
     f"{_FOLDER}/{name}": (resources.files(__package__ or "") / name).read_text()
@@ -115,7 +105,16 @@ def arguments(component: str, params: KubernetesParams) -> dict[str, str]:
 
 def volumes() -> list[dict[str, Any]]:
     """The folders of the machine that the apiserver has besides kubeadm's (HostPathMount)."""
-    return [dict(volume) for volume in _VOLUMES]
+    return [
+        {
+            "name": "apiserver-settings", "hostPath": _FOLDER, "mountPath": _FOLDER,
+            "readOnly": True, "pathType": "Directory",
+        },
+        {
+            "name": "audit-log", "hostPath": _AUDIT_LOGS, "mountPath": _AUDIT_LOGS,
+            "pathType": "DirectoryOrCreate",
+        },
+    ]
 
 
 def kubelet_settings(params: KubernetesParams) -> dict[str, Any]:
