@@ -60,10 +60,7 @@ class NotMade(MgmtDriverError):
 
 
 class CommandFailed(MgmtDriverError):
-    """A command ended with another status than 0.
-
-    In ``command`` and ``tail`` secrets are masked.
-    """
+    """A command ended with another status than 0; ``command`` and ``tail`` hold no secret."""
 
     def __init__(self, command: str, status: int, tail: str) -> None:
         self.command, self.status, self.tail = command, status, tail

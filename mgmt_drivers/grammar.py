@@ -95,15 +95,11 @@ def is_name(text: str) -> bool:
 
 
 def is_host(text: str) -> bool:
-    """Whether a text is a host name or an address."""
     return is_name(text) or address(text) is not None
 
 
 def is_repository(text: str) -> bool:
-    """Whether a text names a repository of images: a server, and optionally a path.
-
-    As in references of images (the project distribution, "reference"), without tag and digest.
-    """
+    """Whether a text names a server and perhaps a path (the project distribution, "reference")."""
     server, _, path = text.partition("/")
     host, separator, number = server.partition(":")
     good = is_host(host) and (not separator or port(number) is not None)
@@ -112,7 +108,6 @@ def is_repository(text: str) -> bool:
 
 
 def is_image(text: str) -> bool:
-    """Whether a text is a reference of an image: a repository with optional tag and digest."""
     name, _, digest = text.partition("@")
     path, separator, tag = name.rpartition(":")
     has_tag = bool(separator) and "/" not in tag

@@ -15,7 +15,6 @@ from keystoneauth1.identity import v3
 
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.request import LcmRequest, Vnfc
-from mgmt_drivers.secret import Secret
 
 LOG = logging.getLogger(__name__)
 
@@ -121,32 +120,26 @@ class Stacks(Protocol):
 
 @dataclass(frozen=True)
 class VimAccess:
-    """How to reach the Heat that holds the VNF's stack (Keystone v3)."""
+    """How to reach the Heat that holds the VNF's stack."""
 
-    auth_url: str
-    username: str
-    password: Secret
-    project_name: str
-    user_domain_name: str = "Default"
-    project_domain_name: str = "Default"
-    region: str | None = None
-    verify: bool = True
+    auth: v3.Password
+    region: str | None
+    verify: bool
 
     @classmethod
     def from_auth(
         cls, auth: Mapping[str, Any], region: str | None = None, verify: bool = True
     ) -> "VimAccess":
         """:param auth: a password login, by the names of Keystone's v3 plugin"""
-        return cls(
+        login = v3.Password(
             auth_url=auth["auth_url"],
             username=auth["username"],
-            password=Secret(auth["password"]),
+            password=auth["password"],
             project_name=auth["project_name"],
             user_domain_name=auth.get("user_domain_name") or "Default",
             project_domain_name=auth.get("project_domain_name") or "Default",
-            region=region,
-            verify=verify,
         )
+        return cls(login, region, verify)
 
 
 class Heat:
@@ -158,15 +151,7 @@ class Heat:
     @functools.cached_property
     def _heat(self) -> Any:
         access = self._access()
-        auth = v3.Password(
-            auth_url=access.auth_url,
-            username=access.username,
-            password=access.password.reveal(),
-            project_name=access.project_name,
-            user_domain_name=access.user_domain_name,
-            project_domain_name=access.project_domain_name,
-        )
-        keystone = session.Session(auth=auth, verify=access.verify, timeout=_TIMEOUT)
+        keystone = session.Session(auth=access.auth, verify=access.verify, timeout=_TIMEOUT)
         return heat_client.Client("1", session=keystone, region_name=access.region)
 
     def read_contents(self, stack_id: str, placed: bool) -> Contents:
@@ -215,7 +200,6 @@ def _ipv4(port: Mapping[str, Any]) -> str | None:
 
 
 def _placement(server: Mapping[str, Any]) -> Placement:
-    """A server's placement, from the attributes that Nova shows."""
     zone = server.get("OS-EXT-AZ:availability_zone") or ""
     return Placement(server.get(_HOST) or "", zone, server.get("hostId") or "")
 
@@ -262,11 +246,7 @@ def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory
 
 
 def check_created(request: LcmRequest, lacking: Sequence[str]) -> None:
-    """Check that Heat has created everything, since Tacker continues a heal even if Heat failed.
-
-    :param lacking: names of things that Heat has not created
-    :raises InventoryError: if there are any
-    """
+    """:raises InventoryError: if Heat lacks something; Tacker goes on with a heal all the same"""
     if lacking:
         raise InventoryError(
             f"Heat could not create {', '.join(lacking)}. Run `openstack stack failures list "

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from types import ModuleType
 from typing import Any
 
 from mgmt_drivers.cluster.backup.backup_params import RESTORE
@@ -57,7 +56,7 @@ def scale_start(call: Call) -> None:
         scale_out.check_scale_out(call.lcm_request("scale out"), call.services, _coming(call))
     call.register_servers()
     if not names_user_data:
-        _stack_scaling().scale(call)
+        _scale_stack(call, "scale")
 
 
 def scale_end(call: Call) -> None:
@@ -75,7 +74,7 @@ def scale_rollback_start(call: Call) -> None:
     scale_out.begin_roll_back(request, call.services, _coming(call))
     call.register_servers()
     if not _names_user_data(call):
-        _stack_scaling().roll_back(call)
+        _scale_stack(call, "scale_rollback")
 
 
 def scale_rollback_end(call: Call) -> None:
@@ -83,10 +82,10 @@ def scale_rollback_end(call: Call) -> None:
     scale_out.roll_back_scale_out(request, call.services, _coming(call))
 
 
-def _stack_scaling() -> ModuleType:
+def _scale_stack(call: Call, method: str) -> None:
     from mgmt_drivers.tacker import stack_scaling  # needs Tacker
 
-    return stack_scaling
+    stack_scaling.scale(call, method)
 
 
 def heal_start(call: Call) -> None:

@@ -5,17 +5,13 @@ import hashlib
 import lzma
 import tarfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from mgmt_drivers import package_yaml
 
-# Resources with an address that a parameter may name.
 _FLOATING_IP = "OS::Neutron::FloatingIP"
-_ADDRESSES = ("OS::Neutron::Port", _FLOATING_IP)
-_VOLUMES = ("OS::Cinder::Volume",)
-_SERVER = "OS::Nova::Server"
 
 # Raised by tarfile and the decompressors for a broken archive.
 BROKEN_ARCHIVE = (
@@ -31,10 +27,7 @@ _LARGEST_ATTRIBUTES = 1 << 20  # bytes
 
 
 class ArchiveMember(tarfile.TarInfo):
-    """A member of an archive; attributes, which tarfile reads at once, have a limit.
-
-    Give the class to ``tarfile.open`` as ``tarinfo``.
-    """
+    """A member for ``tarfile.open``'s ``tarinfo``; its attributes, read at once, have a limit."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "ArchiveMember":
@@ -50,38 +43,29 @@ def has_base_hot(package: Path, flavour: str) -> bool:
 
 
 def address_names(package: Path, flavour: str) -> frozenset[str]:
-    """Names of the ports and floating IPs in the flavour's BaseHOT, nested templates included."""
-    return _names((package / "BaseHOT" / flavour).rglob("*.yaml"), _ADDRESSES)
+    """Names of the ports and floating IPs in the flavour's BaseHOT."""
+    listed = _resources(package, flavour, "OS::Neutron::Port", _FLOATING_IP)
+    return frozenset(name for name, _ in listed)
 
 
 def floating_ips(package: Path, flavour: str) -> dict[str, str]:
-    """The floating IPs in the flavour's BaseHOT, nested templates included.
-
-    Returns the names of their ports by their own names, empty if the template names no port.
-    """
+    """The floating IPs in the flavour's BaseHOT, each with its port's name; empty without one."""
     ports = {}
-    for path in (package / "BaseHOT" / flavour).rglob("*.yaml"):
-        for name, resource in _resources(path):
-            port = (resource.get("properties") or {}).get("port_id")
-            if resource.get("type") == _FLOATING_IP:
-                ports[name] = str(port.get("get_resource")) if isinstance(port, dict) else ""
+    for name, properties in _resources(package, flavour, _FLOATING_IP):
+        port = properties.get("port_id")
+        ports[name] = str(port.get("get_resource")) if isinstance(port, dict) else ""
     return ports
 
 
 def volume_names(package: Path, flavour: str) -> frozenset[str]:
-    """Names of the Cinder volumes in the flavour's BaseHOT, nested templates included."""
-    return _names((package / "BaseHOT" / flavour).rglob("*.yaml"), _VOLUMES)
+    """Names of the Cinder volumes in the flavour's BaseHOT."""
+    return frozenset(name for name, _ in _resources(package, flavour, "OS::Cinder::Volume"))
 
 
 def grouped_vdus(package: Path, flavour: str) -> frozenset[str]:
     """VDUs whose servers are in a server group, which spreads them over compute hosts."""
-    return frozenset(
-        name
-        for path in (package / "BaseHOT" / flavour).rglob("*.yaml")
-        for name, resource in _resources(path)
-        if resource.get("type") == _SERVER
-        and "group" in ((resource.get("properties") or {}).get("scheduler_hints") or {})
-    )
+    servers = _resources(package, flavour, "OS::Nova::Server")
+    return frozenset(n for n, server in servers if "group" in (server.get("scheduler_hints") or {}))
 
 
 def sha256_of(path: Path) -> str:
@@ -93,27 +77,17 @@ def sha256_of(path: Path) -> str:
     return sha.hexdigest()
 
 
-def _names(templates: Iterable[Path], types: Collection[str]) -> frozenset[str]:
-    return frozenset(
-        name
-        for path in templates
-        for name, resource in _resources(path)
-        if resource.get("type") in types
-    )
-
-
 @functools.lru_cache(maxsize=16)
 def _read(path: Path, changed: int, size: int) -> Any:
     """Parse a template, which one operation needs several times."""
     return package_yaml.read(path)
 
 
-def _resources(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    yield from (i for i in _section(path, "resources").items() if isinstance(i[1], dict))
-
-
-def _section(path: Path, name: str) -> dict[str, Any]:
-    status = path.stat()
-    template = _read(path, status.st_mtime_ns, status.st_size)
-    section = template.get(name) if isinstance(template, dict) else None
-    return section if isinstance(section, dict) else {}
+def _resources(package: Path, flavour: str, *types: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Names and properties of resources in the flavour's BaseHOT, nested templates included."""
+    for path in (package / "BaseHOT" / flavour).rglob("*.yaml"):
+        status = path.stat()
+        template = _read(path, status.st_mtime_ns, status.st_size) or {}
+        for name, resource in (template.get("resources") or {}).items():
+            if resource.get("type") in types:
+                yield name, resource.get("properties") or {}

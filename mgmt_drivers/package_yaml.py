@@ -17,10 +17,7 @@ class BadYaml(MgmtDriverError):
 
 
 def load_all(text: str | bytes) -> list[Any]:
-    """Parse the documents of a text; empty documents are left out.
-
-    :raises BadYaml: if the text is not YAML, or is too large
-    """
+    """Parse all documents that are not empty; raises BadYaml, also if the text is too large."""
     if len(text) > LARGEST:
         raise BadYaml(f"larger than {LARGEST >> 20} MiB")
     try:
@@ -41,10 +38,7 @@ def load_all(text: str | bytes) -> list[Any]:
 
 
 def load(text: str | bytes) -> Any:
-    """Parse the only document of a text; None if the text is empty.
-
-    :raises BadYaml: as :func:`load_all`, and if there are several documents
-    """
+    """Parse the only document of a text; None if it is empty. Raises BadYaml, also for several."""
     documents = load_all(text)
     if len(documents) > 1:
         raise BadYaml(f"{len(documents)} documents instead of one")
@@ -52,10 +46,7 @@ def load(text: str | bytes) -> Any:
 
 
 def read(path: Path) -> Any:
-    """Parse the only document of a file; None if the file is empty.
-
-    :raises BadYaml: naming the file, as :func:`load`, and if the file cannot be read
-    """
+    """Parse the only document of a file; None if it is empty. Raises BadYaml naming the file."""
     try:
         return load(_content(path))
     except BadYaml as error:
@@ -63,10 +54,7 @@ def read(path: Path) -> Any:
 
 
 def read_all(path: Path) -> list[Any]:
-    """Parse the documents of a file.
-
-    :raises BadYaml: as :func:`load_all`, and if the file cannot be read
-    """
+    """Parse the documents of a file; raises BadYaml, also if the file cannot be read."""
     return load_all(_content(path))
 
 

@@ -17,11 +17,7 @@ _LOCKED = 75  # exit status of hold-lock if another operation holds the lock
 
 
 def acquire(session: Session, who: str) -> None:
-    """Lock the machine for an operation, until the operation's connection ends.
-
-    :param who: name of the operation, for the errors of other operations
-    :raises Locked: if another operation holds the lock
-    """
+    """Lock the machine until the connection ends; raises Locked if another operation has it."""
     command = _HOLD.command(_LOCK, who, str(_PATIENCE))
     result = session.hold(command, _HELD, timeout=_PATIENCE + DEFAULT_TIMEOUT)
     if result.status == _LOCKED:

@@ -7,21 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from typing import TypeVar
 
+from mgmt_drivers import errors
 from mgmt_drivers.engine import lock
 from mgmt_drivers.engine.dry_run import DryRun
 from mgmt_drivers.engine.phase import Phase, Prediction, Work
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.engine.trace import CHANGED, CHECKED, FAILED, Outcome, Record, Trace
-from mgmt_drivers.errors import (
-    ConnectionFailed,
-    Locked,
-    MgmtDriverError,
-    NodeError,
-    OperationError,
-    WrongHostKey,
-    printable,
-    text_of,
-)
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.request import HEAL, INSTANTIATE, LcmRequest
@@ -72,7 +63,7 @@ class Operation:
         known = {vnfc.server_id for vnfc in request.vnfcs}
         self._host_keys.keep_only(known | {node.server_id for node in machines})
         self._hosts: dict[Node, Host] = {}
-        self._unreachable: dict[object, NodeError] = {}
+        self._unreachable: dict[object, errors.NodeError] = {}
         self._trace = Trace(services.trace_folder)
         self._pool = ThreadPoolExecutor(max_workers=services.threads)
 
@@ -121,14 +112,13 @@ class Operation:
             LOG.warning("%d machines do not answer within %g s: %s", late, limit, UNCHECKED)
         self._raise_any(ended)
 
-    def _lock_error(self, node: Node) -> NodeError | None:
-        """The lock error of a machine, or None."""
+    def _lock_error(self, node: Node) -> errors.NodeError | None:
         try:
             self._open(node, RUNNING_LIMIT).session.close()
-        except Locked as error:
-            return NodeError(node, CONNECT, _clean(error, self._masker))
+        except errors.Locked as error:
+            return errors.NodeError(node, CONNECT, _clean(error, self._masker))
         except Exception as error:  # noqa: BLE001 - a machine may be broken in any way
-            reason = printable(self._masker(str(error)))
+            reason = errors.printable(self._masker(str(error)))
             LOG.warning("%s does not answer: %s: %s", node, UNCHECKED, reason)
         return None
 
@@ -142,11 +132,11 @@ class Operation:
 
         :raises OperationError: naming the cause for each machine
         """
-        failures: dict[Node, NodeError] = {}
+        failures: dict[Node, errors.NodeError] = {}
         for check in checks:
             for node in nodes:
                 failed = self._log_in([node], RUNNING_LIMIT)
-                if failed and isinstance(failed[0].cause, WrongHostKey):
+                if failed and isinstance(failed[0].cause, errors.WrongHostKey):
                     self._raise_any(failed)
                 if not failed:
                     failure = self._run_lane(title, _passes, check, [self._hosts[node]])
@@ -155,28 +145,24 @@ class Operation:
                     self._hosts.pop(node).session.close()  # the connection may be broken
                     failed = [failure]
                 failures[node] = failed[0]
-        raise OperationError(self.request.operation, list(failures.values()))
+        raise errors.OperationError(self.request.operation, list(failures.values()))
 
     def ask(
         self, title: str, host: Host, question: Callable[[Host], T], outcome: Outcome = CHECKED
     ) -> T:
-        """Ask one host a question; the trace records the question under the title.
-
-        :raises OperationError: if the question fails
-        """
-        answers: list[T] = []
-
-        def step(host: Host, _: None) -> Outcome:
-            answers.append(question(host))
-            return outcome
-
-        self._raise_any([self._run_lane(title, step, None, [host])])
-        return answers[0]
+        """Ask one host a question, as :meth:`ask_each` does."""
+        return self.ask_each(title, [host], question, outcome)[0]
 
     def ask_each(
-        self, title: str, hosts: Sequence[Host], question: Callable[[Host], T]
+        self,
+        title: str,
+        hosts: Sequence[Host],
+        question: Callable[[Host], T],
+        outcome: Outcome = CHECKED,
     ) -> list[T]:
-        """Ask hosts the same question; returns the answers in the order of the hosts.
+        """Ask hosts the same question; the trace records the question under the title.
+
+        Returns the answers in the order of the hosts.
 
         :raises OperationError: naming each host on which the question fails
         """
@@ -184,7 +170,7 @@ class Operation:
 
         def step(host: Host, _: None) -> Outcome:
             answers[host.node] = question(host)
-            return CHECKED
+            return outcome
 
         lane = functools.partial(self._run_lane, title, step, None)
         self._raise_any(list(self._pool.map(lane, [[host] for host in hosts])))
@@ -221,7 +207,7 @@ class Operation:
         for host, prediction in zip(hosts, predictions, strict=True):
             dry_run.note(phase.title, host.node, prediction)
 
-    def _log_in(self, nodes: Sequence[Node], limit: float) -> list[NodeError]:
+    def _log_in(self, nodes: Sequence[Node], limit: float) -> list[errors.NodeError]:
         """Log in to the machines without a connection; returns the errors of all that failed.
 
         The operation does not try a machine again that has not answered once.
@@ -240,7 +226,7 @@ class Operation:
             if failure:
                 self._unreachable[failure.node] = failure
         failures = [self._unreachable[node] for node in nodes if node in self._unreachable]
-        self._raise_any([f for f in failures if isinstance(f.cause, Locked)])
+        self._raise_any([f for f in failures if isinstance(f.cause, errors.Locked)])
         return failures
 
     def _open(self, node: Node, limit: float) -> Host:
@@ -270,7 +256,7 @@ class Operation:
                 lock.acquire(session, who)
         except BaseException as error:
             session.close()
-            if may_reboot and isinstance(error, ConnectionFailed):
+            if may_reboot and isinstance(error, errors.ConnectionFailed):
                 LOG.info("%s seems to reboot: %s", node, error)
                 return self._connect_and_lock(node, limit, may_reboot=False)
             raise
@@ -290,19 +276,19 @@ class Operation:
         try:
             self.services.store.save(STORE_KEY, keys)
         except Exception as error:  # noqa: BLE001 - Tacker's database may raise anything
-            LOG.warning("SSH host keys are not saved: %s", text_of(error))
+            LOG.warning("SSH host keys are not saved: %s", errors.text_of(error))
             return error
         self._saved_keys = keys
         return None
 
-    def _raise_any(self, failures: Sequence[NodeError | None]) -> None:
-        errors = [failure for failure in failures if failure]
-        if errors:
-            raise OperationError(self.request.operation, errors) from errors[0].cause
+    def _raise_any(self, failures: Sequence[errors.NodeError | None]) -> None:
+        failed = [failure for failure in failures if failure]
+        if failed:
+            raise errors.OperationError(self.request.operation, failed) from failed[0].cause
 
     def _run_lane(
         self, title: str, step: Callable[[X, C], Outcome], context: C, lane: Sequence[X]
-    ) -> NodeError | None:
+    ) -> errors.NodeError | None:
         """Run a step on the hosts of a lane, one after another; returns the first error, or None.
 
         The step of a login gets nodes instead of hosts.
@@ -311,12 +297,12 @@ class Operation:
         nodes = [item.node if isinstance(item, Host) else item for item in lane]
         for number, (node, item) in enumerate(zip(nodes, lane, strict=True), start=1):
             start = clock.time()
-            failure: NodeError | None = None
+            failure: errors.NodeError | None = None
             outcome: Outcome = FAILED
             try:
                 outcome = step(item, context)
             except Exception as error:  # noqa: BLE001 - reported with its node, never lost
-                failure = NodeError(node, title, _clean(error, self._masker), nodes[number:])
+                failure = errors.NodeError(node, title, _clean(error, self._masker), nodes[number:])
             self._trace.add(
                 Record(
                     operation=self.request.operation,
@@ -326,7 +312,7 @@ class Operation:
                     start=start,
                     end=clock.time(),
                     outcome=outcome,
-                    error=text_of(failure.cause) if failure else "",
+                    error=errors.text_of(failure.cause) if failure else "",
                 )
             )
             if failure:
@@ -339,7 +325,7 @@ def _passes(host: Host, check: Callable[[Host], None]) -> Outcome:
     return CHECKED
 
 
-def _clean(error: E, mask: Masker) -> E | MgmtDriverError:
+def _clean(error: E, mask: Masker) -> E | errors.MgmtDriverError:
     """Mask secrets and escape control characters in an error and its causes.
 
     A log with a traceback shows the causes, too, and an error may quote the output of a machine. An
@@ -349,10 +335,10 @@ def _clean(error: E, mask: Masker) -> E | MgmtDriverError:
         error.__cause__ = _clean(error.__cause__, mask)
     elif error.__context__:
         error.__context__ = _clean(error.__context__, mask)
-    error.args = tuple(printable(mask(a)) if isinstance(a, str) else a for a in error.args)
+    error.args = tuple(errors.printable(mask(a)) if isinstance(a, str) else a for a in error.args)
     text = mask(str(error))
     if text == str(error) and text.isprintable():
         return error
-    other = MgmtDriverError(f"{type(error).__name__}: {text}").with_traceback(error.__traceback__)
+    other = errors.MgmtDriverError(f"{type(error).__name__}: {text}")
     other.__cause__ = error.__cause__ or error.__context__
-    return other
+    return other.with_traceback(error.__traceback__)

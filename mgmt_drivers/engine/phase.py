@@ -61,10 +61,7 @@ class Phase(ABC, Generic[C_contra]):
         return ()
 
     def predict(self, host: Host, context: C_contra) -> Prediction:
-        """Predict the effect of the step on the host from a look. Changes nothing.
-
-        :raises NotMade: if the look needs a machine that does not exist yet
-        """
+        """Predict the effect by a look alone; raises NotMade if there is no machine yet."""
         raise NotImplementedError("a phase without a look has a prediction")
 
 

@@ -20,11 +20,7 @@ KEY_PREFIX = "mgmt_driver_"  # prefix of a Store's keys in the metadata of a VNF
 
 
 def load_kept(metadata: Mapping[str, Any] | None, key: str, default: Any) -> Any:
-    """Load a value of a Store from the metadata of a VNF instance, which users may change.
-
-    :param default: of the value's type, if it is not None
-    :raises MgmtDriverError: if the value is not one that a Store saves
-    """
+    """Load a Store's value, which users may change; raises MgmtDriverError if it is damaged."""
     name = f"{KEY_PREFIX}{key}"
     text = (metadata or {}).get(name)
     if not text:

@@ -1,9 +1,9 @@
 """The trace of an operation: JSON lines from which a timeline can be drawn.
 
-One object a line: ``operation`` (its name), ``vnf`` (the VNF instance's id),
-``phase``, ``node`` (VDU and VNFC), ``start`` and ``end`` (seconds since the
-epoch), ``outcome`` (``changed``; ``unchanged``: nothing had to change;
-``checked``: the phase only looks or waits; ``failed``) and, if the phase failed, ``error``.
+One object a line: ``operation`` (its name), ``vnf`` (the VNF instance's id), ``phase``, ``node``
+(VDU and VNFC), ``start`` and ``end`` (seconds since the epoch), ``outcome`` (``changed``;
+``unchanged``: nothing had to change; ``checked``: the phase only looks or waits; ``failed``) and,
+if the phase failed, ``error``.
 """
 
 import json
@@ -79,7 +79,6 @@ class Trace:
 
 
 def remove(folder: Path | None, vnf: str) -> None:
-    """Remove the trace of a VNF instance that has been terminated."""
     if folder is None:
         return
     path = _path(folder, vnf)

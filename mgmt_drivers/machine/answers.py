@@ -23,11 +23,7 @@ _QUOTED = 200  # characters
 
 
 def checked(text: object, form: re.Pattern[str], what: str) -> str:
-    """Return a word that a machine reports, if the word matches a form.
-
-    :param what: the expected word, for the error
-    :raises MgmtDriverError: if the word does not match
-    """
+    """Return a machine's word if it has the form; raises MgmtDriverError if it is not ``what``."""
     if isinstance(text, str) and form.fullmatch(text):
         return text
     if not isinstance(text, str):

@@ -8,15 +8,11 @@ _BLOCK = re.compile(rf"^{_BEGIN}$.*?^{_END}$\n?", re.DOTALL | re.MULTILINE)
 
 
 def without(text: str) -> str:
-    """The text of a file without the drivers' block."""
     return _BLOCK.sub("", text)
 
 
 def replaced(text: str, lines: str) -> str:
-    """The text of a file with these lines as the drivers' block at its end.
-
-    :param lines: each with its line feed; none removes the block
-    """
+    """The text with lines, each with its line feed, as the block at its end; none removes it."""
     rest = without(text)
     if rest and not rest.endswith("\n"):
         rest += "\n"

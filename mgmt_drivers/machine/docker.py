@@ -53,8 +53,6 @@ def choose_network(host: Host, others: Sequence[ipaddress.IPv4Network] = ()) -> 
 
 
 def wait_for_engine(host: Host) -> None:
-    """Wait until the engine answers."""
-
     def answers() -> None:
         result = host.ask("docker", "version", "--format", "{{.Server.Version}}")
         if not result.ok:
@@ -96,10 +94,8 @@ def is_installed(host: Host) -> bool:
     return packages.has_programs(host, "docker", "dockerd")
 
 
-def find_image_id(host: Host, reference: str) -> str | None:
-    """Ask for the id of an image; None if the machine does not have the image."""
-    result = host.ask("docker", "image", "inspect", "--format", "{{.Id}}", reference)
-    return result.stdout.strip() if result.ok else None
+def has_image(host: Host, reference: str) -> bool:
+    return host.ask("docker", "image", "inspect", "--format", "{{.Id}}", reference).ok
 
 
 def load(host: Host, archive: Path, reference: str, tag: str) -> None:
@@ -109,10 +105,7 @@ def load(host: Host, archive: Path, reference: str, tag: str) -> None:
 
 
 def fetch(host: Host, url: str, sha256: str | None, proxy: Secret | None, tag: str) -> None:
-    """Let the machine download an archive, load it, and tag its image.
-
-    :raises CommandFailed: with the cause
-    """
+    """Let the machine download an archive, load it, and tag its image; raises CommandFailed."""
     request = {"url": url, "sha256": sha256, "proxy": proxy.reveal() if proxy else None}
     stdin = Secret(json.dumps({key: value for key, value in request.items() if value}))
     output = host.sudo("python3", "-c", _FETCH, stdin=stdin, timeout=_TRANSFER_LIMIT)
@@ -121,10 +114,7 @@ def fetch(host: Host, url: str, sha256: str | None, proxy: Secret | None, tag: s
 
 
 def pull(host: Host, reference: str, config_folder: str = "") -> None:
-    """Pull an image.
-
-    :param config_folder: a folder of the machine, whose config.json has logins
-    """
+    """Pull an image, perhaps with the logins of the config.json in a folder of the machine."""
     config = ("--config", config_folder) if config_folder else ()
     host.sudo("docker", *config, "pull", "--quiet", reference, timeout=_TRANSFER_LIMIT)
 

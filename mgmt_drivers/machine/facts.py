@@ -37,7 +37,6 @@ def gather(host: Host) -> MachineFacts:
 
 
 def forget(host: Host) -> None:
-    """Forget the facts of a machine, so that they are gathered again."""
     host.forget(_FACT)
 
 

@@ -48,10 +48,7 @@ def read(host: Host, path: str) -> str:
 
 
 def read_json(host: Host, path: str) -> dict[str, Any]:
-    """Read the JSON object in a file that the machine's image may contain.
-
-    :raises MgmtDriverError: if the file has other content, which must not be overwritten
-    """
+    """Read the JSON object in a file, if any; raises MgmtDriverError if it has other content."""
     text = read(host, path)
     try:
         value = json.loads(text or "{}")
@@ -65,7 +62,6 @@ def read_json(host: Host, path: str) -> dict[str, Any]:
 
 
 def has(host: Host, path: str, content: Content, mode: str = "0644") -> bool:
-    """Ask whether the file has this content and mode."""
     return has_all(host, [File(path, content, mode)])
 
 
@@ -120,16 +116,10 @@ def writing(expected: Sequence[File]) -> Writing:
         for file, size in zip(expected, sizes, strict=True)
         for word in (file.path, file.mode, str(size))
     ]
-    contents = expected[0].content if len(expected) == 1 else _joined(expected)
+    contents = expected[0].content
+    if len(expected) > 1:
+        contents = b"".join(_bytes(file.content) for file in expected)
     return Writing(_WRITE.command(*words), contents, _limit(sum(sizes)))
-
-
-def _joined(expected: Sequence[File]) -> bytes:
-    parts = []
-    for file in expected:
-        with closing(source_of(file.content)) as source:
-            parts.append(source.read())
-    return b"".join(parts)
 
 
 def give_folder(host: Host, folder: str, user: str, mode: str = "0755") -> None:
@@ -137,8 +127,12 @@ def give_folder(host: Host, folder: str, user: str, mode: str = "0755") -> None:
     host.sudo(*_GIVE.command(folder, user, mode))
 
 
+def _bytes(content: Content) -> bytes:
+    with closing(source_of(content)) as source:
+        return source.read()
+
+
 def _size(content: Content) -> int:
-    """Bytes of the content."""
     with closing(source_of(content)) as source:
         return source.seek(0, io.SEEK_END)
 

@@ -13,10 +13,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Host:
-    """A node with its only session, which all phases share, and the clock for waiting.
-
-    ``reopen`` opens another session to a machine that has rebooted.
-    """
+    """A node with its only session; ``reopen`` opens another one when the machine has rebooted."""
 
     node: Node
     session: Session
@@ -32,10 +29,7 @@ class Host:
         self._facts.clear()
 
     def once(self, fact: str, gather: Callable[[], T]) -> T:
-        """Gather a fact about the machine, and remember it until it is forgotten.
-
-        :param fact: name of the fact; only one function, which gives the fact its type, may use it
-        """
+        """Gather a fact, and remember it until it is forgotten; one function alone uses a name."""
         if fact not in self._facts:
             self._facts[fact] = gather()
         remembered: T = self._facts[fact]

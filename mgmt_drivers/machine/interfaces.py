@@ -8,11 +8,7 @@ from mgmt_drivers.machine.host import Host
 
 
 def find(host: Host, address: str) -> str:
-    """Find the name of the interface that has an IPv4 address.
-
-    :raises InventoryError: if no interface has the address
-    :raises MgmtDriverError: if the machine reports an invalid name
-    """
+    """Find the interface that has an IPv4 address; raises InventoryError if there is none."""
     text = host.run("ip", "-json", "-4", "address", "show", "to", f"{address}/32")
     for link in json.loads(text or "[]"):  # empty objects stand for other interfaces
         if any(info["local"] == address for info in link.get("addr_info", ())):

@@ -30,12 +30,10 @@ _HAS_PROGRAMS = Script(__package__, "has-program")
 
 
 def has_programs(host: Host, *names: str) -> bool:
-    """Ask whether the machine has programs."""
     return host.ask(*_HAS_PROGRAMS.command(*names)).ok
 
 
 def find_missing(host: Host, names: Sequence[str]) -> list[str]:
-    """Ask which of the packages are not installed."""
     if not names:  # dpkg would list all packages
         return []
     query = ("dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\\n", *names)
@@ -45,17 +43,14 @@ def find_missing(host: Host, names: Sequence[str]) -> list[str]:
 
 
 def install(host: Host, names: Sequence[str]) -> None:
-    """Install the missing packages among these.
-
-    :raises MgmtDriverError: with apt's output
-    """
+    """Install the missing packages among these; raises MgmtDriverError with apt's output."""
     absent = find_missing(host, names)
     if not absent:
         return
     repair(host)
     try:
-        _run_apt(host, "update", "-o", "APT::Update::Error-Mode=any")
-        _run_apt(host, "install", "-y", "--no-install-recommends", *absent)
+        _run(host, *_APT, "update", "-o", "APT::Update::Error-Mode=any")
+        _run(host, *_APT, "install", "-y", "--no-install-recommends", *absent)
     except CommandFailed as error:
         raise MgmtDriverError(
             f"cannot install {', '.join(absent)} from the machine's package sources. Give it a "
@@ -65,18 +60,9 @@ def install(host: Host, names: Sequence[str]) -> None:
 
 
 def repair(host: Host) -> None:
-    """End an interrupted transaction of dpkg; until then apt refuses all transactions.
-
-    :raises MgmtDriverError: with dpkg's output
-    """
+    """End dpkg's interrupted transaction, which makes apt refuse all; raises MgmtDriverError."""
     try:
-        # dpkg needs the lock that apt holds, but does not wait for it.
-        retry_while_locked(
-            host,
-            functools.partial(
-                host.sudo, *_CONFIGURE, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT
-            ),
-        )
+        _run(host, *_CONFIGURE)  # dpkg needs the lock that apt holds, but does not wait for it
     except CommandFailed as error:
         raise MgmtDriverError(
             "an installation of packages was broken off on the machine, and cannot be ended: "
@@ -102,8 +88,6 @@ def retry_while_locked(host: Host, run: Callable[[], object]) -> None:
     )
 
 
-def _run_apt(host: Host, *words: str) -> None:
-    run = functools.partial(
-        host.sudo, *_APT, *words, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT
-    )
+def _run(host: Host, *argv: str) -> None:
+    run = functools.partial(host.sudo, *argv, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT)
     retry_while_locked(host, run)

@@ -30,10 +30,7 @@ SUPPORTED = {
 
 
 def detect(host: Host) -> Platform:
-    """Detect the machine's system.
-
-    :raises MgmtDriverError: if the system is not supported
-    """
+    """Detect the machine's system; raises MgmtDriverError if it is not supported."""
     lines = facts.gather(host).os_release.splitlines()
     pairs = (line.partition("=") for line in lines if "=" in line)
     release = {key: "".join(shlex.split(value)) for key, _, value in pairs}

@@ -13,13 +13,8 @@ class Script:
     def __init__(self, package: str | None, name: str) -> None:
         """:param package: the module's ``__package__``"""
         self._name = name
-        self._text = (resources.files(package or "") / f"{name}.sh").read_text()
-        self._interpreter = self._text.partition("\n")[0].rpartition("/")[2]
-
-    @property
-    def text(self) -> str:
-        """The text of a script that is stored on the machine."""
-        return self._text
+        self.text = (resources.files(package or "") / f"{name}.sh").read_text()
+        self._interpreter = self.text.partition("\n")[0].rpartition("/")[2]
 
     def command(self, *arguments: str) -> tuple[str, ...]:
-        return (self._interpreter, "-c", self._text, self._name, *arguments)
+        return (self._interpreter, "-c", self.text, self._name, *arguments)

@@ -13,10 +13,7 @@ _WORD = re.compile(r"[A-Za-z0-9/._:-]+")
 
 
 def words(*texts: str) -> str:
-    """Words of a line, with a space between them, in files where nothing needs quotes.
-
-    :raises MgmtDriverError: if a word has other characters than letters, digits, and ``/._:-``
-    """
+    """Words of a line; raises MgmtDriverError if one has others than letters, digits, ``/._:-``."""
     for text in texts:
         if not _WORD.fullmatch(text):
             raise MgmtDriverError(f"{text!a} cannot stand in a configuration file")
@@ -24,19 +21,13 @@ def words(*texts: str) -> str:
 
 
 def variable(name: str, value: str) -> str:
-    """A line that shells and systemd (EnvironmentFile) read in the same way.
-
-    :raises MgmtDriverError: if the value is not printable ASCII; the error does not quote the value
-    """
+    """A line for shells and systemd alike; raises MgmtDriverError, which hides the value."""
     _check_printable(name, value)
     return f'{name}="{value.translate(IN_QUOTES)}"\n'
 
 
 def apt_option(name: str, value: str) -> str:
-    """A line of apt.conf(5), which has no escape for a quote.
-
-    :raises MgmtDriverError: if name or value cannot be written; the error does not quote the value
-    """
+    """A line of apt.conf(5), which cannot escape a quote; an error does not quote the value."""
     _check_printable(name, value)
     if '"' in value or "\\" in value:
         raise MgmtDriverError(f"the value of {name} cannot stand in apt.conf: it has a quote")
@@ -44,10 +35,7 @@ def apt_option(name: str, value: str) -> str:
 
 
 def toml(text: str) -> str:
-    """A basic string of TOML 1.0, with its quotes.
-
-    :raises MgmtDriverError: if the text is not printable ASCII
-    """
+    """A basic string of TOML 1.0; raises MgmtDriverError if it is not printable ASCII."""
     _check_printable("a string", text)
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

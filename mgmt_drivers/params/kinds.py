@@ -92,8 +92,6 @@ class TextKind(Kind[T]):
 
 
 class Text(TextKind[str]):
-    """Any text, with a limit in characters."""
-
     fallback = ""
 
     def __init__(self, longest: int = _LONGEST_TEXT) -> None:
@@ -163,10 +161,7 @@ class Flag(Kind[bool]):
 
 
 class Network(TextKind[ipaddress.IPv4Network]):
-    """An IPv4 network of machines in CIDR notation; host bits are dropped.
-
-    Networks larger than the largest private network (RFC 1918, 10.0.0.0/8) are refused.
-    """
+    """An IPv4 network of machines (CIDR), less its host bits; the largest is a /8 (RFC 1918)."""
 
     words = "IPv4 network"
     fallback = _NEUTRAL_NETWORK
@@ -193,10 +188,7 @@ class Network(TextKind[ipaddress.IPv4Network]):
 
 
 class NetworkOrAddress(Network):
-    """A network, or an address as a network of its own.
-
-    An address that ends in 0 is refused: its author probably forgot the prefix.
-    """
+    """A network, or an address: one that ends in 0 is refused, since its prefix was forgotten."""
 
     words = "IPv4 network or address"
     pattern = "^[0-9.]+(/[0-9]+)?$"
@@ -209,45 +201,36 @@ class NetworkOrAddress(Network):
         return network
 
 
-class Port(Kind[int]):
+class Count(Kind[int]):
+    words = f"number from 1 to {_MOST}"
+    fallback = 1
+    noun, most = "whole number", _MOST
+
+    def parse(self, reader: Reader) -> int:
+        value = reader.value
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= self.most:
+            reader.refuse(f"must be a {self.noun} from 1 to {self.most}")
+            return 1
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "integer", "minimum": 1, "maximum": self.most}
+
+
+class Port(Count):
     """A TCP port number, also as a string of digits."""
 
     words = "TCP port"
-    fallback = 1
+    noun, most = "TCP port number", _LAST_PORT
 
     def parse(self, reader: Reader) -> int:
-        value = reader.value
-        if isinstance(value, str):
-            value = grammar.port(value)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _LAST_PORT:
-            reader.refuse(f"must be a TCP port number from 1 to {_LAST_PORT}")
-            return 1
-        return value
+        if isinstance(reader.value, str) and grammar.port(reader.value):
+            return int(reader.value)
+        return super().parse(reader)
 
     def schema(self) -> dict[str, Any]:
-        return {
-            "type": ["integer", "string"],
-            "minimum": 1,
-            "maximum": _LAST_PORT,
-            "pattern": "^[1-9][0-9]{0,4}$",
-        }
-
-
-class Count(Kind[int]):
-    """A number of things, at least one."""
-
-    words = f"number from 1 to {_MOST}"
-    fallback = 1
-
-    def parse(self, reader: Reader) -> int:
-        value = reader.value
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _MOST:
-            reader.refuse(f"must be a whole number from 1 to {_MOST}")
-            return 1
-        return value
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "integer", "minimum": 1, "maximum": _MOST}
+        string = {"type": ["integer", "string"], "pattern": "^[1-9][0-9]{0,4}$"}
+        return {**super().schema(), **string}
 
 
 class Duration(TextKind[int]):
@@ -332,29 +315,8 @@ class PackageFile(TextKind[Path | None]):
         return None
 
 
-class TextFile(PackageFile):
-    """A file of text in UTF-8."""
-
-    def take(self, text: str, reader: Reader) -> Path | None:
-        path = super().take(text, reader)
-        try:
-            content = path.read_bytes().decode() if path else ""
-        except UnicodeDecodeError as error:
-            reader.refuse(f"is not text in UTF-8: {error}")
-            return None
-        if path:
-            self.check(path, content, reader)
-        return path
-
-    def check(self, path: Path, content: str, reader: Reader) -> None:
-        """Note errors in the content."""
-
-
 def read_yaml(path: Path, what: str, reader: Reader) -> list[Any]:
-    """Read the documents of a file; empty after an error.
-
-    :param what: the expected content, for the error
-    """
+    """Read the documents of a file; empty after an error, which says that it is not ``what``."""
     try:
         documents = package_yaml.read_all(path)
     except package_yaml.BadYaml as error:
@@ -366,8 +328,6 @@ def read_yaml(path: Path, what: str, reader: Reader) -> list[Any]:
 
 
 class ListOf(Kind[tuple[T, ...]]):
-    """A list whose items are of one kind."""
-
     fallback = absent = ()
 
     def __init__(self, kind: Kind[T], noun: str = "object", at_least_one: bool = False) -> None:
@@ -388,7 +348,6 @@ class ListOf(Kind[tuple[T, ...]]):
 
 
 def is_object(reader: Reader) -> bool:
-    """Whether a value is an object; if not, the error is noted."""
     if isinstance(reader.value, Mapping):
         return True
     reader.refuse(f"must be an object, not {reader.describe_kind()}")

@@ -51,10 +51,7 @@ def host_keys_param() -> tuple[KnownKey, ...]:
 
 @dataclass(frozen=True)
 class SshLogin:
-    """A user with a password or a private key; with a key, the password is for sudo.
-
-    ``host_keys`` are the keys that the machines may show; without any, the first key is trusted.
-    """
+    """A user with a password or a private key, beside which the password is for sudo."""
 
     username: str = param(
         "username", Text(), required=Always(), example="ubuntu",

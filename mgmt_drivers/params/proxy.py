@@ -14,8 +14,6 @@ from mgmt_drivers.secret import Secret
 
 
 class _DirectHosts(TextKind[tuple[str, ...]]):
-    """Hosts, domains and networks, separated by commas."""
-
     words = "hosts, domains and networks, separated by commas"
     fallback = absent = ()
 

@@ -25,10 +25,7 @@ class ValidationErrors:
 
 @dataclass(frozen=True)
 class Context:
-    """The VNF package whose files parameters name, and the package's names by kind of thing.
-
-    ``is_new``: the request instantiates the VNF.
-    """
+    """The VNF package, its names by kind of thing, and whether the request instantiates the VNF."""
 
     package: Path = Path("/nonexistent")
     names: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -59,7 +56,6 @@ class Reader:
         return self.at(key).value is not None
 
     def refuse(self, message: str) -> None:
-        """Note an error of the value."""
         self.errors.add(self.path, message)
 
     def describe_kind(self) -> str:

@@ -13,7 +13,6 @@ PUBLIC_IMAGE = "registry:2"
 
 
 def image_tag(image: ImageArchive | RemoteImage | None) -> str:
-    """Name of the image on the machine."""
     return image.tag if image else PUBLIC_IMAGE
 
 
@@ -24,9 +23,8 @@ class ProvideImage(Change[PrivateRegistryParams, str]):
     on_new_machine = Prediction(DEPENDS, "on whether the image of the new machine brings it")
 
     def look(self, host: Host, params: PrivateRegistryParams) -> str | None:
-        """The tag of the image, if the machine lacks the image."""
         tag = image_tag(params.image)
-        return tag if docker.find_image_id(host, tag) is None else None
+        return None if docker.has_image(host, tag) else tag
 
     def describe(self, tag: str) -> str:
         return tag

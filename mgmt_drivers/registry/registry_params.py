@@ -1,7 +1,6 @@
 """The parameter ``private_registry_installation_param``."""
 
 import hashlib
-import itertools
 import json
 import re
 import tarfile
@@ -16,18 +15,8 @@ from cryptography.hazmat.primitives import serialization
 
 from mgmt_drivers import grammar
 from mgmt_drivers.package import BROKEN_ARCHIVE, ArchiveMember, sha256_of
+from mgmt_drivers.params import kinds
 from mgmt_drivers.params.declaration import Always, Beside, ObjectOf, inline, param, read_object
-from mgmt_drivers.params.kinds import (
-    LARGEST_ARCHIVE,
-    OpenUrl,
-    PackageFile,
-    Port,
-    Reference,
-    SecretText,
-    Text,
-    TextFile,
-    TextKind,
-)
 from mgmt_drivers.params.login import host_keys_param
 from mgmt_drivers.params.proxy import PROXY, Proxy
 from mgmt_drivers.params.reader import Context, Reader
@@ -37,10 +26,6 @@ from mgmt_drivers.ssh.hostkeys import KnownKey
 
 NAME = "private_registry_installation_param"
 DEFAULT_PORT = 5000
-_LARGEST_MANIFEST = 1 << 20  # bytes
-_LARGEST_IMAGE = 4 << 30  # bytes; a registry's image has some hundred million
-# Members of an image archive; a registry's image has some dozens.
-_MOST_MEMBERS = 10_000
 _OWN_NAME = "private-registry"  # name on the machine of an image from the request
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -77,29 +62,29 @@ class RemoteImage:
         return f"{_OWN_NAME}:{known[:12]}"
 
 
-class _ImageArchive(TextKind[ImageArchive | None]):
-    words = PackageFile.words
+class _ImageArchive(kinds.TextKind[ImageArchive | None]):
+    words = kinds.PackageFile.words
 
     def take(self, text: str, reader: Reader) -> ImageArchive | None:
-        path = PackageFile(LARGEST_ARCHIVE).take(text, reader)
+        path = kinds.PackageFile(kinds.LARGEST_ARCHIVE).take(text, reader)
         if path is None:
             return None
         try:
             images: list[dict[str, Any]] = json.loads(_manifest(path))
-            references = [tag for image in images for tag in _tags(image)]
+            references = [tag for image in images for tag in image["RepoTags"] or ()]
         except BROKEN_ARCHIVE:
             reader.refuse("is not a file made by `docker save`")
             return None
         if len(images) != 1 or not references:
             reader.refuse("must hold one image with a name, as `docker save NAME` does")
-        elif not all(isinstance(name, str) and grammar.is_image(name) for name in references):
+        elif not all(map(grammar.is_image, references)):
             reader.refuse("has an image whose name (RepoTags) is not a valid name of an image")
         else:
             return ImageArchive(path, references[0], sha256_of(path))
         return None
 
 
-class _Sha256(TextKind[str]):
+class _Sha256(kinds.TextKind[str]):
     words = "64 hexadecimal digits"
     fallback = ""
     pattern = "^[0-9a-fA-F]{64}$"
@@ -110,7 +95,7 @@ class _Sha256(TextKind[str]):
         return text.lower()
 
 
-class _Certificate(PackageFile):
+class _Certificate(kinds.PackageFile):
     def take(self, text: str, reader: Reader) -> Path | None:
         path = super().take(text, reader)
         if path and _certified_key(path) is None:
@@ -118,7 +103,7 @@ class _Certificate(PackageFile):
         return path
 
 
-class _PrivateKey(PackageFile):
+class _PrivateKey(kinds.PackageFile):
     def take(self, text: str, reader: Reader) -> Path | None:
         path = super().take(text, reader)
         if path and _own_key(path) is None:
@@ -131,12 +116,19 @@ def read_pem(path: Path) -> Secret:
     return Secret(path.read_bytes().decode("ascii", errors="ignore"))
 
 
-class _Htpasswd(TextFile):
-    def check(self, path: Path, content: str, reader: Reader) -> None:
-        for number, line in enumerate(content.split("\n"), start=1):
+class _Htpasswd(kinds.PackageFile):
+    def take(self, text: str, reader: Reader) -> Path | None:
+        path = super().take(text, reader)
+        try:
+            lines = path.read_bytes().decode().split("\n") if path else []
+        except UnicodeDecodeError as error:
+            reader.refuse(f"is not text in UTF-8: {error}")
+            return None
+        for number, line in enumerate(lines, start=1):
             is_good = bool(_HTPASSWD_LINE.fullmatch(line)) and line.isprintable()
             if line and not line.startswith("#") and not is_good:
                 reader.refuse(f"line {number} is not of the form that `htpasswd -B` writes")
+        return path
 
 
 @dataclass(frozen=True)
@@ -162,20 +154,20 @@ class PrivateRegistryParams:
     """
 
     ssh_cp_name: str = param(
-        "ssh_cp_name", Reference("CP"), required=Always(), example="CP1",
+        "ssh_cp_name", kinds.Reference("CP"), required=Always(), example="CP1",
         meaning="CP whose address is used for SSH",
     )
     ssh_username: str = param(
-        "ssh_username", Text(), required=Always(), example="ubuntu",
+        "ssh_username", kinds.Text(), required=Always(), example="ubuntu",
         meaning="SSH user, who may use sudo, with or without the password",
     )
     ssh_password: Secret = param(
-        "ssh_password", SecretText(), required=Always(), example="ubuntu",
+        "ssh_password", kinds.SecretText(), required=Always(), example="ubuntu",
         meaning="the user's password",
     )
     host_keys: tuple[KnownKey, ...] = host_keys_param()
     port: int = param(
-        "port_no", Port(), default=DEFAULT_PORT, example=5001, meaning="port of the registry",
+        "port_no", kinds.Port(), default=DEFAULT_PORT, example=5001, meaning="port of the registry",
     )
     archive: ImageArchive | None = param(
         "image_path", _ImageArchive(), example="Files/images/private_registry.tar",
@@ -183,7 +175,7 @@ class PrivateRegistryParams:
         left_out="``image_url``, or else the machine pulls ``registry:2``",
     )
     image_url: str | None = param(
-        "image_url", OpenUrl(), example="https://files.example.com/registry.tar",
+        "image_url", kinds.OpenUrl(), example="https://files.example.com/registry.tar",
         meaning="in place of ``image_path``: URL from which the machine fetches the archive",
     )
     image_sha256: str | None = param(
@@ -201,7 +193,7 @@ class PrivateRegistryParams:
         meaning="file of ``htpasswd -B``; pushing and pulling then need a login",
     )
     push_port: int | None = param(
-        "push_port_no", Port(), example=5002,
+        "push_port_no", kinds.Port(), example=5002,
         meaning="port for pushes on the machine's loopback address, which an SSH tunnel reaches; "
         "``port_no`` is for pulls only then",
         left_out="everybody who may pull may push",
@@ -221,10 +213,7 @@ class PrivateRegistryParams:
 
 
 def read_params(request: LcmRequest) -> PrivateRegistryParams:
-    """Read and check the parameters against the VNFD and the package's files.
-
-    :raises ParameterError: with every error, each with its path
-    """
+    """Read and check the parameters; raises ParameterError with every error and its path."""
     context = Context(request.package, {"CP": request.cps})
     return read_object(_KIND, request.additional_params, NAME, context)
 
@@ -271,22 +260,11 @@ def _own_key(path: Path) -> Any:
         return None
 
 
-def _tags(image: dict[str, Any]) -> list[Any]:
-    """:raises TypeError: if the tags are not a list; docker writes null for no tags"""
-    tags = image["RepoTags"]
-    if tags is not None and not isinstance(tags, list):
-        raise TypeError("RepoTags")
-    return tags or []
-
-
 def _manifest(path: Path) -> bytes:
     """The manifest of an archive, which is read to its end so that a cut-off archive is refused."""
-    manifest, size = b"[]", 0
+    manifest = b"[]"
     with tarfile.open(path, tarinfo=ArchiveMember) as archive:
-        for member in itertools.islice(archive, _MOST_MEMBERS):
-            size += member.size
-            if size > _LARGEST_IMAGE:
-                raise ValueError(f"more than {_LARGEST_IMAGE} bytes")
+        for member in archive:
             file = archive.extractfile(member) if member.name == "manifest.json" else None
-            manifest = file.read(_LARGEST_MANIFEST) if file else manifest
+            manifest = file.read() if file else manifest
     return manifest

@@ -22,19 +22,15 @@ _LIMIT = 60.0  # seconds
 # (OCI distribution specification, "Determining Support").
 _ASK = Script(__package__, "ask-registry")
 
+_Lacking = Sequence[tuple[Container, bool]]  # and whether each replaces a container of its name
 
-class RunRegistry(Change[PrivateRegistryParams, Sequence[tuple[Container, bool]]]):
-    """Run the registry's container; a container with other settings is replaced, its data kept.
 
-    With a port for pushes, a second container with the same data takes the pushes.
-    """
+class RunRegistry(Change[PrivateRegistryParams, _Lacking]):
+    """Run the registry's container; a container with other settings is replaced, its data kept."""
 
     title = "run the registry"
 
-    def look(
-        self, host: Host, params: PrivateRegistryParams
-    ) -> Sequence[tuple[Container, bool]] | None:
-        """The containers to run, and whether each replaces a container of its name."""
+    def look(self, host: Host, params: PrivateRegistryParams) -> _Lacking | None:
         found = [(c, docker.inspect_container(host, c.name)) for c in containers(params)]
         return [
             (wanted, container is not None)
@@ -42,15 +38,10 @@ class RunRegistry(Change[PrivateRegistryParams, Sequence[tuple[Container, bool]]
             if not (container and _is_as_expected(container, wanted))
         ] or None
 
-    def describe(self, lacking: Sequence[tuple[Container, bool]]) -> str:
+    def describe(self, lacking: _Lacking) -> str:
         return ", ".join(container.name for container, _ in lacking)
 
-    def act(
-        self,
-        host: Host,
-        params: PrivateRegistryParams,
-        lacking: Sequence[tuple[Container, bool]],
-    ) -> None:
+    def act(self, host: Host, params: PrivateRegistryParams, lacking: _Lacking) -> None:
         if not params.htpasswd and not params.push_port:
             LOG.warning(
                 "%s: everybody who reaches the registry may replace its images. Give push_port_no "

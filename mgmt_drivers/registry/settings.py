@@ -40,7 +40,6 @@ class Container:
         return None if self.address else self.params.tls
 
     def config_files(self) -> list[File]:
-        """Certificate, key and password file, if they are given."""
         return [File(path, content, "0600") for path, content in self._contents()]
 
     def _contents(self) -> list[tuple[str, Secret]]:

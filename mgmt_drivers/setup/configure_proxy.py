@@ -20,10 +20,7 @@ _MODE = "0600"  # a proxy's URL may contain a password
 
 
 class ConfigureProxy(Change[object, Proxy]):
-    """Write the proxy into the files of apt and of the given services, installed or not.
-
-    :param proxy: the proxy; with None the machine is not changed
-    """
+    """Write the proxy into the files of apt and of the given services, installed or not."""
 
     title = "configure the proxy"
 
@@ -32,7 +29,9 @@ class ConfigureProxy(Change[object, Proxy]):
 
     def look(self, host: Host, context: object) -> Proxy | None:
         proxy = self._proxy
-        return None if proxy is None or self._is_configured(host, proxy) else proxy
+        if proxy is None or host.ask("test", "-e", _PENDING).ok:
+            return proxy
+        return None if files.has_all(host, self._files(proxy)) else proxy
 
     def act(self, host: Host, context: object, proxy: Proxy) -> None:
         files.write_all(host, [File(_PENDING, ""), *self._files(proxy)])
@@ -41,11 +40,6 @@ class ConfigureProxy(Change[object, Proxy]):
                 host.sudo("systemctl", "daemon-reload")
                 host.sudo("systemctl", "restart", service)
         host.sudo("rm", _PENDING)
-
-    def _is_configured(self, host: Host, proxy: Proxy) -> bool:
-        if host.ask("test", "-e", _PENDING).ok:
-            return False
-        return files.has_all(host, self._files(proxy))
 
     def _files(self, proxy: Proxy) -> list[File]:
         contents = {APT_FILE: _apt(proxy), ENVIRONMENT_FILE: _environment(proxy)}

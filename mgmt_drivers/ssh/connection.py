@@ -12,15 +12,8 @@ from typing import BinaryIO
 
 import paramiko
 
+from mgmt_drivers import errors
 from mgmt_drivers.clock import SYSTEM_CLOCK, NotYet
-from mgmt_drivers.errors import (
-    CommandFailed,
-    CommandTimeout,
-    ConnectionFailed,
-    OutputTooLong,
-    WaitTimeout,
-    printable,
-)
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh import conversation, limits
 from mgmt_drivers.ssh.conversation import Output, Overflow
@@ -91,7 +84,7 @@ class Connection:
         timeout: float = DEFAULT_TIMEOUT,
         limit: int = DEFAULT_OUTPUT,
     ) -> Result:
-        shown = printable(self._masker(_shown(["sudo", *argv] if sudo else argv)), _SHOWN)
+        shown = errors.printable(self._masker(_shown(["sudo", *argv] if sudo else argv)), _SHOWN)
         started = time.monotonic()
         with closing(conversation.source_of(stdin)) as source:
             line, prefix = self._line(argv, sudo)
@@ -102,11 +95,11 @@ class Connection:
             self._endpoint.address, shown, result.status, time.monotonic() - started,
         )
         if check and not result.ok:
-            raise CommandFailed(shown, result.status, result.tail)
+            raise errors.CommandFailed(shown, result.status, result.tail)
         return result
 
     def hold(self, argv: Sequence[str], word: str, *, timeout: float = DEFAULT_TIMEOUT) -> Result:
-        shown = printable(self._masker(_shown(["sudo", *argv])), _SHOWN)
+        shown = errors.printable(self._masker(_shown(["sudo", *argv])), _SHOWN)
         line, prefix = self._line(argv, sudo=True)
         with self._errors(shown, timeout):
             status, output = self._begin_line(line, prefix, word, timeout)
@@ -117,13 +110,9 @@ class Connection:
 
     def _line(self, argv: Sequence[str], sudo: bool) -> tuple[str, bytes]:
         """The line for the machine's shell, and what sudo must read before the command's input."""
-        words, prefix = [*_IN_ENGLISH, *argv], b""
-        if sudo:
-            words, prefix = self._as_root(words)
-        return shlex.join(words), prefix
-
-    def _as_root(self, argv: Sequence[str]) -> tuple[list[str], bytes]:
-        """The command under sudo, and sudo's own input, which precedes the command's."""
+        words = [*_IN_ENGLISH, *argv]
+        if not sudo:
+            return shlex.join(words), b""
         if self._sudo_needs_password is None:
             ask = "sudo -n true"
             result = self._execute(ask, b"", None, DEFAULT_TIMEOUT, ask)
@@ -131,8 +120,8 @@ class Connection:
         if self._sudo_needs_password and self._endpoint.password:
             # Without -k a sudo with cached credentials would leave the password to the command.
             password = self._endpoint.password.reveal().encode() + b"\n"
-            return ["sudo", "-k", "-S", "-p", "", "--", *argv], password
-        return ["sudo", "-n", "--", *argv], b""
+            return shlex.join(["sudo", "-k", "-S", "-p", "", "--", *words]), password
+        return shlex.join(["sudo", "-n", "--", *words]), b""
 
     def _execute(
         self,
@@ -156,10 +145,10 @@ class Connection:
         """
         shell, stdout, stderr = output.texts()
         login = f"user {self._endpoint.username} on {self._endpoint.address}"
-        quoted = printable(self._masker(shell.strip()), _SHOWN)
+        quoted = errors.printable(self._masker(shell.strip()), _SHOWN)
         if not output.has_begun:
             if status == 0:
-                raise ConnectionFailed(
+                raise errors.ConnectionFailed(
                     f"the shell of {login} did not run `{shown}`, but printed: {quoted}. Give the "
                     "user a shell such as bash, and no command in sshd_config or authorized_keys"
                 )
@@ -180,24 +169,21 @@ class Connection:
         try:
             yield
         except Overflow:
-            raise OutputTooLong(
+            raise errors.OutputTooLong(
                 f"`{shown}` wrote more than {limit >> 10} KiB and was given up. Look at the "
                 "machine: programs and start-up files of its image may write too much"
             ) from None
         except TimeoutError:
-            raise CommandTimeout(f"`{shown}` did not end within {timeout:g} s") from None
+            raise errors.CommandTimeout(f"`{shown}` did not end within {timeout:g} s") from None
         except (OSError, EOFError, paramiko.SSHException) as error:
-            raise ConnectionFailed(
+            raise errors.ConnectionFailed(
                 f"the connection to {self._endpoint.address} broke during `{shown}`: {error}"
             ) from error
 
     def _run_line(
         self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float, limit: int
     ) -> tuple[int, Output]:
-        """Run a line in a session of its own.
-
-        :raises TimeoutError: if the line has not ended in time; the wait for a session comes before
-        """
+        """Run a line in a session, whose wait has no part in the timeout; raises TimeoutError."""
         with self._sessions:
             channel = self._session()
             with self._limit(timeout + _GRACE), closing(channel):
@@ -208,10 +194,7 @@ class Connection:
     def _begin_line(
         self, line: str, prefix: bytes, word: str, timeout: float
     ) -> tuple[int, Output]:
-        """Begin a line in a session that stays open, until the line writes a word or ends.
-
-        :raises TimeoutError: if the line has neither written nor ended in time
-        """
+        """Begin a line in a session that stays open, and wait for a word; raises TimeoutError."""
         channel = self._session()
         self._held.append(channel)
         with self._limit(timeout + _GRACE):
@@ -247,7 +230,7 @@ class Connection:
             with self._limit(_SESSION_LIMIT + CONNECT_TIMEOUT + _GRACE):
                 what = "a session (MaxSessions of sshd)"
                 channel = SYSTEM_CLOCK.until(attempt, _SESSION_LIMIT, what)
-        except WaitTimeout as error:
+        except errors.WaitTimeout as error:
             raise paramiko.SSHException(str(error)) from None
         limits.limit_unread(channel)
         return channel

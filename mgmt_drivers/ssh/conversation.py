@@ -64,11 +64,7 @@ class Output:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the shell has run the command."""
         return f"{BEGIN}\n".encode() in self._stdout
-
-    def has_line(self, line: str) -> bool:
-        return line in self.texts()[1].splitlines()
 
     def read(self) -> None:
         """Read one piece of each stream only, so that the caller can check its deadline."""
@@ -80,10 +76,7 @@ class Output:
             raise Overflow
 
     def texts(self) -> tuple[str, str, str]:
-        """Output of the shell, standard output of the command, and standard error.
-
-        All is the shell's until the command has begun.
-        """
+        """Output of the shell, all until the command has begun; its output and its errors."""
         shell, _, stdout = self._stdout.decode(errors="replace").partition(f"{BEGIN}\n")
         return shell, stdout, self._stderr.decode(errors="replace")
 
@@ -120,7 +113,7 @@ def converse(
                 channel.shutdown_write()
                 source = None
         output.read()
-        if last_line is not None and output.has_line(last_line):
+        if last_line is not None and last_line in output.texts()[1].splitlines():
             return 0, output
         if channel.exit_status_ready() and channel.eof_received and not output.is_ready:
             return channel.recv_exit_status(), output

@@ -23,6 +23,8 @@ BOOT_LIMIT = 600.0  # seconds for a new machine to answer on its SSH port
 LOGIN_LIMIT = 30.0  # seconds for cloud-init to have set the password
 _HANDSHAKE_LIMIT = 60.0  # seconds to log in, once the port answers
 _KEEPALIVE = 15
+# Signature algorithms of host key types that have another name than their algorithm.
+_SIGNATURES = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
 
 
 class _Refused(Exception):
@@ -83,18 +85,16 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> Connecti
     try:
         with closed_after(watchdog, transport, _HANDSHAKE_LIMIT):
             _shake_hands(transport, endpoint, host_keys)
-    except paramiko.AuthenticationException as error:
+    except BaseException as error:
         watchdog.close()
         transport.close()
+        if not isinstance(error, paramiko.AuthenticationException):
+            raise
         reason = str(error).rstrip(".")
         raise _Refused(ConnectionFailed(
             f"{endpoint.address} refuses the login of user {endpoint.username}: {reason}. "
             "Check the user name and the password (or private key) in additionalParams"
         )) from None
-    except BaseException:
-        watchdog.close()
-        transport.close()
-        raise
     return Connection(endpoint, transport, watchdog, masker)
 
 
@@ -105,7 +105,7 @@ def _shake_hands(
     types = host_keys.types_of(endpoint.server_id, endpoint.host_keys)
     if types:
         options = transport.get_security_options()
-        wanted = (name for type_ in types for name in _signature_algorithms(type_))
+        wanted = (name for type_ in types for name in _SIGNATURES.get(type_, (type_,)))
         # Old versions of paramiko lack SHA-2.
         known = tuple(dict.fromkeys(name for name in wanted if name in options.key_types))
         # Offered first, so that a server with several keys shows a known key.
@@ -117,21 +117,10 @@ def _shake_hands(
         check_known(endpoint.host_keys, endpoint.address, shown)
     except WrongHostKey as error:
         raise _Refused(error) from None
-    _authenticate(transport, endpoint)
-    host_keys.pin(endpoint.server_id, shown)
-    transport.set_keepalive(_KEEPALIVE)
-
-
-def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
     if endpoint.private_key:
         transport.auth_publickey(endpoint.username, keys.load(endpoint.private_key))
     else:
         password = endpoint.password.reveal() if endpoint.password else ""
         transport.auth_password(endpoint.username, password)
-
-
-def _signature_algorithms(key_type: str) -> tuple[str, ...]:
-    """Signature algorithms of a host key type."""
-    if key_type == "ssh-rsa":
-        return ("rsa-sha2-512", "rsa-sha2-256")
-    return (key_type,)
+    host_keys.pin(endpoint.server_id, shown)
+    transport.set_keepalive(_KEEPALIVE)

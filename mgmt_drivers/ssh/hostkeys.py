@@ -23,8 +23,6 @@ STORE_KEY = "ssh_host_keys"  # key of the Store: host keys by server id
 
 # 256 bits in base64: the last character has four of them.
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]")
-
-
 _KEY = re.compile(r"[a-z0-9@.-]+ [A-Za-z0-9+/]+=*")
 
 
@@ -37,10 +35,7 @@ class KnownKey:
 
     @classmethod
     def parse(cls, text: str) -> "KnownKey":
-        """Parse a public key in OpenSSH's format, or a fingerprint as ``ssh-keygen -l`` prints.
-
-        :raises ValueError: if the text is neither
-        """
+        """Parse OpenSSH's public key, or a fingerprint of ``ssh-keygen -l``; raises ValueError."""
         if _FINGERPRINT.fullmatch(text):
             return cls(text)
         key = keys.load_public(text)
@@ -63,7 +58,6 @@ class HostKeys:
                 )
 
     def keep_only(self, server_ids: set[str]) -> None:
-        """Forget the keys of all other servers."""
         with self._lock:
             self._keys = {id_: key for id_, key in self._keys.items() if id_ in server_ids}
 
@@ -82,10 +76,7 @@ class HostKeys:
         return pinned.split()[0] if pinned else None
 
     def check(self, server_id: str, address: str, shown: paramiko.PKey) -> None:
-        """Compare the key that a server shows with its pinned key, if there is one.
-
-        :raises WrongHostKey: if the keys differ
-        """
+        """Compare a server's key with its pinned key; raises WrongHostKey if there is another."""
         if self.as_dict().get(server_id, _text(shown)) != _text(shown):
             raise WrongHostKey(
                 f"{address} shows an SSH host key ({_fingerprint(shown)}) other than the one seen "
@@ -100,10 +91,7 @@ class HostKeys:
 
 
 def check_known(known: Collection[KnownKey], address: str, shown: paramiko.PKey) -> None:
-    """Compare the key that a server shows with the known keys, if there are any.
-
-    :raises WrongHostKey: if the key is not among them
-    """
+    """Compare a server's key with the known ones, if any; raises WrongHostKey if it is another."""
     print_ = _fingerprint(shown)
     if known and print_ not in {key.fingerprint for key in known}:
         raise WrongHostKey(

@@ -11,10 +11,7 @@ _TYPES = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
 
 
 def load(key: Secret) -> paramiko.PKey:
-    """Load a private key without a passphrase from its text (OpenSSH or PEM).
-
-    :raises ValueError: if the text is not such a key
-    """
+    """Load a private key without a passphrase (OpenSSH or PEM); raises ValueError."""
     for kind in _TYPES:
         try:
             return kind.from_private_key(io.StringIO(key.reveal()))
@@ -24,10 +21,7 @@ def load(key: Secret) -> paramiko.PKey:
 
 
 def load_public(line: str) -> paramiko.PKey:
-    """Load a public key from OpenSSH's line: its type, base64, and an optional comment.
-
-    :raises ValueError: if the line is not a public key
-    """
+    """Load OpenSSH's line: type, base64, perhaps a comment; raises ValueError if it is no key."""
     name, encoded, *_ = [*line.split(None, 2), "", ""]
     for kind in _TYPES:
         try:

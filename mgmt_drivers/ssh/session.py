@@ -22,21 +22,14 @@ LARGE_OUTPUT = 32 << 20
 _TAIL = 2000  # characters of a command's output that an error quotes
 
 
-def _as_it_is(text: str) -> str:
-    return text
-
-
 @dataclass(frozen=True)
 class Result:
-    """The exit status of a command, and its output, decoded as UTF-8.
-
-    ``mask`` removes secrets from a text. The output itself may hold secrets, and is not printed.
-    """
+    """The exit status and the output of a command; ``mask`` removes secrets from a text."""
 
     status: int
     stdout: str = field(default="", repr=False)
     stderr: str = field(default="", repr=False)
-    mask: Callable[[str], str] = field(default=_as_it_is, repr=False, compare=False)
+    mask: Callable[[str], str] = field(default=str, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:

@@ -21,7 +21,6 @@ _OPTIONS = [
 
 
 def register(conf: Any) -> Any:
-    """Register the options in a configuration; returns the values of the section."""
     conf.register_opts(_OPTIONS, SECTION)
     return conf[SECTION]
 

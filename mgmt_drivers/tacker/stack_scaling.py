@@ -14,26 +14,15 @@ from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.tacker.v2 import USER_DATA, Call
 
 
-def scale(call: Call) -> None:
+def scale(call: Call, method: str = "scale") -> None:
     """Scale the stack as Tacker's OpenStack driver does with the package's UserData.
 
     The instance stays as it is: Tacker updates the stack again, with nothing, and then lists the
     machines.
 
+    :param method: of Tacker's driver; ``scale_rollback`` removes the machines of a failed scale-out
     :raises MgmtDriverError: Heat refused the update, or failed
     """
-    _with_user_data(call, "scale")
-
-
-def roll_back(call: Call) -> None:
-    """Remove the machines of a failed scale-out from the stack.
-
-    :raises MgmtDriverError: Heat refused the update, or failed
-    """
-    _with_user_data(call, "scale_rollback")
-
-
-def _with_user_data(call: Call, method: str) -> None:
     config.CONF(args=[], project="tacker")
     objects.register_all()
     params = {**(call.request.get("additionalParams") or {}), **USER_DATA}

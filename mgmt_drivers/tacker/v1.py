@@ -158,8 +158,6 @@ def lcm_request(
 
     :param source: the object with the instantiate request's parameters: the request, or
         ``instantiated_vnf_info``, in which Tacker keeps them
-    :param targets: ids of the targeted VNFCs, unless the operation is about the whole VNF
-    :param aspect: the scaling aspect of a scale operation
     """
     package = vnflcm_utils._get_vnf_package_path(context, vnf_instance.vnfd_id)
     definition = vnflcm_utils.get_vnfd_dict(context, vnf_instance.vnfd_id, source.flavour_id)

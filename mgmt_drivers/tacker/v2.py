@@ -14,7 +14,6 @@ from mgmt_drivers.engine.services import KEY_PREFIX, Services, Store, load_kept
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.inventory import VimAccess
 from mgmt_drivers.request import LcmRequest, Vnfc
-from mgmt_drivers.secret import Secret
 from mgmt_drivers.tacker import vnfd
 
 LOG = logging.getLogger(__name__)
@@ -162,16 +161,16 @@ class Call:
         if vim is None:
             raise InventoryError(f"the VNF instance has no VIM of type {_OPENSTACK}")
         access, interface = vim["accessInfo"], vim.get("interfaceInfo") or {}
-        return VimAccess(
-            auth_url=interface["endpoint"],
-            username=access["username"],
-            password=Secret(access["password"]),
-            project_name=access["project"],
-            user_domain_name=access.get("userDomain") or "Default",
-            project_domain_name=access.get("projectDomain") or "Default",
-            region=access.get("region"),
-            verify=not interface.get("skipCertificateVerification", False),
-        )
+        auth = {
+            "auth_url": interface["endpoint"],
+            "username": access["username"],
+            "password": access["password"],
+            "project_name": access["project"],
+            "user_domain_name": access.get("userDomain"),
+            "project_domain_name": access.get("projectDomain"),
+        }
+        verify = not interface.get("skipCertificateVerification", False)
+        return VimAccess.from_auth(auth, access.get("region"), verify)
 
 
 def resource_ids(call: Call) -> dict[str, str]:

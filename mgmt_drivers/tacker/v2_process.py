@@ -13,12 +13,11 @@ import pickle
 import socket
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mgmt_drivers.engine.services import Services, Store
-from mgmt_drivers.errors import MgmtDriverError, printable
+from mgmt_drivers.errors import text_of
 from mgmt_drivers.inventory import Heat, VimAccess
 from mgmt_drivers.ssh.handshake import BOOT_LIMIT
 from mgmt_drivers.tacker.v2 import Call
@@ -52,8 +51,7 @@ def run(hooks: Mapping[str, Hook]) -> None:
     except Exception as error:  # noqa: BLE001 - reported in one line; the log has the traceback
         LOG.exception("%s failed", call.operation)
         status = 1
-        text = str(error) if isinstance(error, MgmtDriverError) else _last_line(error)
-        sys.stderr.write(f"{text} (details: {log})\n")
+        sys.stderr.write(f"{text_of(error)} (details: {log})\n")
     output.write(pickle.dumps(call.answer))
     output.close()
     sys.stderr.flush()
@@ -69,7 +67,6 @@ def _claim_standard_output() -> io.BufferedWriter:
 
 
 def _configured() -> tuple[str, float]:
-    """The ``trace_dir`` and ``ssh_timeout`` of Tacker's configuration."""
     try:
         from mgmt_drivers.tacker import options
     except ImportError:  # not in Tacker's environment
@@ -118,7 +115,3 @@ def _rotated(path: Path) -> logging.FileHandler:
     finally:
         os.close(folder)
     return handler
-
-
-def _last_line(error: BaseException) -> str:
-    return printable("".join(traceback.format_exception_only(error)).strip().splitlines()[-1])

@@ -13,29 +13,21 @@ Vnfd = Mapping[str, Any]
 
 
 def of_flavour(package: Path, flavour: str) -> Vnfd:
-    """Read the VNFD file of a flavour.
-
-    :raises InventoryError: if the package has no such file, or a file that is not a VNFD
-    :raises BadYaml: if one of the package's VNFD files cannot be read
-    """
+    """Read the VNFD file of a flavour; raises InventoryError or BadYaml, naming the file."""
     for path in sorted((package / "Definitions").glob("*.y*ml")):
         document = package_yaml.read(path) or {}
         if not isinstance(document, Mapping):
             raise InventoryError(f"{path.name}: not a mapping, as files in Definitions must be")
         try:
-            if _flavour(document) == flavour:
+            # A file that has only types describes no flavour.
+            mappings = document.get("topology_template", {}).get("substitution_mappings", {})
+            if mappings.get("properties", {}).get("flavour_id") == flavour:
                 cps(document), aspects(document)  # errors here can name the file
                 return document
         except (AttributeError, KeyError, TypeError) as error:
             text = f"{path.name}: its topology_template is not valid (ETSI SOL001): {error}"
             raise InventoryError(text) from error
     raise InventoryError(f"the VNF package has no flavour {flavour}")
-
-
-def _flavour(vnfd: Vnfd) -> Any:
-    """The flavour that a file describes; None for a file that has only types."""
-    mappings = vnfd.get("topology_template", {}).get("substitution_mappings", {})
-    return mappings.get("properties", {}).get("flavour_id")
 
 
 def cps(vnfd: Vnfd) -> dict[str, str]:
@@ -45,7 +37,6 @@ def cps(vnfd: Vnfd) -> dict[str, str]:
 
 
 def aspects(vnfd: Vnfd) -> frozenset[str]:
-    """Names of the scaling aspects."""
     policies = vnfd.get("topology_template", {}).get("policies", ())
     bodies = (body for policy in policies for body in policy.values())
     listed = (body["properties"]["aspects"] for body in bodies if body.get("type") == _ASPECTS)
@@ -53,7 +44,6 @@ def aspects(vnfd: Vnfd) -> frozenset[str]:
 
 
 def _vdu(cp: Mapping[str, Any]) -> str:
-    """The VDU that a VduCp is bound to."""
     bound = [requirement.get("virtual_binding") for requirement in cp.get("requirements", ())]
     # Short and extended notation of TOSCA's requirement assignments.
     vdus = [b["node"] if isinstance(b, Mapping) else b for b in bound if b]

@@ -249,8 +249,8 @@ def _of_kind(kind: Kind[Any], before: Any, source: random.Random) -> Any:
         return f"{CANARY}{text}" if isinstance(kind, SecretText) else text
     if isinstance(kind, Flag):
         return source.choice((True, False))
-    if isinstance(kind, (Count, Port)):
-        number = source.randrange(-1, 110) if isinstance(kind, Count) else source.randrange(70000)
+    if isinstance(kind, Count):
+        number = source.randrange(70000) if isinstance(kind, Port) else source.randrange(-1, 110)
         return source.choice((number, str(number)))
     if isinstance(kind, Choice):
         return source.choice(kind.schema()["enum"])

@@ -125,7 +125,7 @@ class RequestTest(ScriptTest):
         self.assertEqual(worker, built.vnfcs[1])
         self.assertIs(call.store, call.services.store)
         access = self.access()
-        self.assertEqual(("http://keystone/v3", "R"), (access.auth_url, access.region))
+        self.assertEqual(("http://keystone/v3", "R"), (access.auth.auth_url, access.region))
         self.assertNotIn("Pl4nted", repr(access))
 
     def test_definitions_that_are_no_vnfd(self) -> None:

@@ -14,7 +14,7 @@ import hashlib
 import itertools
 import json
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -33,9 +33,8 @@ from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh import signatures
 from mgmt_drivers.ssh.session import LIST_OUTPUT
 
-MANIFEST, SIGNATURE, PASSWORD, DATA = MEMBERS = (
-    "manifest.json", "manifest.json.sig", "password.enc", "data.enc",
-)
+_DATA = "data.enc"
+MEMBERS = ("manifest.json", "manifest.json.sig", "password.enc", _DATA)
 NAMESPACE = "tacker-etcd-backup"  # of the signatures
 LIMIT = 900.0  # seconds to read or to move a backup
 _SHOW, _OPEN = Script(__package__, "show-backup"), Script(__package__, "open-backup")
@@ -79,10 +78,7 @@ class _Parts:
 
 
 def read(host: Host, path: str, keys: BackupKeys) -> Contents:
-    """Read and verify the backup in a file of a machine.
-
-    :raises BrokenBackup: if it is not whole, or not signed by a node of the VNF
-    """
+    """:raises BrokenBackup: if the file is no whole backup, or no node of the VNF has signed it"""
     seen = host.ask(*_SHOW.command(path), timeout=LIMIT, limit=LIST_OUTPUT)
     if not seen.ok:
         raise BrokenBackup(f"{path} is not a whole backup: {seen.tail}")
@@ -97,10 +93,7 @@ def read(host: Host, path: str, keys: BackupKeys) -> Contents:
 
 
 def read_file(path: Path, keys: BackupKeys, largest: int = LARGEST_ARCHIVE) -> Contents:
-    """Read and verify the backup in a file of the VNF package, as :func:`read` does.
-
-    :param largest: bytes of a backup of the first format when it is unpacked
-    """
+    """Verify a backup of the VNF package; ``largest`` are the bytes of an old one when unpacked."""
     try:
         with path.open("rb") as file:
             is_old = file.read(len(_GZIP)) == _GZIP
@@ -129,27 +122,19 @@ def _read_old(path: Path, largest: int) -> bytes:
 
 
 def _read_parts(file: IO[bytes]) -> _Parts:
+    parts, sha = [], hashlib.sha256()
     with tarfile.open(fileobj=file, mode="r|", tarinfo=ArchiveMember) as archive:
-        found = dict(_members(archive))
-    if tuple(found) != MEMBERS:
-        raise tarfile.ReadError("other members")
-    digest = found[DATA].decode()
-    return _Parts(found[MANIFEST], found[SIGNATURE].decode(), found[PASSWORD], digest)
-
-
-def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    """The members in their order; of the data the digest."""
-    for member, name in zip(archive, MEMBERS, strict=True):
-        stream = archive.extractfile(member)
-        if stream is None or member.name != name:
-            raise tarfile.ReadError("other members")
-        if name != DATA:
-            yield name, stream.read(_LARGEST_PART)
-            continue
-        sha = hashlib.sha256()
-        while piece := stream.read(_PIECE):
-            sha.update(piece)
-        yield name, sha.hexdigest().encode()
+        for member, name in zip(archive, MEMBERS, strict=True):
+            stream = archive.extractfile(member)
+            if stream is None or member.name != name:
+                raise tarfile.ReadError("other members")
+            if name != _DATA:
+                parts.append(stream.read(_LARGEST_PART))
+                continue
+            while piece := stream.read(_PIECE):
+                sha.update(piece)
+    manifest, signature, password = parts
+    return _Parts(manifest, signature.decode(), password, sha.hexdigest())
 
 
 def _verified(parts: _Parts, keys: BackupKeys) -> Contents:
@@ -204,10 +189,7 @@ def decrypt(host: Host, path: str, contents: Contents, opened: str) -> None:
 
 
 def why_not_restorable(contents: Contents, params: KubernetesParams, reach: int = 0) -> str:
-    """Why a cluster of these parameters cannot be made from a backup; empty if it can.
-
-    :param reach: how many series the backup may be away
-    """
+    """Why a backup does not fit, or an empty string; ``reach``: series that it may be away."""
     version = read_version(contents.release)
     if version is None or abs(version.series.minor - params.series.minor) > reach:
         return (

@@ -83,7 +83,8 @@ def of_node(host: Host, cluster: Cluster) -> list[File]:
         File(f"{_UNITS}/{TIMER}", _timer_unit(backup.interval)),
     ]
     if backup.is_on_storage_server:
-        key = f"{_storage_address(cluster)} {_key_of(_storage_node(cluster), cluster)}\n"
+        server = cluster.topology.storage_server.node
+        key = f"{_storage_address(cluster)} {_key_of(server, cluster)}\n"
         result.append(File(f"{STATE_FOLDER}/etcd-backup.known_hosts", key))
     return result
 
@@ -124,7 +125,6 @@ def _key_path(host: Host, cluster: Cluster) -> str:
 
 
 def make_account(host: Host, cluster: Cluster) -> None:
-    """Create the account on the storage server, with the folder of the backups."""
     host.sudo(*_MAKE_ACCOUNT.command(_ACCOUNT, _HOME, _backup(cluster).folder))
 
 
@@ -150,13 +150,8 @@ def _backup(cluster: Cluster) -> Backup:
     return backup
 
 
-def _storage_node(cluster: Cluster) -> Node:
-    assert cluster.topology.storage, "the parameters were checked"
-    return cluster.topology.storage.node
-
-
 def _storage_address(cluster: Cluster) -> str:
-    return cluster.topology.endpoint(_storage_node(cluster)).address
+    return cluster.topology.endpoint(cluster.topology.storage_server.node).address
 
 
 def _key_of(node: Node, cluster: Cluster) -> str:
@@ -169,16 +164,12 @@ def _key_of(node: Node, cluster: Cluster) -> str:
 
 
 def save(host: Host) -> None:
-    """Save a backup now."""
     host.sudo("bash", _PROGRAM, "save", "now", timeout=LIMIT)
 
 
 @dataclass(frozen=True)
 class SavedBackup:
-    """A backup by its name, which tells when and by which node it was saved.
-
-    ``key`` is the id of the key pair to which it is encrypted; empty for the first format.
-    """
+    """A backup by its name; ``key`` is the id of its key pair, empty for the first format."""
 
     name: str
     time: datetime
@@ -192,7 +183,6 @@ def list_backups(host: Host) -> list[SavedBackup]:
 
 
 def list_backups_on(storage: Host, backup: Backup) -> list[SavedBackup]:
-    """List the backups on the storage server, the newest last."""
     command = _STORE.command(backup.folder, "-", str(backup.keep), "list")
     return _parsed(storage.sudo(*command, timeout=_LIST_LIMIT, limit=LIST_OUTPUT))
 
@@ -208,11 +198,11 @@ def _parsed(listed: str) -> list[SavedBackup]:
 
 def _saved(name: str) -> SavedBackup | None:
     match = BACKUP.fullmatch(name)
-    try:
-        time = datetime.strptime(match["time"], "%Y%m%dT%H%M%SZ") if match else None
-    except ValueError:
+    if match is None:
         return None
-    if match is None or time is None:
+    try:
+        time = datetime.strptime(match["time"], "%Y%m%dT%H%M%SZ")
+    except ValueError:
         return None
     return SavedBackup(name, time.replace(tzinfo=timezone.utc), match["node"], match["key"] or "")
 

@@ -44,10 +44,7 @@ class KeyPair:
         return hashlib.sha256(self.public.encode()).hexdigest()[:8]
 
     def decrypt(self, data: bytes) -> Secret:
-        """Decrypt the password of a backup (RSA-OAEP with SHA-256, RFC 8017).
-
-        :raises ValueError: if it was encrypted to another key
-        """
+        """Decrypt a password (RSA-OAEP, RFC 8017); raises ValueError if it is for another key."""
         key = serialization.load_pem_private_key(self.private.reveal().encode(), None)
         if not isinstance(key, rsa.RSAPrivateKey):
             raise ValueError("not an RSA key")
@@ -78,11 +75,9 @@ class BackupKeys:
 
     @property
     def current(self) -> KeyPair:
-        """The key pair to which nodes encrypt now."""
         return list(self.pairs.values())[-1]
 
     def joined_with(self, other: "BackupKeys | None") -> "BackupKeys":
-        """Add the keys of another VNF."""
         if other is None:
             return self
         pairs = {**other.pairs, **self.pairs}
@@ -90,10 +85,7 @@ class BackupKeys:
 
 
 def parse(value: Any) -> BackupKeys:
-    """Read the keys from what a store holds, or from the text that was copied from a store.
-
-    :raises ValueError: if they are not keys of backups
-    """
+    """Read the keys from a store's value, or from a copy of its text; raises ValueError."""
     try:
         given = json.loads(value) if isinstance(value, str) else value
         pairs = [KeyPair(pair["public"], Secret(pair["private"])) for pair in given["pairs"]]
@@ -108,10 +100,7 @@ def parse(value: Any) -> BackupKeys:
 
 
 def load(store: Store) -> BackupKeys:
-    """Load the keys that are kept with the VNF instance.
-
-    :raises MgmtDriverError: if somebody has changed them
-    """
+    """Load the keys of the VNF; raises MgmtDriverError if somebody has changed them."""
     value = store.load(STORE_KEY, {"pairs": [], "signers": {}})
     try:
         return parse(value)
@@ -149,10 +138,7 @@ def note_use(store: Store) -> None:
 def add_signer(
     store: Store, node: str, public_key: str, staying: Collection[str] = ()
 ) -> None:
-    """Keep the public half of a node's signing key.
-
-    :param staying: the names of all control-plane nodes, whose keys are not given up
-    """
+    """Keep the public half of a node's signing key; nodes that stay keep theirs."""
     with _SAVING:
         keys = load(store)
         signers = {**keys.signers, node: public_key}

@@ -40,10 +40,7 @@ class _LastingFolder(Folder):
 
 @dataclass(frozen=True)
 class Backup:
-    """Backups of etcd: one each ``interval`` seconds; the newest ``keep`` are kept in a folder.
-
-    The folder is on the storage server, or on each control-plane node.
-    """
+    """Backups of etcd: one each ``interval`` seconds; the newest ``keep`` are kept in a folder."""
 
     interval: int = param(
         "interval", Duration("5m", "30d"), default="6h", example="1d",
@@ -86,10 +83,7 @@ BACKUPS = ObjectOf(Backup)
 
 
 def placed(backup: Backup | None, storage: Storage | None, reader: Reader) -> Backup | None:
-    """Backups with their folder, which is on the storage server if the request names no folder.
-
-    :param reader: reader of the parameter
-    """
+    """Backups with their folder, by default the storage server's; the reader is the parameter's."""
     if backup is None or reader.has("folder"):
         return backup
     points = [volume.mount_point for volume in storage.volumes] if storage else []
@@ -111,11 +105,7 @@ def placed(backup: Backup | None, storage: Storage | None, reader: Reader) -> Ba
 
 
 def read_restore(reader: Reader, package: Path, backup: Backup | None, is_kept: bool) -> Restore:
-    """Read the backup that a heal of the whole VNF restores.
-
-    :param reader: reader of the object that holds the parameter
-    :param is_kept: whether the heal keeps the storage server's volumes
-    """
+    """Read the backup to restore; ``is_kept``: the heal keeps the storage server's volumes."""
     place = Reader(reader.at(RESTORE).value, f"{reader.path}.{RESTORE}", reader.errors,
                    Context(package))
     text = Text().parse(place)

@@ -40,7 +40,6 @@ class PrepareBackupStore(Change[Cluster, Sequence[File]]):
     title = "prepare the place of backups"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[File] | None:
-        """All files, if any of them differs."""
         expected = backup.of_storage_server(cluster)
         return None if files.has_all(host, expected) else expected
 

@@ -43,15 +43,11 @@ _REVISIONS = ("--bump-revision", "1000000000", "--mark-compacted")
 
 
 def has_backup(host: Host) -> bool:
-    """Ask whether the machine has the backup."""
     return host.ask("test", "-e", _ARCHIVE).ok
 
 
 def fetch(host: Host, cluster: Cluster, restore: Restore) -> None:
-    """Bring the backup to the machine, verify it, and decrypt it.
-
-    :raises MgmtDriverError: if the cluster cannot be made from it
-    """
+    """Bring, verify and decrypt the backup; raises MgmtDriverError if it cannot be restored."""
     keys = backup_keys.load(cluster.store).joined_with(cluster.params.restore_keys)
     if restore.file:
         files.write(host, _SEALED, restore.file, "0600")
@@ -83,7 +79,6 @@ def choose(
 
     ``latest`` is the newest of this cluster that is neither damaged nor forged.
 
-    :param read: reads and verifies a backup
     :raises MgmtDriverError: if there is no such backup
     """
     left_out = []
@@ -163,10 +158,7 @@ def prepare_command(host: Host, cluster: Cluster) -> Sequence[str]:
 
 
 def _find_program(host: Host, cluster: Cluster, image: str) -> Sequence[str]:
-    """Find the program in etcd's image that restores a snapshot, with the options that it knows.
-
-    :raises MgmtDriverError: if no program of the image restores snapshots
-    """
+    """Find the program in etcd's image that restores a snapshot, with the options that it knows."""
     tails = []
     for program in _PROGRAMS:
         words = (program, "snapshot", "restore")

@@ -34,7 +34,6 @@ class RenewCertificates(_Renewal):
     title = "renew certificates"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Certificate] | None:
-        """The certificates that are due."""
         return certificates.read(host).due(host.clock.time(), self._within) or None
 
     def act(self, host: Host, cluster: Cluster, due: Sequence[Certificate]) -> None:
@@ -51,7 +50,6 @@ class RenewKubeletCertificate(_Renewal):
     title = "renew kubelet's certificate"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Certificate] | None:
-        """The certificates that are due."""
         return certificates.read(host).kubelet_due(host.clock.time(), self._within) or None
 
     def act(self, host: Host, cluster: Cluster, due: Sequence[Certificate]) -> None:

@@ -83,7 +83,6 @@ class Certificate:
         return math.floor((self.end - now) / _DAY)
 
     def ending(self, now: float) -> str:
-        """The days left, in words."""
         days = self.days_left(now)
         return "has expired" if days < 0 else f"expires in {days} days"
 
@@ -103,34 +102,28 @@ class NodeState:
 
     def due(self, now: float, within: float) -> list[Certificate]:
         """The certificates that kubeadm can renew, and that expire within so many days."""
-        renewed = [self.certificates[name] for name in RENEWED if name in self.certificates]
-        return [certificate for certificate in renewed if certificate.end - now < within * _DAY]
+        return self._ending(dict.fromkeys(RENEWED, within), now)
 
     def kubelet_due(self, now: float, within: float) -> list[Certificate]:
         """kubelet's certificates that are due: the client's only if kubelet has not renewed it."""
-        limits = {KUBELET: KUBELET_SOON, SERVING: within}
-        found = [self.certificates[name] for name in limits if name in self.certificates]
-        return [c for c in found if c.end - now < limits[c.name] * _DAY]
+        return self._ending({KUBELET: KUBELET_SOON, SERVING: within}, now)
 
     def needs_renewal(self, now: float, within: float) -> bool:
-        """Whether something is due, or a renewal was broken off."""
         return bool(self.due(now, within) or self.kubelet_due(now, within)) or self.is_pending
 
     def warnings(self, now: float) -> list[str]:
         """CAs that end soon, which no operation renews."""
-        found = [self.certificates[name] for name in AUTHORITIES if name in self.certificates]
-        return [
-            f"{authority.name} {authority.ending(now)}"
-            for authority in found
-            if authority.end - now < AUTHORITY_SOON * _DAY
-        ]
+        ending = self._ending(dict.fromkeys(AUTHORITIES, AUTHORITY_SOON), now)
+        return [f"{authority.name} {authority.ending(now)}" for authority in ending]
+
+    def _ending(self, limits: Mapping[str, float], now: float) -> list[Certificate]:
+        """The certificates that end within their limits in days."""
+        found = [self.certificates[name] for name in limits if name in self.certificates]
+        return [c for c in found if c.end - now < limits[c.name] * _DAY]
 
 
 def read(host: Host) -> NodeState:
-    """Read the certificates of a node.
-
-    :raises MgmtDriverError: if a file does not hold a certificate
-    """
+    """Read the certificates of a node; raises MgmtDriverError if a file does not hold one."""
     texts: dict[str, str] = {}
     path = ""
     for line in host.sudo(*_SHOW.command(PENDING, *CERTIFICATES)).splitlines():
@@ -152,10 +145,7 @@ def read(host: Host) -> NodeState:
 
 
 def renew(host: Host, before: Sequence[Certificate]) -> None:
-    """Renew all that kubeadm can renew; programs go on with what they have.
-
-    :param before: of which each must have been renewed
-    """
+    """Renew all that kubeadm can renew; programs go on with the certificates that they have."""
     files.write(host, PENDING, "")
     kubeadm.renew_certificates(host)
     after = read(host).certificates
@@ -190,7 +180,6 @@ def restart_programs(host: Host, cluster: Cluster) -> None:
 
 
 def clear_pending(host: Host) -> None:
-    """Note that the programs use what is on the disk."""
     host.sudo("rm", PENDING)
 
 

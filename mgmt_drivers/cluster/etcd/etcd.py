@@ -66,10 +66,7 @@ class EtcdUnreadable(MgmtDriverError):
 
 @dataclass(frozen=True)
 class Member:
-    """A member as etcd lists it; one that never started has no name yet.
-
-    Its id makes it the same member: name, URLs and vote may change between two lists.
-    """
+    """A member as etcd lists it, known by its id alone; one that never started has no name."""
 
     id: int
     name: str = field(compare=False)
@@ -92,10 +89,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Database:
-    """A member's database: its size, what of that is in use, and its quota, in bytes.
-
-    A quota of 0 is not known: etcd tells the quota from 3.6 on.
-    """
+    """A member's database in bytes: its size, what is in use, its quota (0 before etcd 3.6)."""
 
     size: int
     in_use: int
@@ -125,20 +119,15 @@ class EtcdStatus:
         return any(kind == NO_SPACE for kind, _ in self.alarms)
 
     def state(self, member: Member) -> str:
-        """The member's state in words."""
         if member.id not in self.healthy:
             return self.errors.get(member.id, "no answer")
         return HEALTHY if member.is_voter else "not a voter"
 
     def describe(self, members: Collection[Member]) -> str:
-        """Members and their states in words."""
         return ", ".join(f"{member}: {self.state(member)}" for member in members) or "none"
 
     def describe_alarms(self, besides: str = "") -> str:
-        """The alarms in words, each with its cure; empty if there are none.
-
-        :param besides: a kind of alarm that is left out
-        """
+        """The alarms besides one kind, each with its cure; empty if there are none."""
         names = {member.id: str(member) for member in self.members}
         return ". ".join(
             f"etcd has the alarm {kind} of {names.get(id_, f'the member with the id {id_:x}')}: "
@@ -212,10 +201,7 @@ def run(
     timeout: float = _LIMIT,
     tolerated: str | None = None,
 ) -> Result:
-    """Run etcdctl.
-
-    :param tolerated: if given, a failure without this text is an error
-    """
+    """Run etcdctl; if ``tolerated`` is given, a failure without this text is an error."""
     prefix = (*exec_prefix(cluster.runtime, cluster.name(host), "etcd"), *_ETCDCTL)
     options = (f"--command-timeout={timeout:g}s", f"--endpoints={endpoints}")
     seen = host.ask(*prefix, *options, *words, timeout=timeout + _GRACE)

@@ -21,8 +21,6 @@ _COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-schedu
 class CheckQuorum(Check[Cluster]):
     """Preflight: refuse to take control-plane nodes away that the cluster needs.
 
-    The arithmetic is that of :func:`mgmt_drivers.cluster.etcd.quorum.why_not_removable`.
-
     :param refused: what is refused, as the error says it
     :param way_out: the error's end: what may be done instead
     """
@@ -133,7 +131,6 @@ class RemoveEtcdMembers(_RemoveMembers):
     title = "remove etcd members"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Member] | None:
-        """The members that are orphaned or leave, and are still there."""
         return quorum.leaving(cluster, etcd.list_members(host, cluster)) or None
 
 

@@ -75,13 +75,9 @@ def why_not_removable(status: EtcdStatus, leaving: Collection[Member]) -> str:
                 f"without {member} all data of etcd would be on one disk, that of {healthy[0]}. "
                 "Heal the control-plane nodes one after another, each in a request of its own"
             )
-    return _why_frozen(status) if leaving else ""
-
-
-def _why_frozen(status: EtcdStatus) -> str:
-    """Why no member can leave: the voters that there are decide, those that leave among them."""
+    # The voters that there are decide, those that leave among them.
     voters = [m for m in status.members if not m.is_learner]
-    shortage = _describe_shortage(voters, status)
+    shortage = _describe_shortage(voters, status) if leaving else ""
     return shortage and f"etcd has {len(voters)} voters, {shortage}"
 
 
@@ -145,10 +141,7 @@ def purge(host: Host, cluster: Cluster, address: str) -> None:
 def move_leader(
     host: Host, cluster: Cluster, status: EtcdStatus, leaving: Collection[Member]
 ) -> None:
-    """Move the leadership from a member that leaves to one that stays.
-
-    :raises MgmtDriverError: when no healthy voter stays
-    """
+    """Move the leadership to a member that stays; raises MgmtDriverError if no healthy one does."""
     leader = next((m for m in in_order(status, leaving) if m.id == status.leader), None)
     if leader is None or leader.id not in status.healthy:
         return

@@ -46,7 +46,6 @@ def defragment(host: Host, cluster: Running) -> None:
 
 
 def disarm(host: Host, cluster: Running) -> None:
-    """End all alarms."""
     etcd.run(host, cluster, etcd.LOCAL, "alarm", "disarm", tolerated="")
 
 

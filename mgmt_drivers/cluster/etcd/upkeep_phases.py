@@ -28,10 +28,7 @@ class CompactEtcd(Change[Cluster, int]):
     title = "compact etcd"
 
     def look(self, host: Host, cluster: Cluster) -> int | None:
-        """The newest revision, which stays.
-
-        :raises MgmtDriverError: when etcd has an alarm for which this is no cure
-        """
+        """The newest revision, which stays; raises MgmtDriverError at any other alarm."""
         status = etcd.read_status(host, cluster)
         if alarms := status.describe_alarms(besides=etcd.NO_SPACE):
             raise MgmtDriverError(f"etcd cannot be defragmented now: {alarms}")
@@ -82,7 +79,6 @@ class DefragmentEtcd(Change[Cluster, Database]):
 
 
 def _member(host: Host, cluster: Cluster, status: EtcdStatus) -> Member | None:
-    """The member on the machine; None if there is no such member."""
     return next((m for m in status.members if m.name == cluster.name(host)), None)
 
 

@@ -80,16 +80,6 @@ _KUBELET = (
     _Setting("seccompDefault", True, since=25),
     _Setting("protectKernelDefaults", True, is_cis=True),
 )
-_VOLUMES = (
-    {
-        "name": "apiserver-settings", "hostPath": _FOLDER, "mountPath": _FOLDER,
-        "readOnly": True, "pathType": "Directory",
-    },
-    {
-        "name": "audit-log", "hostPath": _AUDIT_LOGS, "mountPath": _AUDIT_LOGS,
-        "pathType": "DirectoryOrCreate",
-    },
-)
 # The files of the folder, read when the module is imported, like scripts.
 _TEXTS = {
     f"{_FOLDER}/{name}": (resources.files(__package__ or "") / name).read_text()
@@ -109,16 +99,22 @@ def _known(settings: Sequence[_Setting], params: KubernetesParams) -> dict[str, 
 
 
 def arguments(component: str, params: KubernetesParams) -> dict[str, str]:
-    """The arguments of a program of the control plane.
-
-    :param component: the name of its part in kubeadm's ClusterConfiguration
-    """
+    """The arguments of a program of the control plane, by its part in ClusterConfiguration."""
     return _known(_ARGUMENTS[component], params)
 
 
 def volumes() -> list[dict[str, Any]]:
     """The folders of the machine that the apiserver has besides kubeadm's (HostPathMount)."""
-    return [dict(volume) for volume in _VOLUMES]
+    return [
+        {
+            "name": "apiserver-settings", "hostPath": _FOLDER, "mountPath": _FOLDER,
+            "readOnly": True, "pathType": "Directory",
+        },
+        {
+            "name": "audit-log", "hostPath": _AUDIT_LOGS, "mountPath": _AUDIT_LOGS,
+            "pathType": "DirectoryOrCreate",
+        },
+    ]
 
 
 def kubelet_settings(params: KubernetesParams) -> dict[str, Any]:
@@ -138,7 +134,6 @@ def log_folder() -> File:
 
 
 def control_plane_files(params: KubernetesParams) -> list[File]:
-    """The files of a control-plane node that the apiserver's arguments name."""
     named = arguments("apiServer", params).values()
     return [File(path, text, "0600") for path, text in _TEXTS.items() if path in named]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mgmt_drivers.cluster.topology import API_PORT, BALANCED_PORT
-from mgmt_drivers.machine import syntax, units
+from mgmt_drivers.machine import syntax
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
@@ -62,22 +62,15 @@ backend apiservers
 
 
 def render(nodes: Sequence[tuple[str, str]]) -> str:
-    """Render the configuration for control-plane nodes.
-
-    :param nodes: node name and address of each control-plane node
-    """
+    """Render the configuration for control-plane nodes, given by name and address."""
     servers = (syntax.words("server", name, f"{ip}:{API_PORT}") for name, ip in nodes)
     return _HEAD + "".join(f"    {server}\n" for server in servers)
 
 
-def is_configured(host: Host, config: str) -> bool:
-    return units.is_as_configured(host, PACKAGE, [File(_CONFIG, config)])
+def files(config: str) -> list[File]:
+    return [File(_CONFIG, config)]
 
 
-def configure(host: Host, config: str) -> None:
-    """Configure HAProxy; if it runs, its connections are not closed.
-
-    A configuration that HAProxy does not accept never replaces a good configuration.
-    """
+def check(host: Host, config: str) -> None:
+    """Check that HAProxy accepts a configuration, before it replaces a good one."""
     host.sudo(*_CHECK.command(), stdin=config)
-    units.configure(host, PACKAGE, [File(_CONFIG, config)])

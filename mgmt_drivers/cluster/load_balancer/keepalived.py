@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Sequence
 
 from mgmt_drivers.cluster.load_balancer.haproxy import HEALTH_PORT
-from mgmt_drivers.machine import syntax, units
+from mgmt_drivers.machine import syntax
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
 
@@ -91,23 +91,13 @@ def _router_id(virtual_ip: str) -> int:
 
 
 def has_configuration(host: Host) -> bool:
-    """Ask whether keepalived was ever configured on the machine."""
     return host.ask("test", "-e", _CONFIG).ok
 
 
 def stop(host: Host) -> None:
-    """Stop and disable keepalived; another node takes the virtual IP."""
     host.sudo("systemctl", "stop", PACKAGE)
     host.sudo("systemctl", "disable", "--quiet", PACKAGE)
 
 
-def is_configured(host: Host, config: str) -> bool:
-    return units.is_as_configured(host, PACKAGE, _files(config))
-
-
-def configure(host: Host, config: str) -> None:
-    units.configure(host, PACKAGE, _files(config))
-
-
-def _files(config: str) -> list[File]:
+def files(config: str) -> list[File]:
     return [File(_CHECK, _CHECK_SCRIPT, "0755"), File(_CONFIG, config)]

@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.topology import BALANCED_PORT
 from mgmt_drivers.engine.phase import Change, Check, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.machine import interfaces
+from mgmt_drivers.machine import interfaces, units
 from mgmt_drivers.machine.host import Host
 
 LOG = logging.getLogger(__name__)
@@ -26,22 +26,19 @@ class ConfigureLoadBalancer(Change[Cluster, tuple[str, str]]):
     title = "configure the load balancer"
 
     def look(self, host: Host, cluster: Cluster) -> tuple[str, str] | None:
-        """The configurations of both programs, if the configuration of one differs."""
-        balancer, router = _render_haproxy(cluster), _render_keepalived(host, cluster)
-        is_ha = haproxy.is_configured(host, balancer)
-        if is_ha and keepalived.is_configured(host, router):
+        known = cluster.topology
+        nodes = [(known.name(node), known.address_of(node)) for node in cluster.control_plane]
+        balancer, router = haproxy.render(nodes), _render_keepalived(host, cluster)
+        is_ha = units.is_as_configured(host, haproxy.PACKAGE, haproxy.files(balancer))
+        if is_ha and units.is_as_configured(host, keepalived.PACKAGE, keepalived.files(router)):
             return None
         return balancer, router
 
     def act(self, host: Host, cluster: Cluster, configurations: tuple[str, str]) -> None:
         balancer, router = configurations
-        haproxy.configure(host, balancer)
-        keepalived.configure(host, router)
-
-
-def _render_haproxy(cluster: Cluster) -> str:
-    known = cluster.topology
-    return haproxy.render([(known.name(n), known.address_of(n)) for n in cluster.control_plane])
+        haproxy.check(host, balancer)
+        units.configure(host, haproxy.PACKAGE, haproxy.files(balancer))  # keeps connections open
+        units.configure(host, keepalived.PACKAGE, keepalived.files(router))
 
 
 def _render_keepalived(host: Host, cluster: Cluster) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd import upkeep
 from mgmt_drivers.cluster.monitoring import node_health
-from mgmt_drivers.cluster.monitoring.monitoring_params import Monitoring
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.ssh.session import Result
@@ -23,7 +22,9 @@ _UNITS = "/etc/systemd/system"
 
 
 def port(cluster: Cluster) -> int:
-    return _monitoring(cluster).port
+    monitoring = cluster.params.monitoring
+    assert monitoring, "phases of monitoring run on no machine without the parameter"
+    return monitoring.port
 
 
 def units_of(host: Host, cluster: Cluster) -> Mapping[str, Sequence[File]]:
@@ -38,14 +39,7 @@ def units_of(host: Host, cluster: Cluster) -> Mapping[str, Sequence[File]]:
 
 
 def ask_exporter(host: Host, cluster: Cluster) -> Result:
-    """Ask whether the exporter tells the machine's health."""
     return host.ask("python3", _PROGRAM, "--check", str(port(cluster)))
-
-
-def _monitoring(cluster: Cluster) -> Monitoring:
-    monitoring = cluster.params.monitoring
-    assert monitoring, "phases of monitoring run on no machine without the parameter"
-    return monitoring
 
 
 def _arguments(host: Host, cluster: Cluster) -> Sequence[str]:

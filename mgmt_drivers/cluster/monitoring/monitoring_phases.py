@@ -19,7 +19,6 @@ class ConfigureMonitoring(Change[Cluster, Mapping[str, Sequence[File]]]):
     title = "configure monitoring"
 
     def look(self, host: Host, cluster: Cluster) -> Mapping[str, Sequence[File]] | None:
-        """All units with their files, unless they run and the exporter tells the health."""
         expected = monitoring.units_of(host, cluster)
         is_done = all(units.is_as_configured(host, *unit) for unit in expected.items())
         return None if is_done and monitoring.ask_exporter(host, cluster).ok else expected

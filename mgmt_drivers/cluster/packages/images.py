@@ -15,10 +15,7 @@ _ABSENT = ("not found", "manifest unknown", "repository name not known")
 
 
 def find_missing(host: Host, cluster: Cluster, with_pod_network: bool = True) -> list[str]:
-    """Find the images that this machine runs and does not have yet; returns their references.
-
-    :param with_pod_network: an upgrade may leave the pod network as it is
-    """
+    """Find the images that the machine needs and lacks, perhaps without the pod network's."""
     wanted = of_role(kubeadm.list_images(host, cluster), cluster.is_control_plane(host))
     if with_pod_network:
         wanted += pod_network.images(cluster.params)

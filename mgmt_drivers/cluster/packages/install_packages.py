@@ -23,7 +23,6 @@ class InstallPackages(Change[Cluster, str]):
     title = "install packages"
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The digest of script and settings, if others or none were installed."""
         digest = _digest(host, cluster)
         is_noted = _NOTE in facts.gather(host).notes
         return None if is_noted and files.has(host, _DONE, digest) else digest

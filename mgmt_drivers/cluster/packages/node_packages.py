@@ -76,10 +76,7 @@ def needed(host: Host, cluster: Cluster) -> Sequence[str]:
 
 
 def settings(host: Host, cluster: Cluster, extra: Sequence[str]) -> Mapping[str, str]:
-    """The script's environment on a machine.
-
-    :param extra: packages that it is to install besides
-    """
+    """The script's environment on a machine; ``extra`` are packages to install besides."""
     params = cluster.params
     repository = params.package_repository
     return {

@@ -17,7 +17,6 @@ _REACH = "Give the machine a way to its registry (a route, or the parameter prox
 class PullImages(Change[Cluster, Sequence[str]]):
     """Pull the images of Kubernetes that the node runs, before it joins or is upgraded.
 
-    :param is_upgrade: the node is upgraded
     :param with_pod_network: also the images of the CNI manifest, which is applied later
     """
 
@@ -28,7 +27,6 @@ class PullImages(Change[Cluster, Sequence[str]]):
         self._is_upgrade, self._with_pod_network = is_upgrade, with_pod_network
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
-        """The images that the machine lacks."""
         return images.find_missing(host, cluster, self._with_pod_network) or None
 
     def describe(self, lacking: Sequence[str]) -> str:

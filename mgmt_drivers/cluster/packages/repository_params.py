@@ -22,11 +22,7 @@ class _RepositoryUrl(OpenUrl):
 
 @dataclass(frozen=True)
 class PackageRepository:
-    """An apt repository laid out flat, as the Kubernetes project's own are.
-
-    ``key`` is the ASCII-armored key that signs it; without one, it is fetched
-    from the repository over https.
-    """
+    """An apt repository laid out flat, as the Kubernetes project's own are."""
 
     url: str = param(
         "url", _RepositoryUrl(), required=Always(),
@@ -66,7 +62,6 @@ class ImageRepository:
 
     @property
     def server(self) -> str:
-        """Host and port."""
         return self.reference.partition("/")[0]
 
 

@@ -3,7 +3,6 @@
 import json
 import secrets
 from collections.abc import Sequence
-from typing import Protocol
 
 from mgmt_drivers.cluster.cluster_params import DOCKER, KubernetesParams
 from mgmt_drivers.cluster.registries.registries_params import LOGINS_FOLDER, Registry
@@ -21,30 +20,11 @@ _CA_FILE = "tacker-mgmt-drivers.crt"  # its ending is what Docker looks for
 STATIC_PODS = Script(__package__, "static-pods")
 
 
-class ContainerRuntime(Protocol):
-    """The container runtime of a node."""
-
-    service: str  # its systemd unit
-    socket: str  # of its CRI, as a path
-
-    def find_missing(self, host: Host, images: Sequence[str]) -> list[str]:
-        """Find the images that the machine does not have."""
-
-    def pull(self, host: Host, image: str) -> None:
-        """:raises CommandFailed: with the runtime's words"""
-
-    def trust(self, host: Host, registries: Sequence[Registry]) -> None:
-        """Pull from them over plain HTTP, or with their CA; what the image brought stays."""
-
-    def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
-        """The beginning of a command that runs once in an image of the machine's.
-
-        The folder is the machine's own there.
-        """
-
-
 class Docker:
-    """Docker, which kubelet drives itself (dockershim)."""
+    """Docker, which kubelet drives itself (dockershim).
+
+    ``service`` is its systemd unit, ``socket`` the path of its CRI.
+    """
 
     service = "docker"
     socket = "/var/run/dockershim.sock"
@@ -56,12 +36,15 @@ class Docker:
         self._shown = [f"{registry.server}/" for registry in registries if registry.shown_login]
 
     def find_missing(self, host: Host, images: Sequence[str]) -> list[str]:
-        return [image for image in images if docker.find_image_id(host, image) is None]
+        """Find the images that the machine does not have."""
+        return [image for image in images if not docker.has_image(host, image)]
 
     def pull(self, host: Host, image: str) -> None:
+        """:raises CommandFailed: with the runtime's words"""
         docker.pull(host, image, LOGINS_FOLDER if image.startswith(tuple(self._shown)) else "")
 
     def trust(self, host: Host, registries: Sequence[Registry]) -> None:
+        """Pull from them over plain HTTP, or with their CA; what the image brought stays."""
         for registry in registries:
             _write_certificate(host, f"{self._CERTIFICATES}/{registry.server}", registry)
         config = files.read_json(host, docker.CONFIG)
@@ -77,12 +60,13 @@ class Docker:
             docker.reload_plain_http(host, plain)
 
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
+        """The beginning of a command that runs once in an image, with a folder of the machine."""
         mount = ("--volume", f"{folder}:{folder}")
         return ("docker", "run", "--rm", "--network", "none", *mount, image)
 
 
 class Containerd:
-    """containerd, through its CRI plugin."""
+    """containerd, through its CRI plugin; has what :class:`Docker` has."""
 
     service = "containerd"
     socket = "/run/containerd/containerd.sock"
@@ -118,6 +102,9 @@ class Containerd:
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
         mount = ("--mount", f"type=bind,src={folder},dst={folder},options=rbind:rw")
         return (*_CTR, "run", "--rm", *mount, image, secrets.token_hex(8))
+
+
+ContainerRuntime = Docker | Containerd
 
 
 def exec_prefix(runtime: ContainerRuntime, node: str, pod: str) -> tuple[str, ...]:

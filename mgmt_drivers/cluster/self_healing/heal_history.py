@@ -22,16 +22,14 @@ def load(store: Store, now: float) -> Mapping[str, Sequence[float]]:
     :raises MgmtDriverError: if somebody has changed what is kept with the VNF instance
     """
     kept = store.load(_KEY, {})
-    times = [time for listed in kept.values() if isinstance(listed, list) for time in listed]
-    if not all(isinstance(listed, list) for listed in kept.values()) or not all(
-        isinstance(time, int | float) for time in times
-    ):
+    try:
+        # A time in the future is of a conductor whose clock is ahead.
+        recent = {id_: [t for t in listed if now - t < HOUR] for id_, listed in kept.items()}
+    except TypeError as error:
         raise MgmtDriverError(
             f"the automatic heals in the VNF instance's metadata ({_KEY}) are not lists of times: "
             "restore the metadata from an earlier show of the VNF instance"
-        )
-    # A time in the future is of a conductor whose clock is ahead.
-    recent = {id_: [t for t in listed if now - t < HOUR] for id_, listed in kept.items()}
+        ) from error
     return {id_: listed for id_, listed in recent.items() if listed}
 
 

@@ -66,11 +66,7 @@ def check_times(store: Store, known: Topology, targets: Sequence[Node], now: flo
 
 
 class CheckRails(Check[Cluster]):
-    """Preflight of an automatic heal: half-done operations, machines that are well, the share.
-
-    :param targets: the machines to heal
-    :param reached: the machines of the VNF that answer
-    """
+    """Preflight of an automatic heal: half-done operations, machines that are well, the share."""
 
     title = "check the guard rails"
 

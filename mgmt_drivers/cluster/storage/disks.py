@@ -34,8 +34,6 @@ def find(host: Host, volume_id: str) -> str | None:
 
 
 def wait_for(host: Host, volume_id: str) -> None:
-    """Wait until the machine sees a volume that was attached to it."""
-
     def is_seen() -> None:
         if find(host, volume_id) is None:
             raise NotYet("no such disk in /dev/disk/by-id")
@@ -44,10 +42,7 @@ def wait_for(host: Host, volume_id: str) -> None:
 
 
 def read_uuid(host: Host, device: str) -> str | None:
-    """Read the UUID of the ext4 file system on a device; None if the device is blank.
-
-    :raises MgmtDriverError: if the device holds other data
-    """
+    """Read the UUID of ext4; None on a blank device; raises MgmtDriverError for other data."""
     result = host.ask("blkid", "--probe", "--output", "export", device)
     if result.status == _BLANK:
         _check_blank(host, device)
@@ -100,10 +95,7 @@ def is_mount_point(host: Host, folder: str) -> bool:
 
 
 def is_mounted(host: Host, mount: Mount) -> bool:
-    """Ask whether the file system is mounted at its mount point.
-
-    :raises MgmtDriverError: if another file system is mounted there
-    """
+    """Ask whether a file system is mounted; raises MgmtDriverError if another one has its place."""
     words = ("--noheadings", "--output", "UUID", "--mountpoint", mount.point)
     uuids = host.ask("findmnt", *words).stdout.split()
     if uuids and mount.uuid not in uuids:

@@ -28,7 +28,6 @@ class MountVolumes(Change[Cluster, Places]):
     title = "mount volumes"
 
     def look(self, host: Host, cluster: Cluster) -> Places | None:
-        """The places of all volumes, if any volume is not mounted."""
         server = cluster.topology.storage_server
         places = [
             (_find_device(host, server.volumes[volume.resource]), volume.mount_point)

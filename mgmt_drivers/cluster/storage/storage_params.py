@@ -9,16 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mgmt_drivers.params import kinds
 from mgmt_drivers.params.declaration import Always, ObjectOf, inline, param
-from mgmt_drivers.params.kinds import (
-    Flag,
-    ListOf,
-    NetworkOrAddress,
-    PackageFile,
-    Reference,
-    TextKind,
-    read_yaml,
-)
 from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.params.reader import Reader
 
@@ -38,7 +30,7 @@ _SYSTEM = {
 }
 
 
-class Folder(TextKind[str]):
+class Folder(kinds.TextKind[str]):
     """An absolute path that needs no quotes in fstab and exports.
 
     An invalid path is read as the probable path, so that it can be compared with other paths.
@@ -68,14 +60,14 @@ class _MountPoint(Folder):
         return path
 
 
-class _PersistentVolumes(TextKind[tuple[Mapping[str, Any], ...]]):
-    words = PackageFile.words
+class _PersistentVolumes(kinds.TextKind[tuple[Mapping[str, Any], ...]]):
+    words = kinds.PackageFile.words
     fallback = ()
 
     def take(self, text: str, reader: Reader) -> tuple[Mapping[str, Any], ...]:
-        path = PackageFile().take(text, reader)
+        path = kinds.PackageFile().take(text, reader)
         what = "a file of PersistentVolumes in YAML"
-        volumes = read_yaml(path, what, reader) if path else []
+        volumes = kinds.read_yaml(path, what, reader) if path else []
         errors = [error for volume in volumes if (error := _error_in(volume))]
         for error in errors:
             reader.refuse(error)
@@ -87,8 +79,8 @@ class Volume:
     """A Cinder volume: its resource in the BaseHOT, and its mount point."""
 
     resource: str = param(
-        "volume_resource_id", Reference(VOLUME), required=Always(), example="storage_server_volume",
-        meaning="the volume's resource in the BaseHOT",
+        "volume_resource_id", kinds.Reference(VOLUME), required=Always(),
+        example="storage_server_volume", meaning="the volume's resource in the BaseHOT",
     )
     mount_point: str = param(
         "mount_to", _MountPoint(), required=Always(), example="/volume",
@@ -109,13 +101,13 @@ class Export:
         meaning="folder on one of the volumes",
     )
     network: ipaddress.IPv4Network | None = param(
-        "export_to", NetworkOrAddress(), example="10.10.0.0/24",
+        "export_to", kinds.NetworkOrAddress(), example="10.10.0.0/24",
         meaning="network (with a prefix of /8 or longer) whose machines may mount the folder, or "
         "one address, which does not end in ``.0``",
         left_out="the addresses of the nodes, also of nodes that come and go later",
     )
     squashes_root: bool | None = param(
-        "root_squash", Flag(), example=False, value=None,
+        "root_squash", kinds.Flag(), example=False, value=None,
         meaning="whether root of the clients is ``nobody`` on the storage server, to whom the "
         "folder then belongs",
         left_out="true; in a cluster of an earlier version of the drivers false",
@@ -132,7 +124,7 @@ class Manifest:
         meaning="one or more PersistentVolumes, as YAML without aliases",
     )
     server_cp: str = param(
-        "nfs_server_cp", Reference(CP), required=Always(), example="storage_server_CP",
+        "nfs_server_cp", kinds.Reference(CP), required=Always(), example="storage_server_CP",
         meaning="CP whose address replaces ``spec.nfs.server``",
     )
 
@@ -142,20 +134,20 @@ class Storage:
     """The storage server; ``manifests`` are registered in the cluster."""
 
     ssh_cp_name: str = param(
-        "ssh_cp_name", Reference(CP), required=Always(), example="storage_server_CP",
+        "ssh_cp_name", kinds.Reference(CP), required=Always(), example="storage_server_CP",
         meaning="CP, or floating IP of the BaseHOT, used for SSH",
     )
     login: SshLogin = inline(SshLogin)
     volumes: tuple[Volume, ...] = param(
-        VOLUMES, ListOf(ObjectOf(Volume), at_least_one=True), required=Always(),
+        VOLUMES, kinds.ListOf(ObjectOf(Volume), at_least_one=True), required=Always(),
         meaning="one or more volumes",
     )
     exports: tuple[Export, ...] = param(
-        EXPORTS, ListOf(ObjectOf(Export), at_least_one=True), required=Always(),
+        EXPORTS, kinds.ListOf(ObjectOf(Export), at_least_one=True), required=Always(),
         meaning="one or more folders",
     )
     nic_cp_name: str | None = param(
-        "nic_cp_name", Reference(CP), example="storage_server_CP",
+        "nic_cp_name", kinds.Reference(CP), example="storage_server_CP",
         meaning="accepted because requests of Tacker's samples have it, and not used: "
         "``nfs_server_cp`` names the CP that exports",
     )
@@ -186,7 +178,7 @@ def _check(storage: Storage, reader: Reader) -> Storage:
 
 
 STORAGE = ObjectOf(Storage, _check)
-PV_REGISTRATION = ListOf(ObjectOf(Manifest))
+PV_REGISTRATION = kinds.ListOf(ObjectOf(Manifest))
 
 
 def _check_volumes(volumes: Sequence[Volume], reader: Reader) -> None:
@@ -216,10 +208,7 @@ def _check_exports(storage: Storage, reader: Reader) -> None:
 def with_manifests(
     storage: Storage | None, manifests: tuple[Manifest, ...], reader: Reader
 ) -> Storage | None:
-    """The storage server with the PersistentVolumes that a cluster registers.
-
-    :param reader: reader of the object that holds both parameters
-    """
+    """The storage server with the PersistentVolumes; the reader is that of the cluster's object."""
     place = reader.at(MANIFESTS)
     if storage is None:
         if manifests:
@@ -251,10 +240,7 @@ def _why_no_path(path: str) -> str:
 
 
 def _error_in(document: Any) -> str:
-    """The error in a PersistentVolume; empty if there is none.
-
-    The API would refuse the object only after the cluster was made (Kubernetes API reference).
-    """
+    """The error in a PersistentVolume, if any; the API would tell it after the cluster was made."""
     if not isinstance(document, dict) or document.get("kind") != "PersistentVolume":
         return "holds objects other than PersistentVolumes"
     if document.get("apiVersion") != "v1":
@@ -268,8 +254,13 @@ def _error_in(document: Any) -> str:
         )
     if not isinstance(metadata.get("labels") or {}, dict):
         return f"PersistentVolume {name}: its metadata.labels are not a mapping"
-    error = _error_in_spec(_mapping(document, "spec"))
-    return f"PersistentVolume {name}{error}" if error else _error_in_form(document, name)
+    if fault := _error_in_spec(_mapping(document, "spec")):
+        return f"PersistentVolume {name}{fault}"
+    try:
+        json.dumps(document, allow_nan=False)
+    except (TypeError, ValueError) as error:  # YAML has dates, JSON has none
+        return f"PersistentVolume {name} cannot be given to the API ({error}): put it in quotes"
+    return ""
 
 
 def _error_in_spec(spec: Mapping[str, Any]) -> str:
@@ -282,14 +273,6 @@ def _error_in_spec(spec: Mapping[str, Any]) -> str:
         return " has no spec.capacity.storage"
     modes = spec.get("accessModes")
     return "" if modes and isinstance(modes, list) else " has no list spec.accessModes"
-
-
-def _error_in_form(document: Any, name: str) -> str:
-    try:
-        json.dumps(document, allow_nan=False)
-    except (TypeError, ValueError) as error:  # YAML has dates, JSON has none
-        return f"PersistentVolume {name} cannot be given to the API ({error}): put it in quotes"
-    return ""
 
 
 def _mapping(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:

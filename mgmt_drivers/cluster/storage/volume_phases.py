@@ -42,7 +42,6 @@ class RegisterVolumes(Change[Cluster, Sequence[Volume]]):
         self._are_restored = are_restored
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Volume] | None:
-        """The volumes that the cluster lacks."""
         expected = volumes.expected(cluster.topology.storage_server)
         return volumes.find_missing(host, expected) or None
 
@@ -56,7 +55,6 @@ class RemoveVolumes(Change[Cluster, Sequence[str]]):
     title = "remove PersistentVolumes"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
-        """The names of the volumes that this driver has registered."""
         return volumes.find_removable(host, volumes.names(cluster.topology.storage_server)) or None
 
     def describe(self, names: Sequence[str]) -> str:

@@ -25,7 +25,6 @@ class InUse(MgmtDriverError):
 
 
 def names(server: StorageServer) -> list[str]:
-    """Names of the PersistentVolumes in the parameters."""
     return [_name(volume) for volume, _ in _listed(server)]
 
 
@@ -50,13 +49,11 @@ def at(volume: Volume, server: str) -> Volume:
 
 
 def find_missing(host: Host, volumes: Iterable[Volume]) -> list[Volume]:
-    """Find the PersistentVolumes that the cluster lacks, or has at another address.
-
-    :raises MgmtDriverError: if the cluster has a volume of the same name without the driver's label
-    """
+    """Find what is missing or at another address; raises MgmtDriverError if others have a name."""
     registered = _list_registered(host)
     _check_owner(registered, map(_name, volumes))
-    return [volume for volume in volumes if not _is_same(volume, registered.get(_name(volume)))]
+    places = {name: _place(volume) for name, volume in registered.items()}
+    return [volume for volume in volumes if places.get(_name(volume)) != _place(volume)]
 
 
 def register(host: Host, volumes: Sequence[Volume], *, are_restored: bool = False) -> None:
@@ -109,15 +106,13 @@ def check_server(host: Host, own: Collection[str], addresses: Collection[str]) -
 
     Users of the server lose data with it, no matter who registered their volumes.
 
-    :param own: names of the driver's volumes
-    :param addresses: addresses of the server
     :raises InUse: naming volumes, claims and pods
     :raises MgmtDriverError: if the cluster has a volume of the same name without the driver's label
     """
     registered = _list_registered(host)
     _check_free(host, [
         volume for name, volume in registered.items()
-        if (name in own and _is_ours(volume)) or _server(volume) in addresses
+        if (name in own and _is_ours(volume)) or _place(volume)[0] in addresses
     ])
     _check_owner(registered, own)
 
@@ -142,10 +137,7 @@ def _check_free(host: Host, volumes: Sequence[Volume]) -> None:
 
 
 def find_removable(host: Host, names: Iterable[str]) -> list[str]:
-    """Find the PersistentVolumes among these names that this driver has registered.
-
-    :raises InUse: if one of them is in use
-    """
+    """Find the volumes that this driver has registered; raises InUse if one of them is in use."""
     registered = _list_registered(host)
     ours = [name for name in names if name in registered and _is_ours(registered[name])]
     _check_free(host, [registered[name] for name in ours])
@@ -179,7 +171,6 @@ def _claims_of(pod: Volume) -> set[tuple[str, str]]:
 
 
 def _list_registered(host: Host) -> dict[str, Volume]:
-    """List the PersistentVolumes of the cluster, by name."""
     return {_name(item): item for item in kubectl.get(host, "persistentvolumes")["items"]}
 
 
@@ -187,17 +178,10 @@ def _is_ours(volume: Volume) -> bool:
     return (volume["metadata"].get("labels") or {}).get(_LABEL[0]) == _LABEL[1]
 
 
-def _server(volume: Volume) -> str | None:
-    """The address of a volume's NFS server; None if the volume is not on NFS."""
-    server: str | None = (volume["spec"].get("nfs") or {}).get("server")
-    return server
-
-
-def _is_same(volume: Volume, registered: Volume | None) -> bool:
-    if registered is None:
-        return False
-    mine, theirs = volume["spec"]["nfs"], registered["spec"].get("nfs") or {}
-    return (mine["server"], mine["path"]) == (theirs.get("server"), theirs.get("path"))
+def _place(volume: Volume) -> tuple[Any, Any]:
+    """The server and the path of a volume; None if the volume is not on NFS."""
+    nfs = volume["spec"].get("nfs") or {}
+    return nfs.get("server"), nfs.get("path")
 
 
 def _phase(volume: Volume) -> str:
