@@ -13,7 +13,7 @@ from typing import Any
 from mgmt_drivers.engine.dry_run import Line
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.files import STATE_FOLDER
-from mgmt_drivers.operations import registry, scale_in, scale_out, upgrade
+from mgmt_drivers.operations import modify, registry, scale_in, scale_out
 from mgmt_drivers.registry.registry_params import NAME as REGISTRY
 from mgmt_drivers.request import Vnfc
 from mgmt_drivers.testing.fakes import named
@@ -304,7 +304,7 @@ class UpgradeDryRunTest(DryRunTest):
         """The dry run of an upgrade is right."""
         result = self.predicted(lambda vnf: vnf.modify(wanted))
         (self.traces / "vnf-1.jsonl").unlink(missing_ok=True)
-        self.done(result, lambda: upgrade.modify(self.request(), self.traced(), wanted))
+        self.done(result, lambda: modify.modify(self.request(), self.traced(), self.vims, wanted))
         return result
 
     def test_to_a_release(self) -> None:
@@ -328,6 +328,19 @@ class UpgradeDryRunTest(DryRunTest):
         result = self.upgrade(kubernetes_version="1.37")
         self.assertEqual(["depends"] * 2, self.outcomes(result, "upgrade workers"))
 
+    def test_by_several_series(self) -> None:
+        self.params = {**PARAMS, "kubernetes_version": "1.35.3"}
+        self.build()
+        self.world.have("v1.35.3")
+        result = self.upgrade(kubernetes_version="1.37.2")
+        expected = ["changed", "changed", "depends", "depends"]
+        self.assertEqual(expected, self.outcomes(result, "upgrade workers"))
+
+    def test_other_parameters(self) -> None:
+        result = self.upgrade(image_repository="registry.example.org/k8s", drain_timeout="1h")
+        self.assertEqual(["changed"], self.outcomes(result, "set the image repository"))
+        self.assertEqual(["changed"], self.outcomes(result, "keep the parameters"))
+
     def test_of_a_cluster_that_is_not_whole(self) -> None:
         self.world.members.pop()
         with self.assertRaisesRegex(MgmtDriverError, "etcd lacks 1 of 3 members"):
@@ -343,7 +356,7 @@ class UpgradeDryRunTest(DryRunTest):
         self.assertIn("2048 MiB, of which 12 are in use", str(result.lines))
         found = sorted(self.outcomes(result, "defragment etcd"))
         self.assertEqual(["changed", "depends", "depends"], found)
-        self.done(result, lambda: upgrade.modify(self.request(), self.traced(), wanted))
+        self.done(result, lambda: modify.modify(self.request(), self.traced(), self.vims, wanted))
 
     def test_a_modification_that_is_not_the_drivers(self) -> None:
         self.assertEqual([], self.predicted(lambda vnf: vnf.modify(None)).lines)
