@@ -16,7 +16,11 @@ from mgmt_drivers.cluster.cluster_params import (
     DEFAULT_CNI_MANIFEST,
     DOCKER,
     LONGEST_NODE_PREFIX,
+    MASTER,
     NAME,
+    PATCHES,
+    POOLS,
+    WORKER,
     CniManifest,
     KubernetesParams,
 )
@@ -35,7 +39,6 @@ from mgmt_drivers.request import INSTANTIATE, LcmRequest
 _LONGEST_POD_PREFIX = 24
 # The apiserver keeps no larger one in etcd; kubeadm wants ten addresses (its validation.go).
 _SHORTEST_SERVICE_PREFIX, _LONGEST_SERVICE_PREFIX = 12, 28
-_GROUPS = ("master_node", "worker_node")
 
 
 def read_params(request: LcmRequest) -> KubernetesParams:
@@ -65,7 +68,9 @@ def _storage_cps(request: LcmRequest, cps: Collection[str]) -> Collection[str]:
     Floating IPs and ports of their own are in the BaseHOT only, and may be anybody's.
     """
     params: Any = request.additional_params.get(NAME)
-    groups = [params.get(key) for key in _GROUPS] if isinstance(params, Mapping) else []
+    given = params if isinstance(params, Mapping) else {}
+    pools = given.get(POOLS)
+    groups = [given.get(MASTER), given.get(WORKER), *(pools if isinstance(pools, list) else ())]
     named = [group.get("nic_cp_name") for group in groups if isinstance(group, Mapping)]
     nodes = {request.cps.get(cp) for cp in named if isinstance(cp, str)}
     return [cp for cp in cps if cp not in request.cps or request.cps[cp] not in nodes]
@@ -87,12 +92,28 @@ def _checked(params: KubernetesParams, reader: Reader, request: LcmRequest) -> K
     )
     _check_runtime(params, reader)
     _check_floating_ip(params, request, reader)
-    _check_networks(params, reader.at("master_node"))
+    _check_networks(params, reader.at(MASTER))
     _check_image_repository(params, reader)
-    if params.master.nic_cp_name and params.master.nic_cp_name == params.worker.nic_cp_name:
-        place = reader.at("worker_node").at("nic_cp_name")
-        place.refuse("must be another CP than that of master_node")
+    _check_groups(params, request, reader)
     return replace(params, unmanaged_vdu=_check_machines(params, request, reader))
+
+
+def _check_groups(params: KubernetesParams, request: LcmRequest, reader: Reader) -> None:
+    """The groups of nodes have CPs of their own, and what kubeadm of the series supports."""
+    places = [reader.at(MASTER), reader.at(WORKER)]
+    places += [reader.at(POOLS).at(number) for number in range(len(params.pools))]
+    known: dict[str, str] = {}
+    for group, place in zip(params.groups, places, strict=True):
+        cp = group.nic_cp_name
+        vdu = request.cps.get(cp, cp) if group in params.pools else cp
+        if other := cp and (known.get(cp) or known.get(vdu)):
+            what = "CP" if cp in known else "VDU's CP"
+            place.at("nic_cp_name").refuse(f"must be another {what} than that of {other}")
+        known |= dict.fromkeys({cp, request.cps.get(cp, cp)}, place.path.partition(".")[2])
+        if group.kubelet_config and not params.series.patches_kubelet:
+            place.at("kubelet_config").refuse("needs Kubernetes 1.25 or later")
+    if params.kubeadm_patches and not params.series.kubeadm_api.has_patches:
+        reader.at(PATCHES).refuse("needs Kubernetes 1.22 or later")
 
 
 def _package_repository(params: KubernetesParams, reader: Reader) -> PackageRepository:
@@ -117,7 +138,7 @@ def _with_host_of(repository: PackageRepository, proxy: Proxy) -> Proxy:
 
 
 def _check_floating_ip(params: KubernetesParams, request: LcmRequest, reader: Reader) -> None:
-    ssh, place = params.master.ssh_cp_name, reader.at("master_node").at("cluster_fip_name")
+    ssh, place = params.master.ssh_cp_name, reader.at(MASTER).at("cluster_fip_name")
     floating = floating_ips(request.package, request.flavour)
     if place.value is None and request.operation == INSTANTIATE and ssh in floating:
         place.refuse(
@@ -133,20 +154,21 @@ def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reade
     """
     if reader.errors.messages:  # of which this might be a consequence
         return None
-    known = {params.master.nic_cp_name, params.worker.nic_cp_name}
+    known = {group.nic_cp_name for group in params.groups}
     if params.storage:
         known.add(params.storage.ssh_cp_name)
     elsewhere = known - set(request.cps)  # named by their floating IPs
-    groups = (params.master, params.worker)
-    is_one_vdu = len({request.cps.get(group.nic_cp_name) for group in groups}) == 1
+    vdus = {request.cps.get(group.nic_cp_name) for group in (params.master, params.worker)}
     cps_of = defaultdict(set)
     for cp, vdu in request.cps.items():
         cps_of[vdu].add(cp)
     unnamed = sorted(vdu for vdu, cps in cps_of.items() if not known & cps and not elsewhere)
-    may_be_storage = not is_one_vdu and not params.storage
-    if may_be_storage and len(unnamed) == 1 and volume_names(request.package, request.flavour):
+    may_be_storage = len(vdus) > 1 and not params.storage
+    may_be_storage &= bool(volume_names(request.package, request.flavour))
+    if may_be_storage and len(unnamed) == 1:
         return unnamed[0]
-    hint = ("storage_server",) if may_be_storage else ("worker_node", "nic_cp_name")
+    hint = (POOLS,) if len(vdus) > 1 else (WORKER, "nic_cp_name")
+    hint = ("storage_server",) if may_be_storage else hint
     place = reduce(Reader.at, hint, reader)
     for vdu in unnamed:
         names = ", ".join(sorted(cps_of[vdu]))

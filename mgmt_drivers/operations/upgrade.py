@@ -140,7 +140,10 @@ def _upgrade(
         *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
         *_prepare(cluster, nodes, updates_network),
         *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
-        in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
+        *(
+            in_lanes(change.workers_at_once, workers, UpgradeWorkers())
+            for workers in cluster.pools(nodes)
+        ),
         *renew_due(cluster, due),
         on([leader] if cluster.topology.is_ha else [], VerifyVirtualIp()),
     )

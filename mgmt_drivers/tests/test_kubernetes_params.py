@@ -35,7 +35,9 @@ _BAD_HOST_KEYS = (
 )
 
 
-class ParamsTest(unittest.TestCase):
+class ParamsTestCase(unittest.TestCase):
+    """A VNF package, and requests with parameters for it."""
+
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -76,6 +78,8 @@ class ParamsTest(unittest.TestCase):
         return [error.removeprefix("k8s_cluster_installation_param.") for error in
                 caught.exception.errors]
 
+
+class ParamsTest(ParamsTestCase):
     def test_defaults(self) -> None:
         found = self.read(self.values())
         self.assertEqual(("192.168.0.0/16", "10.96.0.0/12"), (
@@ -205,7 +209,7 @@ class ParamsTest(unittest.TestCase):
     def test_every_vdu_must_be_told_of(self) -> None:
         self.more_cps = {"CP3": "storage", "CP4": "storage"}
         self.assertEqual(
-            ["storage_server: no parameter names a CP of VDU storage: CP3, CP4"],
+            ["worker_pools: no parameter names a CP of VDU storage: CP3, CP4"],
             self.errors(self.values()),
         )
 

@@ -4,15 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mgmt_drivers.cluster.nodes.node_params import OWN_TAINTS, PLACEMENT, Taint
 from mgmt_drivers.engine.services import Store
 from mgmt_drivers.inventory import Placement
 from mgmt_drivers.machine import answers
 
-_HOST = "CIS-node"
-# The second is Kubernetes' well-known one ("Well-Known Labels, Annotations and Taints").
-_ZONES = ("kubernetes.io/zone", "topology.kubernetes.io/zone")
-# Taints of Kubernetes' own, which come and go with a node's state.
-_OWN_TAINTS = "node.kubernetes.io/"
+# The last is Kubernetes' well-known one ("Well-Known Labels, Annotations and Taints").
+_HOST, *_ZONES = PLACEMENT
 _KEY = "node_metadata"
 _REPLACED = "replaced_nodes"
 
@@ -58,6 +56,30 @@ def placement_labels(placement: Placement) -> dict[str, str]:
     return {_HOST: placement.host, **zones}
 
 
+def marking(
+    node: Mapping[str, Any], wanted: tuple[Mapping[str, str], Sequence[Taint]],
+    before: tuple[Mapping[str, str], Sequence[Taint]],
+) -> dict[str, Any]:
+    """The merge patch that gives a Node object labels and taints in place of earlier ones.
+
+    Empty if the object has them.
+    """
+    (labels, taints), (old_labels, old_taints) = wanted, before
+    has = node["metadata"].get("labels", {})
+    changed: dict[str, str | None] = {k: v for k, v in labels.items() if has.get(k) != v}
+    changed |= {k: None for k in old_labels if k not in labels and k in has}
+    ours = {(taint.key, taint.effect) for taint in (*taints, *old_taints)}
+    shown = node["spec"].get("taints", [])
+    own = [t for t in shown if (t["key"], t["effect"]) in ours]
+    patch: dict[str, Any] = {"metadata": {"labels": changed}} if changed else {}
+    if {(t["key"], t.get("value", ""), t["effect"]) for t in own} != {
+        (taint.key, taint.value, taint.effect) for taint in taints
+    }:
+        others = [t for t in shown if t not in own]
+        patch["spec"] = {"taints": [*others, *(taint.shown() for taint in taints)]}
+    return patch
+
+
 def of(node: Mapping[str, Any]) -> NodeMetadata:
     """The metadata of a Node object.
 
@@ -70,7 +92,7 @@ def of(node: Mapping[str, Any]) -> NodeMetadata:
         taints=[
             _taint(taint)
             for taint in node["spec"].get("taints", ())
-            if not taint["key"].startswith(_OWN_TAINTS)
+            if not taint["key"].startswith(OWN_TAINTS)
         ],
     )
 
