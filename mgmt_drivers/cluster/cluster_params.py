@@ -318,8 +318,8 @@ class KubernetesParams:
         return (self.master, *self.workers)
 
     def _logins(self) -> list[SshLogin]:
-        storage = [self.storage] if self.storage else []
-        return [group.login for group in (*self.groups, *storage)]
+        logins = [group.login for group in self.groups]
+        return [*logins, self.storage.login] if self.storage else logins
 
     @property
     def shares_password(self) -> bool:
@@ -390,8 +390,8 @@ class KubernetesParams:
 
     def secrets(self) -> Iterator[Secret]:
         """Every secret in here, for masking what machines print."""
-        for login in self._logins():
-            yield from login.secrets()
+        for machine_login in self._logins():
+            yield from machine_login.secrets()
         if self.proxy:
             yield from self.proxy.secrets()
         if self.restore_keys:

@@ -1,11 +1,11 @@
 """The machines of a cluster by their roles, and its address; known before any machine is asked."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, NodeGroup, WorkerGroup
-from mgmt_drivers.cluster.nodes.node_params import Taint
+from mgmt_drivers.cluster.nodes.node_params import Marks
 from mgmt_drivers.cluster.storage.storage_params import Storage
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
@@ -134,12 +134,11 @@ def group_of(node: Node, params: KubernetesParams) -> NodeGroup:
     return groups[0]
 
 
-def marks_of(
-    node: Node, params: KubernetesParams
-) -> tuple[Mapping[str, str], Sequence[Taint]]:
+def marks_of(node: Node, params: KubernetesParams) -> Marks:
     """Labels and taints that the parameters give a machine."""
     group = group_of(node, params)
-    return (dict(group.labels), group.taints) if isinstance(group, WorkerGroup) else ({}, ())
+    is_worker = isinstance(group, WorkerGroup)
+    return Marks(dict(group.labels), group.taints) if is_worker else Marks({}, ())
 
 
 def topology(

@@ -88,8 +88,8 @@ class PoolParamsTest(ParamsTestCase):
     def test_labels(self) -> None:
         for key in ("rack", "a.b/c_d.e", "node.kubernetes.io/x", "kubelet.kubernetes.io/x",
                     "x.node.kubernetes.io/y", "topology.kubernetes.io/region"):
-            for value in ("", "a", "a.B-c_d", "9" * 63):
-                self.read(self.with_pool(labels={key: value}))
+            for good in ("", "a", "a.B-c_d", "9" * 63):
+                self.read(self.with_pool(labels={key: good}))
         for key, words in (
             ("", "must have a key"), ("a/b/c", "must have a key"), ("-a", "must have a key"),
             ("A.b/c", "must have a key"), ("a..b/c", "must have a key"), ("a" * 64, "must have"),
@@ -145,8 +145,8 @@ class PoolParamsTest(ParamsTestCase):
         self.refused(self.with_pool(kubelet_config="x"), f"{place}: must be an object")
 
     def test_all_fields_that_others_set_are_refused(self) -> None:
-        for settings in ({}, {"hardening": "cis"}):
-            made, _ = cluster(version="1.37", **settings)
+        for hardened in (None, "cis"):
+            made, _ = cluster(version="1.37", hardening=hardened)
             config = kubeadm_config.for_init(
                 made.leader, made, "v1.37.1", Secret("a.b"), {}, keeps_cgroup_v1=True
             )

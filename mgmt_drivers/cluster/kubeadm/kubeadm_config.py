@@ -218,13 +218,15 @@ def _patches(folder: str) -> dict[str, Any]:
 def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
     """Labels and taints are on a node from its registration on, before any pod can come."""
     arguments = {"node-ip": cluster.address(host)}
-    labels, taints = marks_of(host.node, cluster.params)
-    if labels:
-        arguments["node-labels"] = ",".join(f"{key}={value}" for key, value in labels.items())
+    marks = marks_of(host.node, cluster.params)
+    taints = [taint.shown() for taint in marks.taints]
+    if marks.labels:
+        labels = [f"{key}={value}" for key, value in marks.labels.items()]
+        arguments["node-labels"] = ",".join(labels)
     return {
         "name": cluster.name(host),
         "criSocket": socket(cluster),
-        **({"taints": [taint.shown() for taint in taints]} if taints else {}),
+        **({"taints": taints} if taints else {}),
         "kubeletExtraArgs": _extra_arguments(cluster, arguments),
     }
 

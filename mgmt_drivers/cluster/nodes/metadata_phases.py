@@ -67,11 +67,10 @@ class MarkNodes(Change[Cluster, Mapping[str, Mapping[str, Any]]]):
         """The merge patches of the nodes that have others, by node name."""
         nodes, patches = kubectl.list_nodes(host), {}
         for machine in cluster.topology.workers:
-            node = nodes.get(cluster.topology.name(machine))
-            wanted, before = (marks_of(machine, p) for p in (cluster.params, self._before))
-            patch = node_metadata.marking(node, wanted, before) if node else {}
-            if node and patch:
-                patches[node["metadata"]["name"]] = patch
+            name = cluster.topology.name(machine)
+            marks, before = (marks_of(machine, p) for p in (cluster.params, self._before))
+            if name in nodes and (patch := node_metadata.marking(nodes[name], marks, before)):
+                patches[name] = patch
         return patches or None
 
     def describe(self, patches: Mapping[str, Mapping[str, Any]]) -> str:

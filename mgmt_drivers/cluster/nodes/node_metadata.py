@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mgmt_drivers.cluster.nodes.node_params import OWN_TAINTS, PLACEMENT, Taint
+from mgmt_drivers.cluster.nodes.node_params import OWN_TAINTS, PLACEMENT, Marks
 from mgmt_drivers.engine.services import Store
 from mgmt_drivers.inventory import Placement
 from mgmt_drivers.machine import answers
@@ -56,27 +56,23 @@ def placement_labels(placement: Placement) -> dict[str, str]:
     return {_HOST: placement.host, **zones}
 
 
-def marking(
-    node: Mapping[str, Any], wanted: tuple[Mapping[str, str], Sequence[Taint]],
-    before: tuple[Mapping[str, str], Sequence[Taint]],
-) -> dict[str, Any]:
-    """The merge patch that gives a Node object labels and taints in place of earlier ones.
+def marking(node: Mapping[str, Any], marks: Marks, before: Marks) -> dict[str, Any]:
+    """The merge patch that gives a Node object marks in place of earlier ones.
 
     Empty if the object has them.
     """
-    (labels, taints), (old_labels, old_taints) = wanted, before
     has = node["metadata"].get("labels", {})
-    changed: dict[str, str | None] = {k: v for k, v in labels.items() if has.get(k) != v}
-    changed |= {k: None for k in old_labels if k not in labels and k in has}
-    ours = {(taint.key, taint.effect) for taint in (*taints, *old_taints)}
+    labels: dict[str, str | None] = {k: v for k, v in marks.labels.items() if has.get(k) != v}
+    labels |= {key: None for key in before.labels if key not in marks.labels and key in has}
+    patch: dict[str, Any] = {"metadata": {"labels": labels}} if labels else {}
+    ours = {(taint.key, taint.effect) for taint in (*marks.taints, *before.taints)}
     shown = node["spec"].get("taints", [])
-    own = [t for t in shown if (t["key"], t["effect"]) in ours]
-    patch: dict[str, Any] = {"metadata": {"labels": changed}} if changed else {}
-    if {(t["key"], t.get("value", ""), t["effect"]) for t in own} != {
-        (taint.key, taint.value, taint.effect) for taint in taints
+    own = [taint for taint in shown if (taint["key"], taint["effect"]) in ours]
+    if {(taint["key"], taint.get("value", ""), taint["effect"]) for taint in own} != {
+        (taint.key, taint.value, taint.effect) for taint in marks.taints
     }:
-        others = [t for t in shown if t not in own]
-        patch["spec"] = {"taints": [*others, *(taint.shown() for taint in taints)]}
+        others = [taint for taint in shown if taint not in own]
+        patch["spec"] = {"taints": [*others, *(taint.shown() for taint in marks.taints)]}
     return patch
 
 

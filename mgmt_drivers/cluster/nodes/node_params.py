@@ -111,6 +111,14 @@ class Taint:
         return {"key": self.key, **value, "effect": self.effect}
 
 
+@dataclass(frozen=True)
+class Marks:
+    """Labels and taints that parameters give a node."""
+
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+
+
 class Taints(ListOf[Taint]):
     """Taints, each key and effect once."""
 
