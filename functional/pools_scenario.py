@@ -53,7 +53,7 @@ class PoolsScenario(ClusterScenario):
         node, is_pooled = self.cluster.core.read_node(name), vdu == POOL
         self.assertEqual(label if is_pooled else None, node.metadata.labels.get(LABEL))
         taints = [(t.key, t.value, t.effect) for t in node.spec.taints or ()]
-        self.assertEqual(is_pooled, _TAINT in taints, taints)
+        self.assertEqual(is_pooled, _TAINT in taints, str(taints))
         config = configz(master, name)
         log(f"{name}: {taints}, {config['cpuManagerPolicy']}, {config.get('systemReserved')}")
         self.assertEqual("static" if is_pooled else "none", config["cpuManagerPolicy"])

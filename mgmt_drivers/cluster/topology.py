@@ -137,8 +137,9 @@ def group_of(node: Node, params: KubernetesParams) -> NodeGroup:
 def marks_of(node: Node, params: KubernetesParams) -> Marks:
     """Labels and taints that the parameters give a machine."""
     group = group_of(node, params)
-    is_worker = isinstance(group, WorkerGroup)
-    return Marks(dict(group.labels), group.taints) if is_worker else Marks({}, ())
+    if not isinstance(group, WorkerGroup):
+        return Marks({}, ())
+    return Marks(dict(group.labels), group.taints)
 
 
 def topology(

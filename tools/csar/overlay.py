@@ -85,8 +85,8 @@ def merge(base: Any, addition: Any) -> Any:
     if isinstance(base, list) and isinstance(addition, list):
         named = {name: item for item in addition if (name := _name(item))}
         known = {name for item in base if (name := _name(item))}
-        merged = [merge(item, named.get(_name(item), {})) if _name(item) else item for item in base]
-        return [*merged, *(item for item in addition if _name(item) not in known)]
+        joined = [merge(item, named.get(_name(item), {})) if _name(item) else item for item in base]
+        return [*joined, *(item for item in addition if _name(item) not in known)]
     return addition
 
 
