@@ -48,7 +48,6 @@ from mgmt_drivers.params.declaration import (
     When,
     inline,
     param,
-    parameters,
 )
 from mgmt_drivers.params.kinds import (
     LARGEST_ARCHIVE,
@@ -121,11 +120,11 @@ class WorkerGroup(NodeGroup):
     labels: tuple[tuple[str, str], ...] = param(
         "labels", Labels(), example={"example.com/pool": "dataplane"},
         meaning="labels of each of the nodes (:doc:`pools`)",
-        left_out="Kubernetes' own",
+        left_out="Kubernetes' own", changed_by=MODIFICATION,
     )
     taints: tuple[Taint, ...] = param(
         "taints", Taints(), meaning="taints of each of the nodes (:doc:`pools`)",
-        left_out="there are none",
+        left_out="there are none", changed_by=MODIFICATION,
     )
 
 
@@ -399,7 +398,3 @@ class KubernetesParams:
         for login in (registry.login for registry in self.registries):
             if login:
                 yield from (login.password, login.basic)
-
-
-# Parameters of the instantiate request that a modification replaces.
-REPLACED = tuple(p.name for p in parameters(KubernetesParams) if p.changed_by == MODIFICATION)
