@@ -6,17 +6,12 @@ from typing import Any
 
 import yaml
 
-from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.kubeadm import kubeadm, kubeadm_config
-from mgmt_drivers.cluster.nodes.metadata_phases import MarkNodes
 from mgmt_drivers.cluster.topology import topology
-from mgmt_drivers.engine.phase import on
-from mgmt_drivers.errors import InventoryError
+from mgmt_drivers.errors import InventoryError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
-from mgmt_drivers.operations import scale_in, scale_out, upgrade
-from mgmt_drivers.operations.opening import choose_leader, open_operation, read_topology
+from mgmt_drivers.operations import modify, scale_in, scale_out
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.testing.fake_cluster import POOL_CP, WORKER_CP, cluster
@@ -200,8 +195,8 @@ class PooledClusterTest(SimulatedClusterTest):
 
     def build(self, is_clustered: bool = True) -> None:
         super().build(is_clustered)
-        self.world.have(f"v{self.version}")
         self.arrive(self.pooled(30, _POOLED), is_member=is_clustered)
+        self.world.have(f"v{self.version}")
 
     def pooled(self, number: int, address: str) -> Node:
         node = new_node("worker", number, address)
@@ -279,7 +274,8 @@ class UpgradeTest(UpgradableClusterTest, PooledClusterTest):
 
     def test_one_pool_after_another(self) -> None:
         noted, note = self.commands()
-        upgrade.modify(self.request(), self.services(note), {**WANTED, "workers_at_once": 2})
+        wanted = {**WANTED, "workers_at_once": 2}
+        modify.modify(self.request(), self.services(note), self.vims, wanted)
         names = [self.machine(address).name for address in (*WORKERS, _POOLED)]
         drained = [line.partition(" ")[2] for line in noted if line.startswith("drain worker")]
         self.assertEqual(({*names[:2]}, names[2:]), ({*drained[:2]}, drained[2:]))
@@ -318,54 +314,94 @@ class PatchesTest(PooledClusterTest):
         self.assertEqual((3, ""), (len(seen), kubeadm.patches.folder(made.leader, made)))
 
 
-class MarkNodesTest(PooledClusterTest):
-    def mark(self, before: dict[str, Any], **changes: Any) -> None:
-        """Mark nodes after a change of the pool."""
-        old = read_params(self.request_of(before))
-        self.params = {**self.params, "worker_pools": [{**_POOL, **changes}]}
-        known = read_topology(self.request(), self.services())
-        with open_operation(self.request(), self.services(), known) as operation:
-            leader = choose_leader(operation, known)
-            operation.run(Cluster(known, self.store, leader), on([leader], MarkNodes(old)))
-
-    def request_of(self, pool: dict[str, Any]) -> LcmRequest:
-        params = {**self.params, "worker_pools": [pool]}
-        return dataclasses.replace(self.request(), additional_params={_NAME: params})
-
+class ModificationTest(PooledClusterTest):
     def setUp(self) -> None:
         super().setUp()
         self.build()
         self.node = self.world.nodes[self.machine(_POOLED).name]
+        self.node["metadata"]["labels"] |= _POOL["labels"]
+        self.node["spec"]["taints"] = [_SHOWN]
+
+    def modify(self, **changes: Any) -> None:
+        patch = {"worker_pools": [{**_POOL, **changes}]}
+        modify.modify(self.request(), self.services(), self.vims, patch)
+
+    def labels(self, address: str) -> dict[str, str]:
+        labels: dict[str, str] = self.world.nodes[self.machine(address).name]["metadata"]["labels"]
+        return {key: value for key, value in labels.items() if key != "kubernetes.io/os"}
 
     def test_what_is_added_changed_and_removed(self) -> None:
         foreign = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "timeAdded": "now"}
-        self.node["metadata"]["labels"] |= {"example.com/pool": "dataplane", "old": "1", "own": "x"}
-        self.node["spec"]["taints"] = [foreign, _SHOWN]
-        before = {**_POOL, "labels": {**_POOL["labels"], "old": "1"}}
-        self.mark(
-            before, labels={"example.com/pool": "edge", "new": ""},
-            taints=[{"key": "dedicated", "effect": "NoExecute"}],
-        )
-        labels = self.node["metadata"]["labels"]
+        self.node["metadata"]["labels"] |= {"own": "x"}
+        self.node["spec"]["taints"].insert(0, foreign)
+        self.modify(labels={"example.com/pool": "dataplane", "old": "1"})
+        self.assertEqual("1", self.labels(_POOLED)["old"])
+        taint = {"key": "dedicated", "effect": "NoExecute"}
+        self.modify(labels={"example.com/pool": "edge", "new": ""}, taints=[taint])
         self.assertEqual(
-            {"kubernetes.io/os": "linux", "example.com/pool": "edge", "own": "x", "new": ""}, labels
+            {"example.com/pool": "edge", "own": "x", "new": ""}, self.labels(_POOLED)
         )
-        self.assertEqual(
-            [foreign, {"key": "dedicated", "effect": "NoExecute"}], self.node["spec"]["taints"]
-        )
-        others = [m for m in self.world.machines.values() if m.address in (*WORKERS, *MASTERS)]
-        for machine in others:
-            self.assertEqual(
-                {"kubernetes.io/os": "linux"},
-                self.world.nodes[machine.name]["metadata"]["labels"],
-            )
+        self.assertEqual([foreign, taint], self.node["spec"]["taints"])
+        self.assertEqual([{}] * 5, [self.labels(address) for address in (*WORKERS, *MASTERS)])
+
+    def test_the_first_pool_and_nodes_that_come_later(self) -> None:
+        patch = {"worker_node": {"labels": {"rack": "r7"}, "taints": [_SHOWN]}}
+        modify.modify(self.request(), self.services(), self.vims, patch)
+        new = self.arrive(new_node("worker", 20, "10.10.0.20")).node
+        scale_out.scale_out(self.request(new.vnfc_id), self.services(), self.vims)
+        for address in (*WORKERS, "10.10.0.20"):
+            self.assertEqual({"rack": "r7"}, self.labels(address))
+            node = self.world.nodes[self.machine(address).name]
+            self.assertEqual([_SHOWN], node["spec"]["taints"])
+        removal = {"worker_node": {"labels": {"rack": None}, "taints": None}}
+        modify.modify(self.request(), self.services(), self.vims, removal)
+        self.assertEqual([{}] * 2, [self.labels(address) for address in WORKERS])
+        self.assertEqual(_POOL["labels"], self.labels(_POOLED))
 
     def test_nothing_is_written_where_all_is_well(self) -> None:
         taint = {**_SHOWN, "timeAdded": "now"}
-        self.node["metadata"]["labels"] |= _POOL["labels"]
         self.node["spec"]["taints"] = [taint]
-        self.mark(_POOL)
+        self.node["metadata"]["labels"]["rack"] = "r7"
+        self.modify(labels={**_POOL["labels"], "rack": "r7"})
         self.assertEqual([taint], self.node["spec"]["taints"])
+
+    def test_pools_stay_as_they_are_but_for_labels_and_taints(self) -> None:
+        for patch, path in (
+            ({"worker_pools": []}, "worker_pools"), ({"worker_pools": None}, "worker_pools"),
+            ({"worker_pools": [_POOL, _POOL]}, "worker_pools"),
+            ({"worker_pools": [{**_POOL, "kubelet_config": {}}]}, "worker_pools[0].kubelet_config"),
+            ({"worker_pools": [{**_POOL, "nic_cp_name": WORKER_CP}]},
+             "worker_pools[0].nic_cp_name"),
+            ({"kubeadm_patches": "patches"}, "kubeadm_patches"),
+        ):
+            with self.assertRaises(ParameterError) as caught:
+                modify.modify(self.request(), self.services(), self.vims, patch)
+            (error,) = caught.exception.errors
+            self.assertIn(f"k8s_cluster_modification_param.{path}: cannot be changed by", error)
+
+    def test_errors_of_labels_have_the_path_of_the_request(self) -> None:
+        with self.assertRaises(ParameterError) as caught:
+            self.modify(labels={"kubernetes.io/x": "y"})
+        path = "k8s_cluster_modification_param.worker_pools[0].labels.kubernetes.io/x: "
+        self.assertIn(f"{path}kubelet must not", str(caught.exception))
+
+
+class ModificationFaultsTest(PooledClusterTest, FaultsTestCase):
+    def test_a_change_of_labels_and_taints(self) -> None:
+        def story(number: int, fault: str) -> bool:
+            node = self.world.nodes[self.machine(_POOLED).name]
+            node["metadata"]["labels"] |= _POOL["labels"]
+            node["spec"]["taints"] = [_SHOWN]
+            pool = {**_POOL, "labels": {"a": "b"}, "taints": []}
+            struck = self.cured(
+                lambda s: modify.modify(self.request(), s, self.vims, {"worker_pools": [pool]}),
+                number, fault,
+            )
+            self.assertNotIn("example.com/pool", node["metadata"]["labels"])
+            self.assertEqual(("b", []), (node["metadata"]["labels"]["a"], node["spec"]["taints"]))
+            return struck
+
+        self.assertGreater(self.all_faults(story), 20)
 
 
 class TopologyTest(SimulatedClusterTest):
