@@ -8,6 +8,8 @@ from typing import Any
 
 from functional import kubernetes, shared
 from functional.cluster_scenario import MASTER, WORKER, ClusterScenario, show
+from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
+from mgmt_drivers.cluster.modification import NAME as MODIFICATION
 from tools.client import wait
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
@@ -76,6 +78,13 @@ class PoolsScenario(ClusterScenario):
             lambda seen: seen == [self.node_name(machine)], 120, "a pod in the second pool",
         )
         kubernetes.delete(self.cluster.apps.delete_namespaced_deployment, "dataplane")
+
+    def change_label(self, vnf: Vnf, value: str) -> None:
+        """Send the list of pools as a whole, with another label, as text: as v1 needs it."""
+        params = self.request("simple_pools", self.registry)["additionalParams"][INSTALLATION]
+        params["worker_pools"][0]["labels"][LABEL] = value
+        wanted = json.dumps({"worker_pools": params["worker_pools"]})
+        self.assert_completed(vnf.modify({"metadata": {MODIFICATION: wanted}}))
 
     def scale_each_pool(self, vnf: Vnf, *vdus: str) -> None:
         for vdu in vdus:

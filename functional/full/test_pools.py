@@ -16,9 +16,11 @@ class PoolsThroughV2(PoolsScenario, UpgradeScenario):
         self.check_versions(BEFORE)
         self.scale_each_pool(vnf, WORKER, POOL)
         self.heal_one_of_each(vnf, WORKER, POOL)
+        self.change_label(vnf, "edge")
+        self.check_pools(vnf, workers=2, pooled=1, label="edge")
         self.assert_completed(self.modify(vnf))
         self.check_versions(NEWEST)
-        self.check_pools(vnf, workers=2, pooled=1)
+        self.check_pools(vnf, workers=2, pooled=1, label="edge")
         self.check_terminate(vnf)
 
 
@@ -29,4 +31,6 @@ class PoolsThroughV1(PoolsScenario):
         vnf = self.instantiate_pools()
         self.scale_each_pool(vnf, POOL)
         self.heal_one_of_each(vnf, POOL)
+        self.change_label(vnf, "edge")
+        self.check_pools(vnf, workers=2, pooled=1, label="edge")
         self.check_terminate(vnf)
