@@ -4,7 +4,6 @@ import ipaddress
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -104,12 +103,10 @@ def _check_groups(params: KubernetesParams, request: LcmRequest, reader: Reader)
     places += [reader.at(POOLS).at(number) for number in range(len(params.pools))]
     known: dict[str, str] = {}
     for group, place in zip(params.groups, places, strict=True):
-        cp = group.nic_cp_name
-        vdu = request.cps.get(cp, cp) if group in params.pools else cp
-        if other := cp and (known.get(cp) or known.get(vdu)):
-            what = "CP" if cp in known else "VDU's CP"
-            place.at("nic_cp_name").refuse(f"must be another {what} than that of {other}")
-        known |= dict.fromkeys({cp, request.cps.get(cp, cp)}, place.path.partition(".")[2])
+        vdu = request.cps.get(group.nic_cp_name, group.nic_cp_name)
+        if vdu and (other := known.get(vdu)):
+            place.at("nic_cp_name").refuse(f"must be another VDU's CP than that of {other}")
+        known.setdefault(vdu, place.path.partition(".")[2])
         if group.kubelet_config and not params.series.patches_kubelet:
             place.at("kubelet_config").refuse("needs Kubernetes 1.25 or later")
     if params.kubeadm_patches and not params.series.kubeadm_api.has_patches:
@@ -158,18 +155,14 @@ def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reade
     if params.storage:
         known.add(params.storage.ssh_cp_name)
     elsewhere = known - set(request.cps)  # named by their floating IPs
-    vdus = {request.cps.get(group.nic_cp_name) for group in (params.master, params.worker)}
     cps_of = defaultdict(set)
     for cp, vdu in request.cps.items():
         cps_of[vdu].add(cp)
     unnamed = sorted(vdu for vdu, cps in cps_of.items() if not known & cps and not elsewhere)
-    may_be_storage = len(vdus) > 1 and not params.storage
-    may_be_storage &= bool(volume_names(request.package, request.flavour))
+    may_be_storage = not params.storage and volume_names(request.package, request.flavour)
     if may_be_storage and len(unnamed) == 1:
         return unnamed[0]
-    hint = (POOLS,) if len(vdus) > 1 else (WORKER, "nic_cp_name")
-    hint = ("storage_server",) if may_be_storage else hint
-    place = reduce(Reader.at, hint, reader)
+    place = reader.at("storage_server" if may_be_storage else POOLS)
     for vdu in unnamed:
         names = ", ".join(sorted(cps_of[vdu]))
         place.refuse(f"no parameter names a CP of VDU {vdu}: {names}")

@@ -27,14 +27,14 @@ from mgmt_drivers.tests.test_kubernetes_params import ParamsTestCase
 from mgmt_drivers.tests.test_upgrade import WANTED, UpgradableClusterTest
 
 _NAME = "k8s_cluster_installation_param"
-_POOL: dict[str, Any] = {
+POOL: dict[str, Any] = {
     "ssh_cp_name": POOL_CP, "nic_cp_name": POOL_CP, "username": "ubuntu", "password": "other",
     "labels": {"example.com/pool": "dataplane"},
     "taints": [{"key": "dedicated", "value": "dataplane", "effect": "NoSchedule"}],
     "kubelet_config": {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0"},
 }
 _SHOWN = {"key": "dedicated", "value": "dataplane", "effect": "NoSchedule"}
-_POOLED = "10.10.0.30"
+POOLED = "10.10.0.30"
 
 
 class PoolParamsTest(ParamsTestCase):
@@ -42,7 +42,7 @@ class PoolParamsTest(ParamsTestCase):
 
     def with_pool(self, **changes: Any) -> dict[str, Any]:
         self.more_cps = {"CP3": "workerNode2"}
-        pool = {**_POOL, "ssh_cp_name": "CP3", "nic_cp_name": "CP3", **changes}
+        pool = {**POOL, "ssh_cp_name": "CP3", "nic_cp_name": "CP3", **changes}
         return {**self.values(), "worker_pools": [pool]}
 
     def refused(self, values: dict[str, Any], *words: str) -> None:
@@ -56,14 +56,14 @@ class PoolParamsTest(ParamsTestCase):
         self.assertEqual([found.master, found.worker, found.pools[0]], [*found.groups])
         self.assertEqual((("example.com/pool", "dataplane"),), found.pools[0].labels)
         self.assertEqual([_SHOWN], [taint.shown() for taint in found.pools[0].taints])
-        self.assertEqual(_POOL["kubelet_config"], json.loads(found.pools[0].kubelet_config))
+        self.assertEqual(POOL["kubelet_config"], json.loads(found.pools[0].kubelet_config))
         self.assertIn("other", [secret.reveal() for secret in found.secrets()])
         self.assertFalse(found.worker.labels or found.worker.taints or found.worker.kubelet_config)
 
     def test_groups_have_cps_and_vdus_of_their_own(self) -> None:
         for cp, words in (
-            ("CP1", "must be another CP than that of master_node"),
-            ("CP2", "must be another CP than that of worker_node"),
+            ("CP1", "must be another VDU's CP than that of master_node"),
+            ("CP2", "must be another VDU's CP than that of worker_node"),
             ("CP4", "must be another VDU's CP than that of worker_node"),
         ):
             values = self.with_pool(nic_cp_name=cp)
@@ -72,7 +72,8 @@ class PoolParamsTest(ParamsTestCase):
         values = self.with_pool()
         values["worker_pools"] *= 2
         self.refused(
-            values, "worker_pools[1].nic_cp_name: must be another CP than that of worker_pools[0]"
+            values,
+            "worker_pools[1].nic_cp_name: must be another VDU's CP than that of worker_pools[0]",
         )
 
     def test_a_vdu_of_workers_that_no_pool_names(self) -> None:
@@ -82,7 +83,7 @@ class PoolParamsTest(ParamsTestCase):
 
     def test_labels(self) -> None:
         for key in ("rack", "a.b/c_d.e", "node.kubernetes.io/x", "kubelet.kubernetes.io/x",
-                    "x.node.kubernetes.io/y", "topology.kubernetes.io/region"):
+                    "x.node.kubernetes.io/y"):
             for good in ("", "a", "a.B-c_d", "9" * 63):
                 self.read(self.with_pool(labels={key: good}))
         for key, words in (
@@ -95,6 +96,8 @@ class PoolParamsTest(ParamsTestCase):
             ("a.k8s.io/x", "kubelet must not"),
             ("topology.kubernetes.io/zone", "is set by the drivers"),
             ("CIS-node", "is set by the drivers"),
+            ("node.kubernetes.io/instance-type", "is set by the drivers or kubelet"),
+            ("topology.kubernetes.io/region", "kubelet must not set labels of topology."),
         ):
             with self.subTest(key):
                 self.refused(
@@ -112,7 +115,7 @@ class PoolParamsTest(ParamsTestCase):
             ({"effect": "NoExecute"}, f"{place}.key: missing"),
             ({"key": "a b", "effect": "NoExecute"}, f"{place}.key: must have a key"),
             ({"key": "node.kubernetes.io/x", "effect": "NoExecute"}, f"{place}.key: taints of"),
-            ({"key": "a", "value": "a b", "effect": "NoExecute"}, f"{place}.value: must be at"),
+            ({"key": "a", "value": "a b", "effect": "NoExecute"}, f"{place}.value: must be a str"),
         ):
             self.refused(self.with_pool(taints=[taint]), words)
         self.refused(
@@ -191,11 +194,11 @@ class PooledClusterTest(SimulatedClusterTest):
 
     def setUp(self) -> None:
         super().setUp()
-        self.params = {**PARAMS, "kubernetes_version": self.version, "worker_pools": [_POOL]}
+        self.params = {**PARAMS, "kubernetes_version": self.version, "worker_pools": [POOL]}
 
     def build(self, is_clustered: bool = True) -> None:
         super().build(is_clustered)
-        self.arrive(self.pooled(30, _POOLED), is_member=is_clustered)
+        self.arrive(self.pooled(30, POOLED), is_member=is_clustered)
         self.world.have(f"v{self.version}")
 
     def pooled(self, number: int, address: str) -> Node:
@@ -215,7 +218,7 @@ class PooledClusterTest(SimulatedClusterTest):
             label = node["metadata"]["labels"].get("example.com/pool")
             self.assertEqual("dataplane" if is_pooled else None, label, machine.name)
             self.assertEqual([_SHOWN] if is_pooled else [], node["spec"]["taints"])
-            fields = _POOL["kubelet_config"] if is_pooled else {}
+            fields = POOL["kubelet_config"] if is_pooled else {}
             self.assertEqual(fields, machine.kubelet_fields, machine.name)
 
 
@@ -224,7 +227,7 @@ class OperationsTest(PooledClusterTest):
         self.build(is_clustered=False)
         self.instantiate(self.services())
         self.assert_whole(3, 3)
-        self.assert_pooled(_POOLED)
+        self.assert_pooled(POOLED)
 
     def test_scaling_each_pool(self) -> None:
         self.build()
@@ -241,13 +244,13 @@ class OperationsTest(PooledClusterTest):
 
     def test_a_successor_has_the_pools_marks_and_those_that_others_gave(self) -> None:
         self.build()
-        target = self.machine(_POOLED)
+        target = self.machine(POOLED)
         self.world.nodes[target.name]["metadata"]["labels"]["rack"] = "r7"
         self.heal_start(self.request(target.node.vnfc_id), self.services())
         self.replaced(target.node)
         self.heal_end(self.request(target.node.vnfc_id), self.services())
-        new = self.machine(_POOLED)
-        self.assert_pooled(_POOLED)
+        new = self.machine(POOLED)
+        self.assert_pooled(POOLED)
         self.assertEqual("r7", self.world.nodes[new.name]["metadata"]["labels"]["rack"])
 
 
@@ -269,17 +272,17 @@ class PooledFaultsTest(PooledClusterTest, FaultsTestCase):
 class UpgradeTest(UpgradableClusterTest, PooledClusterTest):
     def setUp(self) -> None:
         super().setUp()
-        self.params = {**self.params, "worker_pools": [_POOL]}
+        self.params = {**self.params, "worker_pools": [POOL]}
         self.build()
 
     def test_one_pool_after_another(self) -> None:
         noted, note = self.commands()
         wanted = {**WANTED, "workers_at_once": 2}
         modify.modify(self.request(), self.services(note), self.vims, wanted)
-        names = [self.machine(address).name for address in (*WORKERS, _POOLED)]
+        names = [self.machine(address).name for address in (*WORKERS, POOLED)]
         drained = [line.partition(" ")[2] for line in noted if line.startswith("drain worker")]
         self.assertEqual(({*names[:2]}, names[2:]), ({*drained[:2]}, drained[2:]))
-        self.assertEqual(_POOL["kubelet_config"], self.machine(_POOLED).kubelet_fields)
+        self.assertEqual(POOL["kubelet_config"], self.machine(POOLED).kubelet_fields)
         self.assertEqual({}, self.machine(WORKERS[0]).kubelet_fields)
 
 
@@ -300,7 +303,7 @@ class PatchesTest(PooledClusterTest):
             self.assertEqual("kube-apiserver+json.yaml" in names, is_master)
             self.assertEqual((b"rules: []", "600") if is_master else None,
                              machine.files.get(policy))
-            self.assertEqual(machine.address == _POOLED, not is_master and bool(found))
+            self.assertEqual(machine.address == POOLED, not is_master and bool(found))
 
     def test_another_content_is_another_folder(self) -> None:
         made, _ = cluster(version="1.36", kubeadm_patches=self.package / "patches")
@@ -318,12 +321,12 @@ class ModificationTest(PooledClusterTest):
     def setUp(self) -> None:
         super().setUp()
         self.build()
-        self.node = self.world.nodes[self.machine(_POOLED).name]
-        self.node["metadata"]["labels"] |= _POOL["labels"]
+        self.node = self.world.nodes[self.machine(POOLED).name]
+        self.node["metadata"]["labels"] |= POOL["labels"]
         self.node["spec"]["taints"] = [_SHOWN]
 
     def modify(self, **changes: Any) -> None:
-        patch = {"worker_pools": [{**_POOL, **changes}]}
+        patch = {"worker_pools": [{**POOL, **changes}]}
         modify.modify(self.request(), self.services(), self.vims, patch)
 
     def labels(self, address: str) -> dict[str, str]:
@@ -335,11 +338,11 @@ class ModificationTest(PooledClusterTest):
         self.node["metadata"]["labels"] |= {"own": "x"}
         self.node["spec"]["taints"].insert(0, foreign)
         self.modify(labels={"example.com/pool": "dataplane", "old": "1"})
-        self.assertEqual("1", self.labels(_POOLED)["old"])
+        self.assertEqual("1", self.labels(POOLED)["old"])
         taint = {"key": "dedicated", "effect": "NoExecute"}
         self.modify(labels={"example.com/pool": "edge", "new": ""}, taints=[taint])
         self.assertEqual(
-            {"example.com/pool": "edge", "own": "x", "new": ""}, self.labels(_POOLED)
+            {"example.com/pool": "edge", "own": "x", "new": ""}, self.labels(POOLED)
         )
         self.assertEqual([foreign, taint], self.node["spec"]["taints"])
         self.assertEqual([{}] * 5, [self.labels(address) for address in (*WORKERS, *MASTERS)])
@@ -356,21 +359,21 @@ class ModificationTest(PooledClusterTest):
         removal = {"worker_node": {"labels": {"rack": None}, "taints": None}}
         modify.modify(self.request(), self.services(), self.vims, removal)
         self.assertEqual([{}] * 2, [self.labels(address) for address in WORKERS])
-        self.assertEqual(_POOL["labels"], self.labels(_POOLED))
+        self.assertEqual(POOL["labels"], self.labels(POOLED))
 
     def test_nothing_is_written_where_all_is_well(self) -> None:
         taint = {**_SHOWN, "timeAdded": "now"}
         self.node["spec"]["taints"] = [taint]
         self.node["metadata"]["labels"]["rack"] = "r7"
-        self.modify(labels={**_POOL["labels"], "rack": "r7"})
+        self.modify(labels={**POOL["labels"], "rack": "r7"})
         self.assertEqual([taint], self.node["spec"]["taints"])
 
     def test_pools_stay_as_they_are_but_for_labels_and_taints(self) -> None:
         for patch, path in (
             ({"worker_pools": []}, "worker_pools"), ({"worker_pools": None}, "worker_pools"),
-            ({"worker_pools": [_POOL, _POOL]}, "worker_pools"),
-            ({"worker_pools": [{**_POOL, "kubelet_config": {}}]}, "worker_pools[0].kubelet_config"),
-            ({"worker_pools": [{**_POOL, "nic_cp_name": WORKER_CP}]},
+            ({"worker_pools": [POOL, POOL]}, "worker_pools"),
+            ({"worker_pools": [{**POOL, "kubelet_config": {}}]}, "worker_pools[0].kubelet_config"),
+            ({"worker_pools": [{**POOL, "nic_cp_name": WORKER_CP}]},
              "worker_pools[0].nic_cp_name"),
             ({"kubeadm_patches": "patches"}, "kubeadm_patches"),
         ):
@@ -389,10 +392,10 @@ class ModificationTest(PooledClusterTest):
 class ModificationFaultsTest(PooledClusterTest, FaultsTestCase):
     def test_a_change_of_labels_and_taints(self) -> None:
         def story(number: int, fault: str) -> bool:
-            node = self.world.nodes[self.machine(_POOLED).name]
-            node["metadata"]["labels"] |= _POOL["labels"]
+            node = self.world.nodes[self.machine(POOLED).name]
+            node["metadata"]["labels"] |= POOL["labels"]
             node["spec"]["taints"] = [_SHOWN]
-            pool = {**_POOL, "labels": {"a": "b"}, "taints": []}
+            pool = {**POOL, "labels": {"a": "b"}, "taints": []}
             struck = self.cured(
                 lambda s: modify.modify(self.request(), s, self.vims, {"worker_pools": [pool]}),
                 number, fault,

@@ -15,9 +15,9 @@ OWN_TAINTS = "node.kubernetes.io/"  # of Kubernetes, which come and go with a no
 PLACEMENT = ("CIS-node", "kubernetes.io/zone", "topology.kubernetes.io/zone")
 # Domains of Kubernetes, and what a kubelet may set in them (its documentation, "NodeRestriction").
 _DOMAIN = re.compile(r"(?:.*\.)?(?:kubernetes|k8s)\.io")
-_ALLOWED = re.compile(
-    r"(?:.*\.)?(?:node|kubelet)\.kubernetes\.io/.*|topology\.kubernetes\.io/region"
-)
+_ALLOWED = re.compile(r"(?:.*\.)?(?:node|kubelet)\.kubernetes\.io")
+# Set by the drivers, and by kubelet each time that it starts.
+_OWN_LABELS = (*PLACEMENT, "node.kubernetes.io/instance-type")
 _LONGEST = 16384  # characters of kubelet's fields in JSON
 _FIELD = re.compile(r"[a-z][A-Za-z0-9]{0,99}")
 # Fields of KubeletConfiguration that others set, by who does.
@@ -35,11 +35,8 @@ _OWNERS: Mapping[str, str] = {
 _OWNER = {field: owner for owner, fields in _OWNERS.items() for field in fields.split()}
 
 
-def _refuse_key(key: str, reader: Reader) -> bool:
-    """Whether a text is no key of a label or taint; the error is noted."""
-    if not grammar.is_label_key(key):
-        reader.refuse("must have a key such as rack or example.com/rack (Kubernetes' syntax)")
-    return not grammar.is_label_key(key)
+_BAD_KEY = "must have a key such as rack or example.com/rack (Kubernetes' syntax)"
+_BAD_VALUE = "must be a string of at most 63 letters, digits, and -_. in between"
 
 
 class Labels(Kind[tuple[tuple[str, str], ...]]):
@@ -53,17 +50,17 @@ class Labels(Kind[tuple[tuple[str, str], ...]]):
         for key, value in found.items():
             place = reader.at(key)
             domain = key.rpartition("/")[0]
-            if _refuse_key(key, place):
-                pass
-            elif key in PLACEMENT:
-                place.refuse("is set by the drivers, to where the node runs")
-            elif _DOMAIN.fullmatch(domain) and not _ALLOWED.fullmatch(key):
+            if not grammar.is_label_key(key):
+                place.refuse(_BAD_KEY)
+            elif key in _OWN_LABELS:
+                place.refuse("is set by the drivers or kubelet, to where the node runs")
+            elif _DOMAIN.fullmatch(domain) and not _ALLOWED.fullmatch(domain):
                 place.refuse(
                     f"kubelet must not set labels of {domain}, but of node.kubernetes.io and "
                     "kubelet.kubernetes.io; use a domain of your own"
                 )
             elif not isinstance(value, str) or not grammar.is_label_value(value):
-                place.refuse("must be a string of at most 63 letters, digits, and -_. in between")
+                place.refuse(_BAD_VALUE)
         return (*found.items(),)
 
     def schema(self) -> dict[str, Any]:
@@ -75,7 +72,9 @@ class _TaintKey(TextKind[str]):
     words, fallback = "key", "key"
 
     def take(self, text: str, reader: Reader) -> str:
-        if not _refuse_key(text, reader) and text.startswith(OWN_TAINTS):
+        if not grammar.is_label_key(text):
+            reader.refuse(_BAD_KEY)
+        elif text.startswith(OWN_TAINTS):
             reader.refuse(f"taints of {OWN_TAINTS} tell the state of a node; use another key")
         return text
 
@@ -85,7 +84,7 @@ class _TaintValue(TextKind[str]):
 
     def take(self, text: str, reader: Reader) -> str:
         if not grammar.is_label_value(text):
-            reader.refuse("must be at most 63 letters, digits, and -_. in between")
+            reader.refuse(_BAD_VALUE)
         return text
 
 
