@@ -9,6 +9,7 @@ from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.modification import Change
 from mgmt_drivers.cluster.nodes.metadata_phases import MarkNodes
 from mgmt_drivers.cluster.packages.pull_images import PullImages
+from mgmt_drivers.cluster.pod_network.apply_manifest import UpdatePodNetwork
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.upgrade.check_cluster import CheckCluster
 from mgmt_drivers.cluster.upgrade.upgrade_cluster import KeepParams, SetImageRepository
@@ -60,6 +61,6 @@ def _phases(cluster: Cluster, before: KubernetesParams, machines: Sequence[Host]
     return [
         on(nodes if has_other_images and params.registries else [], ConfigureRegistries()),
         on(nodes if has_other_images else [], PullImages()),
-        on([cluster.leader] if has_other_images else [], SetImageRepository()),
+        on([cluster.leader] if has_other_images else [], SetImageRepository(), UpdatePodNetwork()),
         on([cluster.leader] if marks != old else [], MarkNodes(before)),
     ]
