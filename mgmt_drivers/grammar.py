@@ -28,6 +28,8 @@ _UNUSED = tuple(block for block in _SPECIAL if not block.is_link_local)
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _LONGEST_NAME = 253
+# Kubernetes' documentation, "Labels and Selectors".
+_QUALIFIED = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 _COMPONENT = r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*"
 _PATH = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
@@ -92,6 +94,20 @@ def is_name(text: str) -> bool:
     """Whether a text is a host name (RFC 1123, 2.1), which does not end in a number."""
     ends_in_number = text.rpartition(".")[2].isdigit()
     return len(text) <= _LONGEST_NAME and bool(_NAME.fullmatch(text)) and not ends_in_number
+
+
+def is_label_key(text: str) -> bool:
+    """Whether a text is the key of a label or taint of Kubernetes, such as example.com/rack."""
+    prefix, slash, name = text.rpartition("/")
+    is_domain = len(prefix) <= _LONGEST_NAME and bool(_NAME.fullmatch(prefix))
+    return bool(_QUALIFIED.fullmatch(name)) and (
+        not slash or (is_domain and prefix == prefix.lower())
+    )
+
+
+def is_label_value(text: str) -> bool:
+    """Whether a text is the value of a label or taint of Kubernetes."""
+    return not text or bool(_QUALIFIED.fullmatch(text))
 
 
 def is_host(text: str) -> bool:

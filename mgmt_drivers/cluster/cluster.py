@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.packages.runtime import ContainerRuntime, runtime_of
-from mgmt_drivers.cluster.topology import Topology
+from mgmt_drivers.cluster.topology import Topology, group_of
 from mgmt_drivers.engine.services import Store
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.host import Host
@@ -71,6 +71,14 @@ class Cluster:
     def workers(self, hosts: Sequence[Host]) -> list[Host]:
         """The workers among the hosts."""
         return [host for host in hosts if host.node in self.topology.workers]
+
+    def pools(self, hosts: Sequence[Host]) -> list[list[Host]]:
+        """The workers among the hosts, by their groups."""
+        workers, params = self.workers(hosts), self.params
+        return [
+            [worker for worker in workers if group_of(worker.node, params) is group]
+            for group in params.workers
+        ]
 
     def nodes(self, hosts: Sequence[Host]) -> list[Host]:
         """The nodes among the hosts: all but the storage server."""

@@ -4,7 +4,6 @@ import ipaddress
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,7 +15,11 @@ from mgmt_drivers.cluster.cluster_params import (
     DEFAULT_CNI_MANIFEST,
     DOCKER,
     LONGEST_NODE_PREFIX,
+    MASTER,
     NAME,
+    PATCHES,
+    POOLS,
+    WORKER,
     CniManifest,
     KubernetesParams,
 )
@@ -35,7 +38,6 @@ from mgmt_drivers.request import INSTANTIATE, LcmRequest
 _LONGEST_POD_PREFIX = 24
 # The apiserver keeps no larger one in etcd; kubeadm wants ten addresses (its validation.go).
 _SHORTEST_SERVICE_PREFIX, _LONGEST_SERVICE_PREFIX = 12, 28
-_GROUPS = ("master_node", "worker_node")
 
 
 def read_params(request: LcmRequest) -> KubernetesParams:
@@ -65,7 +67,9 @@ def _storage_cps(request: LcmRequest, cps: Collection[str]) -> Collection[str]:
     Floating IPs and ports of their own are in the BaseHOT only, and may be anybody's.
     """
     params: Any = request.additional_params.get(NAME)
-    groups = [params.get(key) for key in _GROUPS] if isinstance(params, Mapping) else []
+    given = params if isinstance(params, Mapping) else {}
+    pools = given.get(POOLS)
+    groups = [given.get(MASTER), given.get(WORKER), *(pools if isinstance(pools, list) else ())]
     named = [group.get("nic_cp_name") for group in groups if isinstance(group, Mapping)]
     nodes = {request.cps.get(cp) for cp in named if isinstance(cp, str)}
     return [cp for cp in cps if cp not in request.cps or request.cps[cp] not in nodes]
@@ -87,12 +91,26 @@ def _checked(params: KubernetesParams, reader: Reader, request: LcmRequest) -> K
     )
     _check_runtime(params, reader)
     _check_floating_ip(params, request, reader)
-    _check_networks(params, reader.at("master_node"))
+    _check_networks(params, reader.at(MASTER))
     _check_image_repository(params, reader)
-    if params.master.nic_cp_name and params.master.nic_cp_name == params.worker.nic_cp_name:
-        place = reader.at("worker_node").at("nic_cp_name")
-        place.refuse("must be another CP than that of master_node")
+    _check_groups(params, request, reader)
     return replace(params, unmanaged_vdu=_check_machines(params, request, reader))
+
+
+def _check_groups(params: KubernetesParams, request: LcmRequest, reader: Reader) -> None:
+    """The groups of nodes have CPs of their own, and what kubeadm of the series supports."""
+    places = [reader.at(MASTER), reader.at(WORKER)]
+    places += [reader.at(POOLS).at(number) for number in range(len(params.pools))]
+    known: dict[str, str] = {}
+    for group, place in zip(params.groups, places, strict=True):
+        vdu = request.cps.get(group.nic_cp_name, group.nic_cp_name)
+        if vdu and (other := known.get(vdu)):
+            place.at("nic_cp_name").refuse(f"must be another VDU's CP than that of {other}")
+        known.setdefault(vdu, place.path.partition(".")[2])
+        if group.kubelet_config and not params.series.patches_kubelet:
+            place.at("kubelet_config").refuse("needs Kubernetes 1.25 or later")
+    if params.kubeadm_patches and not params.series.kubeadm_api.has_patches:
+        reader.at(PATCHES).refuse("needs Kubernetes 1.22 or later")
 
 
 def _package_repository(params: KubernetesParams, reader: Reader) -> PackageRepository:
@@ -118,7 +136,7 @@ def _with_host_of(repository: PackageRepository, proxy: Proxy) -> Proxy:
 
 
 def _check_floating_ip(params: KubernetesParams, request: LcmRequest, reader: Reader) -> None:
-    ssh, place = params.master.ssh_cp_name, reader.at("master_node").at("cluster_fip_name")
+    ssh, place = params.master.ssh_cp_name, reader.at(MASTER).at("cluster_fip_name")
     floating = floating_ips(request.package, request.flavour)
     if place.value is None and request.operation == INSTANTIATE and ssh in floating:
         place.refuse(
@@ -134,21 +152,18 @@ def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reade
     """
     if reader.errors.messages:  # of which this might be a consequence
         return None
-    known = {params.master.nic_cp_name, params.worker.nic_cp_name}
+    known = {group.nic_cp_name for group in params.groups}
     if params.storage:
         known.add(params.storage.ssh_cp_name)
     elsewhere = known - set(request.cps)  # named by their floating IPs
-    groups = (params.master, params.worker)
-    is_one_vdu = len({request.cps.get(group.nic_cp_name) for group in groups}) == 1
     cps_of = defaultdict(set)
     for cp, vdu in request.cps.items():
         cps_of[vdu].add(cp)
     unnamed = sorted(vdu for vdu, cps in cps_of.items() if not known & cps and not elsewhere)
-    may_be_storage = not is_one_vdu and not params.storage
-    if may_be_storage and len(unnamed) == 1 and volume_names(request.package, request.flavour):
+    may_be_storage = not params.storage and volume_names(request.package, request.flavour)
+    if may_be_storage and len(unnamed) == 1:
         return unnamed[0]
-    hint = ("storage_server",) if may_be_storage else ("worker_node", "nic_cp_name")
-    place = reduce(Reader.at, hint, reader)
+    place = reader.at("storage_server" if may_be_storage else POOLS)
     for vdu in unnamed:
         names = ", ".join(sorted(cps_of[vdu]))
         place.refuse(f"no parameter names a CP of VDU {vdu}: {names}")

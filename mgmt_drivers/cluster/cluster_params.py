@@ -18,8 +18,10 @@ from mgmt_drivers.cluster.backup.backup_params import (
 from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
 from mgmt_drivers.cluster.helm.helm_params import HELM, SCRIPT, Helm
 from mgmt_drivers.cluster.helm.helm_params import NAME as HELM_NAME
+from mgmt_drivers.cluster.kubeadm.patch_params import PatchFolder
 from mgmt_drivers.cluster.monitoring.monitoring_params import MONITORING, Monitoring
 from mgmt_drivers.cluster.monitoring.monitoring_params import NAME as MONITORING_NAME
+from mgmt_drivers.cluster.nodes.node_params import KubeletFields, Labels, Taint, Taints
 from mgmt_drivers.cluster.packages.repository_params import (
     PACKAGE_REPOSITORY,
     ImageRepository,
@@ -51,6 +53,7 @@ from mgmt_drivers.params.kinds import (
     LARGEST_ARCHIVE,
     Choice,
     Duration,
+    ListOf,
     Network,
     PackageFile,
     Reference,
@@ -64,6 +67,8 @@ from mgmt_drivers.params.reader import Reader
 from mgmt_drivers.secret import Secret
 
 NAME = "k8s_cluster_installation_param"
+MASTER, WORKER, POOLS = "master_node", "worker_node", "worker_pools"
+PATCHES = "kubeadm_patches"
 DEFAULT_POD_CIDR = "192.168.0.0/16"
 DEFAULT_SERVICE_CIDR = "10.96.0.0/12"
 DEFAULT_CNI_MANIFEST = "Files/kubernetes/flannel.yaml"
@@ -99,6 +104,27 @@ class NodeGroup:
     aspect_id: str | None = param(
         "aspect_id", Reference(ASPECT, "VNFD"), example="master_instance",
         meaning="scaling aspect of the VNFD",
+    )
+    kubelet_config: str = param(
+        "kubelet_config", KubeletFields(), example={"systemReserved": {"memory": "512Mi"}},
+        meaning="fields of kubelet's configuration on these nodes alone; needs Kubernetes 1.25 or "
+        "later (:doc:`pools`)",
+        left_out="the cluster's",
+    )
+
+
+@dataclass(frozen=True)
+class WorkerGroup(NodeGroup):
+    """Workers that are alike."""
+
+    labels: tuple[tuple[str, str], ...] = param(
+        "labels", Labels(), example={"example.com/pool": "dataplane"},
+        meaning="labels of each of the nodes (:doc:`pools`)",
+        left_out="Kubernetes' own", changed_by=MODIFICATION,
+    )
+    taints: tuple[Taint, ...] = param(
+        "taints", Taints(), meaning="taints of each of the nodes (:doc:`pools`)",
+        left_out="there are none", changed_by=MODIFICATION,
     )
 
 
@@ -173,11 +199,16 @@ class KubernetesParams:
         left_out="``kubernetes_vim_<VNF instance id>``",
     )
     master: ControlPlaneGroup = param(
-        "master_node", ObjectOf(ControlPlaneGroup), required=Always(),
+        MASTER, ObjectOf(ControlPlaneGroup), required=Always(),
         meaning="the control-plane nodes",
     )
-    worker: NodeGroup = param(
-        "worker_node", ObjectOf(NodeGroup), required=Always(), meaning="the machines that run pods",
+    worker: WorkerGroup = param(
+        WORKER, ObjectOf(WorkerGroup), required=Always(), meaning="the machines that run pods",
+    )
+    pools: tuple[WorkerGroup, ...] = param(
+        POOLS, ListOf(ObjectOf(WorkerGroup)),
+        meaning="more groups of such machines, each with a VDU of its own (:doc:`pools`)",
+        left_out="``worker_node`` has all workers",
     )
     proxy: Proxy | None = param(
         "proxy", CLUSTER_PROXY,
@@ -256,6 +287,12 @@ class KubernetesParams:
         "(:doc:`hardening`)",
         left_out="the settings that cost workloads nothing",
     )
+    kubeadm_patches: Path | None = param(
+        PATCHES, PatchFolder(), example="Files/kubernetes/patches",
+        meaning="folder with kubeadm's patches of the control plane's static pods; needs "
+        "Kubernetes 1.22 or later (:ref:`kubeadm-patches`)",
+        left_out="kubeadm's pods",
+    )
     restore_from: Path | None = param(
         RESTORE, PackageFile(LARGEST_ARCHIVE), example="Files/backup.tar.gz",
         meaning="backup that the new cluster is made of: its path in the VNF package "
@@ -270,11 +307,23 @@ class KubernetesParams:
     unmanaged_vdu: str | None = None
 
     @property
+    def workers(self) -> tuple[WorkerGroup, ...]:
+        """The groups of workers."""
+        return (self.worker, *self.pools)
+
+    @property
+    def groups(self) -> tuple[NodeGroup, ...]:
+        """The groups of nodes."""
+        return (self.master, *self.workers)
+
+    def _logins(self) -> list[SshLogin]:
+        logins = [group.login for group in self.groups]
+        return [*logins, self.storage.login] if self.storage else logins
+
+    @property
     def shares_password(self) -> bool:
         """Whether groups of machines have the same password."""
-        logins = [self.master.login, self.worker.login]
-        logins += [self.storage.login] if self.storage else []
-        given = [login.password for login in logins if login.password]
+        given = [login.password for login in self._logins() if login.password]
         return len(set(given)) < len(given)
 
     @property
@@ -340,9 +389,8 @@ class KubernetesParams:
 
     def secrets(self) -> Iterator[Secret]:
         """Every secret in here, for masking what machines print."""
-        for group in (self.master, self.worker, self.storage):
-            if group:
-                yield from group.login.secrets()
+        for machine_login in self._logins():
+            yield from machine_login.secrets()
         if self.proxy:
             yield from self.proxy.secrets()
         if self.restore_keys:

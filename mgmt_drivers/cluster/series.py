@@ -12,12 +12,14 @@ class KubeadmApi:
     """A version of kubeadm's configuration, and how it differs from the newest one.
 
     ``has_timeouts`` tells whether it takes timeouts, ``lists_arguments`` whether extra arguments
-    are a list of names and values, not a mapping (kubeadm's API reference).
+    are a list of names and values, not a mapping, ``has_patches`` whether it takes a folder of
+    patches (kubeadm's API reference).
     """
 
     version: str
     has_timeouts: bool = True
     lists_arguments: bool = True
+    has_patches: bool = True
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Series:
     kubelet starts on cgroup v1 only when told to (KEP-5573). ``has_nftables`` tells
     whether the mode nftables of its kube-proxy is stable (KEP-3866).
     ``reserves_etcd_storage`` tells whether its kubeadm asks for ephemeral storage for etcd.
+    ``patches_kubelet`` tells whether its kubeadm patches kubelet's configuration (kubeadm's
+    documentation, "Customizing with patches").
     """
 
     name: str
@@ -42,6 +46,7 @@ class Series:
     refuses_cgroup_v1: bool
     has_nftables: bool
     reserves_etcd_storage: bool
+    patches_kubelet: bool
 
     @property
     def minor(self) -> int:
@@ -54,6 +59,7 @@ class Series:
 
 def _series(first: int, last: int, kubeadm_api: KubeadmApi) -> dict[str, Series]:
     last_with_etcd_storage, last_with_dockershim, first_with_learners = 21, 23, 29
+    first_with_kubelet_patches = 25
     first_with_nftables, first_without_cgroup_v1 = 33, 35
     return {
         f"1.{minor}": Series(
@@ -64,13 +70,16 @@ def _series(first: int, last: int, kubeadm_api: KubeadmApi) -> dict[str, Series]
             refuses_cgroup_v1=minor >= first_without_cgroup_v1,
             has_nftables=minor >= first_with_nftables,
             reserves_etcd_storage=minor <= last_with_etcd_storage,
+            patches_kubelet=minor >= first_with_kubelet_patches,
         )
         for minor in range(first, last + 1)
     }
 
 
 SUPPORTED: dict[str, Series] = {
-    **_series(20, 21, KubeadmApi("v1beta2", has_timeouts=False, lists_arguments=False)),
+    **_series(20, 21, KubeadmApi(
+        "v1beta2", has_timeouts=False, lists_arguments=False, has_patches=False
+    )),
     **_series(22, 30, KubeadmApi("v1beta3", has_timeouts=False, lists_arguments=False)),
     **_series(31, 37, KubeadmApi("v1beta4")),
 }

@@ -4,7 +4,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, NodeGroup
+from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, NodeGroup, WorkerGroup
+from mgmt_drivers.cluster.nodes.node_params import Marks
 from mgmt_drivers.cluster.storage.storage_params import Storage
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
@@ -58,8 +59,8 @@ class Topology:
     """The machines' roles and the address of the cluster.
 
     ``is_ha`` tells that ``address`` is a virtual IP with a load balancer behind it;
-    ``public`` is the address by which Tacker reaches it. ``is_spread`` tells that the workers are
-    in a server group, which keeps them on different compute hosts.
+    ``public`` is the address by which Tacker reaches it. ``spread`` are the workers in a server
+    group, which keeps them on different compute hosts.
     """
 
     params: KubernetesParams
@@ -69,7 +70,7 @@ class Topology:
     public: str
     is_ha: bool
     storage: StorageServer | None = None
-    is_spread: bool = False
+    spread: tuple[Node, ...] = ()
 
     @property
     def port(self) -> int:
@@ -122,15 +123,23 @@ class Topology:
 
 
 def group_of(node: Node, params: KubernetesParams) -> NodeGroup:
-    """Master or worker: the group of which the machine has the CP.
+    """Find the group of which the machine has the CP: the masters, or workers that are alike.
 
     :raises InventoryError: when that is not exactly one
     """
-    groups = [g for g in (params.master, params.worker) if g.nic_cp_name in node.addresses]
+    groups = [g for g in params.groups if g.nic_cp_name in node.addresses]
     if len(groups) != 1:
-        names = f"{params.master.nic_cp_name} (master), {params.worker.nic_cp_name} (worker)"
+        names = ", ".join(group.nic_cp_name for group in params.groups)
         raise InventoryError(f"{node} must have exactly one of the CPs {names}")
     return groups[0]
+
+
+def marks_of(node: Node, params: KubernetesParams) -> Marks:
+    """Labels and taints that the parameters give a machine."""
+    group = group_of(node, params)
+    if not isinstance(group, WorkerGroup):
+        return Marks({}, ())
+    return Marks(dict(group.labels), group.taints)
 
 
 def topology(
@@ -167,7 +176,7 @@ def topology(
         public=address(fip) if fip else cluster_address,
         is_ha=is_ha,
         storage=storage,
-        is_spread=any(worker.vdu in grouped for worker in workers),
+        spread=tuple(worker for worker in workers if worker.vdu in grouped),
     )
 
 

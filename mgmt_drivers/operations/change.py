@@ -7,6 +7,7 @@ from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.modification import Change
+from mgmt_drivers.cluster.nodes.metadata_phases import MarkNodes
 from mgmt_drivers.cluster.packages.pull_images import PullImages
 from mgmt_drivers.cluster.pod_network.apply_manifest import UpdatePodNetwork
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
@@ -56,8 +57,10 @@ def _phases(cluster: Cluster, before: KubernetesParams, machines: Sequence[Host]
     """
     params, nodes = cluster.params, cluster.nodes(machines)
     has_other_images = params.image_repository != before.image_repository
+    marks, old = ([(group.labels, group.taints) for group in p.workers] for p in (params, before))
     return [
         on(nodes if has_other_images and params.registries else [], ConfigureRegistries()),
         on(nodes if has_other_images else [], PullImages()),
         on([cluster.leader] if has_other_images else [], SetImageRepository(), UpdatePodNetwork()),
+        on([cluster.leader] if marks != old else [], MarkNodes(before)),
     ]

@@ -90,12 +90,12 @@ def join_nodes(cluster: Cluster, new: Sequence[Host], members: Sequence[Host]) -
     :param members: nodes that an earlier attempt has joined
     """
     nodes, leader = cluster.nodes(new), [cluster.leader]
-    workers = cluster.workers(nodes)
+    spread = [host for host in nodes if host.node in cluster.topology.spread]
     missing = [host for host in nodes if host not in (*leader, *members)]
     return [
         join(cluster.masters(missing), cluster.workers(missing)),
         on(leader if nodes else [], WaitForNodes(nodes), SpreadDns()),
-        on(leader if workers and cluster.topology.is_spread else [], LabelNodes(workers)),
+        on(leader if spread else [], LabelNodes(spread)),
         give_kubeconfig(cluster, nodes),
         # At last: a machine that joins is not ill.
         on(new if cluster.params.monitoring else [], ConfigureMonitoring()),

@@ -123,7 +123,7 @@ def _upgrade(
         *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
         *_prepare(cluster, nodes, updates_network),
         *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
-        in_lanes(workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
+        *(in_lanes(workers_at_once, each, UpgradeWorkers()) for each in cluster.pools(nodes)),
         *renew_due(cluster, due),
         on([leader] if cluster.topology.is_ha else [], VerifyVirtualIp()),
     )

@@ -290,6 +290,7 @@ class PackageFile(TextKind[Path | None]):
     """A file in the VNF package, given relative to its root."""
 
     words = "file in the VNF package"
+    noun, is_there = "file", staticmethod(Path.is_file)
 
     def __init__(self, largest: int = _LARGEST_FILE) -> None:
         self._largest = largest  # bytes
@@ -298,16 +299,16 @@ class PackageFile(TextKind[Path | None]):
         package = reader.context.package
         try:
             path = (package / text).resolve()
-            is_file = path.is_file()
-            size = path.stat().st_size if is_file else 0
+            is_there = self.is_there(path)
+            size = path.stat().st_size if is_there else 0
         except (OSError, RuntimeError, ValueError) as error:  # too long, or links in a circle
             reason = getattr(error, "strerror", None) or error
-            reader.refuse(f"cannot be the name of a file in the VNF package: {reason}")
+            reader.refuse(f"cannot be the name of a {self.noun} in the VNF package: {reason}")
             return None
         if not path.is_relative_to(package.resolve()):
             reader.refuse(f"{text} lies outside the VNF package")
-        elif not is_file:
-            reader.refuse(f"the VNF package has no file {text}")
+        elif not is_there:
+            reader.refuse(f"the VNF package has no {self.noun} {text}")
         elif size > self._largest:
             reader.refuse(f"{text} is larger than {self._largest >> 20} MiB")
         else:

@@ -11,7 +11,7 @@ from mgmt_drivers.cluster.cluster_params import (
     CniManifest,
     ControlPlaneGroup,
     KubernetesParams,
-    NodeGroup,
+    WorkerGroup,
 )
 from mgmt_drivers.cluster.packages.repository_params import PackageRepository
 from mgmt_drivers.cluster.series import read_version
@@ -23,7 +23,7 @@ from mgmt_drivers.secret import Secret
 from mgmt_drivers.testing.fakes import FakeClock, FakeSession, MemoryStore
 
 MASTER_CP, WORKER_CP, VIP_CP = "masterNode_CP1", "workerNode_CP2", "vip_CP"
-STORAGE_CP = "storage_server_CP"
+STORAGE_CP, POOL_CP = "storage_server_CP", "workerNode2_CP3"
 VIP = "192.0.2.100"
 _OF_MASTERS = ("cluster_cp_name", "cluster_fip_name", "pod_cidr", "service_cidr")
 FLANNEL = Path(__file__).parents[2] / "vnf_packages" / "kubernetes" / DEFAULT_CNI_MANIFEST
@@ -43,7 +43,7 @@ def params(version: str = "1.20.2", **changes: Any) -> KubernetesParams:
     values: dict[str, Any] = {
         "script": Path(__file__),
         "master": ControlPlaneGroup(MASTER_CP, MASTER_CP, login, **master),
-        "worker": NodeGroup(WORKER_CP, WORKER_CP, login),
+        "worker": WorkerGroup(WORKER_CP, WORKER_CP, login),
         "package_repository": PackageRepository("http://mirror/apt/"),
         "cni_manifest": CniManifest(FLANNEL),
         "version": read_version(version),

@@ -280,7 +280,8 @@ def _upgrade(folder: Path) -> list[Row]:
 
 def _change(folder: Path) -> list[Row]:
     story = _clustered(folder)
-    patch = {"image_repository": "mirror.example.com/others"}
+    patch: dict[str, Any] = {"image_repository": "mirror.example.com/others"}
+    patch["worker_node"] = {"labels": {"rack": "r7"}}
     modify.modify(story.cloud.request(), story.services(), story.cloud.vims, patch)
     return story.rows()
 

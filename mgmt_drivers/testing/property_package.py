@@ -21,6 +21,7 @@ CPS: Mapping[str, str] = {
 _HOT = """\
 resources:
   vip_CP: {type: OS::Neutron::Port}
+  workerNode2_CP3: {type: OS::Neutron::Port}
   vip_FIP: {type: OS::Neutron::FloatingIP}
   storage_server_volume: {type: OS::Cinder::Volume}
 """
@@ -57,6 +58,7 @@ def write_package(folder: Path) -> None:
         "Scripts/install_helm.sh": script,
         DEFAULT_CNI_MANIFEST: _CNI.encode(),
         "Files/kubernetes/calico.yaml": _CNI.encode(),
+        "Files/kubernetes/patches/kube-apiserver+json.yaml": b"[]\n",
         "Files/kubernetes/key.asc": b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n",
         "Files/kubernetes/nfs-pv1.yaml": _VOLUME.encode(),
         "Files/ca.crt": certificate,

@@ -218,7 +218,14 @@ def _check_kubeadm(made: FakeCluster) -> None:
     serving = {made.name(made.hosts[-1]): Secret("key and certificate\n")}
     credentials = JoinCredentials(secret, None, "CA", serving=serving)
     join = kubeadm_config.for_join(made.hosts[-1], made, credentials)
-    kubeconfig, _, _ = yaml.load_all(join.reveal(), _LOADER)  # noqa: S506 - safe
+    kubeconfig, _, joining = yaml.load_all(join.reveal(), _LOADER)  # noqa: S506 - safe
+    node = joining["nodeRegistration"]
+    arguments = node["kubeletExtraArgs"]
+    if isinstance(arguments, list):
+        arguments = {argument["name"]: argument["value"] for argument in arguments}
+    labels = [label.split("=") for label in arguments.get("node-labels", "").split(",") if label]
+    _same("the labels", [[*label] for label in params.worker.labels], labels)
+    _same("the taints", [taint.shown() for taint in params.worker.taints], node.get("taints", []))
     _same("a join", (secret.reveal(), f"https://{made.endpoint}"),
           (kubeconfig["users"][0]["user"]["token"], kubeconfig["clusters"][0]["cluster"]["server"]))
 

@@ -1,6 +1,8 @@
 """kubeadm on a simulated machine, and the certificates that it makes."""
 
 import base64
+import json
+from typing import Any
 
 import yaml
 
@@ -12,6 +14,7 @@ from mgmt_drivers.cluster.certificates.certificates import (
     RENEWED,
     SERVING,
 )
+from mgmt_drivers.cluster.kubeadm.patches import KUBELET_PATCH
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.made_certificates import lasting, serving
 from mgmt_drivers.testing.simulated_backup import Backups
@@ -135,6 +138,7 @@ class KubeadmPrograms(Backups):
             world.release = machine.kubeadm
         elif world.release != machine.kubeadm:
             return Result(1, stderr=f"the cluster has {world.release}")
+        self._patch(words[words.index("--patches") + 1] if "--patches" in words else "")
         if machine.role == "master":
             self._check_settings()
             machine.apiserver = world.release
@@ -168,7 +172,7 @@ class KubeadmPrograms(Backups):
         world.settings = _settings(stdin)
         self._check_settings()
         world.release = machine.kubeadm
-        return self._joined()
+        return self._joined(next(yaml.safe_load_all(stdin)))
 
     def _join(self, words: list[str], stdin: bytes) -> Result:
         machine, world = self.machine, self.world
@@ -194,12 +198,26 @@ class KubeadmPrograms(Backups):
             self._check_settings()
         assert "kubelet-serving" in words, words
         self._serve(f"{certificate}\n")
-        return self._joined()
+        return self._joined(join)
 
-    def _joined(self) -> Result:
+    def _joined(self, config: dict[str, Any]) -> Result:
+        """The node registers itself with labels and taints; kubelet has a patched configuration."""
         self.world.join(self.machine)
+        node, registration = self.world.nodes[self.machine.name], config["nodeRegistration"]
+        arguments = registration["kubeletExtraArgs"]
+        if isinstance(arguments, list):
+            arguments = {argument["name"]: argument["value"] for argument in arguments}
+        labels = filter(None, arguments.get("node-labels", "").split(","))
+        node["metadata"]["labels"] |= dict(label.split("=") for label in labels)
+        node["spec"]["taints"] = registration.get("taints", [])
+        self._patch(config.get("patches", {}).get("directory", ""))
         self.machine.files[self.machine.marker] = (b"", "644")
         return OK
+
+    def _patch(self, folder: str) -> None:
+        """Note the fields of kubelet that a folder of patches has."""
+        content, _ = self.machine.files.get(f"{folder}/{KUBELET_PATCH}", (b"{}", ""))
+        self.machine.kubelet_fields = json.loads(content)
 
     def _encrypt(self, *content: object) -> None:
         """Write the file by which the apiserver encrypts Secrets, if there is one."""

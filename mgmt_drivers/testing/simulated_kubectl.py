@@ -28,6 +28,17 @@ def _objects(stdin: bytes) -> dict[str, dict[str, Any]]:
     return found
 
 
+def _merge(target: dict[str, Any], patch: dict[str, Any]) -> None:
+    """A merge patch (RFC 7386)."""
+    for key, value in patch.items():
+        if isinstance(value, dict):
+            _merge(target.setdefault(key, {}), value)
+        elif value is None:
+            target.pop(key, None)
+        else:
+            target[key] = value
+
+
 # As kube-apiserver 1.36 tells kubectl.
 _NOT_READY = (
     'Error from server (InternalError): an error on the server ("[+]ping ok\n[+]log ok\n'
@@ -185,14 +196,7 @@ class KubectlPrograms(Programs):
             config = yaml.safe_load(patch["data"]["ClusterConfiguration"])
             self.world.repository = config["imageRepository"]
             return OK
-        node = self.world.nodes[words[1]]
-        for place, changes in (
-            (node["metadata"].setdefault("annotations", {}), patch["metadata"]["annotations"]),
-            (node["spec"], patch["spec"]),
-        ):
-            for key, value in changes.items():
-                place.pop(key, None)
-                place |= {} if value is None else {key: value}
+        _merge(self.world.nodes[words[1]], patch)
         return OK
 
     def _kubectl_drain(self, words: list[str]) -> Result:

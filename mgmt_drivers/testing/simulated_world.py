@@ -15,7 +15,7 @@ from mgmt_drivers.cluster.certificates.certificates import (
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.ssh.session import Result
-from mgmt_drivers.testing.fake_cluster import MASTER_CP, STORAGE_CP, WORKER_CP
+from mgmt_drivers.testing.fake_cluster import MASTER_CP, POOL_CP, STORAGE_CP, WORKER_CP
 
 MEMBER = f"{STATE_FOLDER}/member"  # the beginning of a marker
 ETCD_DATA = "/var/lib/etcd/member"
@@ -129,11 +129,14 @@ class Machine:
     etcd_runs: bool = True  # kubelet starts it
     holder: "Holder | None" = None  # of the machine's lock
     holder_name: str = ""
+    kubelet_fields: dict[str, Any] = field(default_factory=dict)  # which kubeadm has patched
     backups: dict[str, Saved] = field(default_factory=dict)  # in a folder of its own
 
     @property
     def role(self) -> str:
-        roles = {MASTER_CP: "master", WORKER_CP: "worker", STORAGE_CP: "storage"}
+        roles = {
+            MASTER_CP: "master", WORKER_CP: "worker", POOL_CP: "worker", STORAGE_CP: "storage",
+        }
         return next(role for cp, role in roles.items() if cp in self.node.addresses)
 
     @property

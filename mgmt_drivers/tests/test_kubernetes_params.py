@@ -35,7 +35,9 @@ _BAD_HOST_KEYS = (
 )
 
 
-class ParamsTest(unittest.TestCase):
+class ParamsTestCase(unittest.TestCase):
+    """A VNF package, and requests with parameters for it."""
+
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -76,6 +78,8 @@ class ParamsTest(unittest.TestCase):
         return [error.removeprefix("k8s_cluster_installation_param.") for error in
                 caught.exception.errors]
 
+
+class ParamsTest(ParamsTestCase):
     def test_defaults(self) -> None:
         found = self.read(self.values())
         self.assertEqual(("192.168.0.0/16", "10.96.0.0/12"), (
@@ -205,7 +209,7 @@ class ParamsTest(unittest.TestCase):
     def test_every_vdu_must_be_told_of(self) -> None:
         self.more_cps = {"CP3": "storage", "CP4": "storage"}
         self.assertEqual(
-            ["storage_server: no parameter names a CP of VDU storage: CP3, CP4"],
+            ["worker_pools: no parameter names a CP of VDU storage: CP3, CP4"],
             self.errors(self.values()),
         )
 
@@ -222,7 +226,7 @@ class ParamsTest(unittest.TestCase):
         values = self.values()
         values["worker_node"]["nic_cp_name"] = "CP4"
         (error,) = self.errors(values)
-        self.assertTrue(error.startswith("worker_node.nic_cp_name: no parameter names"), error)
+        self.assertTrue(error.startswith("worker_node.nic_cp_name: must be another"), error)
 
     def test_a_script_of_another_kind_is_refused_where_nothing_was_made_with_it(self) -> None:
         script = self.package / "install.sh"
@@ -251,10 +255,10 @@ class ParamsTest(unittest.TestCase):
     def test_a_worker_node_with_a_cp_of_the_masters(self) -> None:
         self.more_cps = {"CP4": "masterNode"}
         values = self.values()
-        for cp, words in (("CP4", "no parameter names a CP of VDU workerNode"),
-                          ("CP1", "must be another CP than that of master_node")):
+        for cp in ("CP4", "CP1"):
             values["worker_node"]["nic_cp_name"] = cp
             (error,) = self.errors(values)
+            words = "must be another VDU's CP than that of master_node"
             self.assertTrue(error.startswith(f"worker_node.nic_cp_name: {words}"), error)
 
     def test_a_nodes_cp_is_not_the_storage_servers(self) -> None:

@@ -34,6 +34,7 @@ from mgmt_drivers.testing.simulation import Fault, SimulatedSession
 from mgmt_drivers.testing.transcript import Recorder
 from mgmt_drivers.tests.test_backup import BackedUpClusterTest
 from mgmt_drivers.tests.test_certificates import AgingClusterTest
+from mgmt_drivers.tests.test_pools import POOL, PooledClusterTest
 from mgmt_drivers.tests.test_upgrade import WANTED, UpgradableClusterTest
 
 _FOLDER = Path(__file__).parent / "transcripts"
@@ -170,6 +171,30 @@ class InstantiateTest(TranscriptTest):
 
     def test_retry_after_packages_failed(self) -> None:
         self.made(killing_at("ctr", role="worker"))
+
+
+class PoolsTest(TranscriptTest, PooledClusterTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.params = {**_PLAIN, "kubernetes_version": self.version, "worker_pools": [POOL]}
+
+    def test_instantiate_with_pools(self) -> None:
+        folder = self.package / "patches"
+        (folder / "files").mkdir(parents=True)
+        (folder / "kube-apiserver+json.yaml").write_text("[]")
+        (folder / "files/policy.yaml").write_text("rules: []")
+        self.params |= {"kubeadm_patches": "patches"}
+        self.build(is_clustered=False)
+        del self.world.machines[self.machine(STORAGE).node.server_id]
+        self.instantiate(self.services())
+        self.assert_told()
+
+    def test_change_of_labels_and_taints(self) -> None:
+        self.build()
+        del self.world.machines[self.machine(STORAGE).node.server_id]
+        patch = {"worker_pools": [{**POOL, "labels": {"rack": "r7"}}]}
+        modify.modify(self.request(), self.services(), self.vims, patch)
+        self.assert_told()
 
 
 class ScaleTest(TranscriptTest):

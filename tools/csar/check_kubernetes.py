@@ -7,6 +7,7 @@ from typing import Any
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
 from mgmt_drivers.cluster.packages.script_params import UNDECLARED, declares_contract
 from tools.csar import check_basehot, contents
+from tools.csar.check_policies import Policies
 from tools.csar.package import Fault, Flavour, Package, mapping
 
 MODULE = "kubernetes_mgmt.py"  # for Tacker's v1 API
@@ -68,6 +69,22 @@ def sizes(package: Package) -> Iterator[Fault]:
                     f"scale-out returns to it; take a parameter {group}_desired_capacity"
                 )
                 yield Fault(top, place, text, is_harmless=True)
+
+
+def pools(package: Package) -> Iterator[Fault]:
+    """Check that each group of nodes is scaled alone, as Tacker's v1 API does it by its name."""
+    for flavour in flavours(package):
+        own, scaled = Policies.of(flavour), dict[str, str]()
+        for aspect, vdu in own.scaled():
+            if scaled.setdefault(aspect, vdu) != vdu:
+                text = f"scales {scaled[aspect]} and {vdu}: each VDU needs an aspect of its own"
+                yield own.fault(f"ScalingAspects.aspects.{aspect}", text)
+        for top in [] if flavour.has_scripts else check_basehot.top_templates(package, flavour):
+            resources = mapping(package.documents[top], "resources")
+            for name in own.aspects:
+                if mapping(resources, name).get("type") != _GROUP:
+                    text = f"no {_GROUP} for the VNFD's scaling aspect"
+                    yield Fault(top, f"resources.{name}", text)
 
 
 def fixed_sizes(template: dict[str, Any]) -> Iterator[tuple[str, int]]:

@@ -43,6 +43,13 @@ class Policies:
     def levels(self) -> dict[str, Any]:
         return self.value("InstantiationLevels", "levels")
 
+    def scaled(self) -> Iterator[tuple[str, str]]:
+        """Give each scaling aspect with each VDU that it scales."""
+        for policy in self.by_name.values():
+            if policy.get("type") == f"{_PREFIX}VduScalingAspectDeltas":
+                for vdu in policy.get("targets") or []:
+                    yield str(mapping(policy, "properties").get("aspect")), str(vdu)
+
     def fault(self, place: str, text: str) -> Fault:
         return Fault(self.flavour.file, f"topology_template.policies.{place}", text)
 

@@ -75,10 +75,24 @@ def _merged(name: str, base: Source, addition: Source) -> InMemory:
 
 
 def merge(base: Any, addition: Any) -> Any:
-    """Merge mappings by key and join lists; any other value is replaced by the addition."""
+    """Merge mappings by key and join lists; any other value is replaced by the addition.
+
+    An item that is a named mapping, such as a policy, is merged with an item of the same name.
+    """
     if isinstance(base, dict) and isinstance(addition, dict):
         merged = {key: merge(base[key], value) for key, value in addition.items() if key in base}
         return {**base, **addition, **merged}
     if isinstance(base, list) and isinstance(addition, list):
-        return base + addition
+        named = {name: item for item in addition if (name := _name(item))}
+        known = {name for item in base if (name := _name(item))}
+        joined = [merge(item, named.get(_name(item), {})) if _name(item) else item for item in base]
+        return [*joined, *(item for item in addition if _name(item) not in known)]
     return addition
+
+
+def _name(item: Any) -> str:
+    """Return the name of a named mapping; empty if the item is none."""
+    if not isinstance(item, dict) or len(item) != 1:
+        return ""
+    ((name, value),) = item.items()
+    return str(name) if isinstance(value, dict) else ""

@@ -35,6 +35,7 @@ CHECKS: list[Check] = [
     check_kubernetes.contract,
     check_kubernetes.hooks,
     check_kubernetes.pod_network,
+    check_kubernetes.pools,
     check_kubernetes.sizes,
 ]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mgmt_drivers.cluster.cluster_params import NAME
+from mgmt_drivers.cluster.cluster_params import NAME, POOLS
 from mgmt_drivers.cluster.topology import node_name
 from mgmt_drivers.engine.services import load_kept
 from mgmt_drivers.inventory import Node
@@ -18,7 +18,8 @@ Shown = Mapping[str, Any]
 # The properties by which Tacker's plugin heals or scales an instance of its own accord.
 PROPERTIES = ("isAutohealEnabled", "isAutoscaleEnabled")
 _MONITORING, _PORT = "monitoring", 9100  # the parameter's default port
-_ROLES = {"master_node": "master", "worker_node": "worker", "storage_server": "storage"}
+WORKER = "worker"
+_ROLES = {"master_node": "master", "worker_node": WORKER, "storage_server": "storage"}
 
 
 @dataclass(frozen=True)
@@ -77,16 +78,17 @@ def machines(shown: Shown) -> Iterator[Machine]:
     ids = {vnfc["vnfcResourceInfoId"]: vnfc["id"] for vnfc in info.get("vnfcInfo", ())}
     params = installation(shown)
     port = int((params.get(_MONITORING) or {}).get("port", _PORT))
-    groups = {key: group for key, group in params.items() if key in _ROLES and group}
+    groups = [(role, params[key]) for key, role in _ROLES.items() if params.get(key)]
+    groups += [(WORKER, pool) for pool in params.get(POOLS) or ()]
     for resource in info.get("vnfcResourceInfo", ()):
         points = {point["cpdId"] for point in resource.get("vnfcCpInfo", ())}
-        for key, group in groups.items():
+        for role, group in groups:
             if points & {group.get("nic_cp_name"), group["ssh_cp_name"]}:
                 yield Machine(
                     shown["id"],
                     ids[resource["id"]],
                     resource["vduId"],
-                    _ROLES[key],
+                    role,
                     resource["computeResource"]["resourceId"],
                     group["ssh_cp_name"],
                     port,

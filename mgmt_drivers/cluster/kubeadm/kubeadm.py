@@ -17,7 +17,7 @@ import yaml
 from mgmt_drivers import package_yaml
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
-from mgmt_drivers.cluster.kubeadm import kubeadm_config, kubelet_serving
+from mgmt_drivers.cluster.kubeadm import kubeadm_config, kubelet_serving, patches
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.nodes import kubectl, transient
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
@@ -193,6 +193,7 @@ def init(
         _make_token(host),
         kubeadm_config.kube_proxy(cluster, sets_conntrack, has_iptables),
         keeps_cgroup_v1,
+        patches.folder(host, cluster),
     )
     first = kubelet_serving.beginning(host, cluster)
     words = [*before, *hardening.encrypting(is_new=True), *first, *words]
@@ -242,7 +243,7 @@ def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
         words += _patch_options(cluster)
         if credentials.encryption:
             words = [*hardening.encrypting(is_new=False), *words]
-    config = kubeadm_config.for_join(host, cluster, credentials)
+    config = kubeadm_config.for_join(host, cluster, credentials, patches.folder(host, cluster))
     _run(host, cluster, "join", words, config)
 
 
@@ -347,6 +348,8 @@ def _read_cluster_part(host: Host) -> dict[str, Any]:
 def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
     _prepare(host, cluster)
     options = [*_patch_options(cluster), *_ignored(_keeps_cgroup_v1(host, cluster))]
+    if folder := patches.folder(host, cluster):
+        options += ["--patches", folder]
     command = ("flock", _LOCK, "kubeadm", "upgrade", *words, *options)
     host.sudo(*without_proxy(command), timeout=_UPGRADE_LIMIT, limit=LARGE_OUTPUT)
 
@@ -354,12 +357,12 @@ def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
 def _prepare(host: Host, cluster: Cluster) -> None:
     """Give a machine what kubeadm and the programs which it starts need there."""
     hardening.set_kernel_defaults(host, cluster.params)
-    if not cluster.is_control_plane(host):
-        return
-    wanted = [hardening.log_folder(), *hardening.control_plane_files(cluster.params)]
-    if cluster.params.series.reserves_etcd_storage:
-        wanted.append(File(f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH))
-    files.write_all(host, wanted)
+    wanted = []
+    if cluster.is_control_plane(host):
+        wanted += [hardening.log_folder(), *hardening.control_plane_files(cluster.params)]
+        if cluster.params.series.reserves_etcd_storage:
+            wanted.append(File(f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH))
+    files.write_all(host, [*wanted, *patches.files(host, cluster)])
 
 
 def _patch_options(cluster: Cluster) -> list[str]:

@@ -13,7 +13,7 @@ import yaml
 from mgmt_drivers.cluster.access.kubeconfig import by_token
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
-from mgmt_drivers.cluster.topology import API_PORT
+from mgmt_drivers.cluster.topology import API_PORT, marks_of
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Secret
 
@@ -55,6 +55,7 @@ def for_init(
     token: Secret,
     proxy: Mapping[str, Any],
     keeps_cgroup_v1: bool,
+    patches: str = "",
 ) -> Secret:
     """The configuration of ``kubeadm init`` on the first control-plane node.
 
@@ -62,10 +63,12 @@ def for_init(
         machines that join get one of their own
     :param proxy: the configuration of kube-proxy
     :param keeps_cgroup_v1: kubelets run on cgroup v1
+    :param patches: the folder of the node's patches, if it has any
     """
     first = {
         **_header(cluster, "InitConfiguration"),
         **_timeouts(cluster),
+        **_patches(patches),
         "bootstrapTokens": [{"token": token.reveal(), "ttl": "1s"}],
         "nodeRegistration": _registration(host, cluster),
         "localAPIEndpoint": _local_endpoint(host, cluster),
@@ -111,17 +114,22 @@ def for_kubelet(host: Host, cluster: Cluster, release: str) -> Secret:
     return _documents([node, _cluster(cluster, release)])
 
 
-def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secret:
+def for_join(
+    host: Host, cluster: Cluster, credentials: JoinCredentials, patches: str = ""
+) -> Secret:
     """The input of ``kubeadm join``: a kubeconfig, certificates, and the configuration.
 
     A control-plane node gets the file of the encryption after it, if there is one; each node gets
     kubelet's serving certificate. With the kubeconfig kubeadm trusts the CA without the ConfigMap
     cluster-info, which the cluster does not show to everybody (kubeadm's documentation, "File or
     HTTPS-based discovery").
+
+    :param patches: the folder of the node's patches, if it has any
     """
     config: dict[str, Any] = {
         **_header(cluster, "JoinConfiguration"),
         **_timeouts(cluster),
+        **_patches(patches),
         "nodeRegistration": _registration(host, cluster),
         "discovery": {"file": {"kubeConfigPath": _DISCOVERY}},
     }
@@ -203,11 +211,22 @@ def _timeouts(cluster: Cluster) -> dict[str, Any]:
     return {"timeouts": _TIMEOUTS} if cluster.params.series.kubeadm_api.has_timeouts else {}
 
 
+def _patches(folder: str) -> dict[str, Any]:
+    return {"patches": {"directory": folder}} if folder else {}
+
+
 def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
+    """Labels and taints are on a node from its registration on, before any pod can come."""
     arguments = {"node-ip": cluster.address(host)}
+    marks = marks_of(host.node, cluster.params)
+    taints = [taint.shown() for taint in marks.taints]
+    if marks.labels:
+        labels = [f"{key}={value}" for key, value in marks.labels.items()]
+        arguments["node-labels"] = ",".join(labels)
     return {
         "name": cluster.name(host),
         "criSocket": socket(cluster),
+        **({"taints": taints} if taints else {}),
         "kubeletExtraArgs": _extra_arguments(cluster, arguments),
     }
 

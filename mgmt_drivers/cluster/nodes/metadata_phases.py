@@ -1,10 +1,13 @@
 """Labels and taints: by where a node runs, and of a node that is replaced."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.nodes import kubectl, node_metadata
 from mgmt_drivers.cluster.nodes.node_metadata import NodeMetadata
+from mgmt_drivers.cluster.topology import marks_of
 from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
 from mgmt_drivers.errors import MgmtDriverError
@@ -45,6 +48,37 @@ class LabelNodes(Change[Cluster, Mapping[str, Mapping[str, str]]]):
     def act(self, host: Host, cluster: Cluster, lacking: Mapping[str, Mapping[str, str]]) -> None:
         for name, labels in lacking.items():
             kubectl.label(host, name, labels)
+
+
+class MarkNodes(Change[Cluster, Mapping[str, Mapping[str, Any]]]):
+    """Make labels and taints of workers what the parameters say.
+
+    Labels and taints that neither the parameters nor the earlier ones have stay.
+
+    :param before: the earlier parameters
+    """
+
+    title = "change labels and taints"
+
+    def __init__(self, before: KubernetesParams) -> None:
+        self._before = before
+
+    def look(self, host: Host, cluster: Cluster) -> Mapping[str, Mapping[str, Any]] | None:
+        """The merge patches of the nodes that have others, by node name."""
+        nodes, patches = kubectl.list_nodes(host), {}
+        for machine in cluster.topology.workers:
+            name = cluster.topology.name(machine)
+            marks, before = (marks_of(machine, p) for p in (cluster.params, self._before))
+            if name in nodes and (patch := node_metadata.marking(nodes[name], marks, before)):
+                patches[name] = patch
+        return patches or None
+
+    def describe(self, patches: Mapping[str, Mapping[str, Any]]) -> str:
+        return ", ".join(patches)
+
+    def act(self, host: Host, cluster: Cluster, patches: Mapping[str, Mapping[str, Any]]) -> None:
+        for name, patch in patches.items():
+            kubectl.patch(host, "node", name, patch=patch)
 
 
 class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):

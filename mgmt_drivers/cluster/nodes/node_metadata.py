@@ -4,15 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mgmt_drivers.cluster.nodes.node_params import OWN_TAINTS, PLACEMENT, Marks
 from mgmt_drivers.engine.services import Store
 from mgmt_drivers.inventory import Placement
 from mgmt_drivers.machine import answers
 
-_HOST = "CIS-node"
-# The second is Kubernetes' well-known one ("Well-Known Labels, Annotations and Taints").
-_ZONES = ("kubernetes.io/zone", "topology.kubernetes.io/zone")
-# Taints of Kubernetes' own, which come and go with a node's state.
-_OWN_TAINTS = "node.kubernetes.io/"
+# The last is Kubernetes' well-known one ("Well-Known Labels, Annotations and Taints").
+_HOST, *_ZONES = PLACEMENT
 _KEY = "node_metadata"
 _REPLACED = "replaced_nodes"
 
@@ -58,6 +56,26 @@ def placement_labels(placement: Placement) -> dict[str, str]:
     return {_HOST: placement.host, **zones}
 
 
+def marking(node: Mapping[str, Any], marks: Marks, before: Marks) -> dict[str, Any]:
+    """The merge patch that gives a Node object marks in place of earlier ones.
+
+    Empty if the object has them.
+    """
+    has = node["metadata"].get("labels", {})
+    labels: dict[str, str | None] = {k: v for k, v in marks.labels.items() if has.get(k) != v}
+    labels |= {key: None for key in before.labels if key not in marks.labels and key in has}
+    patch: dict[str, Any] = {"metadata": {"labels": labels}} if labels else {}
+    ours = {(taint.key, taint.effect) for taint in (*marks.taints, *before.taints)}
+    shown = node["spec"].get("taints", [])
+    own = [taint for taint in shown if (taint["key"], taint["effect"]) in ours]
+    if {(taint["key"], taint.get("value", ""), taint["effect"]) for taint in own} != {
+        (taint.key, taint.value, taint.effect) for taint in marks.taints
+    }:
+        others = [taint for taint in shown if taint not in own]
+        patch["spec"] = {"taints": [*others, *(taint.shown() for taint in marks.taints)]}
+    return patch
+
+
 def of(node: Mapping[str, Any]) -> NodeMetadata:
     """The metadata of a Node object.
 
@@ -70,7 +88,7 @@ def of(node: Mapping[str, Any]) -> NodeMetadata:
         taints=[
             _taint(taint)
             for taint in node["spec"].get("taints", ())
-            if not taint["key"].startswith(_OWN_TAINTS)
+            if not taint["key"].startswith(OWN_TAINTS)
         ],
     )
 

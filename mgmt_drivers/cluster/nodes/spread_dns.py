@@ -12,6 +12,7 @@ from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
 from mgmt_drivers.machine.host import Host
 
 _LIMIT = 300.0  # seconds
+_TOLERATED = ("node-role.kubernetes.io/", "CriticalAddonsOnly")
 
 
 class SpreadDns(HostPhase[Cluster]):
@@ -79,4 +80,9 @@ def _describe(host: Host, pod: DnsPod) -> str:
 
 
 def _is_able(node: Mapping[str, Any]) -> bool:
-    return kubectl.is_ready(node) and not node["spec"].get("unschedulable")
+    """Whether a pod of CoreDNS can come to a node: CoreDNS tolerates the control plane's taints."""
+    closed = node["spec"].get("unschedulable") or any(
+        taint["effect"] != "PreferNoSchedule" and not taint["key"].startswith(_TOLERATED)
+        for taint in node["spec"].get("taints", ())
+    )
+    return kubectl.is_ready(node) and not closed

@@ -9,7 +9,8 @@ from tools.csar.package import Package, mapping
 
 PACKAGES = (
     ("kubernetes", ""), ("kubernetes", "storage"), ("kubernetes_v2", ""),
-    ("kubernetes_v2", "storage_v2"), ("private_registry", ""), ("private_registry_v2", ""),
+    ("kubernetes_v2", "storage_v2"), ("kubernetes", "pools"), ("kubernetes_v2", "pools_v2"),
+    ("private_registry", ""), ("private_registry_v2", ""),
 )
 ANYWHERE = "anywhere"
 SSH, API = "ssh_remote_ip_prefix", "api_remote_ip_prefix"  # parameters of the templates

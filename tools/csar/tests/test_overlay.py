@@ -15,6 +15,13 @@ class OverlayTest(PackageTest):
         self.assertEqual(merged, overlay.merge(base, more))
         self.assertEqual([1], base["a"]["y"])  # type: ignore[index]
 
+    def test_named_mappings_in_lists_are_merged(self) -> None:
+        base = [{"link": "a"}, {"one": {"x": 1}}, {"two": {"y": [1]}}]
+        more = [{"link": "b"}, {"two": {"y": [2]}}, {"three": {}}]
+        merged = [{"link": "a"}, {"one": {"x": 1}}, {"two": {"y": [1, 2]}}, {"link": "b"},
+                  {"three": {}}]
+        self.assertEqual(merged, overlay.merge(base, more))
+
     def test_yaml_is_merged_and_files_are_added(self) -> None:
         more = self.scratch / "more"
         (more / "Definitions").mkdir(parents=True)

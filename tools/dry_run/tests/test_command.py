@@ -356,6 +356,7 @@ class InstantiateTest(unittest.TestCase):
             ("kubernetes", (), "kubernetes/simple", 3),
             ("kubernetes", (), "kubernetes/complex", 5),
             ("kubernetes", ("storage",), "kubernetes/complex_storage", 6),
+            ("kubernetes", ("pools",), "kubernetes/simple_pools", 4),
         ):
             with self.subTest(request):
                 csar = self.csar(package, *overlays)

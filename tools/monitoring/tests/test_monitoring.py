@@ -156,6 +156,14 @@ class TargetsTest(FolderTest):
         self.update()
         self.assertEqual(["master", "storage"], [t["labels"]["role"] for t in self.targets()])
 
+    def test_workers_of_every_pool_are_targets(self) -> None:
+        pool = GROUPS["worker_node"]
+        self.tacker.instances[A] = instance(
+            worker_node={"ssh_cp_name": "CP", "nic_cp_name": "CP"}, worker_pools=[pool]
+        )
+        self.update()
+        self.assertEqual(["master", "worker"], [t["labels"]["role"] for t in self.targets()])
+
     def test_only_clusters_that_are_to_be_monitored(self) -> None:
         scaled, reported = instance(heals=False), instance(B, heals=False, monitoring=None)
         self.tacker.instances = {A: scaled, B: reported}

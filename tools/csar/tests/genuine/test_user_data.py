@@ -23,7 +23,9 @@ from tools.csar.package import Flavour, Package
 from tools.csar.tests.genuine import needs_openstack
 
 REQUESTS = build.PACKAGES.parent / "functional/requests"
-CLUSTERS = (("simple", ""), ("complex", ""), ("podaffinity", ""), ("complex", "storage"))
+CLUSTERS = (("simple", ""), ("complex", ""), ("podaffinity", ""), ("complex", "storage"),
+            ("simple", "pools"))  # fmt: skip
+_MORE = {"storage": "storage_server", "pools": "workerNode2"}  # VDU of an overlay
 SSH_PREFIX = "ssh_remote_ip_prefix"
 PREFIXES = {SSH_PREFIX: "192.0.2.0/24", "api_remote_ip_prefix": "10.0.0.0/8"}
 ANTI_AFFINITY = "master_anti_affinity"
@@ -113,7 +115,7 @@ class UserDataTest(unittest.TestCase):
         return request
 
     def cluster_request(self, flavour: str, overlay: str) -> dict[str, Any]:
-        return self.request(f"kubernetes/{flavour}{'_storage' if overlay else ''}.json")
+        return self.request(f"kubernetes/{flavour}{overlay and f'_{overlay}'}.json")
 
     def vdus(self) -> dict[str, Any]:
         return self.flavour.nodes_of(model.VDU)
@@ -459,7 +461,7 @@ class V2Test(UserDataTest):
                 self.setUp()
                 self.assemble("kubernetes_v2", flavour, overlay and f"{overlay}_v2")
                 vdus = ["masterNode"] * (1 if flavour == "simple" else 3) + ["workerNode"] * 2
-                vdus += ["storage_server"] if overlay else []
+                vdus += [_MORE[overlay]] if overlay else []
                 nfv = self.instantiate(self.cluster_request(flavour, overlay), *vdus)
                 self.assertEqual("k8s.worker", nfv["VDU"]["workerNode-1"]["computeFlavourId"])
                 self.check_later_operations()
@@ -705,7 +707,8 @@ class HeatTest(unittest.TestCase):
         """With what tools.csar verify gives them."""
         for name, overlay in (
             ("kubernetes", ""), ("kubernetes", "storage"), ("kubernetes_v2", ""),
-            ("kubernetes_v2", "storage_v2"), ("private_registry", ""), ("private_registry_v2", ""),
+            ("kubernetes_v2", "storage_v2"), ("kubernetes", "pools"), ("kubernetes_v2", "pools_v2"),
+            ("private_registry", ""), ("private_registry_v2", ""),
         ):
             with self.subTest(name, overlay=overlay):
                 overlays = [build.OVERLAYS / overlay] if overlay else []

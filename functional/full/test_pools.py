@@ -1,0 +1,36 @@
+"""Two pools of workers: each is scaled and healed alone, and keeps what its nodes have."""
+
+from functional.cluster_scenario import WORKER
+from functional.pools_scenario import POOL, PoolsScenario
+from functional.upgrade_scenario import BEFORE, NEWEST, UpgradeScenario
+from tools.client.api import V2
+
+
+class PoolsThroughV2(PoolsScenario, UpgradeScenario):
+    """A dry run predicts each operation; the upgrade keeps kubelet's configuration."""
+
+    api = V2()
+
+    def test_pools(self) -> None:
+        vnf = self.instantiate_pools()
+        self.check_versions(BEFORE)
+        self.scale_each_pool(vnf, WORKER, POOL)
+        self.heal_one_of_each(vnf, WORKER, POOL)
+        self.change_label(vnf, "edge")
+        self.check_pools(vnf, workers=2, pooled=1, label="edge")
+        self.assert_completed(self.modify(vnf))
+        self.check_versions(NEWEST)
+        self.check_pools(vnf, workers=2, pooled=1, label="edge")
+        self.check_terminate(vnf)
+
+
+class PoolsThroughV1(PoolsScenario):
+    """Tacker's v1 API scales the group that has the name of the pool's aspect."""
+
+    def test_pools(self) -> None:
+        vnf = self.instantiate_pools()
+        self.scale_each_pool(vnf, POOL)
+        self.heal_one_of_each(vnf, POOL)
+        self.change_label(vnf, "edge")
+        self.check_pools(vnf, workers=2, pooled=1, label="edge")
+        self.check_terminate(vnf)
