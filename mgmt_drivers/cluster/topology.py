@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, NodeGroup
 from mgmt_drivers.cluster.storage.storage_params import Storage
@@ -59,7 +59,8 @@ class Topology:
 
     ``is_ha`` tells that ``address`` is a virtual IP with a load balancer behind it;
     ``public`` is the address by which Tacker reaches it. ``is_spread`` tells that the workers are
-    in a server group, which keeps them on different compute hosts.
+    in a server group, which keeps them on different compute hosts. ``former`` has logins that
+    machines may still have in place of those of ``params``.
     """
 
     params: KubernetesParams
@@ -70,6 +71,7 @@ class Topology:
     is_ha: bool
     storage: StorageServer | None = None
     is_spread: bool = False
+    former: KubernetesParams | None = None
 
     @property
     def port(self) -> int:
@@ -108,9 +110,14 @@ class Topology:
         return node.address(group_of(node, self.params).nic_cp_name)
 
     def endpoint(self, node: Node) -> Endpoint:
-        """Address and login of a machine."""
-        is_storage = self.storage and node == self.storage.node
-        group = self.storage.params if self.storage and is_storage else group_of(node, self.params)
+        """Address and login of a machine, and its former login if this differs."""
+        endpoint = self._endpoint(node, self.params)
+        former = self._endpoint(node, self.former) if self.former else endpoint
+        return endpoint if former == endpoint else replace(endpoint, former=former)
+
+    def _endpoint(self, node: Node, params: KubernetesParams) -> Endpoint:
+        is_storage = params.storage and self.storage and node == self.storage.node
+        group = params.storage if params.storage and is_storage else group_of(node, params)
         return Endpoint(
             address=node.address(group.ssh_cp_name),
             username=group.login.username,

@@ -3,13 +3,11 @@
 A heal of the whole VNF does the same with the machines that have replaced all others.
 """
 
-import functools
 import logging
 from collections.abc import Sequence
 
-from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
-from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
+from mgmt_drivers.cluster.access.service_account import Credentials
 from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.backup.backup_params import Restore
 from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup, GetBackup
@@ -41,6 +39,7 @@ from mgmt_drivers.operations.opening import (
     open_operation,
     read_markers,
     read_topology,
+    read_vim_credentials,
 )
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vim, Vims
@@ -122,8 +121,7 @@ def make_cluster(
         )
         if services.dry_run:
             return
-        read_account = functools.partial(service_account.read, account=VIM_ACCOUNT)
-        credentials = operation.ask("read the VIM credentials", leader, read_account)
+        credentials = read_vim_credentials(operation, cluster)
     _register(request, vims, known, credentials)
 
 

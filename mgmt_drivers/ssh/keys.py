@@ -23,6 +23,12 @@ def load(key: Secret) -> paramiko.PKey:
     raise ValueError("not an SSH private key without a passphrase (ed25519, ECDSA or RSA)")
 
 
+def public_words(key: Secret | None) -> tuple[str, ...]:
+    """The type and base64 of the public half of a private key; empty without a key."""
+    loaded = load(key) if key else None
+    return (loaded.get_name(), loaded.get_base64()) if loaded else ()
+
+
 def load_public(line: str) -> paramiko.PKey:
     """Load a public key from OpenSSH's line: its type, base64, and an optional comment.
 

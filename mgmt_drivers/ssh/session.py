@@ -58,7 +58,12 @@ class Result:
 
 
 class Session(Protocol):
-    """An open connection to one machine."""
+    """An open connection to one machine.
+
+    ``has_former_login``: the machine has still the former login, or its password for sudo.
+    """
+
+    has_former_login: bool
 
     def run(
         self,

@@ -9,6 +9,7 @@ from tacker.db.nfvo.nfvo_db_plugin import NfvoPluginDb
 from tacker.extensions.nfvo import VimInUseException
 from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
+from mgmt_drivers.cluster.access.service_account import Credentials
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.tacker.v1 import InstanceStore
 from mgmt_drivers.vim import STORE_KEY, HelmAccess, Vim, description_of
@@ -66,6 +67,11 @@ class RegisteredVims:
                 changed = {**vim, "extra": extra}
                 NfvoPluginDb.update_vim(plugin, self._context, own["id"], changed)
 
+    def renew(self, credentials: Credentials) -> None:
+        for own in self._find_own():
+            changed = {"auth_cred": _auth_cred(credentials)}
+            _UsedVims().update_vim(self._context, own["id"], {"vim": changed})
+
     def unregister(self) -> None:
         for vim in self._find_own():
             try:
@@ -90,10 +96,7 @@ class RegisteredVims:
             "description": description_of(self._vnf_instance.id),
             "type": _TYPE,
             "auth_url": vim.url,
-            "auth_cred": {
-                "bearer_token": vim.credentials.token.reveal(),
-                "ssl_ca_cert": vim.credentials.ca,
-            },
+            "auth_cred": _auth_cred(vim.credentials),
             "vim_project": {"name": "default"},
             "is_default": False,
             "tenant_id": self._vnf_instance.tenant_id,
@@ -110,6 +113,21 @@ class RegisteredVims:
         filters = {key: [value] for key, value in attributes.items()}
         vims: list[dict[str, Any]] = NfvoPlugin().get_vims(self._context, filters=filters)
         return vims
+
+
+class _UsedVims(NfvoPlugin):
+    """Tacker's plugin, which logs in to a VIM before it changes credentials.
+
+    The plugin refuses to change a VIM that CNFs use. CNFs of the v1 API read the credentials anew
+    in each operation.
+    """
+
+    def _get_vim(self, context: Any, vim_id: str) -> Any:
+        return self.get_vim(context, vim_id, mask_password=False)
+
+
+def _auth_cred(credentials: Credentials) -> dict[str, str]:
+    return {"bearer_token": credentials.token.reveal(), "ssl_ca_cert": credentials.ca}
 
 
 def _extra(access: HelmAccess) -> dict[str, Any]:

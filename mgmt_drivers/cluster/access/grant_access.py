@@ -3,7 +3,7 @@
 import logging
 
 from mgmt_drivers.cluster.access import service_account
-from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT
+from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, vim_account
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.engine.phase import DEPENDS, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
@@ -31,9 +31,32 @@ class GrantVimAccess(HostPhase[Cluster]):
         self._is_restored = is_restored
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
+        account = vim_account(cluster.store)
         if self._is_restored:
-            service_account.revoke(host, VIM_ACCOUNT)
-        return CHANGED if service_account.apply(host, VIM_ACCOUNT) else UNCHANGED
+            service_account.revoke(host, account)
+        return CHANGED if service_account.apply(host, account) else UNCHANGED
+
+
+class AddVimToken(HostPhase[Cluster]):
+    """Make a new token for Tacker; the old token stays valid until Tacker has the new one."""
+
+    title = "make a token for Tacker"
+    prediction = Prediction(CHANGED, f"a new token of service account {VIM_ACCOUNT.name}")
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        service_account.add_vim_token(host, cluster.store)
+        return CHANGED
+
+
+class RevokeOldVimTokens(HostPhase[Cluster]):
+    """Revoke the tokens that Tacker had before."""
+
+    title = "revoke Tacker's old token"
+    prediction = Prediction(CHANGED, f"the old token of service account {VIM_ACCOUNT.name}")
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        service_account.revoke_old_vim_tokens(host, cluster.store)
+        return CHANGED
 
 
 class GiveKubeconfig(HostPhase[Cluster]):

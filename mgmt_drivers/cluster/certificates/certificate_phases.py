@@ -4,12 +4,12 @@ All nodes get their files before any program is restarted: if the old ones have 
 member of etcd with a new certificate has no peer that takes part before the others have one, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.certificates.certificates import KUBELET, SERVING, Certificate
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.kubeadm import control_plane, kubelet
+from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm, kubeadm_config, kubelet
 from mgmt_drivers.engine.phase import DEPENDS, Change, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.machine.host import Host
@@ -60,6 +60,46 @@ class RenewKubeletCertificate(_Renewal):
             kubelet.renew_certificate(host, cluster)
         if SERVING in names:
             kubelet.renew_serving_certificate(host, cluster)
+
+
+class SetApiNames(Change[Cluster, Sequence[str]]):
+    """Let kubeadm put the names of the API into the certificates of later apiservers."""
+
+    title = "set the names of the API"
+
+    def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
+        """The names, if kubeadm keeps others."""
+        names = kubeadm_config.api_names(cluster)
+        return None if kubeadm.read_api_names(host) == names else names
+
+    def describe(self, names: Sequence[str]) -> str:
+        return ", ".join(names)
+
+    def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
+        kubeadm.set_api_names(host, names)
+
+
+class IssueApiCertificate(Change[Cluster, Collection[str]]):
+    """Issue the apiserver's certificate for other names; the apiserver is restarted later.
+
+    :param former: names that were parameters before
+    """
+
+    title = "issue the apiserver's certificate"
+
+    def __init__(self, former: Collection[str]) -> None:
+        self._former = former
+
+    def look(self, host: Host, cluster: Cluster) -> Collection[str] | None:
+        """The names that are missing in the certificate, or too many."""
+        found, wanted = certificates.read_api_names(host), {*kubeadm_config.api_names(cluster)}
+        return wanted - found | found & {*self._former} - wanted or None
+
+    def describe(self, differing: Collection[str]) -> str:
+        return ", ".join(sorted(differing))
+
+    def act(self, host: Host, cluster: Cluster, differing: Collection[str]) -> None:
+        certificates.issue_for_api(host, cluster)
 
 
 class RestartPrograms(HostPhase[Cluster]):

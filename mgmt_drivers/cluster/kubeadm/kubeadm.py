@@ -9,7 +9,7 @@ import logging
 import re
 import secrets
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -27,6 +27,7 @@ from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.proxied import without_proxy
 from mgmt_drivers.machine.script import Script
+from mgmt_drivers.params.merge_patch import merge
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT
 
@@ -41,7 +42,7 @@ _TOKEN_LIMIT = 120.0  # seconds
 _LOCK = f"{STATE_FOLDER}/kubeadm.lock"
 _CONFIG_MAP = ("configmap", "kubeadm-config", "--namespace", "kube-system")
 _CLUSTER = "ClusterConfiguration"  # key of the ConfigMap's data
-_IMAGE_REPOSITORY = "imageRepository"
+_IMAGE_REPOSITORY, _API, _API_NAMES = "imageRepository", "apiServer", "certSANs"
 _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 # The marker that earlier drivers wrote, which does not tell of which machine it is.
 _OLD_MEMBER = "member"
@@ -72,6 +73,7 @@ _TOKEN_NAME = re.compile(f"{_TOKEN_SECRET}[a-z0-9]{{6}}")
 _RUN = Script(__package__, "run-kubeadm")
 _NAMES_NODE = Script(__package__, "names-node")
 _CREATE_TOKEN = Script(__package__, "create-token")
+_ISSUE_API_CERTIFICATE = Script(__package__, "issue-api-certificate")
 
 
 def is_member(host: Host) -> bool:
@@ -293,11 +295,24 @@ def read_image_repository(host: Host) -> str:
 
 def set_image_repository(host: Host, reference: str) -> None:
     """Let kubeadm take the images from another repository from now on."""
-    host.forget(_CONFIGURATION)  # nobody else's change is to be lost
-    part = {**_read_cluster_part(host), _IMAGE_REPOSITORY: reference}
-    text = yaml.safe_dump(part, sort_keys=False)
-    kubectl.patch(host, *_CONFIG_MAP, patch={"data": {_CLUSTER: text}})
-    host.forget(_CONFIGURATION)
+    _change_cluster_part(host, {_IMAGE_REPOSITORY: reference})
+
+
+def read_api_names(host: Host) -> list[str]:
+    """Read the names for certificates of apiservers, as kubeadm keeps them for new nodes."""
+    return list(_read_cluster_part(host).get(_API, {}).get(_API_NAMES, ()))
+
+
+def set_api_names(host: Host, names: Sequence[str]) -> None:
+    """Let kubeadm put these names into the certificates of new apiservers from now on."""
+    _change_cluster_part(host, {_API: {_API_NAMES: names}})
+
+
+def issue_api_certificate(host: Host, cluster: Cluster) -> None:
+    """Issue another certificate for a node's apiserver: a renewal would keep the names."""
+    config = kubeadm_config.for_certificate(host, cluster, read_version(host))
+    command = ("flock", _LOCK, *_ISSUE_API_CERTIFICATE.command())
+    host.sudo(*without_proxy(command), stdin=config, timeout=_RENEWAL_LIMIT)
 
 
 def upgrade_cluster(host: Host, cluster: Cluster, release: str) -> None:
@@ -329,6 +344,14 @@ def check_kubelet_starts(host: Host, cluster: Cluster) -> None:
             f"the machine has cgroup v1, on which kubelet {cluster.params.series.name} does not "
             "start. Keep the version, or instantiate a VNF of an image that has cgroup v2"
         )
+
+
+def _change_cluster_part(host: Host, patch: Mapping[str, Any]) -> None:
+    """Change the cluster's ClusterConfiguration by a merge patch."""
+    host.forget(_CONFIGURATION)  # nobody else's change is to be lost
+    text = yaml.safe_dump(merge(_read_cluster_part(host), patch), sort_keys=False)
+    kubectl.patch(host, *_CONFIG_MAP, patch={"data": {_CLUSTER: text}})
+    host.forget(_CONFIGURATION)
 
 
 def _read_cluster_part(host: Host) -> dict[str, Any]:

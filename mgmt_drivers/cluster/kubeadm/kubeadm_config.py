@@ -101,8 +101,8 @@ def for_credentials(
     return _documents([init_part, _cluster(cluster, release)])
 
 
-def for_kubelet(host: Host, cluster: Cluster, release: str) -> Secret:
-    """The configuration of the command that issues a certificate for a node's kubelet."""
+def for_certificate(host: Host, cluster: Cluster, release: str) -> Secret:
+    """The configuration of a command that issues a certificate for a node's own programs."""
     node = {
         **_header(cluster, "InitConfiguration"),
         "nodeRegistration": _registration(host, cluster),
@@ -156,6 +156,12 @@ def socket(cluster: Cluster) -> str:
     return cluster.params.series.socket_scheme + cluster.runtime.socket
 
 
+def api_names(cluster: Cluster) -> list[str]:
+    """The names and addresses in the certificates of apiservers, besides those of kubeadm."""
+    topology = cluster.topology
+    return sorted({topology.address, topology.public, *cluster.params.api_names})
+
+
 def _most_pods(cluster: Cluster) -> int:
     """Kubelet's default, or as many as a node's pod CIDR has addresses for."""
     addresses = 2 ** (32 - cluster.params.node_cidr_prefix)
@@ -163,7 +169,6 @@ def _most_pods(cluster: Cluster) -> int:
 
 
 def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
-    names = {cluster.topology.address, cluster.topology.public}
     mask = {"node-cidr-mask-size": str(cluster.params.node_cidr_prefix)}
 
     def component(name: str, **others: str) -> dict[str, Any]:
@@ -179,7 +184,7 @@ def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
             "serviceSubnet": str(cluster.params.service_cidr),
         },
         "apiServer": {
-            "certSANs": sorted(names),
+            "certSANs": api_names(cluster),
             **component("apiServer"),
             "extraVolumes": hardening.volumes(),
         },

@@ -36,6 +36,9 @@ class ContainerRuntime(Protocol):
     def trust(self, host: Host, registries: Sequence[Registry]) -> None:
         """Pull from them over plain HTTP, or with their CA; what the image brought stays."""
 
+    def forget(self, host: Host, registries: Sequence[Registry]) -> None:
+        """Remove what :meth:`trust` has written for registries."""
+
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
         """The beginning of a command that runs once in an image of the machine's.
 
@@ -64,17 +67,27 @@ class Docker:
     def trust(self, host: Host, registries: Sequence[Registry]) -> None:
         for registry in registries:
             _write_certificate(host, f"{self._CERTIFICATES}/{registry.server}", registry)
-        config = files.read_json(host, docker.CONFIG)
-        before = config.get(self._REGISTRIES, [])
         plain = [registry.server for registry in registries if registry.plain_http]
-        after = list(dict.fromkeys([*before, *plain]))
-        content = json.dumps({**config, self._REGISTRIES: after}, indent=2) + "\n"
-        wanted = [File(docker.CONFIG, content)]
-        # A reload takes new registries over and leaves containers running.
-        if after and not units.is_as_configured(host, self.service, wanted):
-            units.configure(host, self.service, wanted)
+        self._use_plain_http(host, plain)
         if plain:
             docker.reload_plain_http(host, plain)
+
+    def forget(self, host: Host, registries: Sequence[Registry]) -> None:
+        for registry in registries:
+            _remove(host, f"{self._CERTIFICATES}/{registry.server}", _CA_FILE)
+        self._use_plain_http(host, (), [r.server for r in registries if r.plain_http])
+
+    def _use_plain_http(
+        self, host: Host, servers: Sequence[str], gone: Sequence[str] = ()
+    ) -> None:
+        config = files.read_json(host, docker.CONFIG)
+        before = config.get(self._REGISTRIES, [])
+        after = list(dict.fromkeys([*(name for name in before if name not in gone), *servers]))
+        content = json.dumps({**config, self._REGISTRIES: after}, indent=2) + "\n"
+        wanted = [File(docker.CONFIG, content)]
+        # A reload takes registries over and leaves containers running.
+        if (before or after) and not units.is_as_configured(host, self.service, wanted):
+            units.configure(host, self.service, wanted)
 
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
         mount = ("--volume", f"{folder}:{folder}")
@@ -115,6 +128,14 @@ class Containerd:
             else:
                 files.write(host, path, text)
 
+    def forget(self, host: Host, registries: Sequence[Registry]) -> None:
+        for registry in registries:
+            folder = f"{self._HOSTS}/{registry.server}"
+            rest = blocks.without(files.read(host, f"{folder}/hosts.toml"))
+            if rest.strip():
+                files.write(host, f"{folder}/hosts.toml", rest)
+            _remove(host, folder, _CA_FILE, *([] if rest.strip() else ["hosts.toml"]))
+
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
         mount = ("--mount", f"type=bind,src={folder},dst={folder},options=rbind:rw")
         return (*_CTR, "run", "--rm", *mount, image, secrets.token_hex(8))
@@ -132,6 +153,12 @@ def _write_certificate(host: Host, folder: str, registry: Registry) -> str:
     path = f"{folder}/{_CA_FILE}"
     files.write(host, path, registry.certificate)
     return path
+
+
+def _remove(host: Host, folder: str, *names: str) -> None:
+    """Remove files, and then the folder unless it has others."""
+    host.sudo("rm", "--force", *(f"{folder}/{name}" for name in names))
+    host.ask("rmdir", folder)
 
 
 def _hosts_toml(before: str, registry: Registry, certificate: str) -> str:
