@@ -46,7 +46,6 @@ from mgmt_drivers.params.declaration import (
     When,
     inline,
     param,
-    parameters,
 )
 from mgmt_drivers.params.kinds import (
     LARGEST_ARCHIVE,
@@ -371,7 +370,3 @@ class KubernetesParams:
         for login in (registry.login for registry in self.registries):
             if login:
                 yield from (login.password, login.basic)
-
-
-# Parameters of the instantiate request that a modification replaces.
-REPLACED = tuple(p.name for p in parameters(KubernetesParams) if p.changed_by == MODIFICATION)
