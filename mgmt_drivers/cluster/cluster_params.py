@@ -193,9 +193,7 @@ class KubernetesParams:
     api_names: tuple[str, ...] = param(
         "api_names", ListOf(_ApiName(), "string"), example=["api.example.com"],
         changed_by=MODIFICATION,
-        meaning="further names and addresses by which clients reach the API, in the certificates "
-        "of apiservers",
-        left_out="the certificates have the addresses that Tacker knows",
+        meaning="further names and addresses of the API, for the certificates of apiservers",
     )
     proxy: Proxy | None = param(
         "proxy", CLUSTER_PROXY, changed_by=MODIFICATION,

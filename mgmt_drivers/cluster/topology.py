@@ -59,8 +59,7 @@ class Topology:
 
     ``is_ha`` tells that ``address`` is a virtual IP with a load balancer behind it;
     ``public`` is the address by which Tacker reaches it. ``is_spread`` tells that the workers are
-    in a server group, which keeps them on different compute hosts. ``former`` has logins that
-    machines may still have in place of those of ``params``.
+    in a server group, which keeps them on different compute hosts.
     """
 
     params: KubernetesParams
@@ -71,7 +70,7 @@ class Topology:
     is_ha: bool
     storage: StorageServer | None = None
     is_spread: bool = False
-    former: KubernetesParams | None = None
+    former: KubernetesParams | None = None  # with logins that machines may still have
 
     @property
     def port(self) -> int:
@@ -112,11 +111,12 @@ class Topology:
     def endpoint(self, node: Node) -> Endpoint:
         """Address and login of a machine, and its former login if this differs."""
         endpoint = self._endpoint(node, self.params)
-        former = self._endpoint(node, self.former) if self.former else endpoint
-        return endpoint if former == endpoint else replace(endpoint, former=former)
+        former = self._endpoint(node, self.former or self.params)
+        differs = former != endpoint
+        return replace(endpoint, former=replace(former, is_former=True) if differs else None)
 
     def _endpoint(self, node: Node, params: KubernetesParams) -> Endpoint:
-        is_storage = params.storage and self.storage and node == self.storage.node
+        is_storage = self.storage and node == self.storage.node
         group = params.storage if params.storage and is_storage else group_of(node, params)
         return Endpoint(
             address=node.address(group.ssh_cp_name),

@@ -3,11 +3,13 @@
 A heal of the whole VNF does the same with the machines that have replaced all others.
 """
 
+import functools
 import logging
 from collections.abc import Sequence
 
+from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
-from mgmt_drivers.cluster.access.service_account import Credentials
+from mgmt_drivers.cluster.access.service_account import Credentials, vim_account
 from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.backup.backup_params import Restore
 from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup, GetBackup
@@ -39,7 +41,6 @@ from mgmt_drivers.operations.opening import (
     open_operation,
     read_markers,
     read_topology,
-    read_vim_credentials,
 )
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vim, Vims
@@ -121,7 +122,9 @@ def make_cluster(
         )
         if services.dry_run:
             return
-        credentials = read_vim_credentials(operation, cluster)
+        account = vim_account(services.store)
+        read_account = functools.partial(service_account.read, account=account)
+        credentials = operation.ask("read the VIM credentials", leader, read_account)
     _register(request, vims, known, credentials)
 
 

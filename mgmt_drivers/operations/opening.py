@@ -1,19 +1,16 @@
 """The beginning of an operation on a cluster: parameters, machines, lock, leader, members."""
 
-import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mgmt_drivers import inventory
 from mgmt_drivers.cluster import changed_params
-from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.change_login import ChangeLogin
-from mgmt_drivers.cluster.access.service_account import Credentials, vim_account
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_checks import read_params
-from mgmt_drivers.cluster.cluster_params import LOGIN_GROUPS, NAME, KubernetesParams
+from mgmt_drivers.cluster.cluster_params import LOGIN_GROUPS
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.helm import helm
 from mgmt_drivers.cluster.kubeadm import kubeadm
@@ -21,13 +18,12 @@ from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.storage import disks
 from mgmt_drivers.cluster.topology import Topology, describe_shared_hosts, topology
 from mgmt_drivers.engine.operation import Operation
-from mgmt_drivers.engine.phase import on
+from mgmt_drivers.engine.phase import Work, on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.package import grouped_vdus
-from mgmt_drivers.params.login import KEYS as LOGIN_KEYS
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.setup.preflight import WaitForCloudInit
 from mgmt_drivers.vim import HelmAccess, Vims
@@ -55,27 +51,17 @@ def read_topology(
         )
     grouped = grouped_vdus(request.package, request.flavour)
     machines = inventory.read(request, services.stacks, placed=bool(grouped))
-    return replace(topology(params, machines, grouped), former=_with_first_logins(request, kept))
-
-
-def _with_first_logins(request: LcmRequest, kept: Changed) -> KubernetesParams | None:
-    """The parameters with the logins of the instantiate request, which Heat gives to new machines.
-
-    None if no modification has changed a login.
-    """
-    own = request.additional_params.get(NAME)
-    groups = [key for key in LOGIN_GROUPS if key in kept]
-    if not groups or not isinstance(own, Mapping):
-        return None
-    logins = {group: {key: own[group].get(key) for key in LOGIN_KEYS} for group in groups}
-    return read_params(changed_params.apply(changed_params.apply(request, kept), logins))
+    # Heat gives the logins of the instantiate request to new machines.
+    others = {key: patch for key, patch in kept.items() if key not in LOGIN_GROUPS}
+    former = read_params(changed_params.apply(request, others))
+    return replace(topology(params, machines, grouped), former=former)
 
 
 def open_operation(request: LcmRequest, services: Services, known: Topology) -> Operation:
     shared = describe_shared_hosts(known.control_plane)
     if shared:
         LOG.warning("VNF %s: %s", request.vnf_instance_id, shared)
-    secrets = [*known.params.secrets(), *(known.former.secrets() if known.former else ())]
+    secrets = [*known.params.secrets(), *(known.former or known.params).secrets()]
     return Operation(request, services, known.machines, known.endpoint, secrets)
 
 
@@ -130,14 +116,15 @@ def read_upgraded(
 def connect_to_new(
     operation: Operation, known: Topology, nodes: Sequence[Node]
 ) -> list[Host]:
-    """Log in to new machines, and wait for cloud-init, before which they may reboot.
-
-    The machines get the logins of the cluster, if modifications have changed them.
-    """
+    """Log in to new machines, and wait for cloud-init, before which they may reboot."""
     hosts = operation.connect(nodes)
-    operation.run(known, on(hosts, WaitForCloudInit()))
-    operation.run(known, on(hosts if known.former else [], ChangeLogin()))
+    operation.run(known, on(hosts, WaitForCloudInit()), change_logins(known, hosts))
     return hosts
+
+
+def change_logins(known: Topology, hosts: Sequence[Host]) -> Work[Topology]:
+    """Change the logins of the machines that may have former ones."""
+    return on([host for host in hosts if known.endpoint(host.node).former], ChangeLogin())
 
 
 def read_markers(operation: Operation, known: Topology, new: Sequence[Host]) -> list[Host]:
@@ -217,12 +204,6 @@ def check_helm_login(
     if known.params.helm and vims.log_in_for_helm:
         masters = [host for host in new if known.is_control_plane(host.node)]
         operation.ask_each(CHECK_LOGIN, masters, helm.check_login)
-
-
-def read_vim_credentials(operation: Operation, cluster: Cluster) -> Credentials:
-    """Read the credentials with which Tacker uses the cluster."""
-    read = functools.partial(service_account.read, account=vim_account(cluster.store))
-    return operation.ask("read the VIM credentials", cluster.leader, read)
 
 
 def helm_access(known: Topology, nodes: Sequence[Node]) -> HelmAccess:

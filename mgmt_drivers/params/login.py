@@ -10,8 +10,6 @@ from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh import keys
 from mgmt_drivers.ssh.hostkeys import KnownKey
 
-KEYS = ("password", "private_key")  # what a modification changes
-
 
 class _PrivateKey(TextKind[Secret]):
     words = "text of a private key"

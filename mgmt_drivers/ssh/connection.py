@@ -43,8 +43,6 @@ _SESSIONS = 4
 _SESSION_LIMIT = 30.0  # seconds for a session to become free if sshd allows fewer
 # Messages of programs are compared with English words. Behind sudo, which may set a locale.
 _IN_ENGLISH = ("env", "LC_ALL=C")
-# Without -k a sudo with cached credentials would leave the password to the command.
-_SUDO = ("sudo", "-k", "-S", "-p", "", "--")
 _SHOWN = 1000  # characters of a command that logs and errors quote
 
 
@@ -65,13 +63,11 @@ class Endpoint:
     private_key: Secret | None = None
     host_keys: tuple[KnownKey, ...] = ()
     former: "Endpoint | None" = None
+    is_former: bool = False
 
 
 class Connection:
-    """A logged-in connection; implements :class:`mgmt_drivers.ssh.session.Session`.
-
-    :param has_former_login: the machine has accepted the endpoint's former login only
-    """
+    """A logged-in connection; implements :class:`mgmt_drivers.ssh.session.Session`."""
 
     def __init__(
         self,
@@ -79,13 +75,11 @@ class Connection:
         transport: paramiko.Transport,
         watchdog: Watchdog,
         masker: Masker,
-        has_former_login: bool = False,
     ) -> None:
-        self._endpoint, self.has_former_login = endpoint, has_former_login
+        self._endpoint, self.has_former_login = endpoint, endpoint.is_former
         self._transport, self._watchdog = transport, watchdog
         self._masker = masker
         self._sudo_needs_password: bool | None = None
-        self._sudo_password: Secret | None = None
         self._sessions = threading.BoundedSemaphore(_SESSIONS)
         self._knows_shell = False  # whether a warning was logged that the shell prints something
         self._held: list[paramiko.Channel] = []  # paramiko closes a channel without references
@@ -137,25 +131,11 @@ class Connection:
             ask = "sudo -n true"
             result = self._execute(ask, b"", None, DEFAULT_TIMEOUT, ask)
             self._sudo_needs_password = not result.ok
-            self._sudo_password = None if result.ok else self._choose_password()
-        if self._sudo_password:
-            return [*_SUDO, *argv], _line_of(self._sudo_password)
+        if self._sudo_needs_password and self._endpoint.password:
+            # Without -k a sudo with cached credentials would leave the password to the command.
+            password = self._endpoint.password.reveal().encode() + b"\n"
+            return ["sudo", "-k", "-S", "-p", "", "--", *argv], password
         return ["sudo", "-n", "--", *argv], b""
-
-    def _choose_password(self) -> Secret | None:
-        """The password for sudo, which may still be that of the former login."""
-        own, former = self._endpoint, self._endpoint.former
-        logins = (former, own) if self.has_former_login else (own, former)
-        known = [*dict.fromkeys(login.password for login in logins if login and login.password)]
-        chosen = next(filter(self._takes, known[:-1]), known[-1] if known else None)
-        self.has_former_login |= chosen is not None and chosen != own.password
-        return chosen
-
-    def _takes(self, password: Secret) -> bool:
-        """Ask whether sudo takes a password."""
-        ask = shlex.join([*_SUDO, *_IN_ENGLISH, "true"])
-        with closing(conversation.source_of(b"")) as source:
-            return self._execute(ask, _line_of(password), source, DEFAULT_TIMEOUT, ask).ok
 
     def _execute(
         self,
@@ -278,10 +258,6 @@ class Connection:
     def close(self) -> None:
         self._transport.close()
         self._watchdog.close()
-
-
-def _line_of(secret: Secret) -> bytes:
-    return secret.reveal().encode() + b"\n"
 
 
 def _shown(argv: Sequence[str]) -> str:

@@ -82,7 +82,7 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> Connecti
     watchdog = Watchdog()
     try:
         with closed_after(watchdog, transport, _HANDSHAKE_LIMIT):
-            is_former = _shake_hands(transport, endpoint, host_keys)
+            login = _shake_hands(transport, endpoint, host_keys)
     except paramiko.AuthenticationException as error:
         watchdog.close()
         transport.close()
@@ -95,13 +95,13 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> Connecti
         watchdog.close()
         transport.close()
         raise
-    return Connection(endpoint, transport, watchdog, masker, is_former)
+    return Connection(login, transport, watchdog, masker)
 
 
 def _shake_hands(
     transport: paramiko.Transport, endpoint: Endpoint, host_keys: HostKeys
-) -> bool:
-    """Check the machine's host key, and log in; returns whether by the former login."""
+) -> Endpoint:
+    """Check the machine's host key, and log in; returns the login that the machine has."""
     types = host_keys.types_of(endpoint.server_id, endpoint.host_keys)
     if types:
         options = transport.get_security_options()
@@ -117,24 +117,19 @@ def _shake_hands(
         check_known(endpoint.host_keys, endpoint.address, shown)
     except WrongHostKey as error:
         raise _Refused(error) from None
-    is_former = _authenticate(transport, endpoint)
-    host_keys.pin(endpoint.server_id, shown)
-    transport.set_keepalive(_KEEPALIVE)
-    return is_former
-
-
-def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> bool:
     try:
-        _log_in_as(transport, endpoint)
+        _authenticate(transport, endpoint)
     except paramiko.AuthenticationException:
         if endpoint.former is None:
             raise
-        _log_in_as(transport, endpoint.former)
-        return True
-    return False
+        endpoint = endpoint.former
+        _authenticate(transport, endpoint)
+    host_keys.pin(endpoint.server_id, shown)
+    transport.set_keepalive(_KEEPALIVE)
+    return endpoint
 
 
-def _log_in_as(transport: paramiko.Transport, endpoint: Endpoint) -> None:
+def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
     if endpoint.private_key:
         transport.auth_publickey(endpoint.username, keys.load(endpoint.private_key))
     else:

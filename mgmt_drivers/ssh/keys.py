@@ -23,10 +23,10 @@ def load(key: Secret) -> paramiko.PKey:
     raise ValueError("not an SSH private key without a passphrase (ed25519, ECDSA or RSA)")
 
 
-def public_words(key: Secret | None) -> tuple[str, ...]:
-    """The type and base64 of the public half of a private key; empty without a key."""
+def public_half(key: Secret | None) -> str:
+    """The public half of a private key, as a line of OpenSSH; empty without a key."""
     loaded = load(key) if key else None
-    return (loaded.get_name(), loaded.get_base64()) if loaded else ()
+    return f"{loaded.get_name()} {loaded.get_base64()}" if loaded else ""
 
 
 def load_public(line: str) -> paramiko.PKey:

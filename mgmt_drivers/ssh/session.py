@@ -58,10 +58,7 @@ class Result:
 
 
 class Session(Protocol):
-    """An open connection to one machine.
-
-    ``has_former_login``: the machine has still the former login, or its password for sudo.
-    """
+    """An open connection to one machine, perhaps by the former login of its endpoint."""
 
     has_former_login: bool
 

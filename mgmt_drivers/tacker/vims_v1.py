@@ -68,9 +68,9 @@ class RegisteredVims:
                 NfvoPluginDb.update_vim(plugin, self._context, own["id"], changed)
 
     def renew(self, credentials: Credentials) -> None:
+        token = {"bearer_token": credentials.token.reveal(), "ssl_ca_cert": credentials.ca}
         for own in self._find_own():
-            changed = {"auth_cred": _auth_cred(credentials)}
-            _UsedVims().update_vim(self._context, own["id"], {"vim": changed})
+            _Plugin().update_vim(self._context, own["id"], {"vim": {"auth_cred": token}})
 
     def unregister(self) -> None:
         for vim in self._find_own():
@@ -96,7 +96,10 @@ class RegisteredVims:
             "description": description_of(self._vnf_instance.id),
             "type": _TYPE,
             "auth_url": vim.url,
-            "auth_cred": _auth_cred(vim.credentials),
+            "auth_cred": {
+                "bearer_token": vim.credentials.token.reveal(),
+                "ssl_ca_cert": vim.credentials.ca,
+            },
             "vim_project": {"name": "default"},
             "is_default": False,
             "tenant_id": self._vnf_instance.tenant_id,
@@ -115,19 +118,11 @@ class RegisteredVims:
         return vims
 
 
-class _UsedVims(NfvoPlugin):
-    """Tacker's plugin, which logs in to a VIM before it changes credentials.
-
-    The plugin refuses to change a VIM that CNFs use. CNFs of the v1 API read the credentials anew
-    in each operation.
-    """
+class _Plugin(NfvoPlugin):
+    """Tacker's plugin, which would refuse to update a VIM that CNFs use."""
 
     def _get_vim(self, context: Any, vim_id: str) -> Any:
         return self.get_vim(context, vim_id, mask_password=False)
-
-
-def _auth_cred(credentials: Credentials) -> dict[str, str]:
-    return {"bearer_token": credentials.token.reveal(), "ssl_ca_cert": credentials.ca}
 
 
 def _extra(access: HelmAccess) -> dict[str, Any]:

@@ -107,7 +107,8 @@ class LeakingConnection(Connection):
         self, endpoint: Endpoint, masker: Masker, session: SimulatedSession, leak: Leak
     ) -> None:
         nothing = cast(paramiko.Transport, None), cast(Watchdog, None)
-        super().__init__(endpoint, *nothing, masker, session.has_former_login)
+        super().__init__(endpoint, *nothing, masker)
+        self.has_former_login = session.has_former_login
         self._session_, self._leak = session, leak
 
     def _run_line(

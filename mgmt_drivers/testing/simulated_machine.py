@@ -98,7 +98,7 @@ class MachinePrograms(Programs):
         return OK
 
     def _change_keys(self, words: list[str], stdin: bytes) -> Result:
-        action, _, key = words
+        action, key = words
         self.machine.keys -= {key}
         self.machine.keys |= {key} if action == "add" else set()
         return OK

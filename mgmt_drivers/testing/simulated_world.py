@@ -15,7 +15,7 @@ from mgmt_drivers.cluster.certificates.certificates import (
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.ssh.connection import Endpoint
-from mgmt_drivers.ssh.keys import public_words
+from mgmt_drivers.ssh.keys import public_half
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.fake_cluster import MASTER_CP, STORAGE_CP, WORKER_CP
 from mgmt_drivers.testing.made_certificates import naming
@@ -140,7 +140,7 @@ class Machine:
     def takes(self, endpoint: Endpoint) -> bool:
         """Whether the machine accepts a login."""
         if endpoint.private_key:
-            return not self.password or public_words(endpoint.private_key)[1] in self.keys
+            return not self.password or public_half(endpoint.private_key) in self.keys
         given = endpoint.password.reveal() if endpoint.password else ""
         return self.password in ("", given)
 

@@ -1,8 +1,8 @@
 """Change the login of a machine."""
 
 from mgmt_drivers.cluster.topology import Topology
-from mgmt_drivers.engine.phase import DEPENDS, HostPhase, Prediction
-from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.engine.phase import HostPhase, Prediction
+from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
@@ -13,33 +13,28 @@ _CHANGE_KEYS = Script(__package__, "change-keys")
 
 
 class ChangeLogin(HostPhase[Topology]):
-    """Give a machine its login in place of the former login of the topology.
+    """Give a machine its login, prove it by another connection, and remove the former key.
 
-    The former key is removed when another connection has proved the new login. In between the
-    machine takes either login, and an attempt that was interrupted is repeated.
+    The password comes first: a machine with the new key has the password for sudo, too.
     """
 
     title = "change the login"
-    prediction = Prediction(DEPENDS, "on the login that the machine has")
+    prediction = Prediction(CHANGED)
 
     def step(self, host: Host, topology: Topology) -> Outcome:
-        wanted = topology.endpoint(host.node)
-        former = wanted.former
-        if former is None:
-            return UNCHANGED
-        new, old = (keys.public_words(login.private_key) for login in (wanted, former))
-        if new != old and new:
-            host.run(*_CHANGE_KEYS.command("add", *new))
-        if wanted.password and wanted.password != former.password:
-            password = Secret(f"{wanted.username}:{wanted.password.reveal()}\n")
-            host.sudo("chpasswd", stdin=password)
+        login = topology.endpoint(host.node)
+        assert login.former, "the phase runs on machines with a former login"
+        new, old = (keys.public_half(each.private_key) for each in (login, login.former))
+        if login.password and login.password != login.former.password:
+            host.sudo("chpasswd", stdin=Secret(f"{login.username}:{login.password.reveal()}\n"))
+        if new:
+            host.run(*_CHANGE_KEYS.command("add", new))
         host.reconnect()
         if host.session.has_former_login:
             raise MgmtDriverError(
-                f"the machine refuses the new login of user {wanted.username}, or its password "
-                "for sudo, and takes the former one: see its sshd_config (PasswordAuthentication, "
-                "AuthorizedKeysFile) and sudoers"
+                f"sshd refuses the new login of {login.username}, and takes the former one: see "
+                "PasswordAuthentication and AuthorizedKeysFile in its configuration"
             )
-        if new != old and old:
-            host.run(*_CHANGE_KEYS.command("remove", *old))
+        if old and old != new:
+            host.run(*_CHANGE_KEYS.command("remove", old))
         return CHANGED

@@ -38,24 +38,13 @@ class GrantVimAccess(HostPhase[Cluster]):
 
 
 class AddVimToken(HostPhase[Cluster]):
-    """Make a new token for Tacker; the old token stays valid until Tacker has the new one."""
+    """Make another token for Tacker, beside the old one."""
 
     title = "make a token for Tacker"
-    prediction = Prediction(CHANGED, f"a new token of service account {VIM_ACCOUNT.name}")
+    prediction = Prediction(CHANGED, "the old token is revoked at last")
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         service_account.add_vim_token(host, cluster.store)
-        return CHANGED
-
-
-class RevokeOldVimTokens(HostPhase[Cluster]):
-    """Revoke the tokens that Tacker had before."""
-
-    title = "revoke Tacker's old token"
-    prediction = Prediction(CHANGED, f"the old token of service account {VIM_ACCOUNT.name}")
-
-    def step(self, host: Host, cluster: Cluster) -> Outcome:
-        service_account.revoke_old_vim_tokens(host, cluster.store)
         return CHANGED
 
 

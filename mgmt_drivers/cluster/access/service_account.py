@@ -17,11 +17,7 @@ _LIMIT = 60.0  # seconds
 
 @dataclass(frozen=True)
 class ServiceAccount:
-    """A service account with the rights of a ClusterRole.
-
-    ``secret`` is the name of the Secret with its token. A deleted Secret whose successor has the
-    same name would come back with the same token.
-    """
+    """A service account with the rights of a ClusterRole; ``secret`` names its token's Secret."""
 
     name: str
     role: str
@@ -61,18 +57,17 @@ def vim_account(store: Store) -> ServiceAccount:
 
 
 def add_vim_token(host: Host, store: Store) -> None:
-    """Give the VIM's account one more token, which is the current one from now on."""
+    """Make one more token, the current one from now on; a former name would have its old token."""
     account = replace(VIM_ACCOUNT, secret=f"{VIM_ACCOUNT.name}-{secrets.token_hex(8)}")
     apply(host, account)
     store.save(_SECRETS, [*store.load(_SECRETS, [VIM_ACCOUNT.secret]), account.secret])
 
 
 def revoke_old_vim_tokens(host: Host, store: Store) -> None:
-    """Revoke the tokens of the VIM's account but the current one, by deleting their Secrets."""
+    """Revoke all tokens of the VIM's account but the current one, by deleting their Secrets."""
     *old, current = store.load(_SECRETS, [VIM_ACCOUNT.secret])
-    if old:
-        kubectl.delete(host, "secret", *old, namespace=_NAMESPACE)
-        store.save(_SECRETS, [current])
+    kubectl.delete(host, "secret", *old, namespace=_NAMESPACE)
+    store.save(_SECRETS, [current])
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ _PROGRAM = f"{STATE_FOLDER}/etcd-backup.sh"
 _STORE_PROGRAM = f"{STATE_FOLDER}/backup-store.sh"
 _ACCOUNT = "etcd-backup"
 _HOME = f"{STATE_FOLDER}/etcd-backup-account"
-KEYS = f"{_HOME}/.ssh/authorized_keys"  # on the storage server
 _SAVE, _STORE = Script(__package__, "etcd-backup"), Script(__package__, "backup-store")
 _MAKE_ACCOUNT, _MAKE_KEY = Script(__package__, "backup-account"), Script(__package__, "backup-key")
 # A timer ticks that often in an interval: a backup that failed is tried again then.
@@ -101,7 +100,7 @@ def of_storage_server(cluster: Cluster) -> list[File]:
     ]
     return [
         File(_STORE_PROGRAM, _STORE.text, "0755"),
-        File(KEYS, "".join(lines)),
+        File(f"{_HOME}/.ssh/authorized_keys", "".join(lines)),
     ]
 
 

@@ -50,19 +50,6 @@ class PrepareBackupStore(Change[Cluster, Sequence[File]]):
         files.write_all(host, expected)
 
 
-class CloseBackupStore(Change[Cluster, str]):
-    """Let no node save backups on the storage server any more; the backups stay."""
-
-    title = "close the place of backups"
-
-    def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The path of the file of keys, if there are keys."""
-        return backup.KEYS if files.read(host, backup.KEYS) else None
-
-    def act(self, host: Host, cluster: Cluster, path: str) -> None:
-        files.write(host, path, "")
-
-
 class ConfigureBackups(Change[Cluster, Sequence[File]]):
     """Let a control-plane node save backups from time to time.
 

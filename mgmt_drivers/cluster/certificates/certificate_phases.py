@@ -12,6 +12,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm, kubeadm_config, kubelet
 from mgmt_drivers.engine.phase import DEPENDS, Change, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.machine import files
 from mgmt_drivers.machine.host import Host
 
 
@@ -62,28 +63,8 @@ class RenewKubeletCertificate(_Renewal):
             kubelet.renew_serving_certificate(host, cluster)
 
 
-class SetApiNames(Change[Cluster, Sequence[str]]):
-    """Let kubeadm put the names of the API into the certificates of later apiservers."""
-
-    title = "set the names of the API"
-
-    def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
-        """The names, if kubeadm keeps others."""
-        names = kubeadm_config.api_names(cluster)
-        return None if kubeadm.read_api_names(host) == names else names
-
-    def describe(self, names: Sequence[str]) -> str:
-        return ", ".join(names)
-
-    def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
-        kubeadm.set_api_names(host, names)
-
-
 class IssueApiCertificate(Change[Cluster, Collection[str]]):
-    """Issue the apiserver's certificate for other names; the apiserver is restarted later.
-
-    :param former: names that were parameters before
-    """
+    """Issue the apiserver's certificate for other names than the former ones."""
 
     title = "issue the apiserver's certificate"
 
@@ -91,15 +72,13 @@ class IssueApiCertificate(Change[Cluster, Collection[str]]):
         self._former = former
 
     def look(self, host: Host, cluster: Cluster) -> Collection[str] | None:
-        """The names that are missing in the certificate, or too many."""
+        """The names that are missing, or too many."""
         found, wanted = certificates.read_api_names(host), {*kubeadm_config.api_names(cluster)}
         return wanted - found | found & {*self._former} - wanted or None
 
-    def describe(self, differing: Collection[str]) -> str:
-        return ", ".join(sorted(differing))
-
     def act(self, host: Host, cluster: Cluster, differing: Collection[str]) -> None:
-        certificates.issue_for_api(host, cluster)
+        files.write(host, certificates.PENDING, "")
+        kubeadm.issue_api_certificate(host, cluster)
 
 
 class RestartPrograms(HostPhase[Cluster]):

@@ -155,14 +155,8 @@ def read_api_names(host: Host) -> set[str]:
     """Read the names and addresses in the certificate of a node's apiserver."""
     found = _parse("apiserver", files.read(host, f"{_PKI}/apiserver.crt"))
     names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    addresses = map(str, names.get_values_for_type(x509.IPAddress))
-    return {*names.get_values_for_type(x509.DNSName), *addresses}
-
-
-def issue_for_api(host: Host, cluster: Cluster) -> None:
-    """Issue another certificate for the apiserver, which goes on with what it has."""
-    files.write(host, PENDING, "")
-    kubeadm.issue_api_certificate(host, cluster)
+    addresses = names.get_values_for_type(x509.IPAddress)
+    return {*names.get_values_for_type(x509.DNSName), *map(str, addresses)}
 
 
 def renew(host: Host, before: Sequence[Certificate]) -> None:

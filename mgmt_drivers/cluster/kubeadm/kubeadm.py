@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from mgmt_drivers import package_yaml
+from mgmt_drivers.cluster.changed_params import merge
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.kubeadm import kubeadm_config, kubelet_serving
@@ -27,7 +28,6 @@ from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.proxied import without_proxy
 from mgmt_drivers.machine.script import Script
-from mgmt_drivers.params.merge_patch import merge
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT
 
@@ -42,7 +42,7 @@ _TOKEN_LIMIT = 120.0  # seconds
 _LOCK = f"{STATE_FOLDER}/kubeadm.lock"
 _CONFIG_MAP = ("configmap", "kubeadm-config", "--namespace", "kube-system")
 _CLUSTER = "ClusterConfiguration"  # key of the ConfigMap's data
-_IMAGE_REPOSITORY, _API, _API_NAMES = "imageRepository", "apiServer", "certSANs"
+_IMAGE_REPOSITORY = "imageRepository"
 _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 # The marker that earlier drivers wrote, which does not tell of which machine it is.
 _OLD_MEMBER = "member"
@@ -298,18 +298,10 @@ def set_image_repository(host: Host, reference: str) -> None:
     _change_cluster_part(host, {_IMAGE_REPOSITORY: reference})
 
 
-def read_api_names(host: Host) -> list[str]:
-    """Read the names for certificates of apiservers, as kubeadm keeps them for new nodes."""
-    return list(_read_cluster_part(host).get(_API, {}).get(_API_NAMES, ()))
-
-
-def set_api_names(host: Host, names: Sequence[str]) -> None:
-    """Let kubeadm put these names into the certificates of new apiservers from now on."""
-    _change_cluster_part(host, {_API: {_API_NAMES: names}})
-
-
 def issue_api_certificate(host: Host, cluster: Cluster) -> None:
-    """Issue another certificate for a node's apiserver: a renewal would keep the names."""
+    """Issue a certificate with other names for the apiservers of this node and of later nodes."""
+    names = kubeadm_config.api_names(cluster)
+    _change_cluster_part(cluster.leader, {"apiServer": {"certSANs": names}})
     config = kubeadm_config.for_certificate(host, cluster, read_version(host))
     command = ("flock", _LOCK, *_ISSUE_API_CERTIFICATE.command())
     host.sudo(*without_proxy(command), stdin=config, timeout=_RENEWAL_LIMIT)
@@ -347,7 +339,6 @@ def check_kubelet_starts(host: Host, cluster: Cluster) -> None:
 
 
 def _change_cluster_part(host: Host, patch: Mapping[str, Any]) -> None:
-    """Change the cluster's ClusterConfiguration by a merge patch."""
     host.forget(_CONFIGURATION)  # nobody else's change is to be lost
     text = yaml.safe_dump(merge(_read_cluster_part(host), patch), sort_keys=False)
     kubectl.patch(host, *_CONFIG_MAP, patch={"data": {_CLUSTER: text}})

@@ -157,9 +157,9 @@ def socket(cluster: Cluster) -> str:
 
 
 def api_names(cluster: Cluster) -> list[str]:
-    """The names and addresses in the certificates of apiservers, besides those of kubeadm."""
-    topology = cluster.topology
-    return sorted({topology.address, topology.public, *cluster.params.api_names})
+    """The names and addresses in certificates of apiservers, besides kubeadm's own."""
+    known = cluster.topology
+    return sorted({known.address, known.public, *cluster.params.api_names})
 
 
 def _most_pods(cluster: Cluster) -> int:

@@ -1,7 +1,6 @@
 """Install all packages that a new machine will need, in one transaction of apt."""
 
 import hashlib
-from collections.abc import Sequence
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.packages import node_packages
@@ -38,21 +37,6 @@ class InstallPackages(Change[Cluster, str]):
         # A script by another author may leave out packages that the driver asks for.
         packages.install(host, node_packages.needed(host, cluster))
         files.write(host, _DONE, digest)
-
-
-class InstallMissing(Change[Cluster, Sequence[str]]):
-    """Install packages that a running machine needs from now on; the package's script stays out."""
-
-    title = "install missing packages"
-
-    def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
-        return packages.find_missing(host, node_packages.needed(host, cluster)) or None
-
-    def describe(self, missing: Sequence[str]) -> str:
-        return ", ".join(missing)
-
-    def act(self, host: Host, cluster: Cluster, missing: Sequence[str]) -> None:
-        packages.install(host, missing)
 
 
 def _digest(host: Host, cluster: Cluster) -> str:

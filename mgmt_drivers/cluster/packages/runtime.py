@@ -33,11 +33,11 @@ class ContainerRuntime(Protocol):
     def pull(self, host: Host, image: str) -> None:
         """:raises CommandFailed: with the runtime's words"""
 
-    def trust(self, host: Host, registries: Sequence[Registry]) -> None:
-        """Pull from them over plain HTTP, or with their CA; what the image brought stays."""
+    def trust(self, host: Host, registries: Sequence[Registry], gone: Sequence[Registry]) -> None:
+        """Pull from them over plain HTTP, or with their CA; what the image brought stays.
 
-    def forget(self, host: Host, registries: Sequence[Registry]) -> None:
-        """Remove what :meth:`trust` has written for registries."""
+        :param gone: registries whose settings were written before, and are removed
+        """
 
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
         """The beginning of a command that runs once in an image of the machine's.
@@ -64,30 +64,22 @@ class Docker:
     def pull(self, host: Host, image: str) -> None:
         docker.pull(host, image, LOGINS_FOLDER if image.startswith(tuple(self._shown)) else "")
 
-    def trust(self, host: Host, registries: Sequence[Registry]) -> None:
+    def trust(self, host: Host, registries: Sequence[Registry], gone: Sequence[Registry]) -> None:
+        for registry in gone:
+            _remove(host, f"{self._CERTIFICATES}/{registry.server}", _CA_FILE)
         for registry in registries:
             _write_certificate(host, f"{self._CERTIFICATES}/{registry.server}", registry)
-        plain = [registry.server for registry in registries if registry.plain_http]
-        self._use_plain_http(host, plain)
-        if plain:
-            docker.reload_plain_http(host, plain)
-
-    def forget(self, host: Host, registries: Sequence[Registry]) -> None:
-        for registry in registries:
-            _remove(host, f"{self._CERTIFICATES}/{registry.server}", _CA_FILE)
-        self._use_plain_http(host, (), [r.server for r in registries if r.plain_http])
-
-    def _use_plain_http(
-        self, host: Host, servers: Sequence[str], gone: Sequence[str] = ()
-    ) -> None:
         config = files.read_json(host, docker.CONFIG)
-        before = config.get(self._REGISTRIES, [])
-        after = list(dict.fromkeys([*(name for name in before if name not in gone), *servers]))
+        before, former = config.get(self._REGISTRIES, []), [registry.server for registry in gone]
+        plain = [registry.server for registry in registries if registry.plain_http]
+        after = list(dict.fromkeys([*(s for s in before if s not in former), *plain]))
         content = json.dumps({**config, self._REGISTRIES: after}, indent=2) + "\n"
         wanted = [File(docker.CONFIG, content)]
-        # A reload takes registries over and leaves containers running.
+        # A reload takes new registries over and leaves containers running.
         if (before or after) and not units.is_as_configured(host, self.service, wanted):
             units.configure(host, self.service, wanted)
+        if plain:
+            docker.reload_plain_http(host, plain)
 
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
         mount = ("--volume", f"{folder}:{folder}")
@@ -114,7 +106,12 @@ class Containerd:
         command = through_proxy(words) if self._behind_proxy else words
         host.sudo(*command, timeout=_PULL_LIMIT, limit=LARGE_OUTPUT)
 
-    def trust(self, host: Host, registries: Sequence[Registry]) -> None:
+    def trust(self, host: Host, registries: Sequence[Registry], gone: Sequence[Registry]) -> None:
+        for folder in (f"{self._HOSTS}/{registry.server}" for registry in gone):
+            rest = blocks.without(files.read(host, f"{folder}/hosts.toml"))
+            if rest.strip():
+                files.write(host, f"{folder}/hosts.toml", rest)
+            _remove(host, folder, _CA_FILE, *([] if rest.strip() else ["hosts.toml"]))
         # All is read anew at each pull: nothing is to be restarted.
         for registry in registries:
             if registry.is_hub and not registry.certificate:
@@ -127,14 +124,6 @@ class Containerd:
                 files.write(host, path, Secret(text), "0600")
             else:
                 files.write(host, path, text)
-
-    def forget(self, host: Host, registries: Sequence[Registry]) -> None:
-        for registry in registries:
-            folder = f"{self._HOSTS}/{registry.server}"
-            rest = blocks.without(files.read(host, f"{folder}/hosts.toml"))
-            if rest.strip():
-                files.write(host, f"{folder}/hosts.toml", rest)
-            _remove(host, folder, _CA_FILE, *([] if rest.strip() else ["hosts.toml"]))
 
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:
         mount = ("--mount", f"type=bind,src={folder},dst={folder},options=rbind:rw")
@@ -156,7 +145,7 @@ def _write_certificate(host: Host, folder: str, registry: Registry) -> str:
 
 
 def _remove(host: Host, folder: str, *names: str) -> None:
-    """Remove files, and then the folder unless it has others."""
+    """Remove files, and their folder unless it has others."""
     host.sudo("rm", "--force", *(f"{folder}/{name}" for name in names))
     host.ask("rmdir", folder)
 

@@ -47,8 +47,7 @@ class ConfigureRegistries(Change[Cluster, str]):
             raise MgmtDriverError(f"the machine cannot pull from registries: {causes}")
         kept = {(registry.url, bool(registry.certificate)) for registry in wanted}
         gone = [old for old in self._before if (old.url, bool(old.certificate)) not in kept]
-        cluster.runtime.forget(host, gone)
-        cluster.runtime.trust(host, wanted)
+        cluster.runtime.trust(host, wanted, gone)
         registries.write_logins(host, wanted, self._before)
         files.write(host, _DONE, digest, _MODE)
 
