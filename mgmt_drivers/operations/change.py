@@ -7,7 +7,7 @@ from functools import partial
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import AddVimToken
-from mgmt_drivers.cluster.backup import backup
+from mgmt_drivers.cluster.backup import backup, backup_keys
 from mgmt_drivers.cluster.certificates.certificate_phases import (
     IssueApiCertificate,
     RestartPrograms,
@@ -61,6 +61,8 @@ def change_params(request: LcmRequest, services: Services, vims: Vims, change: C
             machines = operation.connect(known.machines, RUNNING_LIMIT)
             etcd, _ = ask_etcd(operation, cluster)
             operation.run(cluster, on([leader], CheckCluster(etcd, is_upgrade=False)))
+            if known.params.backup:
+                backup_keys.make_pair(store)
             operation.run(cluster, *_phases(cluster, change.before, machines))
             operation.run(known, opening.change_logins(known, machines))
             if change.before.master.login != known.params.master.login:

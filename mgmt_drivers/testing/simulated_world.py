@@ -136,11 +136,14 @@ class Machine:
     backups: dict[str, Saved] = field(default_factory=dict)  # in a folder of its own
     password: str = ""  # of the login user; empty: any
     keys: set[str] = field(default_factory=set)  # public keys of the login user
+    refuses: str = ""  # a public key that sshd takes in no case
 
     def takes(self, endpoint: Endpoint) -> bool:
         """Whether the machine accepts a login."""
         if endpoint.private_key:
-            return not self.password or public_half(endpoint.private_key) in self.keys
+            return not self.password or (
+                public_half(endpoint.private_key) in self.keys - {self.refuses}
+            )
         given = endpoint.password.reveal() if endpoint.password else ""
         return self.password in ("", given)
 
