@@ -41,10 +41,13 @@ def save_wanted(store: Store, params: Changed) -> None:
     store.save_secret(_WANTED, params)
 
 
-def choose_for_release(request: LcmRequest, store: Store, release: str) -> Changed:
+def choose_for_release(
+    request: LcmRequest, store: Store, release: str, patch: Changed | None = None
+) -> Changed:
     """Find the changed parameters of a cluster that has a release.
 
     :param release: as the cluster tells it, such as v1.33.2
+    :param patch: the patch of an upgrade that goes on
     :raises MgmtDriverError: if the release is neither known nor within an upgrade's reach
     """
     kept = load(store)
@@ -56,6 +59,10 @@ def choose_for_release(request: LcmRequest, store: Store, release: str) -> Chang
     if version.is_release(release) or (changed is kept and version.is_release(release) is None):
         return changed
     reason = skew(own, found) if found else "the series is not supported"
+    for aim in (wanted, join(request, store, patch or {})):
+        last = _version(request, aim).series.minor
+        if found and own.series.minor < found.series.minor <= last:  # on the way of an upgrade
+            changed, reason = aim, ""
     if found is None or reason:
         raise MgmtDriverError(
             f"the cluster tells that it has {release}, and Tacker knows {own}: {reason}. "

@@ -21,7 +21,7 @@ from mgmt_drivers.cluster.cluster_params import (
     KubernetesParams,
 )
 from mgmt_drivers.cluster.helm.helm_params import helm_of
-from mgmt_drivers.cluster.packages.repository_params import PackageRepository
+from mgmt_drivers.cluster.packages.repository_params import SERIES, PackageRepository
 from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
 from mgmt_drivers.cluster.registries.registries_params import server_name
 from mgmt_drivers.cluster.storage.storage_params import CP as STORAGE_CP
@@ -103,8 +103,9 @@ def _package_repository(params: KubernetesParams, reader: Reader) -> PackageRepo
             f"missing: the Kubernetes project's own has no packages of {series.name}, only of "
             "1.24 and later"
         )
-    own = PackageRepository(f"https://pkgs.k8s.io/core:/stable:/v{series.name}/deb/")
-    return params.package_repository or own
+    own = PackageRepository(f"https://pkgs.k8s.io/core:/stable:/v{SERIES}/deb/")
+    chosen = params.package_repository or own
+    return replace(chosen, url=chosen.url.replace(SERIES, series.name))
 
 
 def _with_host_of(repository: PackageRepository, proxy: Proxy) -> Proxy:

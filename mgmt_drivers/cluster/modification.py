@@ -12,7 +12,8 @@ from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
-from mgmt_drivers.cluster.series import skew
+from mgmt_drivers.cluster.packages.repository_params import SERIES
+from mgmt_drivers.cluster.series import skew, steps
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.params import declaration
 from mgmt_drivers.params.declaration import ObjectOf, inline, param, parameters
@@ -22,10 +23,10 @@ from mgmt_drivers.request import LcmRequest
 
 NAME = "k8s_cluster_modification_param"
 DEFAULT_FILE = "Files/kubernetes/modification.yaml"
-_RENEW, _DEFRAGMENT, _VERSION = "renew_certificates", "defragment_etcd", "kubernetes_version"
+VERSION, _RENEW, _DEFRAGMENT = "kubernetes_version", "renew_certificates", "defragment_etcd"
 _TOKEN = "renew_vim_token"  # noqa: S105 - not a token
 _REPOSITORIES = {"package_repository", "image_repository"}
-WITH_UPGRADE = {_VERSION, "drain_timeout", "automatic_heal"} | _REPOSITORIES  # it may change these
+WITH_UPGRADE = {VERSION, "drain_timeout", "automatic_heal"} | _REPOSITORIES  # it may change these
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Change:
 
     @property
     def is_upgrade(self) -> bool:
-        return _VERSION in self.patch
+        return VERSION in self.patch
 
 
 def read_modification(given: Any, request: LcmRequest) -> Change:
@@ -114,22 +115,32 @@ def _check_patch(change: Change, request: LcmRequest, reader: Reader) -> None:
     if not change.patch and not change.instructions.renews_vim_token:
         reader.refuse(f"changes nothing: name {_RENEW}, {_DEFRAGMENT} or one of {names}")
     if change.is_upgrade and change.instructions.renews_vim_token:
-        reader.at(_TOKEN).refuse(f"cannot be combined with {_VERSION}: send a request for each")
+        reader.at(_TOKEN).refuse(f"cannot be combined with {VERSION}: send a request for each")
     modified = changed_params.apply(request, change.patch)
     objects = [each.additional_params[INSTALLATION] for each in (request, modified)]
-    for path, is_allowed in declaration.find_changes(KubernetesParams, *objects):
+    declared = {parameter.name for parameter in parameters(KubernetesParams)}
+    unknown = [(key, False) for key in change.patch if key not in declared]
+    for path, is_allowed in (*unknown, *declaration.find_changes(KubernetesParams, *objects)):
         if not is_allowed:
             reader.at(path).refuse(f"cannot be changed by a modification, which changes {names}")
         elif change.is_upgrade and not WITH_UPGRADE & {re.split(r"[.[]", path)[0]}:
-            reader.at(path).refuse(f"cannot be combined with {_VERSION}: send a request for each")
+            reader.at(path).refuse(f"cannot be combined with {VERSION}: send a request for each")
     reader.errors.raise_if_any()
     try:
         after = read_params(modified)
+        way = steps(change.before.version, after.version)
+        requests = [changed_params.apply(modified, {VERSION: str(step)}) for step in way[:-1]]
+        repositories = [read_params(each).package_repository for each in requests]
     except ParameterError as error:
-        own = re.compile(rf"^{INSTALLATION}(?=\.({'|'.join(map(re.escape, change.patch))})\b)")
+        own = re.compile(rf"^{INSTALLATION}(?=\.({'|'.join(change.patch)})\b)")
         raise ParameterError([own.sub(NAME, text) for text in error.errors]) from None
-    if reason := skew(change.before.version, after.version):
-        reader.at(_VERSION).refuse(reason)
+    if reason := skew(change.before.version, way[0]):
+        reader.at(VERSION).refuse(reason)
+    if after.package_repository in repositories and after.package_repository.has_one_series:
+        reader.at("package_repository.url").refuse(
+            f"is of one series: to go by {', '.join(map(str, way))}, name a repository that has "
+            f"each of them, or write {SERIES} in the place of the series"
+        )
     old, new = change.before.image_repository, after.image_repository
     if old and (not new or (old.server, old.plain_http) != (new.server, new.plain_http)):
         # The pod network may go on using the images of its manifest.

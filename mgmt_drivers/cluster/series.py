@@ -132,6 +132,12 @@ def skew(current: Version, target: Version) -> str:
     return ""
 
 
+def steps(current: Version, target: Version) -> list[Version]:
+    """The versions by which a cluster goes to another version; the target alone if it is near."""
+    between = range(current.series.minor + 1, target.series.minor)
+    return [*(Version(f"1.{minor}", SUPPORTED[f"1.{minor}"]) for minor in between), target]
+
+
 DEFAULT_VERSION = Version("1.37", SUPPORTED["1.37"])
 
 

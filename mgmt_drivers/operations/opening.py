@@ -105,7 +105,7 @@ def read_upgraded(
     """Read the parameters of the release that the cluster has; Tacker may know an older release."""
     request, store = operation.request, operation.services.store
     release = operation.ask(GATHER, leader, kubeadm.read_cluster_release)
-    kept = changed_params.choose_for_release(request, store, release)
+    kept = changed_params.choose_for_release(request, store, release, changed)
     if kept == changed_params.load(store):
         return known
     changed_params.save(store, kept)

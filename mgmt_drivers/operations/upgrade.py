@@ -7,22 +7,26 @@ the certificates of control-plane nodes that it upgrades.
 import functools
 import logging
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
+from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     ConfigureLoadBalancer,
     VerifyVirtualIp,
 )
-from mgmt_drivers.cluster.modification import Change
+from mgmt_drivers.cluster.modification import VERSION, Change
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.nodes.drain_nodes import UncordonNodes
 from mgmt_drivers.cluster.packages.pull_images import PullImages
 from mgmt_drivers.cluster.pod_network.apply_manifest import UpdatePodNetwork
 from mgmt_drivers.cluster.pod_network.metadata_service import CloseMetadataService
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
+from mgmt_drivers.cluster.series import Version, read_version, steps
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.cluster.upgrade.check_cluster import CheckCluster, CheckMachines
 from mgmt_drivers.cluster.upgrade.prepare_nodes import InstallKubeadm, SaveSnapshot
@@ -60,7 +64,7 @@ class UpgradeFailed(MgmtDriverError):
 
 
 def upgrade(request: LcmRequest, services: Services, change: Change) -> None:
-    """Upgrade the cluster.
+    """Upgrade the cluster, by one series after another.
 
     :raises MgmtDriverError: naming the cause, and the versions with which the cluster goes on
     """
@@ -70,18 +74,38 @@ def upgrade(request: LcmRequest, services: Services, change: Change) -> None:
             leader = choose_leader(operation, known)
             known = read_upgraded(operation, known, leader, change.patch)
             nodes = operation.connect(known.nodes, RUNNING_LIMIT)
-            _upgrade(operation, Cluster(known, services.store, leader), nodes, change)
+            for version in _find_steps(operation, known, leader):
+                changed = changed_params.join(
+                    request, services.store, {**change.patch, VERSION: str(version)}
+                )
+                params = read_params(changed_params.apply(request, changed))
+                cluster = Cluster(replace(known, params=params), services.store, leader)
+                workers_at_once = change.instructions.workers_at_once
+                _upgrade(operation, cluster, nodes, changed, workers_at_once)
     except MgmtDriverError as error:
         raise UpgradeFailed(f"{error}. {_read_versions(request, services, known)}") from error
 
 
+def _find_steps(operation: Operation, known: Topology, leader: Host) -> Sequence[Version]:
+    """Find the versions to upgrade to: from the oldest kubelet, which a former attempt has left."""
+    nodes = operation.ask(GATHER, leader, kubectl.list_nodes)
+    own = [nodes[name] for name in map(known.name, known.nodes) if name in nodes]
+    found = [read_version(kubectl.kubelet_release(node)) for node in own]
+    target = known.params.version
+    oldest = min(filter(None, found), key=lambda version: version.series.minor, default=target)
+    return steps(oldest, target)
+
+
 def _upgrade(
-    operation: Operation, cluster: Cluster, nodes: list[Host], change: Change
+    operation: Operation, cluster: Cluster, nodes: list[Host], changed: Changed,
+    workers_at_once: int,
 ) -> None:
-    """Upgrade all nodes of a cluster; its parameters are those that the change wants."""
+    """Upgrade all nodes to a version of their series or of the next one.
+
+    :param changed: the changed parameters, which the cluster has afterwards
+    """
     kept = changed_params.load(cluster.store)
     before = read_params(changed_params.apply(operation.request, kept)).version
-    changed = changed_params.join(operation.request, cluster.store, change.patch)
     keep = KeepVersion(changed, has_release=before.patch is not None)
     due = find_due(operation, cluster.leader, cluster.topology, [])
     leader = cluster.leader
@@ -97,7 +121,7 @@ def _upgrade(
         *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
         *_prepare(cluster, nodes, updates_network),
         *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
-        in_lanes(change.instructions.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
+        in_lanes(workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
         *renew_due(cluster, due),
         on([leader] if cluster.topology.is_ha else [], VerifyVirtualIp()),
     )

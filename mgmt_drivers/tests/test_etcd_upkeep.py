@@ -248,9 +248,9 @@ class UpkeepTest(AlarmedClusterTest):
     def test_the_parameter(self) -> None:
         for wanted, words in (
             ({"defragment_etcd": 1}, "defragment_etcd: must be true or false"),
-            ({"defragment_etcd": False}, "missing, or renew_certificates or defragment_etcd inst"),
+            ({"defragment_etcd": False}, "changes nothing: name renew_certificates, defragm"),
             ({**DEFRAGMENT, "kubernetes_version": "1.37"}, "version: cannot be combined with d"),
-            ({**DEFRAGMENT, "renew_certificates": True}, "renew_certificates: cannot be comb"),
+            ({**DEFRAGMENT, "renew_certificates": True}, "defragment_etcd: cannot be combined"),
         ):
             with self.subTest(wanted), self.assertRaisesRegex(ParameterError, words):
                 modify.validate(self.request(), self.store, wanted)

@@ -233,7 +233,7 @@ class ChangeTest(SimulatedClusterTest):
             ({"master_node": {"pod_cidr": "10.1.0.0/16"}},
              f"{NAME}.master_node.pod_cidr: cannot be changed by a modification, which changes .*"
              "kubernetes_version, .*automatic_heal"),
-            ({"colour": 1}, f"{NAME}.colour: unknown parameter"),
+            ({"colour": 1}, f"{NAME}.colour: cannot be changed by a modification, which changes"),
             ({"script_path": None}, f"{NAME}.script_path: cannot be changed"),
             ({"renew_certificates": True, "drain_timeout": "1h"},
              f"{NAME}.drain_timeout: cannot be combined with renew_certificates"),

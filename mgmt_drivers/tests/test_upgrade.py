@@ -176,19 +176,21 @@ class UpgradeTest(UpgradableClusterTest):
         self.assertEqual("registry.example.org/k8s", self.world.repository)
         self.assert_upgraded()
 
-    def test_downwards_and_further_than_one_series(self) -> None:
+    def test_downwards(self) -> None:
         path = "k8s_cluster_modification_param.kubernetes_version: "
         for version, words in (("1.35", "cannot be downgraded"), ("1.36.1", "is older")):
             self.refused(path + f".*{words}", kubernetes_version=version)
-        self.params = {**PARAMS, "kubernetes_version": "1.35"}
-        self.refused(f"{path}from 1.35 to 1.37 is more.*: upgrade to 1.36 first")
         self.assertEqual(0, self.connections.total())
 
     def test_a_node_that_lags_behind(self) -> None:
         """A former upgrade has left it; what Tacker knows is not all."""
         self.machine(WORKERS[1]).running = "v1.35.3"
-        (name,) = self.names(WORKERS[1])
-        self.refused(f"nothing was changed: .*{name} has v1.35.3: .* upgrade to 1.36 first")
+        self.modify()
+        self.assert_upgraded()
+
+    def test_a_node_that_lags_too_far_behind(self) -> None:
+        self.machine(WORKERS[1]).running = "v1.34.3"
+        self.refused("nothing was changed: .*the cluster has v1.36.4: 1.35 is older")
 
     def test_members_of_etcd_that_may_lose_their_votes(self) -> None:
         """etcd 3.6 reads the votes where 3.5 has kept them since 3.5.24."""
@@ -367,7 +369,7 @@ class UpgradeTest(UpgradableClusterTest):
             ({**WANTED, "workers_at_once": True}, "workers_at_once: must be a whole number"),
             ({**WANTED, "package_repository": {"url": "x"}}, "package_repository.url: must be"),
             ({**WANTED, "image_repository": "a b"}, "image_repository: must be like"),
-            ({**WANTED, "pod_cidr": "10.0.0.0/8"}, "param.pod_cidr: unknown parameter"),
+            ({**WANTED, "pod_cidr": "10.0.0.0/8"}, "param.pod_cidr: cannot be changed"),
             ([1], "k8s_cluster_modification_param: must be an object, not a list"),
             ("{", "k8s_cluster_modification_param: must be an object, or its text in JSON"),
             ("[" * 100_000, "k8s_cluster_modification_param: must be an object, or its text"),
@@ -443,6 +445,120 @@ class UpgradeTest(UpgradableClusterTest):
         worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
         scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
         self.assertEqual("v1.36.4", worker.running)
+
+
+class SeveralSeriesTest(UpgradableClusterTest):
+    """From 1.35 to 1.37, by 1.36."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.params = {**PARAMS, "kubernetes_version": "1.35.3"}
+        self.build()
+        self.world.have("v1.35.3")
+
+    def failing(self, *words: str, times: int = 0) -> Callable[..., None]:
+        """A fault at a command with all of the words, after so many that go well."""
+        seen: list[Sequence[str]] = []
+
+        def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if {*words} <= {session.machine.name, *argv}:
+                seen.append(argv)
+                if len(seen) > times:
+                    raise MgmtDriverError("it fails")
+
+        return fail
+
+    def run_until(self, fault: Callable[..., None], words: str) -> None:
+        with self.assertRaisesRegex(upgrade.UpgradeFailed, words):
+            modify.modify(self.request(), self.services(fault), self.vims, WANTED)
+
+    def running(self) -> set[str]:
+        return {m.running for m in self.world.machines.values() if m.role != "storage"}
+
+    def test_one_after_another_each_with_a_snapshot(self) -> None:
+        noted, note = self.commands()
+        modify.modify(self.request(), self.services(note), self.vims, WANTED)
+        self.assert_upgraded()
+        self.assertEqual(_KEPT, changed_params.load(self.store))
+        first = self.machine(MASTERS[0]).name
+        self.assertEqual([first] * 2, self.world.checked)
+        for address in (*MASTERS, *WORKERS):
+            name = self.machine(address).name
+            own = [word for word in noted if word.endswith(name) and "apply" not in word]
+            self.assertEqual([f"drain {name}", f"node {name}", f"restart {name}"] * 2, own)
+
+    def test_a_failure_in_the_second_step(self) -> None:
+        """A retry goes on from there, also if Tacker has kept nothing of the first attempt."""
+        second = self.machine(MASTERS[1]).name
+        for is_forgotten in (False, True):
+            for words, kept in (
+                (("apply",), "1.36.4"), (("drain", second), "1.37.2"),
+                (("KUBERNETES_VERSION=1.37",), "1.36.4"),
+            ):
+                with self.subTest(words, is_forgotten=is_forgotten):
+                    self.build()
+                    self.world.have("v1.35.3")
+                    times = 0 if "KUBERNETES" in words[0] else 1
+                    self.run_until(self.failing(*words, times=times), "it fails.* now .*v1.36.4")
+                    self.assertEqual(kept, changed_params.load(self.store)["kubernetes_version"])
+                    if is_forgotten:
+                        self.store.kept.clear()
+                    noted, note = self.commands()
+                    modify.modify(self.request(), self.services(note), self.vims, WANTED)
+                    self.assert_upgraded()
+                    self.assertEqual(_KEPT, changed_params.load(self.store))
+                    self.assertLessEqual(sum("apply" in word for word in noted), 1)
+
+    def test_a_failure_in_the_first_step(self) -> None:
+        """Workers that lag behind get the series in between first."""
+        self.run_until(self.failing("drain", self.machine(WORKERS[0]).name), "v1.36.4.*v1.35.3")
+        self.modify()
+        self.assert_upgraded()
+
+    def test_machines_that_come_between_the_steps(self) -> None:
+        self.run_until(self.failing("apply", times=1), "it fails")
+        worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
+        self.assertEqual({"v1.36.4"}, self.running())
+        self.modify()
+        self.assertEqual({_NEW}, self.running())
+
+    def test_machines_that_come_when_tacker_has_kept_nothing(self) -> None:
+        """The heal names the upgrade, and gets its repositories at the release between."""
+        wanted = {**WANTED, "package_repository": {"url": "https://new/{series}/"}}
+        with self.assertRaisesRegex(upgrade.UpgradeFailed, "it fails"):
+            services = self.services(self.failing("apply", times=1))
+            modify.modify(self.request(), services, self.vims, wanted)
+        self.store.kept.clear()
+        modify.note_wanted(self.request(), self.store, wanted)
+        worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
+        scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
+        self.assertEqual("v1.36.4", worker.running)
+        self.assertEqual({**wanted, "kubernetes_version": "1.36.4"},
+                         changed_params.load(self.store))
+
+    def test_the_repository_of_each_series(self) -> None:
+        urls: dict[str, None] = {}
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            urls.update(dict.fromkeys(w for w in argv if w.startswith("PACKAGE_REPOSITORY=")))
+
+        wanted = {**WANTED, "package_repository": {"url": "https://mirror/v{series}/deb"}}
+        modify.modify(self.request(), self.services(note), self.vims, wanted)
+        self.assertEqual([f"PACKAGE_REPOSITORY=https://mirror/v1.{n}/deb/" for n in (36, 37)],
+                         [*urls])
+
+    def test_a_repository_of_one_series(self) -> None:
+        words = (r"param.package_repository.url: is of one series: to go by 1.36, 1.37, name .*"
+                 r"write \{series\} in")
+        for url in ("https://mirror/v1.37/deb/", "https://mirror/1.37"):
+            wanted = {**WANTED, "package_repository": {"url": url}}
+            with self.assertRaisesRegex(ParameterError, words):
+                modify.validate(self.request(), self.store, wanted)
+        for url in ("https://mirror/all", "https://10.1.36.4/deb", "https://mirror/{series}/"):
+            wanted = {**WANTED, "package_repository": {"url": url}}
+            modify.validate(self.request(), self.store, wanted)
+        self.assertEqual(0, self.connections.total())
 
 
 class SkewTest(SimulatedClusterTest):

@@ -1,6 +1,7 @@
 """The repositories of packages and images that a cluster is installed from."""
 
 import codecs
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,14 +11,17 @@ from mgmt_drivers.params.declaration import Always, ObjectOf, When, param
 from mgmt_drivers.params.kinds import OpenUrl, PackageFile, TextKind
 from mgmt_drivers.params.reader import Reader
 
+SERIES = "{series}"  # in a URL, for the series of the cluster
+_ONE_SERIES = re.compile(r"(?<![0-9.])1[.][0-9]{2}(?![0-9.])")
+
 
 class _RepositoryUrl(OpenUrl):
     def take(self, text: str, reader: Reader) -> str:
-        url = super().take(text, reader)
+        url = super().take(text.replace(SERIES, "1.37"), reader)
         if set("?#[]") & set(url.partition("//")[2].removeprefix(urlsplit(url).netloc)):
             # In sources.list(5) a comment would begin, or options.
             reader.refuse("must have nothing but a path behind its host, without ?, #, [ and ]")
-        return url.rstrip("/") + "/"
+        return (text if url else "").rstrip("/") + "/"
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,8 @@ class PackageRepository:
 
     url: str = param(
         "url", _RepositoryUrl(), required=Always(),
-        example="https://pkgs.k8s.io/core:/stable:/v1.37/deb/", meaning="the repository's folder",
+        example="https://pkgs.k8s.io/core:/stable:/v{series}/deb/",
+        meaning="the repository's folder; ``{series}`` stands for the series, such as ``1.37``",
     )
     key: Path | None = param(
         "key_path", PackageFile(), required=When("if ``url`` has http"),
@@ -38,6 +43,11 @@ class PackageRepository:
         meaning="the ASCII-armored key that signs the repository",
         left_out="the key is fetched from a repository with https",
     )
+
+    @property
+    def has_one_series(self) -> bool:
+        """Whether the URL names a series."""
+        return bool(_ONE_SERIES.search(self.url))
 
     def read_key(self) -> bytes | None:
         """Read the key, without what editors of Windows add: apt finds no key in such a file."""
