@@ -8,10 +8,7 @@ from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import AddVimToken
 from mgmt_drivers.cluster.backup import backup, backup_keys
-from mgmt_drivers.cluster.certificates.certificate_phases import (
-    IssueApiCertificate,
-    RestartPrograms,
-)
+from mgmt_drivers.cluster.certificates import certificate_phases
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm
@@ -61,12 +58,9 @@ def change_params(request: LcmRequest, services: Services, vims: Vims, change: C
             machines = operation.connect(known.machines, RUNNING_LIMIT)
             etcd, _ = ask_etcd(operation, cluster)
             operation.run(cluster, on([leader], CheckCluster(etcd, is_upgrade=False)))
-            if known.params.backup:
-                backup_keys.make_pair(store)
             operation.run(cluster, *_phases(cluster, change.before, machines))
             operation.run(known, opening.change_logins(known, machines))
-            if change.before.master.login != known.params.master.login:
-                opening.move_helm(known, known.control_plane, vims)  # which has the login
+            opening.move_helm(known, known.control_plane, vims)  # which has the login
             if renews_token:
                 _renew_vim_token(operation, cluster, machines, vims)
         changed = changed_params.join(request, store, change.patch)
@@ -85,12 +79,15 @@ def _phases(cluster: Cluster, before: KubernetesParams, machines: Sequence[Host]
     certified = masters if params.api_names != before.api_names else []
     backed_up = masters if params.backup != before.backup else []
     monitored = machines if params.monitoring != before.monitoring else []
+    if params.backup and backed_up:
+        backup_keys.make_pair(cluster.store)
     return [
+        in_turn(certified, certificate_phases.IssueApiCertificate(before.api_names)),
+        in_turn(certified, certificate_phases.RestartPrograms()),
         *(_change_proxy(cluster, machines) if params.proxy != before.proxy else ()),
         on(configured, ConfigureRegistries(before.registries)),
         on(nodes if has_other_images else [], PullImages()),
         on(leader if has_other_images else [], SetImageRepository()),
-        in_turn(certified, IssueApiCertificate(before.api_names), RestartPrograms()),
         *prepare_backups(cluster, backed_up, cluster.storage(machines)),
         *back_up(cluster, backed_up, are_new=True, is_new_cluster=bool(backed_up)),
         on([] if params.backup else backed_up, StopUnits(backup.TIMER)),
@@ -101,11 +98,10 @@ def _phases(cluster: Cluster, before: KubernetesParams, machines: Sequence[Host]
 
 def _change_proxy(cluster: Cluster, machines: Sequence[Host]) -> Works:
     """Restart the runtimes: each node serves again before the next one."""
-    proxy, works = cluster.proxy or Proxy(), list[Work[Cluster]]()
+    configure, works = ConfigureProxy(cluster.proxy or Proxy(), RUNTIMES), list[Work[Cluster]]()
     for host in machines:
-        works.append(on([host], ConfigureProxy(proxy, RUNTIMES)))
-        works.append(on(cluster.masters([host]), VerifyControlPlane()))
-        works.append(on([cluster.leader], WaitForNodes(cluster.nodes([host]))))
+        works += [on([host], configure), on(cluster.masters([host]), VerifyControlPlane())]
+        works += [on([cluster.leader], WaitForNodes(cluster.nodes([host])))]
     return works
 
 
@@ -119,7 +115,7 @@ def _renew_vim_token(
         return
     read = partial(service_account.read, account=service_account.vim_account(store))
     vims.renew(operation.ask("read the VIM credentials", leader, read))
-    helmed = cluster.masters(machines) if cluster.params.helm else []
-    operation.run(cluster, on(helmed, ConfigureHelm()))
+    if cluster.params.helm:
+        operation.run(cluster, on(cluster.masters(machines), ConfigureHelm()))
     revoke = partial(service_account.revoke_old_vim_tokens, store=store)
     operation.ask("revoke Tacker's old token", leader, revoke, CHANGED)

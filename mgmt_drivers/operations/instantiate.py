@@ -122,8 +122,7 @@ def make_cluster(
         )
         if services.dry_run:
             return
-        account = vim_account(services.store)
-        read_account = functools.partial(service_account.read, account=account)
+        read_account = functools.partial(service_account.read, account=vim_account(services.store))
         credentials = operation.ask("read the VIM credentials", leader, read_account)
     _register(request, vims, known, credentials)
 

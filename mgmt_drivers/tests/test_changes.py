@@ -81,7 +81,7 @@ class ChangedClusterTest(SimulatedClusterTest):
         machine.password, machine.keys = "hidden", {half(OLD_KEY)}
         return machine
 
-    def modify(self, services: Services | None = None, **wanted: Any) -> None:
+    def modify(self, services: Services | None = None, /, **wanted: Any) -> None:
         modify.modify(self.request(), services or self.services(), self.vims, wanted)
 
     def machines(self, *roles: str) -> list[Machine]:

@@ -5,7 +5,6 @@ umask 077
 keys=$HOME/.ssh/authorized_keys
 mkdir -p "$HOME/.ssh"
 touch "$keys"
-# Others' lines stay as they are. Options and a comment may stand beside a key.
 awk -v key="${2#* }" '{ for (i = 1; i <= NF; i++) if ($i == key) next; print }' "$keys" >"$keys.new"
 [ "$1" = remove ] || echo "$2" >>"$keys.new"
 mv "$keys.new" "$keys"

@@ -40,8 +40,7 @@ class GrantVimAccess(HostPhase[Cluster]):
 class AddVimToken(HostPhase[Cluster]):
     """Make another token for Tacker, beside the old one."""
 
-    title = "make a token for Tacker"
-    prediction = Prediction(CHANGED, "the old token is revoked at last")
+    title, prediction = "make a token for Tacker", Prediction(CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         service_account.add_vim_token(host, cluster.store)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Issue the apiserver's certificate and key by the configuration on the standard input, whose last
-# part gets a new folder: kubeadm keeps a certificate that it finds.
+# Issue the apiserver's certificate and key by the configuration on the standard input. Its last part
+# gets a new folder: kubeadm keeps a certificate that it finds.
 set -euo pipefail
 umask 077
 pki=/etc/kubernetes/pki

@@ -158,8 +158,7 @@ def socket(cluster: Cluster) -> str:
 
 def api_names(cluster: Cluster) -> list[str]:
     """The names and addresses in certificates of apiservers, besides kubeadm's own."""
-    known = cluster.topology
-    return sorted({known.address, known.public, *cluster.params.api_names})
+    return sorted({cluster.topology.address, cluster.topology.public, *cluster.params.api_names})
 
 
 def _most_pods(cluster: Cluster) -> int:

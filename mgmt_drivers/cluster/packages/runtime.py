@@ -34,9 +34,9 @@ class ContainerRuntime(Protocol):
         """:raises CommandFailed: with the runtime's words"""
 
     def trust(self, host: Host, registries: Sequence[Registry], gone: Sequence[Registry]) -> None:
-        """Pull from them over plain HTTP, or with their CA; what the image brought stays.
+        """Pull from them over plain HTTP, or with their CA, and forget those that are gone.
 
-        :param gone: registries whose settings were written before, and are removed
+        What the image brought stays.
         """
 
     def run_prefix(self, image: str, folder: str) -> tuple[str, ...]:

@@ -23,14 +23,12 @@ class ConfigureRegistries(Change[Cluster, str]):
     """Let the node pull from private registries, and check that it can.
 
     The phase precedes the start of kubelet, which remembers for minutes that there were no logins.
-
-    :param before: the registries of a running cluster that are about to change
     """
 
     title = "configure registries"
 
     def __init__(self, before: Sequence[Registry] = ()) -> None:
-        self._before = before
+        self._before = before  # of a running cluster
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
         """The digest of the registries, if others or none are configured."""

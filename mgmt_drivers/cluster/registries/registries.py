@@ -31,9 +31,7 @@ def write_host_entries(host: Host, registries: Sequence[Registry]) -> None:
             files.write(host, path, blocks.replaced(files.read(host, path), lines))
 
 
-def write_logins(
-    host: Host, registries: Sequence[Registry], before: Sequence[Registry] = ()
-) -> None:
+def write_logins(host: Host, registries: Sequence[Registry], before: Sequence[Registry]) -> None:
     """Add the logins to kubelet's in place of those of before; others stay as they are."""
     logins = {r.login_key: {"auth": r.login.basic.reveal()} for r in registries if r.login}
     old = {registry.login_key for registry in before if registry.login}
