@@ -59,7 +59,8 @@ class Changes(ClusterScenario):
         self.assertEqual(servers, self.servers(vnf))
         self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
         self.check_logins(vnf, first, second)
-        self.check_terminate(vnf, self.check_cnf(vnf))
+        self.check_cnf(vnf)
+        self.check_terminate(vnf)
 
     def servers(self, vnf: Vnf) -> set[str]:
         return {vnfc["computeResource"]["resourceId"] for vnfc in vnf.vnfcs()}
@@ -109,20 +110,17 @@ class Changes(ClusterScenario):
                 self.assertFalse(takes(machine, old), machine.address)
 
     def check_api(self, vnf: Vnf) -> None:
-        """The old token is refused, and Tacker's own token is taken."""
+        """The old token is refused, and the new one, which Tacker has, is taken."""
         with step("ask the API with the old and the new token"):
             refused = wait.until(
                 lambda: status_of(self.cluster), lambda seen: seen == _UNAUTHORIZED, 60, "401"
             )
             log(f"the old token: {refused}")
-            (vim,) = (
-                vim for vim in vnf.show()["vimConnectionInfo"].values()
-                if "bearer_token" in vim["accessInfo"]
-            )
-            ca = Path(self.enter(tempfile.TemporaryDirectory())) / "ca.crt"
-            ca.write_text(vim["interfaceInfo"]["ssl_ca_cert"])
-            token = vim["accessInfo"]["bearer_token"]
-            self.cluster = kubernetes.Cluster(vim["interfaceInfo"]["endpoint"], token, ca)
+            (name,) = json.loads(vnf.show()["metadata"]["mgmt_driver_vim_secrets"])
+            folder = Path(self.enter(tempfile.TemporaryDirectory()))
+            (master,) = self.machines(vnf)[MASTER]
+            url = self.vim(vnf).auth_url
+            self.cluster = kubernetes.Cluster.from_vim(url, master, folder, name)
             self.assertEqual(3, len(self.cluster.ready_nodes()))
 
 
