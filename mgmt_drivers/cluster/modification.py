@@ -25,8 +25,8 @@ NAME = "k8s_cluster_modification_param"
 DEFAULT_FILE = "Files/kubernetes/modification.yaml"
 VERSION, _RENEW, _DEFRAGMENT = "kubernetes_version", "renew_certificates", "defragment_etcd"
 _TOKEN = "renew_vim_token"  # noqa: S105 - not a token
-_REPOSITORIES = {"package_repository", "image_repository"}
-WITH_UPGRADE = {VERSION, "drain_timeout", "automatic_heal"} | _REPOSITORIES  # it may change these
+# What an upgrade may change, too.
+WITH_UPGRADE = {"package_repository", "image_repository", "drain_timeout", "automatic_heal"}
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,7 @@ def read_modification(given: Any, request: LcmRequest) -> Change:
     own = {parameter.name for parameter in parameters(Instructions)}
     patch = {f"{key}": value for key, value in values.items() if key not in own}
     change = Change(instructions, read_params(request), patch)
-    alone = _RENEW if instructions.renews_certificates else ""
-    alone = alone or (_DEFRAGMENT if instructions.defragments_etcd else "")
+    alone = next((key for key in (_RENEW, _DEFRAGMENT) if values.get(key)), "")
     for key, value in values.items() if alone else ():
         if key != alone and value not in (None, False):  # an upgrade does both
             reader.at(f"{key}").refuse(f"cannot be combined with {alone}: send a request for each")
@@ -123,7 +122,7 @@ def _check_patch(change: Change, request: LcmRequest, reader: Reader) -> None:
     for path, is_allowed in (*unknown, *declaration.find_changes(KubernetesParams, *objects)):
         if not is_allowed:
             reader.at(path).refuse(f"cannot be changed by a modification, which changes {names}")
-        elif change.is_upgrade and not WITH_UPGRADE & {re.split(r"[.[]", path)[0]}:
+        elif change.is_upgrade and re.split(r"[.[]", path)[0] not in {VERSION, *WITH_UPGRADE}:
             reader.at(path).refuse(f"cannot be combined with {VERSION}: send a request for each")
     reader.errors.raise_if_any()
     try:

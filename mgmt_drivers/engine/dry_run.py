@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
-from mgmt_drivers.engine.phase import Check, Phase, Prediction
+from mgmt_drivers.engine.phase import DEPENDS, Check, Phase, Prediction
 from mgmt_drivers.engine.trace import CHECKED, UNCHANGED
 from mgmt_drivers.errors import NotMade
 from mgmt_drivers.inventory import Node
@@ -12,6 +12,7 @@ from mgmt_drivers.machine.host import Host
 C = TypeVar("C")
 
 _AFTERWARDS = Prediction(CHECKED, "afterwards")
+_LATER = Prediction(DEPENDS, "on what the steps before have changed")
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,13 @@ class DryRun:
     """Collects what a dry run would do.
 
     Operations that receive it lock no machine and change nothing; the store and the VIMs beside it
-    must discard writes. ``lines`` are in the order of the phases.
+    must discard writes. ``lines`` are in the order of the phases. ``is_later``: the phases are of a
+    later step, which runs all phases again.
     """
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
+        self.is_later = False
 
     @property
     def changes(self) -> bool:
@@ -42,6 +45,8 @@ class DryRun:
         """:raises MgmtDriverError: if the operation would be refused"""
         if isinstance(phase, Check) and self.changes:
             return _AFTERWARDS  # the check is about a state that does not exist yet
+        if self.is_later:
+            return _LATER
         try:
             return phase.prediction or phase.predict(host, context)
         except NotMade:

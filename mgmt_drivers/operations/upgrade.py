@@ -82,6 +82,8 @@ def upgrade(request: LcmRequest, services: Services, change: Change) -> None:
                 cluster = Cluster(replace(known, params=params), services.store, leader)
                 workers_at_once = change.instructions.workers_at_once
                 _upgrade(operation, cluster, nodes, changed, workers_at_once)
+                if services.dry_run:
+                    services.dry_run.is_later = True
     except MgmtDriverError as error:
         raise UpgradeFailed(f"{error}. {_read_versions(request, services, known)}") from error
 

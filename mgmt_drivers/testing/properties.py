@@ -175,7 +175,7 @@ def _example_of(cls: type[Any], path: str, source: random.Random | None) -> dict
 def _is_excluded(names: Set[str]) -> bool:
     """Whether a modification may not have all of these parameters."""
     is_upgrade = "kubernetes_version" in names
-    others = names - modification.WITH_UPGRADE - {"workers_at_once"}
+    others = names - modification.WITH_UPGRADE - {"kubernetes_version", "workers_at_once"}
     return (len(names) > 1 and bool(names & _ALONE)) or (is_upgrade and bool(others))
 
 

@@ -155,8 +155,8 @@ def read_api_names(host: Host) -> set[str]:
     """Read the names and addresses in the certificate of a node's apiserver."""
     found = _parse("apiserver", files.read(host, f"{_PKI}/apiserver.crt"))
     names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    listed = map(names.get_values_for_type, (x509.DNSName, x509.IPAddress))
-    return {str(name) for each in listed for name in each}
+    addresses = map(str, names.get_values_for_type(x509.IPAddress))
+    return {*names.get_values_for_type(x509.DNSName), *addresses}
 
 
 def renew(host: Host, before: Sequence[Certificate]) -> None:

@@ -328,6 +328,19 @@ class UpgradeDryRunTest(DryRunTest):
         result = self.upgrade(kubernetes_version="1.37")
         self.assertEqual(["depends"] * 2, self.outcomes(result, "upgrade workers"))
 
+    def test_by_several_series(self) -> None:
+        self.params = {**PARAMS, "kubernetes_version": "1.35.3"}
+        self.build()
+        self.world.have("v1.35.3")
+        result = self.upgrade(kubernetes_version="1.37.2")
+        expected = ["changed", "changed", "depends", "depends"]
+        self.assertEqual(expected, self.outcomes(result, "upgrade workers"))
+
+    def test_other_parameters(self) -> None:
+        result = self.upgrade(image_repository="registry.example.org/k8s", drain_timeout="1h")
+        self.assertEqual(["changed"], self.outcomes(result, "set the image repository"))
+        self.assertEqual(["changed"], self.outcomes(result, "keep the parameters"))
+
     def test_of_a_cluster_that_is_not_whole(self) -> None:
         self.world.members.pop()
         with self.assertRaisesRegex(MgmtDriverError, "etcd lacks 1 of 3 members"):
