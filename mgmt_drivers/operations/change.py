@@ -18,6 +18,7 @@ from mgmt_drivers.cluster.monitoring import monitoring
 from mgmt_drivers.cluster.monitoring.monitoring_phases import ConfigureMonitoring
 from mgmt_drivers.cluster.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.cluster.packages.pull_images import PullImages
+from mgmt_drivers.cluster.pod_network.apply_manifest import UpdatePodNetwork
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.upgrade.check_cluster import CheckCluster
 from mgmt_drivers.cluster.upgrade.upgrade_cluster import KeepParams, SetImageRepository
@@ -87,7 +88,7 @@ def _phases(cluster: Cluster, before: KubernetesParams, machines: Sequence[Host]
         *(_change_proxy(cluster, machines) if params.proxy != before.proxy else ()),
         on(configured, ConfigureRegistries(before.registries)),
         on(nodes if has_other_images else [], PullImages()),
-        on(leader if has_other_images else [], SetImageRepository()),
+        on(leader if has_other_images else [], SetImageRepository(), UpdatePodNetwork()),
         *prepare_backups(cluster, backed_up, cluster.storage(machines)),
         *back_up(cluster, backed_up, are_new=True, is_new_cluster=bool(backed_up)),
         on([] if params.backup else backed_up, StopUnits(backup.TIMER)),

@@ -180,14 +180,15 @@ class ChangeTest(SimulatedClusterTest):
         self.assertIsNotNone(repository.key)  # which the patch leaves
 
     def test_another_image_repository(self) -> None:
-        pulled: list[str] = []
+        pulling: set[str] = set()
 
         def note(session: SimulatedSession, argv: Sequence[str]) -> None:
-            pulled.extend(argv[-1:] if "pull" in argv else ())
+            pulling.update([session.machine.role] if "pull" in argv else [])
 
         self.modify(note, image_repository=f"http://{_NEW_IMAGES}")
         self.assertEqual(_NEW_IMAGES, self.world.repository)
         self.assertEqual(_NEW_IMAGES, self.now().image_repository.reference)
+        self.assertEqual({"master", "worker"}, pulling)
         worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
         scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
         self.assert_whole(3, 3)

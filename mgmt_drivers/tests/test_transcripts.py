@@ -316,6 +316,11 @@ class UpgradeTest(TranscriptTest, UpgradableClusterTest):
         modify.modify(self.request(), self.services(), self.vims, WANTED)
         self.assert_told()
 
+    def test_change_of_parameters(self) -> None:
+        patch = {"image_repository": "registry.example.org/k8s", "drain_timeout": "1h"}
+        modify.modify(self.request(), self.services(), self.vims, patch)
+        self.assert_told()
+
     def test_retry_of_an_upgrade(self) -> None:
         def upgrade(services: Services) -> None:
             modify.modify(self.request(), services, self.vims, WANTED)
