@@ -63,7 +63,7 @@ def change_params(request: LcmRequest, services: Services, vims: Vims, change: C
             operation.run(known, opening.change_logins(known, machines))
             opening.move_helm(known, known.control_plane, vims)  # which has the login
             if renews_token:
-                _renew_vim_token(operation, cluster, machines, vims)
+                _renew_token(operation, cluster, machines, vims)
         changed = changed_params.join(request, store, change.patch)
         operation.run(cluster, on([leader], KeepParams(changed)))
 
@@ -106,9 +106,7 @@ def _change_proxy(cluster: Cluster, machines: Sequence[Host]) -> Works:
     return works
 
 
-def _renew_vim_token(
-    operation: Operation, cluster: Cluster, machines: Sequence[Host], vims: Vims
-) -> None:
+def _renew_token(operation: Operation, cluster: Cluster, hosts: Sequence[Host], vims: Vims) -> None:
     """Revoke Tacker's old token when Tacker and Helm have another one; a retry makes a third."""
     store, leader = cluster.store, cluster.leader
     operation.run(cluster, on([leader], AddVimToken()))
@@ -117,6 +115,6 @@ def _renew_vim_token(
     read = partial(service_account.read, account=service_account.vim_account(store))
     vims.renew(operation.ask("read the VIM credentials", leader, read))
     if cluster.params.helm:
-        operation.run(cluster, on(cluster.masters(machines), ConfigureHelm()))
+        operation.run(cluster, on(cluster.masters(hosts), ConfigureHelm()))
     revoke = partial(service_account.revoke_old_vim_tokens, store=store)
     operation.ask("revoke Tacker's old token", leader, revoke, CHANGED)

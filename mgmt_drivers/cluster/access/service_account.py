@@ -59,8 +59,10 @@ def vim_account(store: Store) -> ServiceAccount:
 def add_vim_token(host: Host, store: Store) -> None:
     """Make one more token, the current one from now on; a former name would have its old token."""
     account = replace(VIM_ACCOUNT, secret=f"{VIM_ACCOUNT.name}-{secrets.token_hex(8)}")
+    known = store.load(_SECRETS, [VIM_ACCOUNT.secret])
+    store.save(_SECRETS, [account.secret, *known])  # revoked later if this attempt ends here
     apply(host, account)
-    store.save(_SECRETS, [*store.load(_SECRETS, [VIM_ACCOUNT.secret]), account.secret])
+    store.save(_SECRETS, [*known, account.secret])
 
 
 def revoke_old_vim_tokens(host: Host, store: Store) -> None:
