@@ -38,11 +38,14 @@ class Cluster:
         self.apps: Any = client.AppsV1Api(api)
 
     @classmethod
-    def from_vim(cls, url: str, master: Remote, folder: Path) -> "Cluster":
-        """Read the service account's token on a master, since Tacker does not show it."""
-        secret = master.run(
-            f"{KUBECTL} --namespace kube-system get secret tacker-vim --output json"
-        )
+    def from_vim(
+        cls, url: str, master: Remote, folder: Path, name: str = "tacker-vim"
+    ) -> "Cluster":
+        """Read the service account's token on a master, since Tacker does not show it.
+
+        :param name: of the Secret with the token
+        """
+        secret = master.run(f"{KUBECTL} --namespace kube-system get secret {name} --output json")
         data = json.loads(secret)["data"]
         ca = folder / "ca.crt"
         ca.write_bytes(base64.b64decode(data["ca.crt"]))

@@ -1,5 +1,6 @@
 """A registry outside of Tacker: HTTPS with a CA of its own, a login, and a name not in DNS."""
 
+import base64
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from tools.client.packages import registry_image
 
 _NAME = "registry.outside.test"
 _PORT = 443
-_USER = "user01"
+_USER, _SECOND_USER = "user01", "user02"  # with the same password
 _REPOSITORY = "only/outside:1"
 _CERTIFICATE = "Files/registries/ca.crt"
 
@@ -36,6 +37,12 @@ class OutsideRegistry:
     def image(self) -> str:
         """An image that no other registry has."""
         return f"{_NAME}/{_REPOSITORY}"
+
+    name, second_user = _NAME, _SECOND_USER
+
+    def basic(self, user: str) -> dict[str, str]:
+        """The login of a user in a configuration of Docker's form."""
+        return {"auth": base64.b64encode(f"{user}:{self.password}".encode()).decode()}
 
     @property
     def files(self) -> dict[str, Path]:
@@ -96,7 +103,7 @@ def _start_command(certificate: Signed, password: str) -> str:
     files = {
         "tls.crt": certificate.certificate.decode(),
         "tls.key": certificate.key.decode(),
-        "htpasswd": credentials.htpasswd(_USER, password),
+        "htpasswd": "".join(credentials.htpasswd(u, password) for u in (_USER, _SECOND_USER)),
     }
     written = "".join(f"cat >~/outside/{n} <<'FILE'\n{text}FILE\n" for n, text in files.items())
     settings = {

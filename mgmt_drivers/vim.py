@@ -50,5 +50,8 @@ class Vims(Protocol):
     def move_helm(self, access: HelmAccess) -> None:
         """Change the nodes with Helm in the registered VIM of this VNF."""
 
+    def renew(self, credentials: Credentials) -> None:
+        """Change the credentials of the registered VIM of this VNF."""
+
     def unregister(self) -> None:
         """Remove the VIM of this VNF, if one is registered."""

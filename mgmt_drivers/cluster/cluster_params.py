@@ -80,6 +80,7 @@ CIS = "cis"
 _NODE_PREFIX, LONGEST_NODE_PREFIX = 24, 28
 _NODE_BITS = 5
 _VIM_NAME_LIMIT = 255  # of Tacker's database
+LOGIN_GROUPS = ("master_node", "worker_node", "storage_server")
 CP, ASPECT = "CP", "scaling aspect"
 DRAIN_TIMEOUT = Duration("1m", "1d")
 
@@ -178,6 +179,15 @@ class _CniManifestFile(TextKind[CniManifest | None]):
         return CniManifest(path)
 
 
+class _ApiName(TextKind[str]):
+    words, fallback = "DNS name or address", ""
+
+    def take(self, text: str, reader: Reader) -> str:
+        if not grammar.is_host(text):
+            reader.refuse("must be a DNS name or an address, such as api.example.com")
+        return str(grammar.address(text) or text.lower())
+
+
 @dataclass(frozen=True, kw_only=True)
 class KubernetesParams:
     """The parameters of a cluster.
@@ -210,8 +220,13 @@ class KubernetesParams:
         meaning="more groups of such machines, each with a VDU of its own (:doc:`pools`)",
         left_out="``worker_node`` has all workers",
     )
+    api_names: tuple[str, ...] = param(
+        "api_names", ListOf(_ApiName(), "string"), example=["api.example.com"],
+        changed_by=MODIFICATION,
+        meaning="further names and addresses of the API, for the certificates of apiservers",
+    )
     proxy: Proxy | None = param(
-        "proxy", CLUSTER_PROXY,
+        "proxy", CLUSTER_PROXY, changed_by=MODIFICATION,
         meaning="proxy for apt and the container runtime; empty strings count as left out, and "
         "without both URLs there is no proxy",
     )
@@ -246,7 +261,8 @@ class KubernetesParams:
         meaning="the longest time to drain a node, from ``1m`` to ``1d``",
     )
     private_registries: tuple[Registry, ...] = param(
-        REGISTRIES_NAME, REGISTRIES, meaning="registries that the nodes pull from",
+        REGISTRIES_NAME, REGISTRIES, changed_by=MODIFICATION,
+        meaning="registries that the nodes pull from",
     )
     storage: Storage | None = param(
         "storage_server", STORAGE,
@@ -268,11 +284,12 @@ class KubernetesParams:
         meaning="in place of ``helm``: a script that installs Helm on a control-plane node",
     )
     backup: Backup | None = param(
-        ETCD_BACKUP, BACKUPS, meaning="backups of etcd (:doc:`backup`); ``{}`` takes the defaults",
+        ETCD_BACKUP, BACKUPS, changed_by=MODIFICATION,
+        meaning="backups of etcd (:doc:`backup`); ``{}`` takes the defaults",
         left_out="there are no backups",
     )
     monitoring: Monitoring | None = param(
-        MONITORING_NAME, MONITORING,
+        MONITORING_NAME, MONITORING, changed_by=MODIFICATION,
         meaning="machines tell Prometheus their health (:doc:`monitoring`); ``{}`` takes the "
         "default",
         left_out="machines tell nothing",

@@ -24,6 +24,7 @@ from mgmt_drivers.request import LcmRequest
 NAME = "k8s_cluster_modification_param"
 DEFAULT_FILE = "Files/kubernetes/modification.yaml"
 VERSION, _RENEW, _DEFRAGMENT = "kubernetes_version", "renew_certificates", "defragment_etcd"
+_TOKEN = "renew_vim_token"  # noqa: S105 - not a token
 # What an upgrade may change, too.
 WITH_UPGRADE = {"package_repository", "image_repository", "drain_timeout", "automatic_heal"}
 
@@ -45,6 +46,10 @@ class Instructions:
         _DEFRAGMENT, Flag(), default=False, example=True,
         meaning="in place of all others: defragments the databases of etcd, and ends its alarm "
         "``NOSPACE`` (:doc:`etcd`)",
+    )
+    renews_vim_token: bool = param(
+        _TOKEN, Flag(), default=False, example=True,
+        meaning="gives Tacker another token for its VIM, and revokes the old one (:doc:`changes`)",
     )
 
 
@@ -106,8 +111,10 @@ def read_modification(given: Any, request: LcmRequest) -> Change:
 def _check_patch(change: Change, request: LcmRequest, reader: Reader) -> None:
     """Check the changes, and the parameters with the changes as a whole."""
     names = ", ".join(parameter.name for parameter in parameters(PATCH.cls))
-    if not change.patch:
+    if not change.patch and not change.instructions.renews_vim_token:
         reader.refuse(f"changes nothing: name {_RENEW}, {_DEFRAGMENT} or one of {names}")
+    if change.is_upgrade and change.instructions.renews_vim_token:
+        reader.at(_TOKEN).refuse(f"cannot be combined with {VERSION}: send a request for each")
     modified = changed_params.apply(request, change.patch)
     objects = [each.additional_params[INSTALLATION] for each in (request, modified)]
     declared = {parameter.name for parameter in parameters(KubernetesParams)}

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, NodeGroup, WorkerGroup
 from mgmt_drivers.cluster.nodes.node_params import Marks
@@ -71,6 +71,7 @@ class Topology:
     is_ha: bool
     storage: StorageServer | None = None
     spread: tuple[Node, ...] = ()
+    former: KubernetesParams | None = None  # with logins that machines may still have
 
     @property
     def port(self) -> int:
@@ -109,9 +110,15 @@ class Topology:
         return node.address(group_of(node, self.params).nic_cp_name)
 
     def endpoint(self, node: Node) -> Endpoint:
-        """Address and login of a machine."""
+        """Address and login of a machine, and its former login if this differs."""
+        endpoint = self._endpoint(node, self.params)
+        former = self._endpoint(node, self.former or self.params)
+        differs = former != endpoint
+        return replace(endpoint, former=replace(former, is_former=True) if differs else None)
+
+    def _endpoint(self, node: Node, params: KubernetesParams) -> Endpoint:
         is_storage = self.storage and node == self.storage.node
-        group = self.storage.params if self.storage and is_storage else group_of(node, self.params)
+        group = params.storage if params.storage and is_storage else group_of(node, params)
         return Endpoint(
             address=node.address(group.ssh_cp_name),
             username=group.login.username,

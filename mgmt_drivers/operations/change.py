@@ -2,25 +2,39 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.access import service_account
+from mgmt_drivers.cluster.access.grant_access import AddVimToken
+from mgmt_drivers.cluster.backup import backup, backup_keys
+from mgmt_drivers.cluster.certificates import certificate_phases
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
+from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm
+from mgmt_drivers.cluster.kubeadm.control_plane_phases import VerifyControlPlane
 from mgmt_drivers.cluster.modification import Change
+from mgmt_drivers.cluster.monitoring import monitoring
+from mgmt_drivers.cluster.monitoring.monitoring_phases import ConfigureMonitoring
 from mgmt_drivers.cluster.nodes.metadata_phases import MarkNodes
+from mgmt_drivers.cluster.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.cluster.packages.pull_images import PullImages
 from mgmt_drivers.cluster.pod_network.apply_manifest import UpdatePodNetwork
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.upgrade.check_cluster import CheckCluster
 from mgmt_drivers.cluster.upgrade.upgrade_cluster import KeepParams, SetImageRepository
-from mgmt_drivers.engine.operation import RUNNING_LIMIT
-from mgmt_drivers.engine.phase import on
+from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
+from mgmt_drivers.engine.phase import Work, in_turn, on
 from mgmt_drivers.engine.services import Services
+from mgmt_drivers.engine.trace import CHANGED
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations import opening
 from mgmt_drivers.operations.defragment import ask_etcd
-from mgmt_drivers.operations.groups import Works
+from mgmt_drivers.operations.groups import RUNTIMES, Works, back_up, prepare_backups
+from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.setup.configure_proxy import ConfigureProxy
+from mgmt_drivers.setup.stop_units import StopUnits
 from mgmt_drivers.vim import Vims
 
 # No machine has these parameters: operations read them when they need them. Such a change asks the
@@ -37,17 +51,22 @@ def change_params(request: LcmRequest, services: Services, vims: Vims, change: C
     """
     named, store = replace(request, operation="change of parameters"), services.store
     known = opening.read_topology(named, services, change.patch)
+    known = replace(known, former=change.before)
     with opening.open_operation(named, services, known) as operation:
         leader = opening.choose_leader(operation, known)
         known = opening.read_upgraded(operation, known, leader, change.patch)
-        cluster, works = Cluster(known, store, leader), []
-        if change.patch.keys() - _OF_NO_MACHINE:
+        cluster, renews_token = Cluster(known, store, leader), change.instructions.renews_vim_token
+        if change.patch.keys() - _OF_NO_MACHINE or renews_token:
             machines = operation.connect(known.machines, RUNNING_LIMIT)
             etcd, _ = ask_etcd(operation, cluster)
-            works = [on([leader], CheckCluster(etcd, is_upgrade=False))]
-            works += _phases(cluster, change.before, machines)
+            operation.run(cluster, on([leader], CheckCluster(etcd, is_upgrade=False)))
+            operation.run(cluster, *_phases(cluster, change.before, machines))
+            operation.run(known, opening.change_logins(known, machines))
+            opening.move_helm(known, known.control_plane, vims)  # which has the login
+            if renews_token:
+                _renew_token(operation, cluster, machines, vims)
         changed = changed_params.join(request, store, change.patch)
-        operation.run(cluster, *works, on([leader], KeepParams(changed)))
+        operation.run(cluster, on([leader], KeepParams(changed)))
 
 
 def _phases(cluster: Cluster, before: KubernetesParams, machines: Sequence[Host]) -> Works:
@@ -56,11 +75,49 @@ def _phases(cluster: Cluster, before: KubernetesParams, machines: Sequence[Host]
     :param cluster: with the new parameters; ``before`` are the former ones
     """
     params, nodes = cluster.params, cluster.nodes(machines)
+    masters, leader = cluster.masters(machines), [cluster.leader]
     has_other_images = params.image_repository != before.image_repository
     marks, old = ([(group.labels, group.taints) for group in p.workers] for p in (params, before))
+    configured = nodes if params.registries != before.registries else []
+    certified = masters if params.api_names != before.api_names else []
+    backed_up = masters if params.backup != before.backup else []
+    monitored = machines if params.monitoring != before.monitoring else []
+    if params.backup and backed_up:
+        backup_keys.make_pair(cluster.store)
     return [
-        on(nodes if has_other_images and params.registries else [], ConfigureRegistries()),
+        in_turn(certified, certificate_phases.IssueApiCertificate(before.api_names)),
+        in_turn(certified, certificate_phases.RestartPrograms()),
+        *(_change_proxy(cluster, machines) if params.proxy != before.proxy else ()),
+        on(configured, ConfigureRegistries(before.registries)),
         on(nodes if has_other_images else [], PullImages()),
-        on([cluster.leader] if has_other_images else [], SetImageRepository(), UpdatePodNetwork()),
-        on([cluster.leader] if marks != old else [], MarkNodes(before)),
+        on(leader if has_other_images else [], SetImageRepository(), UpdatePodNetwork()),
+        on(leader if marks != old else [], MarkNodes(before)),
+        *prepare_backups(cluster, backed_up, cluster.storage(machines)),
+        *back_up(cluster, backed_up, are_new=True, is_new_cluster=bool(backed_up)),
+        on([] if params.backup else backed_up, StopUnits(backup.TIMER)),
+        on(monitored if params.monitoring else [], ConfigureMonitoring()),
+        on([] if params.monitoring else monitored, StopUnits(*monitoring.UNITS)),
     ]
+
+
+def _change_proxy(cluster: Cluster, machines: Sequence[Host]) -> Works:
+    """Restart the runtimes: each node serves again before the next one."""
+    configure, works = ConfigureProxy(cluster.proxy or Proxy(), RUNTIMES), list[Work[Cluster]]()
+    for host in machines:
+        works += [on([host], configure), on(cluster.masters([host]), VerifyControlPlane())]
+        works += [on([cluster.leader], WaitForNodes(cluster.nodes([host])))]
+    return works
+
+
+def _renew_token(operation: Operation, cluster: Cluster, hosts: Sequence[Host], vims: Vims) -> None:
+    """Revoke Tacker's old token when Tacker and Helm have another one; a retry makes a third."""
+    store, leader = cluster.store, cluster.leader
+    operation.run(cluster, on([leader], AddVimToken()))
+    if operation.services.dry_run:
+        return
+    read = partial(service_account.read, account=service_account.vim_account(store))
+    vims.renew(operation.ask("read the VIM credentials", leader, read))
+    if cluster.params.helm:
+        operation.run(cluster, on(cluster.masters(hosts), ConfigureHelm()))
+    revoke = partial(service_account.revoke_old_vim_tokens, store=store)
+    operation.ask("revoke Tacker's old token", leader, revoke, CHANGED)

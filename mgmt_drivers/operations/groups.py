@@ -40,7 +40,7 @@ from mgmt_drivers.setup.configure_proxy import ConfigureProxy
 from mgmt_drivers.setup.preflight import CheckPlatform
 
 Works = Sequence[Work[Cluster]]
-_RUNTIMES = ("containerd", "docker")
+RUNTIMES = ("containerd", "docker")
 
 
 def prepare(
@@ -57,7 +57,7 @@ def prepare(
         on(new, CheckPlatform()),
         on([host for host in new if host is not cluster.leader], CheckClocks()),
         on(cluster.masters(new), CheckDisk()),
-        on(new if cluster.proxy else [], ConfigureProxy(cluster.proxy, _RUNTIMES)),
+        on(new if cluster.proxy else [], ConfigureProxy(cluster.proxy, RUNTIMES)),
         on(new, InstallPackages()),
         on(cluster.masters(new) if has_own_helm else [], InstallHelm()),
         on(cluster.storage(new), WaitForVolumes(), MountVolumes()),

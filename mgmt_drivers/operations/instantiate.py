@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
-from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
+from mgmt_drivers.cluster.access.service_account import Credentials, vim_account
 from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.backup.backup_params import Restore
 from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup, GetBackup
@@ -122,7 +122,7 @@ def make_cluster(
         )
         if services.dry_run:
             return
-        read_account = functools.partial(service_account.read, account=VIM_ACCOUNT)
+        read_account = functools.partial(service_account.read, account=vim_account(services.store))
         credentials = operation.ask("read the VIM credentials", leader, read_account)
     _register(request, vims, known, credentials)
 

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from mgmt_drivers import inventory
 from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.access.change_login import ChangeLogin
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_checks import read_params
+from mgmt_drivers.cluster.cluster_params import LOGIN_GROUPS
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.helm import helm
 from mgmt_drivers.cluster.kubeadm import kubeadm
@@ -16,7 +18,7 @@ from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.storage import disks
 from mgmt_drivers.cluster.topology import Topology, describe_shared_hosts, topology
 from mgmt_drivers.engine.operation import Operation
-from mgmt_drivers.engine.phase import on
+from mgmt_drivers.engine.phase import Work, on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node, check_created
@@ -49,14 +51,17 @@ def read_topology(
         )
     grouped = grouped_vdus(request.package, request.flavour)
     machines = inventory.read(request, services.stacks, placed=bool(grouped))
-    return topology(params, machines, grouped)
+    # Heat gives the logins of the instantiate request to new machines.
+    others = {key: patch for key, patch in kept.items() if key not in LOGIN_GROUPS}
+    former = read_params(changed_params.apply(request, others))
+    return replace(topology(params, machines, grouped), former=former)
 
 
 def open_operation(request: LcmRequest, services: Services, known: Topology) -> Operation:
     shared = describe_shared_hosts(known.control_plane)
     if shared:
         LOG.warning("VNF %s: %s", request.vnf_instance_id, shared)
-    secrets = known.params.secrets()
+    secrets = [*known.params.secrets(), *(known.former or known.params).secrets()]
     return Operation(request, services, known.machines, known.endpoint, secrets)
 
 
@@ -113,8 +118,13 @@ def connect_to_new(
 ) -> list[Host]:
     """Log in to new machines, and wait for cloud-init, before which they may reboot."""
     hosts = operation.connect(nodes)
-    operation.run(known, on(hosts, WaitForCloudInit()))
+    operation.run(known, on(hosts, WaitForCloudInit()), change_logins(known, hosts))
     return hosts
+
+
+def change_logins(known: Topology, hosts: Sequence[Host]) -> Work[Topology]:
+    """Change the logins of the machines that may have former ones."""
+    return on([host for host in hosts if known.endpoint(host.node).former], ChangeLogin())
 
 
 def read_markers(operation: Operation, known: Topology, new: Sequence[Host]) -> list[Host]:

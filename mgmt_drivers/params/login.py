@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mgmt_drivers.params.declaration import Always, Unless, param
+from mgmt_drivers.params.declaration import MODIFICATION, Always, Unless, param
 from mgmt_drivers.params.kinds import ListOf, SecretText, Text, TextKind
 from mgmt_drivers.params.reader import Reader
 from mgmt_drivers.secret import Secret
@@ -59,10 +59,11 @@ class SshLogin:
     )
     password: Secret | None = param(
         "password", SecretText(), required=Unless("private_key"), example="ubuntu",
+        changed_by=MODIFICATION,
         meaning="the user's password; beside ``private_key`` the password is for sudo",
     )
     private_key: Secret | None = param(
-        "private_key", _PrivateKey(),
+        "private_key", _PrivateKey(), changed_by=MODIFICATION,
         meaning="text of the user's private key, without a passphrase",
     )
     host_keys: tuple[KnownKey, ...] = host_keys_param()

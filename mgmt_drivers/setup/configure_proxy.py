@@ -20,7 +20,11 @@ _MODE = "0600"  # a proxy's URL may contain a password
 
 
 class ConfigureProxy(Change[object, Proxy]):
-    """Write the proxy into the files of apt and of the given services, installed or not."""
+    """Write the proxy into the files of apt and of the given services, installed or not.
+
+    :param proxy: the proxy; with None the machine is not changed, and with a proxy without URLs
+        the files become empty
+    """
 
     title = "configure the proxy"
 

@@ -44,7 +44,8 @@ class Endpoint:
     """The address and the login of a machine; ``server_id`` is the key of its pinned host key.
 
     With a ``private_key`` (its text), ``password`` is for sudo only, if sudo asks for a password.
-    The machine must show one of the ``host_keys``, if there are any.
+    The machine must show one of the ``host_keys``, if there are any. ``former`` is the login that
+    the machine may still have in place of this one.
     """
 
     address: str
@@ -54,6 +55,8 @@ class Endpoint:
     port: int = 22
     private_key: Secret | None = None
     host_keys: tuple[KnownKey, ...] = ()
+    former: "Endpoint | None" = None
+    is_former: bool = False
 
 
 class Connection:
@@ -66,7 +69,7 @@ class Connection:
         watchdog: Watchdog,
         masker: Masker,
     ) -> None:
-        self._endpoint = endpoint
+        self._endpoint, self.has_former_login = endpoint, endpoint.is_former
         self._transport, self._watchdog = transport, watchdog
         self._masker = masker
         self._sudo_needs_password: bool | None = None

@@ -84,7 +84,7 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> Connecti
     watchdog = Watchdog()
     try:
         with closed_after(watchdog, transport, _HANDSHAKE_LIMIT):
-            _shake_hands(transport, endpoint, host_keys)
+            login = _shake_hands(transport, endpoint, host_keys)
     except BaseException as error:
         watchdog.close()
         transport.close()
@@ -95,13 +95,13 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> Connecti
             f"{endpoint.address} refuses the login of user {endpoint.username}: {reason}. "
             "Check the user name and the password (or private key) in additionalParams"
         )) from None
-    return Connection(endpoint, transport, watchdog, masker)
+    return Connection(login, transport, watchdog, masker)
 
 
 def _shake_hands(
     transport: paramiko.Transport, endpoint: Endpoint, host_keys: HostKeys
-) -> None:
-    """Check the machine's host key, and log in."""
+) -> Endpoint:
+    """Check the machine's host key, and log in; returns the login that the machine has."""
     types = host_keys.types_of(endpoint.server_id, endpoint.host_keys)
     if types:
         options = transport.get_security_options()
@@ -117,10 +117,21 @@ def _shake_hands(
         check_known(endpoint.host_keys, endpoint.address, shown)
     except WrongHostKey as error:
         raise _Refused(error) from None
+    try:
+        _authenticate(transport, endpoint)
+    except paramiko.AuthenticationException:
+        if endpoint.former is None:
+            raise
+        endpoint = endpoint.former
+        _authenticate(transport, endpoint)
+    host_keys.pin(endpoint.server_id, shown)
+    transport.set_keepalive(_KEEPALIVE)
+    return endpoint
+
+
+def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
     if endpoint.private_key:
         transport.auth_publickey(endpoint.username, keys.load(endpoint.private_key))
     else:
         password = endpoint.password.reveal() if endpoint.password else ""
         transport.auth_password(endpoint.username, password)
-    host_keys.pin(endpoint.server_id, shown)
-    transport.set_keepalive(_KEEPALIVE)

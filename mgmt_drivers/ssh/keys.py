@@ -20,6 +20,12 @@ def load(key: Secret) -> paramiko.PKey:
     raise ValueError("not an SSH private key without a passphrase (ed25519, ECDSA or RSA)")
 
 
+def public_half(key: Secret | None) -> str:
+    """The public half of a private key, as a line of OpenSSH; empty without a key."""
+    loaded = load(key) if key else None
+    return f"{loaded.get_name()} {loaded.get_base64()}" if loaded else ""
+
+
 def load_public(line: str) -> paramiko.PKey:
     """Load OpenSSH's line: type, base64, perhaps a comment; raises ValueError if it is no key."""
     name, encoded, *_ = [*line.split(None, 2), "", ""]

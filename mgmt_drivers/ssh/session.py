@@ -51,7 +51,9 @@ class Result:
 
 
 class Session(Protocol):
-    """An open connection to one machine."""
+    """An open connection to one machine, perhaps by the former login of its endpoint."""
+
+    has_former_login: bool
 
     def run(
         self,

@@ -9,6 +9,7 @@ from tacker.db.nfvo.nfvo_db_plugin import NfvoPluginDb
 from tacker.extensions.nfvo import VimInUseException
 from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
+from mgmt_drivers.cluster.access.service_account import Credentials
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.tacker.v1 import InstanceStore
 from mgmt_drivers.vim import STORE_KEY, HelmAccess, Vim, description_of
@@ -66,6 +67,11 @@ class RegisteredVims:
                 changed = {**vim, "extra": extra}
                 NfvoPluginDb.update_vim(plugin, self._context, own["id"], changed)
 
+    def renew(self, credentials: Credentials) -> None:
+        token = {"bearer_token": credentials.token.reveal(), "ssl_ca_cert": credentials.ca}
+        for own in self._find_own():
+            _Plugin().update_vim(self._context, own["id"], {"vim": {"auth_cred": token}})
+
     def unregister(self) -> None:
         for vim in self._find_own():
             try:
@@ -110,6 +116,13 @@ class RegisteredVims:
         filters = {key: [value] for key, value in attributes.items()}
         vims: list[dict[str, Any]] = NfvoPlugin().get_vims(self._context, filters=filters)
         return vims
+
+
+class _Plugin(NfvoPlugin):
+    """Tacker's plugin, which would refuse to update a VIM that CNFs use."""
+
+    def _get_vim(self, context: Any, vim_id: str) -> Any:
+        return self.get_vim(context, vim_id, mask_password=False)
 
 
 def _extra(access: HelmAccess) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A cluster as a VIM, which Tacker's v2 API keeps in the VNF instance."""
 
+from mgmt_drivers.cluster.access.service_account import Credentials
 from mgmt_drivers.tacker.v2 import Call
 from mgmt_drivers.vim import HelmAccess, Vim
 
@@ -37,6 +38,12 @@ class InstanceVims:
 
     def move_helm(self, access: HelmAccess) -> None:
         """Do nothing: the instance has no data of nodes."""
+
+    def renew(self, credentials: Credentials) -> None:
+        for vim in self._instance["vimConnectionInfo"].values():
+            if vim.get("vimType") in (_KUBERNETES, _HELM):
+                vim["interfaceInfo"]["ssl_ca_cert"] = credentials.ca
+                vim["accessInfo"]["bearer_token"] = credentials.token.reveal()
 
     def unregister(self) -> None:
         vims = self._instance.get("vimConnectionInfo") or {}

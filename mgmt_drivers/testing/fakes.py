@@ -16,9 +16,9 @@ from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, St
 # The programs that the drivers run with sudo. Whoever adds one here has thought about what
 # it can do as root.
 SUDO = {
-    "bash", "blkid", "chmod", "ctr", "dd", "docker", "dpkg-query", "env", "exportfs",
+    "bash", "blkid", "chmod", "chpasswd", "ctr", "dd", "docker", "dpkg-query", "env", "exportfs",
     "findmnt", "flock", "haproxy", "iptables", "kubeadm", "kubectl", "mkdir", "mkfs.ext4", "mount",
-    "mv", "python3", "rm", "sh", "ss", "systemctl", "test", "timeout", "wipefs",
+    "mv", "python3", "rm", "rmdir", "sh", "ss", "systemctl", "test", "timeout", "wipefs",
 }
 
 NODE = Node("vnfc-1", "PrivateRegistryVDU", "server-1", {"CP1": "192.0.2.10"})
@@ -30,6 +30,8 @@ class FakeSession:
     An expected command is given by the words it begins with, a script by its name;
     ``stdin`` keeps what each command was fed.
     """
+
+    has_former_login = False
 
     def __init__(self) -> None:
         self._script: list[tuple[tuple[str, ...], Result, bool]] = []

@@ -108,6 +108,7 @@ class LeakingConnection(Connection):
     ) -> None:
         nothing = cast(paramiko.Transport, None), cast(Watchdog, None)
         super().__init__(endpoint, *nothing, masker)
+        self.has_former_login = session.has_former_login
         self._session_, self._leak = session, leak
 
     def _run_line(

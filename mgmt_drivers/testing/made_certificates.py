@@ -3,12 +3,15 @@
 import base64
 import datetime
 import functools
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+from mgmt_drivers import grammar
 
 
 def key_and_certificate() -> tuple[bytes, bytes]:
@@ -69,6 +72,13 @@ def lasting(days: float, serial: int) -> str:
 
 
 @functools.cache
+def naming(*names: str) -> bytes:
+    """A certificate of an apiserver with these names and addresses, and some of kubeadm's."""
+    key = _any_key()
+    return _certificate(key, "kubernetes", key, "CA", names=names)
+
+
+@functools.cache
 def _any_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
@@ -79,6 +89,7 @@ def _certificate(
     issuer_key: ec.EllipticCurvePrivateKey,
     issuer: str,
     is_authority: bool = False,
+    names: Collection[str] = (),
 ) -> bytes:
     now = datetime.datetime.now(datetime.timezone.utc)
     builder = (
@@ -92,9 +103,14 @@ def _certificate(
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
     )
     if not is_authority:
-        names = x509.SubjectAlternativeName([x509.DNSName(name)])
-        builder = builder.add_extension(names, critical=False)
+        listed = [x509.DNSName(name), *map(_general, names)]
+        builder = builder.add_extension(x509.SubjectAlternativeName(listed), critical=False)
     return builder.sign(issuer_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def _general(name: str) -> x509.GeneralName:
+    address = grammar.address(name)
+    return x509.IPAddress(address) if address else x509.DNSName(name)
 
 
 def _name(text: str) -> x509.Name:

@@ -149,8 +149,8 @@ def _check_proxy(proxy: Proxy) -> None:
 
 def _check_registries(listed: Sequence[Registry], host: Host, disk: Disk) -> None:
     registries.write_host_entries(host, listed)
-    registries.write_logins(host, listed)
-    Containerd().trust(host, listed)
+    registries.write_logins(host, listed, ())
+    Containerd().trust(host, listed, ())
     entries = dict.fromkeys(r.host_entry for r in listed if r.host_entry)
     expected = [["127.0.0.1", "localhost"], *([e.address, e.name] for e in entries)]
     found = lines(disk.files["/etc/hosts"].decode())

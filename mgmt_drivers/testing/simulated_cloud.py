@@ -17,7 +17,7 @@ from unittest import mock
 import yaml
 
 from mgmt_drivers.clock import Clock
-from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT
+from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
 from mgmt_drivers.cluster.packages.script_params import DECLARATION
@@ -134,6 +134,12 @@ class Vims:
     def move_helm(self, access: HelmAccess) -> None:
         self.moved.append(access)
 
+    def renew(self, credentials: Credentials) -> None:
+        self.registered = {
+            name: dataclasses.replace(vim, credentials=credentials)
+            for name, vim in self.registered.items()
+        }
+
     def unregister(self) -> None:
         self.registered = {}
 
@@ -229,9 +235,14 @@ class SimulatedCloud:
             machine = self.world.machines[endpoint.server_id]
             if not machine.alive or endpoint.address in self.deaf:
                 raise ConnectionFailed(f"{endpoint.address}: no answer")
+            takes_new = machine.takes(endpoint)
+            if not takes_new and not (endpoint.former and machine.takes(endpoint.former)):
+                raise ConnectionFailed(f"{endpoint.address} refuses the login")
             self.connections[endpoint.address] += 1
             rest[0].pin(endpoint.server_id, HostKey(endpoint.server_id))
-            return SimulatedSession(self.world, machine, before, after)
+            session = SimulatedSession(self.world, machine, before, after)
+            session.has_former_login = not takes_new
+            return session
 
         stacks = FakeStacks(self.contents)
         return Services(stacks, self.store, trace_folder, 1.0, connect, clock or FakeClock())

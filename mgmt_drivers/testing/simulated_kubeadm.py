@@ -16,9 +16,10 @@ from mgmt_drivers.cluster.certificates.certificates import (
 )
 from mgmt_drivers.cluster.kubeadm.patches import KUBELET_PATCH
 from mgmt_drivers.ssh.session import Result
-from mgmt_drivers.testing.made_certificates import lasting, serving
+from mgmt_drivers.testing.made_certificates import lasting, naming, serving
 from mgmt_drivers.testing.simulated_backup import Backups
 from mgmt_drivers.testing.simulated_world import (
+    API_CERTIFICATE,
     CA,
     ENCRYPTION,
     ETCD_DATA,
@@ -32,10 +33,15 @@ from mgmt_drivers.testing.simulated_world import (
 )
 
 
+def _api_server(stdin: bytes) -> dict[str, Any]:
+    """The part of the apiserver in the configuration of an init."""
+    documents = {document["kind"]: document for document in yaml.safe_load_all(stdin)}
+    return dict(documents["ClusterConfiguration"]["apiServer"])
+
+
 def _settings(stdin: bytes) -> dict[str, str]:
     """The arguments of the apiserver in the configuration of an init."""
-    documents = {document["kind"]: document for document in yaml.safe_load_all(stdin)}
-    given = documents["ClusterConfiguration"]["apiServer"]["extraArgs"]
+    given = _api_server(stdin)["extraArgs"]
     if isinstance(given, list):
         given = {argument["name"]: argument["value"] for argument in given}
     return dict(given)
@@ -68,6 +74,12 @@ class KubeadmPrograms(Backups):
                 if program not in {*running, *machine.failed}:
                     machine.start(program)  # a moment later
         return Result(0, shown)
+
+    def _issue_api_certificate(self, words: list[str], stdin: bytes) -> Result:
+        names = _api_server(stdin)["certSANs"]
+        self.machine.files[API_CERTIFICATE] = (naming(*names), "644")
+        self.machine.certify(365.0, "apiserver")
+        return OK
 
     def _issue_kubelet_certificate(self, words: list[str], stdin: bytes) -> Result:
         assert AUTHORITIES[0] in self.machine.certificates, f"{self.machine.name} has no CA"
@@ -169,7 +181,7 @@ class KubeadmPrograms(Backups):
         self._encrypt({"key of": machine.name})
         _, _, *given = words[words.index("kubelet-serving") + 1 :]
         self._serve(serving(*given[:2]))
-        world.settings = _settings(stdin)
+        world.settings, world.api_names = _settings(stdin), _api_server(stdin)["certSANs"]
         self._check_settings()
         world.release = machine.kubeadm
         return self._joined(next(yaml.safe_load_all(stdin)))

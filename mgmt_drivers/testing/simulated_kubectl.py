@@ -126,7 +126,10 @@ class KubectlPrograms(Programs):
         if words[0] == "nodes":
             return Result(0, json.dumps({"items": [world.shown(name) for name in world.nodes]}))
         if words[:2] == ["configmap", "kubeadm-config"]:
-            config = {"kubernetesVersion": world.release, "imageRepository": world.repository}
+            config = {
+                "kubernetesVersion": world.release, "imageRepository": world.repository,
+                "apiServer": {"certSANs": world.api_names, "timeoutForControlPlane": "4m0s"},
+            }
             return Result(0, json.dumps({"data": {"ClusterConfiguration": yaml.safe_dump(config)}}))
         if words[:2] == ["secret", "kubeadm-certs"] and world.certificates:
             owners = [{"kind": "Secret", "name": world.certificates}]
@@ -134,7 +137,7 @@ class KubectlPrograms(Programs):
         if words[0] == "secret" and words[1] not in world.accounts:
             return OK
         if words[0] == "secret":
-            token = base64.b64encode(world.account_token.encode()).decode()
+            token = base64.b64encode(world.account_token(words[1]).encode()).decode()
             return Result(0, json.dumps({"data": {"token": token, "ca.crt": "Yw=="}}))
         if words[0] == "poddisruptionbudgets":
             return Result(0, json.dumps({"items": self.world.budgets}))
@@ -195,6 +198,8 @@ class KubectlPrograms(Programs):
         if words[0] == "configmap":
             config = yaml.safe_load(patch["data"]["ClusterConfiguration"])
             self.world.repository = config["imageRepository"]
+            self.world.api_names = config["apiServer"]["certSANs"]
+            assert "timeoutForControlPlane" in config["apiServer"], config
             return OK
         _merge(self.world.nodes[words[1]], patch)
         return OK
@@ -215,11 +220,12 @@ class KubectlPrograms(Programs):
         for name in words[1:]:
             kinds.get(words[0], {}).pop(name, None)
         if words[0] == "serviceaccount" and words[1] in self.world.accounts:
-            self.world.accounts.remove(words[1])
+            self.world.accounts.clear()
             self.world.revoked += 1
         if words[0] == "pod":
             self.world.move_dns(words[1])
         if words[0] == "secret":
+            self.world.accounts -= {*words[1:]}
             self.world.tokens -= {name.rpartition("-")[2] for name in words[1:]}
             if {"kubeadm-certs", self.world.certificates} <= set(words):
                 self.world.certificates = ""

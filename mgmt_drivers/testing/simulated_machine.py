@@ -89,6 +89,20 @@ class MachinePrograms(Programs):
             self.machine.files.pop(path, None)
         return OK
 
+    def _rmdir(self, words: list[str], stdin: bytes) -> Result:
+        return OK
+
+    def _chpasswd(self, words: list[str], stdin: bytes) -> Result:
+        user, _, self.machine.password = stdin.decode().rstrip("\n").partition(":")
+        assert user == "ubuntu", user
+        return OK
+
+    def _change_keys(self, words: list[str], stdin: bytes) -> Result:
+        action, key = words
+        self.machine.keys -= {key}
+        self.machine.keys |= {key} if action == "add" else set()
+        return OK
+
     def _chmod(self, words: list[str], stdin: bytes) -> Result:
         return OK
 
@@ -160,7 +174,7 @@ class MachinePrograms(Programs):
         return OK
 
     def _python3(self, words: list[str], stdin: bytes) -> Result:
-        """The registries are asked: those that the machine was told of are fine.
+        """The registries are asked: they take any password, or the one that the world knows.
 
         Or an image is fetched, or the exporter is asked.
         """
@@ -171,8 +185,8 @@ class MachinePrograms(Programs):
             return OK if is_told and runs <= self.machine.services else NO
         if isinstance(json.loads(stdin), dict):
             return Result(0, "Loaded image: registry:2\n")
-        told = [path for path in self.machine.files if path.startswith("/etc/containerd/certs.d")]
-        answers = [None if any(q["url"].partition("//")[2] in path for path in told) else "unknown"
+        password = self.world.registry_password
+        answers = [None if password in ("", q.get("password", password)) else "401 Unauthorized"
                    for q in json.loads(stdin)]
         return Result(0, json.dumps(answers))
 
@@ -183,8 +197,8 @@ class MachinePrograms(Programs):
         action, unit = words[0], words[-1]
         if action == "is-active":
             return OK if unit in self.machine.services else NO
-        if action == "stop":
-            self.machine.services.discard(unit)
+        if action in ("stop", "disable"):
+            self.machine.services -= {*words}
         elif action in ("restart", "reload-or-restart"):
             self.machine.services.add(unit)
         if unit == "kubelet" and action == "restart":

@@ -14,8 +14,11 @@ from mgmt_drivers.cluster.certificates.certificates import (
 )
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.ssh.keys import public_half
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.fake_cluster import MASTER_CP, POOL_CP, STORAGE_CP, WORKER_CP
+from mgmt_drivers.testing.made_certificates import naming
 
 MEMBER = f"{STATE_FOLDER}/member"  # the beginning of a marker
 ETCD_DATA = "/var/lib/etcd/member"
@@ -23,6 +26,7 @@ HELM, HELM_CONFIG = "/usr/local/bin/helm", ".kube/config"
 CHARTS = "/var/tacker/helm"
 KEEPALIVED = "/etc/keepalived/keepalived.conf"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
+API_CERTIFICATE = "/etc/kubernetes/pki/apiserver.crt"
 SYSCTLS = "/etc/sysctl.d/90-kubelet.conf"
 ENCRYPTION = "/etc/kubernetes/pki/encryption.yaml"
 KUBECONFIG = "~/.kube/config"  # of the login user
@@ -131,6 +135,18 @@ class Machine:
     holder_name: str = ""
     kubelet_fields: dict[str, Any] = field(default_factory=dict)  # which kubeadm has patched
     backups: dict[str, Saved] = field(default_factory=dict)  # in a folder of its own
+    password: str = ""  # of the login user; empty: any
+    keys: set[str] = field(default_factory=set)  # public keys of the login user
+    refuses: str = ""  # a public key that sshd takes in no case
+
+    def takes(self, endpoint: Endpoint) -> bool:
+        """Whether the machine accepts a login."""
+        if endpoint.private_key:
+            return not self.password or (
+                public_half(endpoint.private_key) in self.keys - {self.refuses}
+            )
+        given = endpoint.password.reveal() if endpoint.password else ""
+        return self.password in ("", given)
 
     @property
     def role(self) -> str:
@@ -238,10 +254,12 @@ class World:
     client_side: dict[str, str] = field(default_factory=dict)
     established: set[str] = field(default_factory=set)
     late: int = 0  # how often the API does not serve a new kind yet
-    accounts: set[str] = field(default_factory=set)  # service accounts that have tokens
+    accounts: set[str] = field(default_factory=set)  # Secrets with tokens of service accounts
     revoked: int = 0  # how many accounts were deleted: the next has another UID, and token
     release: str = RELEASE  # of the cluster, as kubeadm keeps it
+    api_names: list[str] = field(default_factory=lambda: ["10.10.0.110"])  # as kubeadm keeps them
     settings: dict[str, str] = field(default_factory=dict)  # of its apiservers, if it was told any
+    registry_password: str = ""  # of all registries with logins; empty: any
     repository: str = "registry.k8s.io"  # of its images, as kubeadm keeps it
     newest: dict[str, str] = field(default_factory=lambda: dict(NEWEST))  # of each series
     checked: list[str] = field(default_factory=list)  # machines whose snapshot was
@@ -271,6 +289,7 @@ class World:
         machine.certify(365.0, KUBELET)
         machine.certify(3650.0, AUTHORITIES[0])
         if machine.role == "master":
+            machine.files[API_CERTIFICATE] = (naming(*self.api_names), "644")
             urls = {"peerURLs": [f"https://{machine.address}:2380"],
                     "clientURLs": [f"https://{machine.address}:2379"]}
             machine.certify(3650.0, *AUTHORITIES[1:])
@@ -320,9 +339,9 @@ class World:
                 for program in PROGRAMS:
                     machine.start(program)
 
-    @property
-    def account_token(self) -> str:
-        return ACCOUNT_TOKEN + "x" * self.revoked
+    def account_token(self, secret: str = "tacker-vim") -> str:
+        """The token in a Secret; one of the same name, of the same account, has the same."""
+        return ACCOUNT_TOKEN + "x" * self.revoked + secret.removeprefix("tacker-vim")
 
     def saved(self) -> Saved:
         """A snapshot: the content of the simulated etcd, and the cluster that it belongs to."""

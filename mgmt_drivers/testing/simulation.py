@@ -39,6 +39,8 @@ class SimulatedSession(
     ``before`` and ``after`` each command, a fault may strike.
     """
 
+    has_former_login = False
+
     def __init__(self, world: World, machine: Machine, before: Fault, after: Fault) -> None:
         self.world, self.machine = world, machine
         self.before, self.after = before, after

@@ -96,6 +96,7 @@ class _Recorded:
     def __init__(self, session: Session, machine: str, recorder: Recorder) -> None:
         self._session, self._machine, self._recorder = session, machine, recorder
         self.hide, self.close = session.hide, session.close
+        self.has_former_login = session.has_former_login
 
     def run(
         self,

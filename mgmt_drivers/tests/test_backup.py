@@ -125,7 +125,7 @@ class BackedUpClusterTest(SimulatedClusterTest):
         self.assertEqual({"tacker-vim"}, self.world.accounts)
         (vim,) = self.vims.registered.values()
         self.assertNotEqual(ACCOUNT_TOKEN, vim.credentials.token.reveal())  # which backups hold
-        self.assertEqual(self.world.account_token, vim.credentials.token.reveal())
+        self.assertEqual(self.world.account_token(), vim.credentials.token.reveal())
         racks = [n["metadata"]["labels"].get("rack") for n in self.world.nodes.values()]
         self.assertEqual(1, racks.count("r7"))
         self.assertEqual({"kubernetes_vim_vnf-1"}, set(self.vims.registered))

@@ -281,6 +281,17 @@ class ConnectionTest(ServerTest):
         self.assertIn("refuses the login of user ubuntu", str(caught.exception))
         self.assertNotIn("secret but wrong", str(caught.exception))
 
+    def test_the_former_login_is_tried_on_the_same_connection(self) -> None:
+        for password, former, has_former in ((PASSWORD, "old", False), ("new", PASSWORD, True)):
+            old = Endpoint("127.0.0.1", "ubuntu", Secret(former), "s", is_former=True)
+            new = Endpoint(
+                "127.0.0.1", "ubuntu", Secret(password), "server-1", self.sshd.port, former=old
+            )
+            connection = connect(new, self.keys, Masker([]), login_limit=0)
+            self.addCleanup(connection.close)
+            self.assertEqual(has_former, connection.has_former_login)
+        self.assertEqual(3, self.sshd.server.attempts)
+
     def test_password_that_cloud_init_sets_late(self) -> None:
         self.sshd.server.password = "not yet"
         threading.Timer(0.3, setattr, (self.sshd.server, "password", PASSWORD)).start()

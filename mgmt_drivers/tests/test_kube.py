@@ -352,7 +352,7 @@ class RuntimeTest(unittest.TestCase):
         session.expect_polling("sudo", "docker", "info", stdout=secure)
         session.expect("sudo", "systemctl", "reload", "docker")
         session.expect("sudo", "docker", "info", stdout='{"new:5000": {"Secure": false}}')
-        Docker().trust(host, [Registry("new:5000", plain_http=True), Registry("other")])
+        Docker().trust(host, [Registry("new:5000", plain_http=True), Registry("other")], ())
         session.assert_done()
         after = yaml.safe_load(session.written()["/etc/docker/daemon.json"])
         self.assertEqual({"exec-opts": ["x"], "insecure-registries": ["old:1", "new:5000"]}, after)
@@ -365,7 +365,7 @@ class RuntimeTest(unittest.TestCase):
             if number == writes - 1:
                 session.expect("sudo", "read-file", stdout=before)
             session.expect("sudo", "write-files")
-        Containerd().trust(host, [registry])
+        Containerd().trust(host, [registry], ())
         session.assert_done()
         return session.stdin[-1].decode(), session
 
@@ -403,7 +403,7 @@ class RuntimeTest(unittest.TestCase):
 
     def test_containerd_knows_docker_hub(self) -> None:
         host, session = fake_host()
-        Containerd().trust(host, [Registry("docker.io")])
+        Containerd().trust(host, [Registry("docker.io")], ())
         session.assert_done()
         text, session = self.trusted("", Registry("docker.io", certificate=b"CA of a proxy"))
         self.assertIn("/etc/containerd/certs.d/docker.io/hosts.toml", session.written())

@@ -255,6 +255,15 @@ class RegistriesTest(PhaseTest):
         session.expect("sudo", "read-file", "/etc/hosts", stdout="127.0.0.1 localhost")
         session.expect_new_file("/etc/hosts")
         session.expect("sudo", "test", "-e", status=1)  # cloud-init's template of it
+        session.expect("sudo", "python3", "-c", stdout='[null, "it cannot be reached"]')
+        with self.assertRaisesRegex(MgmtDriverError, "registries: two: it cannot be reached$"):
+            self.run_on(1, ConfigureRegistries())
+        session.expect("sudo", "digest-files", f"{_STATE}/registries", status=1)
+        written = session.written()["/etc/hosts"].decode()
+        session.expect("sudo", "read-file", "/etc/hosts", stdout=written)
+        session.expect_new_file("/etc/hosts")
+        session.expect("sudo", "test", "-e", status=1)
+        session.expect("sudo", "python3", "-c", stdout="[null, null]")
         for server in ("one:5000", "two"):
             path = f"/etc/containerd/certs.d/{server}/hosts.toml"
             session.expect("sudo", "read-file", path)
@@ -263,9 +272,8 @@ class RegistriesTest(PhaseTest):
         before = '{"auths": {"old": {"auth": "x"}}, "a": 1}'
         session.expect("sudo", "read-file", logins, stdout=before)
         session.expect_new_file(logins)
-        session.expect("sudo", "python3", "-c", stdout='[null, "it cannot be reached"]')
-        with self.assertRaisesRegex(MgmtDriverError, "registries: two: it cannot be reached$"):
-            self.run_on(1, ConfigureRegistries())
+        session.expect_new_file(f"{_STATE}/registries")
+        self.assertEqual(CHANGED, self.run_on(1, ConfigureRegistries()))
         hosts = session.written()["/etc/hosts"].decode()
         self.assertTrue(hosts.startswith("127.0.0.1 localhost\n# BEGIN"), hosts)
         self.assertIn("\n::1 two\n# END", hosts)
@@ -273,7 +281,7 @@ class RegistriesTest(PhaseTest):
         self.assertEqual({"old": {"auth": "x"}, "two": {"auth": "bWU6cA=="}}, written["auths"])
         self.assertEqual(1, written["a"])
         self.assertIn("0600", session.ran[-2])
-        asked = json.loads(session.stdin[-1])
+        asked = json.loads(next(text for text in session.stdin if b'"url"' in text))
         self.assertEqual(["http://one:5000", "https://two"], [entry["url"] for entry in asked])
         self.assertNotIn("bWU6cA==", str(session.commands))
 

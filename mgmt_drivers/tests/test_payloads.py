@@ -38,6 +38,67 @@ esac
 """
 
 
+class ChangeKeysTest(unittest.TestCase):
+    """The keys of a login user, among whose lines are others."""
+
+    def test_a_key_is_added_and_removed_as_its_own_line(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            text = (_FOLDER / "cluster/access/change-keys.sh").read_text()
+
+            def change(*words: str) -> str:
+                environment = {"HOME": folder, "PATH": os.environ["PATH"]}
+                command = ["sh", "-c", text, "change-keys", *words]
+                subprocess.run(command, env=environment, check=True, timeout=60)
+                return keys.read_text()
+
+            keys = Path(folder, ".ssh/authorized_keys")
+            self.assertEqual("ssh-ed25519 AAAAnew\n", change("add", "ssh-ed25519 AAAAnew"))
+            others = "# of people\nssh-rsa AAAAother a b\nssh-ed25519 AAAAoldest\n"
+            keys.write_text(f'from="192.0.2.1" ssh-ed25519 AAAAold me\n{others}')
+            new = "ssh-ed25519 AAAAnew\n"
+            self.assertIn(" AAAAold me\n", change("add", new.strip()))
+            self.assertEqual(others + new, change("remove", "ssh-ed25519 AAAAold"))
+            self.assertEqual(others + new, change("add", new.strip()))
+            self.assertEqual(0o600, keys.stat().st_mode & 0o777)
+            self.assertEqual(0o700, keys.parent.stat().st_mode & 0o777)
+
+
+class IssueApiCertificateTest(unittest.TestCase):
+    """A kubeadm that keeps a certificate which it finds, as the real one does."""
+
+    def issue(self, root: Path, fails: str = "") -> int:
+        program = root / "bin/kubeadm"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(
+            "#!/bin/bash\nconfig=$(cat)\nfolder=${config##*certificatesDir: }\n"
+            '[ -e "$folder/ca.key" ] && [ ! -e "$folder/apiserver.crt" ] || exit 3\n'
+            f"{fails}\n"
+            'echo "$config" | head -1 >"$folder/apiserver.crt"; echo key >"$folder/apiserver.key"'
+        )
+        program.chmod(0o755)
+        text = (_FOLDER / "cluster/kubeadm/issue-api-certificate.sh").read_text()
+        ran = subprocess.run(
+            ["bash", "-c", text.replace("/etc/kubernetes", str(root))], text=True, timeout=60,
+            env={"PATH": f"{root}/bin:{os.environ['PATH']}"}, input="kind: ClusterConfiguration\n",
+        )
+        return ran.returncode
+
+    def test_the_old_one_is_replaced_when_the_new_one_is_there(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            pki = Path(folder, "pki")
+            pki.mkdir()
+            for name in ("ca.crt", "ca.key", "apiserver.crt", "apiserver.key"):
+                (pki / name).write_text("old")
+            self.assertEqual(9, self.issue(Path(folder), "exit 9"))
+            self.assertEqual("old", (pki / "apiserver.crt").read_text())
+            self.assertEqual(0, self.issue(Path(folder)))
+            self.assertEqual(
+                ("kind: ClusterConfiguration\n", "key\n"),
+                ((pki / "apiserver.crt").read_text(), (pki / "apiserver.key").read_text()),
+            )
+            self.assertEqual({"pki", "bin"}, {path.name for path in Path(folder).iterdir()})
+
+
 class SetConntrackTest(unittest.TestCase):
     """A kernel whose module shows its limits once it is loaded."""
 

@@ -21,11 +21,12 @@ from typing import Any
 
 import paramiko
 
+from mgmt_drivers.cluster.access.service_account import Credentials
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations import modify, registry, scale_in, scale_out
 from mgmt_drivers.request import LcmRequest, Vnfc
-from mgmt_drivers.secret import Masker
+from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import HostKeys
 from mgmt_drivers.tacker.v2 import Call
@@ -43,6 +44,7 @@ from mgmt_drivers.testing.simulated_cloud import (
 )
 from mgmt_drivers.testing.simulated_world import ACCOUNT_TOKEN, World
 from mgmt_drivers.testing.simulation import SimulatedSession
+from mgmt_drivers.vim import Vim
 
 # A password with what URLs, shells and JSON write in another way.
 _PROXY = "http://me:Pl4nted-proxy%21%2F@proxy.example.com:3128"
@@ -60,7 +62,7 @@ def _private_key() -> str:
     return text.getvalue()
 
 
-_KEY = _private_key()
+_KEY, _NEW_KEY = _private_key(), _private_key()
 _SECRETS = [*_PASSWORDS.values(), *_KEY.splitlines()[1:-1]]
 _SECRETS += [_PROXY, "Pl4nted-proxy%21%2F", "Pl4nted-proxy!/"]
 _SECRETS += [base64.b64encode(f"me:{_PASSWORDS['registry']}".encode()).decode()]
@@ -156,6 +158,28 @@ class Cluster(SimulatedCloud):
     def renewing(self) -> None:
         services = self.start()
         modify.modify(self.request(), services, self.vims, {"renew_certificates": True})
+
+    def changing(self) -> None:
+        """All that has secrets gets others, which the machines know, too."""
+        services = self.start()
+        learn = self.connected.__self__.leak.learn  # type: ignore[attr-defined]
+        learn(*_NEW_KEY.splitlines()[1:-1])
+        login = {"username": "me", "password": "Pl4nted-new"}
+        registry = {"connection_type": "1", "server": "registry.example.com", **login}
+        wanted = {
+            "private_registry_connection_info": [registry],
+            "proxy": {"http_proxy": _PROXY.replace("proxy%21", "other")},
+            "master_node": {"password": "Pl4nted-other-master 'q' $x"},
+            "worker_node": {"private_key": _NEW_KEY, "password": "Pl4nted-other-worker"},
+            "renew_vim_token": True,
+        }
+        token = Secret(self.world.account_token())
+        self.vims.register(Vim("vim", "https://api", Credentials(token, "c")))
+        for machine in self.world.machines.values():
+            machine.packages.add("helm")
+        modify.modify(self.request(), services, self.vims, wanted)
+        # The values of parameters lie in clear text where Tacker has those of the instantiation.
+        del self.store.kept["changed_params"]
 
     def _backed_up(self) -> Services:
         self.params["etcd_backup"] = {"interval": "1h", "keep": 3}
@@ -294,7 +318,7 @@ _STORIES = (  # those with few commands first
     Cluster.healing_the_storage_server, Cluster.scaling_out, Cluster.healing_a_worker,
     Cluster.healing_a_master, Cluster.scaling_masters_out, Cluster.scaling_masters_in,
     Cluster.instantiating, Cluster.healing_all, Cluster.upgrading, Cluster.renewing,
-    Cluster.scaling_out_with_backups, Cluster.restoring,
+    Cluster.scaling_out_with_backups, Cluster.restoring, Cluster.changing,
 )
 # Which files have secrets, of all that stories leave on machines.
 _FILES = {

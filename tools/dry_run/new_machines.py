@@ -23,6 +23,8 @@ def is_new(server_id: str) -> bool:
 class NotMadeSession:
     """The connection to a machine that does not exist yet, and so has no file of the drivers."""
 
+    has_former_login = False
+
     def run(
         self,
         argv: Sequence[str],

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mgmt_drivers import inventory
+from mgmt_drivers.cluster.access.service_account import Credentials
 from mgmt_drivers.engine.dry_run import DryRun, Line
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.services import Services, Store
@@ -65,6 +66,9 @@ class _Vims:
         """Do nothing: a dry run has no cluster to register."""
 
     def move_helm(self, access: HelmAccess) -> None:
+        """Do nothing: the VIM is not changed."""
+
+    def renew(self, credentials: Credentials) -> None:
         """Do nothing: the VIM is not changed."""
 
     def unregister(self) -> None:

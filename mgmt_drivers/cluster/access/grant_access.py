@@ -3,7 +3,7 @@
 import logging
 
 from mgmt_drivers.cluster.access import service_account
-from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT
+from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, vim_account
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.engine.phase import DEPENDS, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
@@ -31,9 +31,20 @@ class GrantVimAccess(HostPhase[Cluster]):
         self._is_restored = is_restored
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
+        account = vim_account(cluster.store)
         if self._is_restored:
-            service_account.revoke(host, VIM_ACCOUNT)
-        return CHANGED if service_account.apply(host, VIM_ACCOUNT) else UNCHANGED
+            service_account.revoke(host, account)
+        return CHANGED if service_account.apply(host, account) else UNCHANGED
+
+
+class AddVimToken(HostPhase[Cluster]):
+    """Make another token for Tacker, beside the old one."""
+
+    title, prediction = "make a token for Tacker", Prediction(CHANGED)
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        service_account.add_vim_token(host, cluster.store)
+        return CHANGED
 
 
 class GiveKubeconfig(HostPhase[Cluster]):

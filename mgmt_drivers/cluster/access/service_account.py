@@ -1,10 +1,12 @@
 """Service accounts of the cluster for programs outside of the cluster."""
 
 import base64
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.engine.services import Store
 from mgmt_drivers.errors import WaitTimeout
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Secret
@@ -15,10 +17,11 @@ _LIMIT = 60.0  # seconds
 
 @dataclass(frozen=True)
 class ServiceAccount:
-    """A service account with the rights of a ClusterRole."""
+    """A service account with the rights of a ClusterRole; ``secret`` names its token's Secret."""
 
     name: str
     role: str
+    secret: str
 
     def manifest(self) -> str:
         # The Secret requests a token: since 1.24 Kubernetes creates no token by itself
@@ -32,7 +35,7 @@ apiVersion: v1
 kind: Secret
 type: kubernetes.io/service-account-token
 metadata:
-  name: {self.name}
+  name: {self.secret}
   namespace: {_NAMESPACE}
   annotations: {{kubernetes.io/service-account.name: {self.name}}}
 ---
@@ -44,7 +47,29 @@ subjects: [{{kind: ServiceAccount, name: {self.name}, namespace: {_NAMESPACE}}}]
 """
 
 
-VIM_ACCOUNT = ServiceAccount("tacker-vim", role="cluster-admin")
+VIM_ACCOUNT = ServiceAccount("tacker-vim", role="cluster-admin", secret="tacker-vim")  # noqa: S106
+_SECRETS = "vim_secrets"  # in the store: names of the Secrets with tokens, the current one last
+
+
+def vim_account(store: Store) -> ServiceAccount:
+    """The account with which Tacker uses the cluster, with its current Secret."""
+    return replace(VIM_ACCOUNT, secret=store.load(_SECRETS, [VIM_ACCOUNT.secret])[-1])
+
+
+def add_vim_token(host: Host, store: Store) -> None:
+    """Make one more token, the current one from now on; a former name would have its old token."""
+    account = replace(VIM_ACCOUNT, secret=f"{VIM_ACCOUNT.name}-{secrets.token_hex(8)}")
+    known = store.load(_SECRETS, [VIM_ACCOUNT.secret])
+    store.save(_SECRETS, [account.secret, *known])  # revoked later if this attempt ends here
+    apply(host, account)
+    store.save(_SECRETS, [*known, account.secret])
+
+
+def revoke_old_vim_tokens(host: Host, store: Store) -> None:
+    """Revoke all tokens of the VIM's account but the current one, by deleting their Secrets."""
+    *old, current = store.load(_SECRETS, [VIM_ACCOUNT.secret])
+    kubectl.delete(host, "secret", *old, namespace=_NAMESPACE)
+    store.save(_SECRETS, [current])
 
 
 @dataclass(frozen=True)
@@ -63,8 +88,7 @@ def apply(host: Host, account: ServiceAccount) -> bool:
 def revoke(host: Host, account: ServiceAccount) -> None:
     """Delete an account whose tokens others may know; waits until Kubernetes has deleted them.
 
-    An account of the same name has other tokens then. To delete the Secret alone would not do: its
-    successor of the same name would hold the same token again.
+    An account of the same name has other tokens then.
     """
     kubectl.delete(host, "serviceaccount", account.name, namespace=_NAMESPACE)
     for _ in host.clock.attempts(_LIMIT):
@@ -92,7 +116,7 @@ def read(host: Host, account: ServiceAccount) -> Credentials:
 
 def _read_secret(host: Host, account: ServiceAccount) -> dict[str, Any]:
     """Read the Secret with the token of an account; empty if there is none."""
-    words = ("secret", account.name, "--namespace", _NAMESPACE, "--ignore-not-found")
+    words = ("secret", account.secret, "--namespace", _NAMESPACE, "--ignore-not-found")
     return kubectl.get(host, *words)
 
 

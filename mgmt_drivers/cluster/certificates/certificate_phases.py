@@ -4,14 +4,15 @@ All nodes get their files before any program is restarted: if the old ones have 
 member of etcd with a new certificate has no peer that takes part before the others have one, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.certificates.certificates import KUBELET, SERVING, Certificate
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.kubeadm import control_plane, kubelet
+from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm, kubeadm_config, kubelet
 from mgmt_drivers.engine.phase import DEPENDS, Change, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
+from mgmt_drivers.machine import files
 from mgmt_drivers.machine.host import Host
 
 
@@ -58,6 +59,24 @@ class RenewKubeletCertificate(_Renewal):
             kubelet.renew_certificate(host, cluster)
         if SERVING in names:
             kubelet.renew_serving_certificate(host, cluster)
+
+
+class IssueApiCertificate(Change[Cluster, Collection[str]]):
+    """Issue the apiserver's certificate for other names than the former ones."""
+
+    title = "issue the apiserver's certificate"
+
+    def __init__(self, former: Collection[str]) -> None:
+        self._former = former
+
+    def look(self, host: Host, cluster: Cluster) -> Collection[str] | None:
+        """The names that are missing, or too many."""
+        found, wanted = certificates.read_api_names(host), {*kubeadm_config.api_names(cluster)}
+        return wanted - found | found & {*self._former} - wanted or None
+
+    def act(self, host: Host, cluster: Cluster, differing: Collection[str]) -> None:
+        files.write(host, certificates.PENDING, "")
+        kubeadm.issue_api_certificate(host, cluster)
 
 
 class RestartPrograms(HostPhase[Cluster]):

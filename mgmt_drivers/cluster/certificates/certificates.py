@@ -144,6 +144,14 @@ def read(host: Host) -> NodeState:
     return NodeState({name: _ending(name, shown[name]) for name in shown}, is_pending)
 
 
+def read_api_names(host: Host) -> set[str]:
+    """Read the names and addresses in the certificate of a node's apiserver."""
+    found = _parse("apiserver", files.read(host, f"{_PKI}/apiserver.crt"))
+    names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    addresses = map(str, names.get_values_for_type(x509.IPAddress))
+    return {*names.get_values_for_type(x509.DNSName), *addresses}
+
+
 def renew(host: Host, before: Sequence[Certificate]) -> None:
     """Renew all that kubeadm can renew; programs go on with the certificates that they have."""
     files.write(host, PENDING, "")

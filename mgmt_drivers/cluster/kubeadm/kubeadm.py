@@ -9,12 +9,13 @@ import logging
 import re
 import secrets
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from mgmt_drivers import package_yaml
+from mgmt_drivers.cluster.changed_params import merge
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.kubeadm import kubeadm_config, kubelet_serving, patches
@@ -72,6 +73,7 @@ _TOKEN_NAME = re.compile(f"{_TOKEN_SECRET}[a-z0-9]{{6}}")
 _RUN = Script(__package__, "run-kubeadm")
 _NAMES_NODE = Script(__package__, "names-node")
 _CREATE_TOKEN = Script(__package__, "create-token")
+_ISSUE_API_CERTIFICATE = Script(__package__, "issue-api-certificate")
 
 
 def is_member(host: Host) -> bool:
@@ -294,11 +296,16 @@ def read_image_repository(host: Host) -> str:
 
 def set_image_repository(host: Host, reference: str) -> None:
     """Let kubeadm take the images from another repository from now on."""
-    host.forget(_CONFIGURATION)  # nobody else's change is to be lost
-    part = {**_read_cluster_part(host), _IMAGE_REPOSITORY: reference}
-    text = yaml.safe_dump(part, sort_keys=False)
-    kubectl.patch(host, *_CONFIG_MAP, patch={"data": {_CLUSTER: text}})
-    host.forget(_CONFIGURATION)
+    _change_cluster_part(host, {_IMAGE_REPOSITORY: reference})
+
+
+def issue_api_certificate(host: Host, cluster: Cluster) -> None:
+    """Issue a certificate with other names for the apiservers of this node and of later nodes."""
+    names = kubeadm_config.api_names(cluster)
+    _change_cluster_part(cluster.leader, {"apiServer": {"certSANs": names}})
+    config = kubeadm_config.for_certificate(host, cluster, read_version(host))
+    command = ("flock", _LOCK, *_ISSUE_API_CERTIFICATE.command())
+    host.sudo(*without_proxy(command), stdin=config, timeout=_RENEWAL_LIMIT)
 
 
 def upgrade_cluster(host: Host, cluster: Cluster, release: str) -> None:
@@ -330,6 +337,13 @@ def check_kubelet_starts(host: Host, cluster: Cluster) -> None:
             f"the machine has cgroup v1, on which kubelet {cluster.params.series.name} does not "
             "start. Keep the version, or instantiate a VNF of an image that has cgroup v2"
         )
+
+
+def _change_cluster_part(host: Host, patch: Mapping[str, Any]) -> None:
+    host.forget(_CONFIGURATION)  # nobody else's change is to be lost
+    text = yaml.safe_dump(merge(_read_cluster_part(host), patch), sort_keys=False)
+    kubectl.patch(host, *_CONFIG_MAP, patch={"data": {_CLUSTER: text}})
+    host.forget(_CONFIGURATION)
 
 
 def _read_cluster_part(host: Host) -> dict[str, Any]:

@@ -104,8 +104,8 @@ def for_credentials(
     return _documents([init_part, _cluster(cluster, release)])
 
 
-def for_kubelet(host: Host, cluster: Cluster, release: str) -> Secret:
-    """The configuration of the command that issues a certificate for a node's kubelet."""
+def for_certificate(host: Host, cluster: Cluster, release: str) -> Secret:
+    """The configuration of a command that issues a certificate for a node's own programs."""
     node = {
         **_header(cluster, "InitConfiguration"),
         "nodeRegistration": _registration(host, cluster),
@@ -164,6 +164,11 @@ def socket(cluster: Cluster) -> str:
     return cluster.params.series.socket_scheme + cluster.runtime.socket
 
 
+def api_names(cluster: Cluster) -> list[str]:
+    """The names and addresses in certificates of apiservers, besides kubeadm's own."""
+    return sorted({cluster.topology.address, cluster.topology.public, *cluster.params.api_names})
+
+
 def _most_pods(cluster: Cluster) -> int:
     """Kubelet's default, or as many as a node's pod CIDR has addresses for."""
     addresses = 2 ** (32 - cluster.params.node_cidr_prefix)
@@ -171,7 +176,6 @@ def _most_pods(cluster: Cluster) -> int:
 
 
 def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
-    names = {cluster.topology.address, cluster.topology.public}
     mask = {"node-cidr-mask-size": str(cluster.params.node_cidr_prefix)}
 
     def component(name: str, **others: str) -> dict[str, Any]:
@@ -187,7 +191,7 @@ def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
             "serviceSubnet": str(cluster.params.service_cidr),
         },
         "apiServer": {
-            "certSANs": sorted(names),
+            "certSANs": api_names(cluster),
             **component("apiServer"),
             "extraVolumes": hardening.volumes(),
         },

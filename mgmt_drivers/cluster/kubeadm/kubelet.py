@@ -58,7 +58,7 @@ def renew_certificate(host: Host, cluster: Cluster) -> None:
     :raises MgmtDriverError: when the leader cannot issue it
     """
     leader = cluster.leader
-    config = kubeadm_config.for_kubelet(host, cluster, kubeadm.read_version(leader))
+    config = kubeadm_config.for_certificate(host, cluster, kubeadm.read_version(leader))
     issued = Secret(_issue(leader, "client", _ISSUE.command(), config))
     host.session.hide(issued)
     host.sudo(*_INSTALL.command(PKI, _CONF), stdin=issued)

@@ -15,7 +15,7 @@ from mgmt_drivers.machine.host import Host
 from mgmt_drivers.ssh.session import Result
 
 PACKAGE = "prometheus-node-exporter"
-EXPORTER, SERVICE = f"{PACKAGE}.service", "tacker-node-health.service"
+UNITS = EXPORTER, SERVICE = f"{PACKAGE}.service", "tacker-node-health.service"
 _PROGRAM = f"{STATE_FOLDER}/node-health.py"
 _TEXT = Path(node_health.__file__).read_text()
 _UNITS = "/etc/systemd/system"

@@ -6,7 +6,7 @@ from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.monitoring import monitoring
 from mgmt_drivers.engine.phase import Change
-from mgmt_drivers.machine import units
+from mgmt_drivers.machine import packages, units
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
 
@@ -24,6 +24,7 @@ class ConfigureMonitoring(Change[Cluster, Mapping[str, Sequence[File]]]):
         return None if is_done and monitoring.ask_exporter(host, cluster).ok else expected
 
     def act(self, host: Host, cluster: Cluster, change: Mapping[str, Sequence[File]]) -> None:
+        packages.install(host, [monitoring.PACKAGE])  # unless the machine came with monitoring
         for unit, expected in change.items():
             units.configure(host, unit, expected)
 

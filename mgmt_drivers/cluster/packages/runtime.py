@@ -43,18 +43,23 @@ class Docker:
         """:raises CommandFailed: with the runtime's words"""
         docker.pull(host, image, LOGINS_FOLDER if image.startswith(tuple(self._shown)) else "")
 
-    def trust(self, host: Host, registries: Sequence[Registry]) -> None:
-        """Pull from them over plain HTTP, or with their CA; what the image brought stays."""
+    def trust(self, host: Host, registries: Sequence[Registry], gone: Sequence[Registry]) -> None:
+        """Pull from them over plain HTTP, or with their CA, and forget those that are gone.
+
+        What the image brought stays.
+        """
+        for registry in gone:
+            _remove(host, f"{self._CERTIFICATES}/{registry.server}", _CA_FILE)
         for registry in registries:
             _write_certificate(host, f"{self._CERTIFICATES}/{registry.server}", registry)
         config = files.read_json(host, docker.CONFIG)
-        before = config.get(self._REGISTRIES, [])
+        before, former = config.get(self._REGISTRIES, []), [registry.server for registry in gone]
         plain = [registry.server for registry in registries if registry.plain_http]
-        after = list(dict.fromkeys([*before, *plain]))
+        after = list(dict.fromkeys([*(s for s in before if s not in former), *plain]))
         content = json.dumps({**config, self._REGISTRIES: after}, indent=2) + "\n"
         wanted = [File(docker.CONFIG, content)]
         # A reload takes new registries over and leaves containers running.
-        if after and not units.is_as_configured(host, self.service, wanted):
+        if (before or after) and not units.is_as_configured(host, self.service, wanted):
             units.configure(host, self.service, wanted)
         if plain:
             docker.reload_plain_http(host, plain)
@@ -85,7 +90,12 @@ class Containerd:
         command = through_proxy(words) if self._behind_proxy else words
         host.sudo(*command, timeout=_PULL_LIMIT, limit=LARGE_OUTPUT)
 
-    def trust(self, host: Host, registries: Sequence[Registry]) -> None:
+    def trust(self, host: Host, registries: Sequence[Registry], gone: Sequence[Registry]) -> None:
+        for folder in (f"{self._HOSTS}/{registry.server}" for registry in gone):
+            rest = blocks.without(files.read(host, f"{folder}/hosts.toml"))
+            if rest.strip():
+                files.write(host, f"{folder}/hosts.toml", rest)
+            _remove(host, folder, _CA_FILE, *([] if rest.strip() else ["hosts.toml"]))
         # All is read anew at each pull: nothing is to be restarted.
         for registry in registries:
             if registry.is_hub and not registry.certificate:
@@ -119,6 +129,12 @@ def _write_certificate(host: Host, folder: str, registry: Registry) -> str:
     path = f"{folder}/{_CA_FILE}"
     files.write(host, path, registry.certificate)
     return path
+
+
+def _remove(host: Host, folder: str, *names: str) -> None:
+    """Remove files, and their folder unless it has others."""
+    host.sudo("rm", "--force", *(f"{folder}/{name}" for name in names))
+    host.ask("rmdir", folder)
 
 
 def _hosts_toml(before: str, registry: Registry, certificate: str) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from mgmt_drivers.cluster.cluster import Cluster
@@ -26,6 +27,9 @@ class ConfigureRegistries(Change[Cluster, str]):
 
     title = "configure registries"
 
+    def __init__(self, before: Sequence[Registry] = ()) -> None:
+        self._before = before  # of a running cluster
+
     def look(self, host: Host, cluster: Cluster) -> str | None:
         """The digest of the registries, if others or none are configured."""
         digest = _digest(cluster)
@@ -34,12 +38,15 @@ class ConfigureRegistries(Change[Cluster, str]):
     def act(self, host: Host, cluster: Cluster, digest: str) -> None:
         wanted = cluster.params.registries
         registries.write_host_entries(host, wanted)
-        cluster.runtime.trust(host, wanted)
-        registries.write_logins(host, wanted)
+        # Before a running node gives up what it had.
         errors = registries.verify(host, wanted, cluster.proxy)
         if errors:
             causes = "; ".join(f"{server}: {cause}" for server, cause in errors.items())
             raise MgmtDriverError(f"the machine cannot pull from registries: {causes}")
+        kept = {(registry.url, bool(registry.certificate)) for registry in wanted}
+        gone = [old for old in self._before if (old.url, bool(old.certificate)) not in kept]
+        cluster.runtime.trust(host, wanted, gone)
+        registries.write_logins(host, wanted, self._before)
         files.write(host, _DONE, digest, _MODE)
 
 

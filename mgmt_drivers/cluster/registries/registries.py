@@ -31,13 +31,15 @@ def write_host_entries(host: Host, registries: Sequence[Registry]) -> None:
             files.write(host, path, blocks.replaced(files.read(host, path), lines))
 
 
-def write_logins(host: Host, registries: Sequence[Registry]) -> None:
-    """Add the logins to kubelet's; those of other registries stay as they are."""
+def write_logins(host: Host, registries: Sequence[Registry], before: Sequence[Registry]) -> None:
+    """Add the logins to kubelet's in place of those of before; others stay as they are."""
     logins = {r.login_key: {"auth": r.login.basic.reveal()} for r in registries if r.login}
-    if not logins:
+    old = {registry.login_key for registry in before if registry.login}
+    if not logins and not old:
         return
     config = files.read_json(host, KUBELET_LOGINS)
-    merged = {**config, "auths": {**config.get("auths", {}), **logins}}
+    others = {key: auth for key, auth in config.get("auths", {}).items() if key not in old}
+    merged = {**config, "auths": {**others, **logins}}
     content = Secret(json.dumps(merged, indent=2) + "\n")
     files.write(host, KUBELET_LOGINS, content, "0600")
 

@@ -16,13 +16,14 @@ from mgmt_drivers.vim import HelmAccess, Vim
 from tools.csar.tests.genuine import needs_openstack
 
 _TOKEN = "a.token"  # noqa: S105 - of nobody
+_OTHER_TOKEN = "another.token"  # noqa: S105 - of nobody
 
 
 class _Cluster(BaseHTTPRequestHandler):
     """The API of a cluster, as far as Tacker's client of Kubernetes looks at a new VIM."""
 
     def do_GET(self) -> None:
-        is_known = self.headers["authorization"] == f"Bearer {_TOKEN}"
+        is_known = self.headers["authorization"] in (f"Bearer {_TOKEN}", f"Bearer {_OTHER_TOKEN}")
         self.send_response(200 if is_known else 401)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
@@ -69,6 +70,16 @@ class VimOfInstanceTest(VimTest):
         with kubernetes_utils.AuthContextManager(kept) as context:
             api = client.CoreApi(context.init_k8s_api_client())
             self.assertEqual(["v1"], api.get_api_versions().versions)
+
+    def test_another_token(self) -> None:
+        instance: dict[str, Any] = {"vimConnectionInfo": {"vim1": {"vimType": "of OpenStack"}}}
+        vims = InstanceVims(mock.Mock(instance=instance))
+        vims.register(self.vim())
+        before = json.loads(json.dumps(instance))
+        vims.renew(Credentials(Secret(_OTHER_TOKEN), "other CA"))
+        before["vimConnectionInfo"]["vim1.vim"]["accessInfo"]["bearer_token"] = _OTHER_TOKEN
+        before["vimConnectionInfo"]["vim1.vim"]["interfaceInfo"]["ssl_ca_cert"] = "other CA"
+        self.assertEqual(before, instance)
 
     def test_cnfs_may_bring_roles_and_their_bindings(self) -> None:
         """The guide's threat model has this as the reason why the account has all rights."""
@@ -193,3 +204,30 @@ class RegisteredVimTest(VimTest):
             ["192.0.2.1", "192.0.2.9"], after["extra"]["helm_info"]["masternode_ip"]
         )
         self.assertEqual(before["vim_auth"], after["vim_auth"])
+
+    def renew(self, token: str) -> None:
+        from tacker.extensions.nfvo import VimInUseException
+        from tacker.nfvo.drivers.vim.kubernetes_driver import Kubernetes_Driver as Driver
+        from tacker.nfvo.nfvo_plugin import NfvoPlugin
+
+        in_use = VimInUseException(vim_id="")
+        with (
+            mock.patch.object(Driver, "encode_vim_auth"),
+            mock.patch.object(NfvoPlugin, "is_vim_still_in_use", side_effect=in_use),
+        ):
+            self.vims().renew(Credentials(Secret(token), "CA"))
+
+    def test_another_token_while_cnfs_use_the_vim(self) -> None:
+        vim_id = self.register(self.vim("192.0.2.1"))
+        before = self.known(vim_id)
+        self.renew(_OTHER_TOKEN)
+        after = self.known(vim_id)
+        self.assertEqual(_OTHER_TOKEN, after["vim_auth"]["bearer_token"])
+        self.assertEqual(before["extra"], after["extra"])
+        self.assertEqual(before["vim_id"], after["vim_id"])
+
+    def test_a_token_that_the_cluster_refuses_is_not_taken(self) -> None:
+        vim_id = self.register(self.vim())
+        with self.assertRaisesRegex(Exception, "401|Unauthorized"):
+            self.renew("unknown")
+        self.assertEqual(_TOKEN, self.known(vim_id)["vim_auth"]["bearer_token"])
