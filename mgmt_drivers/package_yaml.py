@@ -62,14 +62,6 @@ def read(path: Path) -> Any:
         raise BadYaml(f"{path.name}: {error}") from error
 
 
-def read_all(path: Path) -> list[Any]:
-    """Parse the documents of a file.
-
-    :raises BadYaml: as :func:`load_all`, and if the file cannot be read
-    """
-    return load_all(_content(path))
-
-
 def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:

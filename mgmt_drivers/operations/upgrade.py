@@ -10,6 +10,7 @@ from collections import defaultdict
 from typing import Any
 
 from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_checks import read_params
@@ -141,6 +142,7 @@ def _upgrade(
         *_prepare(cluster, nodes, updates_network),
         *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
         in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
+        on([leader], ApplyAddons()),
         *renew_due(cluster, due),
         on([leader] if cluster.topology.is_ha else [], VerifyVirtualIp()),
     )

@@ -350,21 +350,6 @@ class TextFile(PackageFile):
         """Note errors in the content."""
 
 
-def read_yaml(path: Path, what: str, reader: Reader) -> list[Any]:
-    """Read the documents of a file; empty after an error.
-
-    :param what: the expected content, for the error
-    """
-    try:
-        documents = package_yaml.read_all(path)
-    except package_yaml.BadYaml as error:
-        reader.refuse(f"is not {what}: {error}")
-        return []
-    if not documents:
-        reader.refuse(f"is not {what}: it is empty")
-    return documents
-
-
 class ListOf(Kind[tuple[T, ...]]):
     """A list whose items are of one kind."""
 

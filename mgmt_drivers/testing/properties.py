@@ -75,9 +75,11 @@ _EXCLUSIVE = (
     ("workers_at_once", "renew_certificates"), ("renew_certificates", "defragment_etcd"),
     ("kubernetes_version", "defragment_etcd"), ("package_repository", "defragment_etcd"),
     ("image_repository", "defragment_etcd"), ("workers_at_once", "defragment_etcd"),
+    ("manifest_path", "chart_path"), ("manifest_path", "values_path"),
     ("drain_timeout", "renew_certificates"), ("drain_timeout", "defragment_etcd"),
 )  # fmt: skip
-_NEEDING = {"pv_registration_params": "storage_server", "image_sha256": "image_url"}
+_NEEDING = {"pv_registration_params": "storage_server", "image_sha256": "image_url",
+            "values_path": "chart_path"}
 # Text that is special to shells, systemd, apt, TOML, YAML, JSON, HAProxy, expressions and paths.
 _PIECES = (
     "\n", "\r", "\0", "\t", " ", "\x1b[2J", "\x7f", "\x85", "\u2028", "\ufeff", "\ud800", "\udfff",

@@ -35,6 +35,10 @@ _BAD_HOST_KEYS = (
 )
 
 
+_OBJECT = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n"
+_OBJECTS = f"{_OBJECT}---\n{_OBJECT}"
+
+
 class ParamsTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -47,7 +51,7 @@ class ParamsTest(unittest.TestCase):
         self.more_cps: dict[str, str] = {}
         for path in ("cni.yaml", DEFAULT_CNI_MANIFEST):
             (self.package / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.package / path).write_text("kind: A\n---\nkind: B\n")
+            (self.package / path).write_text(_OBJECTS)
 
     def values(self) -> dict[str, Any]:
         group = {"username": "ubuntu", "password": "hidden"}

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from mgmt_drivers.cluster.addons import addons
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm
-from mgmt_drivers.cluster.pod_network import pod_network
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine.host import Host
 
@@ -20,8 +20,7 @@ def find_missing(host: Host, cluster: Cluster, with_pod_network: bool = True) ->
     :param with_pod_network: an upgrade may leave the pod network as it is
     """
     wanted = of_role(kubeadm.list_images(host, cluster), cluster.is_control_plane(host))
-    if with_pod_network:
-        wanted += pod_network.images(cluster.params)
+    wanted += addons.images(cluster.params, with_pod_network)
     return cluster.runtime.find_missing(host, wanted)
 
 
