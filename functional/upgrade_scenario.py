@@ -12,8 +12,8 @@ from functional.cluster_scenario import MASTER, WORKER
 from functional.dry_run import DryRunVnf
 from functional.nodes_scenario import NodesScenario
 from functional.requests import REQUESTS
+from mgmt_drivers.cluster.modification import NAME
 from mgmt_drivers.cluster.series import SUPPORTED
-from mgmt_drivers.cluster.upgrade.modification import NAME
 from tools.client import kubernetes_source
 from tools.client.lcm import Package, Vnf
 from tools.client.log import log

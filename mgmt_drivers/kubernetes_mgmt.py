@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from mgmt_drivers.cluster.backup.backup_params import RESTORE
-from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
+from mgmt_drivers.cluster.modification import NAME as MODIFICATION
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.operations import heal, instantiate, scale_in, scale_out, terminate, upgrade
+from mgmt_drivers.operations import heal, instantiate, modify, scale_in, scale_out, terminate
 from mgmt_drivers.tacker.v1 import (
     InstanceStore,
     MgmtDriver,
@@ -75,7 +75,8 @@ class KubernetesMgmtDriver(MgmtDriver):
         modification = (vnf_instance.vnf_metadata or {}).get(MODIFICATION)
         if modification:
             request = _request("upgrade", context, vnf_instance, ())
-            upgrade.modify(request, services(context, vnf_instance), modification)
+            vims = RegisteredVims(context, vnf_instance)
+            modify.modify(request, services(context, vnf_instance), vims, modification)
             InstanceStore(vnf_instance).remove(MODIFICATION)
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):

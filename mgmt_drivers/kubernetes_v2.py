@@ -7,10 +7,10 @@ from types import ModuleType
 from typing import Any
 
 from mgmt_drivers.cluster.backup.backup_params import RESTORE
-from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
-from mgmt_drivers.cluster.upgrade.modification import of_package
+from mgmt_drivers.cluster.modification import NAME as MODIFICATION
+from mgmt_drivers.cluster.modification import of_package
 from mgmt_drivers.errors import InventoryError, ParameterError
-from mgmt_drivers.operations import heal, instantiate, scale_in, scale_out, terminate, upgrade
+from mgmt_drivers.operations import heal, instantiate, modify, scale_in, scale_out, terminate
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.tacker.v2 import USER_DATA, Call, resource_ids
 from mgmt_drivers.tacker.v2_process import run
@@ -127,26 +127,26 @@ def _heal_request(call: Call, targets: Iterable[str]) -> LcmRequest:
 def modify_information_start(call: Call) -> None:
     modification = (call.request.get("metadata") or {}).get(MODIFICATION)
     if modification:
-        upgrade.validate(call.lcm_request("upgrade"), call.store, modification)
+        modify.validate(call.lcm_request("upgrade"), call.store, modification)
 
 
 def modify_information_end(call: Call) -> None:
     modification = (call.request.get("metadata") or {}).get(MODIFICATION)
     if modification:
-        upgrade.modify(call.lcm_request("upgrade"), call.services, modification)
+        modify.modify(call.lcm_request("upgrade"), call.services, InstanceVims(call), modification)
         call.store.remove(MODIFICATION)
 
 
 def change_current_package_start(call: Call) -> None:
     modification = of_new_package(call)
     if modification:
-        upgrade.validate(call.lcm_request("upgrade"), call.store, modification)
+        modify.validate(call.lcm_request("upgrade"), call.store, modification)
 
 
 def change_current_package_end(call: Call) -> None:
     modification = of_new_package(call)
     if modification:
-        upgrade.modify(call.lcm_request("upgrade"), call.services, modification)
+        modify.modify(call.lcm_request("upgrade"), call.services, InstanceVims(call), modification)
 
 
 def note_upgrade(call: Call) -> None:
@@ -156,7 +156,7 @@ def note_upgrade(call: Call) -> None:
     """
     modification = (call.request.get("additionalParams") or {}).get(MODIFICATION)
     if modification:
-        upgrade.note_wanted(call.lcm_request("upgrade"), call.store, modification)
+        modify.note_wanted(call.lcm_request("upgrade"), call.store, modification)
 
 
 def _coming(call: Call) -> Mapping[str, int]:

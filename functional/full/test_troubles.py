@@ -9,7 +9,7 @@ from functional import faults, kubernetes
 from functional.cluster_scenario import MASTER, WORKER
 from functional.masters_scenario import MastersScenario
 from functional.requests import REQUESTS
-from mgmt_drivers.cluster.upgrade.modification import NAME
+from mgmt_drivers.cluster.modification import NAME
 from mgmt_drivers.machine.files import STATE_FOLDER
 from tools.client import kubernetes_source, stacks, wait
 from tools.client.config import CONFIG

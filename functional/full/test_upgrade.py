@@ -8,7 +8,7 @@ from typing import Any
 
 from functional import faults
 from functional.upgrade_scenario import BEFORE, UpgradeScenario, newest_series
-from mgmt_drivers.cluster.upgrade.modification import DEFAULT_FILE
+from mgmt_drivers.cluster.modification import DEFAULT_FILE
 from tools.client.api import V2
 from tools.client.lcm import Package, Vnf
 

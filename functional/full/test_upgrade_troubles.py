@@ -8,7 +8,7 @@ from functional import faults, shared
 from functional.cluster_scenario import MASTER, WORKER
 from functional.kubernetes import KUBECTL
 from functional.upgrade_scenario import BEFORE, NEWEST, UpgradeScenario, newest_series
-from mgmt_drivers.cluster.upgrade.modification import NAME
+from mgmt_drivers.cluster.modification import NAME
 from tools.client.api import V2
 from tools.client.image_upload import copy_images
 from tools.client.lcm import Vnf

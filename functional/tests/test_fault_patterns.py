@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from functional.faults import REPLACED
 from functional.full import test_faults, test_troubles, test_upgrade, test_upgrade_troubles
-from mgmt_drivers.operations import upgrade
+from mgmt_drivers.operations import modify
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest
 from mgmt_drivers.testing.simulation import SimulatedSession
 
@@ -52,5 +52,5 @@ class FaultPatternsTest(SimulatedClusterTest):
         self.build()
         self.world.have("v1.36.4")
         wanted = {"kubernetes_version": "1.37.2"}
-        upgrade.modify(self.request(), self.services(self.note), wanted)
+        modify.modify(self.request(), self.services(self.note), self.vims, wanted)
         self.assert_each_strikes([*test_upgrade.FAULTS, test_upgrade_troubles.FAULT])

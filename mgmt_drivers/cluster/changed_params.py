@@ -1,10 +1,10 @@
-"""The parameters of the instantiate request that an upgrade has replaced.
+"""The parameters that modifications have changed: a JSON Merge Patch (RFC 7396) of the request.
 
-The VNF instance has them. An upgrade saves the parameters that it wants before the cluster changes,
-and keeps them when the cluster has changed: in between, and after an upgrade of which Tacker's v2
-API has saved nothing, the cluster tells which of them are true. The cluster tells a release and
-nothing else, since a tenant may write what a cluster tells: where packages and images come from is
-known to the request and Tacker.
+The VNF instance has the patch. An upgrade saves the parameters that it wants before the cluster
+changes, and keeps them when the cluster has changed: in between, and after an upgrade of which
+Tacker's v2 API has saved nothing, the cluster tells which of them are true. The cluster tells a
+release and nothing else, since a tenant may write what a cluster tells: where packages and images
+come from is known to the request and Tacker.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from mgmt_drivers.request import LcmRequest
 _KEY, _WANTED = "changed_params", "wanted_params"  # in the store
 _VERSION = "kubernetes_version"
 
-Changed = Mapping[str, Any]  # as they stand in a request
+Changed = Mapping[str, Any]  # the patch of the instantiate request's object
 
 
 def load(store: Store) -> Changed:
@@ -32,13 +32,13 @@ def load(store: Store) -> Changed:
 
 def save(store: Store, changed: Changed) -> None:
     """Keep the parameters that the cluster has; no others are wanted any more."""
-    store.save(_KEY, changed)
-    store.save(_WANTED, {})
+    store.save_secret(_KEY, changed)
+    store.save_secret(_WANTED, {})
 
 
 def save_wanted(store: Store, params: Changed) -> None:
     """Save the parameters that the cluster is about to get."""
-    store.save(_WANTED, params)
+    store.save_secret(_WANTED, params)
 
 
 def choose_for_release(request: LcmRequest, store: Store, release: str) -> Changed:
@@ -48,7 +48,7 @@ def choose_for_release(request: LcmRequest, store: Store, release: str) -> Chang
     :raises MgmtDriverError: if the release is neither known nor within an upgrade's reach
     """
     kept = load(store)
-    wanted = {**kept, **store.load(_WANTED, {})}
+    wanted = store.load(_WANTED, {}) or kept
     own, found = _version(request, kept), read_version(release)
     fits = {True: 2, None: 1, False: 0}  # a series fits less than a release
     changed = max((kept, wanted), key=lambda c: fits[_version(request, c).is_release(release)])
@@ -76,7 +76,7 @@ def choose_for_backup(own: Version, store: Store, release: str) -> Changed:
         return kept
     aim = read_version(str(wanted.get(_VERSION, "")))
     if aim and aim.series == found.series:
-        kept = {**kept, **wanted}
+        kept = wanted
     return {**kept, _VERSION: found.series.name if own.patch is None else found.text}
 
 
@@ -85,10 +85,35 @@ def _version(request: LcmRequest, changed: Changed) -> Version:
 
 
 def apply(request: LcmRequest, changed: Changed) -> LcmRequest:
-    """Return the request with these parameters in the place of its own."""
+    """Return the request with these changes of its parameters."""
     own = request.additional_params.get(NAME)
     if not changed or not isinstance(own, Mapping):
         return request
-    return replace(
-        request, additional_params={**request.additional_params, NAME: {**own, **changed}}
-    )
+    params = {**request.additional_params, NAME: merge(own, changed)}
+    return replace(request, additional_params=params)
+
+
+def join(request: LcmRequest, store: Store, patch: Changed) -> Changed:
+    """The changed parameters that the VNF instance has, with one more modification.
+
+    Merged with each other, patches would bring values of an object back that one has removed.
+    """
+    after = apply(apply(request, load(store)), patch)
+    return difference(request.additional_params[NAME], after.additional_params[NAME])
+
+
+def merge(value: Any, patch: Any) -> Any:
+    """Apply a patch: objects are merged, null removes a value, anything else replaces a value."""
+    if not isinstance(patch, Mapping):
+        return patch
+    merged = dict(value) if isinstance(value, Mapping) else {}
+    merged |= {key: merge(merged.get(key), change) for key, change in patch.items()}
+    return {key: item for key, item in merged.items() if item is not None}
+
+
+def difference(before: Any, after: Any) -> Any:
+    """Return the patch that makes one value of another; null counts as left out."""
+    if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
+        return after
+    differing = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    return {key: difference(before.get(key), after.get(key)) for key in differing}

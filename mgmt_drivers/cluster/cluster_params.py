@@ -48,7 +48,6 @@ from mgmt_drivers.params.declaration import (
     When,
     inline,
     param,
-    parameters,
 )
 from mgmt_drivers.params.kinds import (
     LARGEST_ARCHIVE,
@@ -207,7 +206,7 @@ class KubernetesParams:
         meaning="file with the objects of a pod network, YAML without aliases",
     )
     addons: tuple[Addon, ...] = param(
-        ADDONS_NAME, ADDONS,
+        ADDONS_NAME, ADDONS, changed_by=MODIFICATION,
         meaning="manifests and charts that the cluster gets after its nodes, in their order "
         "(:doc:`addons`)",
         left_out="there are none",
@@ -352,7 +351,3 @@ class KubernetesParams:
         for login in (registry.login for registry in self.registries):
             if login:
                 yield from (login.password, login.basic)
-
-
-# Parameters of the instantiate request that a modification replaces.
-REPLACED = tuple(p.name for p in parameters(KubernetesParams) if p.changed_by == MODIFICATION)

@@ -37,10 +37,10 @@ def read_topology(
 ) -> Topology:
     """Read the parameters and the machines of a cluster, without a login.
 
-    :param changed: parameters to change, besides the parameters that earlier upgrades have changed
+    :param changed: a patch besides those of earlier modifications
     """
     kept = changed_params.load(services.store)
-    params = read_params(changed_params.apply(request, {**kept, **(changed or {})}))
+    params = read_params(changed_params.apply(changed_params.apply(request, kept), changed or {}))
     if params.unmanaged_vdu:
         LOG.info(
             "VNF %s: VDU %s is not set up, since the request has no storage_server",
@@ -104,7 +104,7 @@ def read_upgraded(
     if kept == changed_params.load(store):
         return known
     changed_params.save(store, kept)
-    params = read_params(changed_params.apply(request, {**kept, **(changed or {})}))
+    params = read_params(changed_params.apply(changed_params.apply(request, kept), changed or {}))
     return replace(known, params=params)
 
 

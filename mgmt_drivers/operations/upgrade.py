@@ -1,4 +1,4 @@
-"""Upgrade: another version of Kubernetes on all nodes. Or ``renew``, or ``defragment``.
+"""Upgrade: another version of Kubernetes on all nodes.
 
 The cluster does not change before every machine has its packages and images. kubeadm renews only
 the certificates of control-plane nodes that it upgrades.
@@ -7,28 +7,25 @@ the certificates of control-plane nodes that it upgrades.
 import functools
 import logging
 from collections import defaultdict
-from typing import Any
 
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_checks import read_params
-from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
 from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     ConfigureLoadBalancer,
     VerifyVirtualIp,
 )
+from mgmt_drivers.cluster.modification import Change
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.nodes.drain_nodes import UncordonNodes
-from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.cluster.packages.pull_images import PullImages
 from mgmt_drivers.cluster.pod_network.apply_manifest import UpdatePodNetwork
 from mgmt_drivers.cluster.pod_network.metadata_service import CloseMetadataService
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.cluster.upgrade.check_cluster import CheckCluster, CheckMachines
-from mgmt_drivers.cluster.upgrade.modification import NAME, Change, read_modification
 from mgmt_drivers.cluster.upgrade.prepare_nodes import InstallKubeadm, SaveSnapshot
 from mgmt_drivers.cluster.upgrade.upgrade_cluster import (
     KeepVersion,
@@ -38,10 +35,10 @@ from mgmt_drivers.cluster.upgrade.upgrade_cluster import (
 from mgmt_drivers.cluster.upgrade.upgrade_nodes import UpgradeControlPlane, UpgradeWorkers
 from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
 from mgmt_drivers.engine.phase import in_lanes, in_turn, on
-from mgmt_drivers.engine.services import Services, Store
-from mgmt_drivers.errors import MgmtDriverError, OperationError, ParameterError
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import MgmtDriverError, OperationError
 from mgmt_drivers.machine.host import Host
-from mgmt_drivers.operations.defragment import ask_etcd, defragment, defragment_members
+from mgmt_drivers.operations.defragment import ask_etcd, defragment_members
 from mgmt_drivers.operations.groups import Works, give_kubeconfig, show_last_backup
 from mgmt_drivers.operations.opening import (
     GATHER,
@@ -50,7 +47,7 @@ from mgmt_drivers.operations.opening import (
     read_topology,
     read_upgraded,
 )
-from mgmt_drivers.operations.renew import find_due, renew, renew_due
+from mgmt_drivers.operations.renew import find_due, renew_due
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.setup.configure_proxy import ConfigureProxy
 
@@ -63,56 +60,16 @@ class UpgradeFailed(MgmtDriverError):
     longest = OperationError.longest
 
 
-def validate(request: LcmRequest, store: Store, modification: Any) -> Change:
-    """Check a modification without asking any machine.
+def upgrade(request: LcmRequest, services: Services, change: Change) -> None:
+    """Upgrade the cluster.
 
-    :param modification: the parameter ``k8s_cluster_modification_param``
-    :raises ParameterError: with every error
-    """
-    kept = changed_params.load(store)
-    before = read_params(changed_params.apply(request, kept))
-    change = read_modification(modification, before, request)
-    if not change.is_upgrade:
-        return change
-    after = read_params(changed_params.apply(request, {**kept, **change.params}))
-    if not node_packages.can_install_some(after.script):
-        text = f"the script must use {node_packages.PACKAGES}, as the script of this project does"
-        raise ParameterError([f"{INSTALLATION}.script_path: {text}"])
-    return change
-
-
-def note_wanted(request: LcmRequest, store: Store, modification: Any) -> None:
-    """Note the parameters of an upgrade that ended half-way and that Tacker has not kept.
-
-    Machines get them if the cluster has their version.
-
-    :param modification: the parameter ``k8s_cluster_modification_param``
-    :raises ParameterError: with every error
-    """
-    change = validate(request, store, modification)
-    if not change.is_upgrade:
-        raise ParameterError([f"{NAME}: only an upgrade can be combined with another operation"])
-    changed_params.save_wanted(store, {**changed_params.load(store), **change.params})
-
-
-def modify(request: LcmRequest, services: Services, modification: Any) -> None:
-    """Upgrade the cluster, or renew its certificates.
-
-    :param modification: the parameter ``k8s_cluster_modification_param``
     :raises MgmtDriverError: naming the cause, and the versions with which the cluster goes on
     """
-    change = validate(request, services.store, modification)
-    if change.renews_certificates:
-        renew(request, services)
-        return
-    if change.defragments_etcd:
-        defragment(request, services)
-        return
-    known = read_topology(request, services, change.params)
+    known = read_topology(request, services, change.patch)
     try:
         with open_operation(request, services, known) as operation:
             leader = choose_leader(operation, known)
-            known = read_upgraded(operation, known, leader, change.params)
+            known = read_upgraded(operation, known, leader, change.patch)
             nodes = operation.connect(known.nodes, RUNNING_LIMIT)
             _upgrade(operation, Cluster(known, services.store, leader), nodes, change)
     except MgmtDriverError as error:
@@ -125,7 +82,7 @@ def _upgrade(
     """Upgrade all nodes of a cluster; its parameters are those that the change wants."""
     kept = changed_params.load(cluster.store)
     before = read_params(changed_params.apply(operation.request, kept)).version
-    changed = {**kept, **change.params}
+    changed = changed_params.join(operation.request, cluster.store, change.patch)
     keep = KeepVersion(changed, has_release=before.patch is not None)
     due = find_due(operation, cluster.leader, cluster.topology, [])
     leader = cluster.leader
@@ -141,7 +98,7 @@ def _upgrade(
         *(defragment_members(cluster, masters, etcd) if lacks_space else ()),
         *_prepare(cluster, nodes, updates_network),
         *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
-        in_lanes(change.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
+        in_lanes(change.instructions.workers_at_once, cluster.workers(nodes), UpgradeWorkers()),
         on([leader], ApplyAddons()),
         *renew_due(cluster, due),
         on([leader] if cluster.topology.is_ha else [], VerifyVirtualIp()),

@@ -30,6 +30,7 @@ class Optional:
     """A parameter that may be left out."""
 
     words = ""
+    takes_null = False  # in the JSON schema; the reader takes null for any parameter left out
 
     def lack(self, holder: Reader) -> str:
         """The error if the parameter is left out; empty if it may be left out."""
@@ -85,13 +86,20 @@ class When(Optional):
         self.words = f"required {condition}"
 
 
+class Kept(Optional):
+    """A parameter of a patch: left out, the value stays; null brings the default back."""
+
+    words, takes_null = "or ``null``", True
+
+
 @dataclass(frozen=True)
 class Parameter:
     """The declaration of one parameter.
 
     ``default`` is written as in a request; ``left_out`` describes the behaviour without the
     parameter, if there is no default. ``changed_by`` is the operation that can change the value of
-    a cluster: a new instantiation, or a modification.
+    a cluster: a new instantiation, or a modification, which can also add and remove an object. If
+    left out, it is that of the object that holds the parameter, or a new instantiation.
     """
 
     name: str
@@ -115,7 +123,7 @@ def param(
     required: Optional | None = None,
     default: Any = None,
     left_out: str = "",
-    changed_by: str = INSTANTIATION,
+    changed_by: str = "",
     apis: tuple[str, ...] = APIS,
     since: str = FIRST_VERSION,
     value: Any = dataclasses.MISSING,
@@ -172,6 +180,30 @@ def all_parameters(path: str, cls: type[Any]) -> Iterator[tuple[str, Parameter]]
             yield from all_parameters(below, inner)
 
 
+def find_changes(
+    cls: type[Any], before: Mapping[str, Any], after: Mapping[str, Any], changed_by: str = ""
+) -> Iterator[tuple[str, bool]]:
+    """Find the parameters that differ between two objects, as requests have them.
+
+    Yields paths below the object, and whether a modification may change the parameter. Objects of
+    a list are compared by their position.
+    """
+    for parameter in parameters(cls):
+        name, own = parameter.name, parameter.changed_by or changed_by
+        given = [values.get(name) for values in (before, after)]
+        old, new = (parameter.default if value is None else value for value in given)
+        pairs = [(name, old, new)]
+        if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+            pairs = [(f"{name}[{n}]", *pair) for n, pair in enumerate(zip(old, new, strict=True))]
+        inner = class_of(parameter.kind)
+        if inner and all(isinstance(o, Mapping) and isinstance(n, Mapping) for _, o, n in pairs):
+            for path, one, other in pairs:
+                below = find_changes(inner, one, other, own)
+                yield from ((f"{path}.{rest}", is_allowed) for rest, is_allowed in below)
+        elif old != new:
+            yield name, own == MODIFICATION
+
+
 class ObjectOf(Kind[T]):
     """An object, read into a dataclass.
 
@@ -203,6 +235,26 @@ class ObjectOf(Kind[T]):
         checked: T = self._check(parsed, reader) if self._check else parsed
         return checked
 
+    def patch(self, is_whole: bool = False) -> "ObjectOf[Any]":
+        """The JSON Merge Patch (RFC 7396) of the object that a modification may have.
+
+        :param is_whole: with all parameters, since a modification may add the object
+        """
+        fields = []
+        for declared in parameters(self.cls):
+            own, kind = is_whole or declared.changed_by == MODIFICATION, declared.kind
+            item = kind.kind if isinstance(kind, ListOf) else kind
+            below = item.patch(own) if isinstance(item, ObjectOf) else None
+            if own or (below and parameters(below.cls)):
+                made = dataclasses.replace(
+                    declared, kind=below if below and item is kind else kind, default=None,
+                    required=Optional() if isinstance(declared.required, Always) else Kept(),
+                    left_out="", changed_by="",
+                )  # fmt: skip
+                fields.append((made.name, Any, field(default=None, metadata={"parameter": made})))
+        cls = dataclasses.make_dataclass(self.cls.__name__, fields)
+        return ObjectOf(cls, takes_blanks=self._takes_blanks)
+
     def _refuse_unknown(self, reader: Reader) -> None:
         names = {parameter.name for parameter in parameters(self.cls)}
         for key in reader.value:
@@ -225,8 +277,9 @@ class ObjectOf(Kind[T]):
 
     def _schema_of(self, parameter: Parameter) -> dict[str, Any]:
         schema = parameter.kind.schema()
-        if self._takes_blanks:
-            schema = {"anyOf": [schema, {"const": ""}]}
+        others = [{"const": ""}] if self._takes_blanks else []
+        others += [{"type": "null"}] if parameter.required.takes_null else []
+        schema = {"anyOf": [schema, *others]} if others else schema
         schema["description"] = _REFERENCE.sub("", parameter.meaning).replace("``", "`")
         if parameter.default is not None:
             schema["default"] = parameter.default

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.cluster import cluster_params
-from mgmt_drivers.cluster.upgrade import modification
+from mgmt_drivers.cluster import cluster_params, modification
 from mgmt_drivers.params.declaration import ObjectOf
 from mgmt_drivers.registry import registry_params
 

@@ -11,7 +11,7 @@ from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.operations import renew, scale_in, scale_out, upgrade
+from mgmt_drivers.operations import modify, renew, scale_in, scale_out
 from mgmt_drivers.testing.fakes import MemoryStore
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedCloud, new_node
 from mgmt_drivers.testing.simulation import SimulatedSession
@@ -181,7 +181,7 @@ class _Upgrade(Story):
     joins = False
 
     def run(self, services: Services) -> None:
-        upgrade.modify(self.cloud.request(), services, _WANTED)
+        modify.modify(self.cloud.request(), services, self.cloud.vims, _WANTED)
 
 
 # Operations that are killed, each with the operations that somebody may ask for then.

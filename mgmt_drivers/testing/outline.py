@@ -22,11 +22,11 @@ from mgmt_drivers.operations import (
     defragment,
     heal,
     instantiate,
+    modify,
     registry,
     renew,
     scale_in,
     scale_out,
-    upgrade,
 )
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
@@ -274,7 +274,14 @@ def _heal_end(folder: Path) -> list[Row]:
 def _upgrade(folder: Path) -> list[Row]:
     story = _clustered(folder, kubernetes_version=_OLD)
     story.cloud.world.have(f"v{_OLD}")
-    upgrade.modify(story.cloud.request(), story.services(), _NEW)
+    modify.modify(story.cloud.request(), story.services(), story.cloud.vims, _NEW)
+    return story.rows()
+
+
+def _change(folder: Path) -> list[Row]:
+    story = _clustered(folder)
+    patch = {"image_repository": "mirror.example.com/others"}
+    modify.modify(story.cloud.request(), story.services(), story.cloud.vims, patch)
     return story.rows()
 
 
@@ -318,6 +325,7 @@ _STORIES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "heal_start": _heal_start,
     "heal_end": _heal_end,
     "upgrade": _upgrade,
+    "change": _change,
     "renew": _renew,
     "defragment": _defragment,
     "registry": _registry,

@@ -13,16 +13,15 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import paramiko
 
-from mgmt_drivers.cluster import cluster_checks, cluster_params
+from mgmt_drivers.cluster import changed_params, cluster_checks, cluster_params, modification
 from mgmt_drivers.cluster.series import SUPPORTED
-from mgmt_drivers.cluster.upgrade import modification
 from mgmt_drivers.errors import InventoryError, ParameterError, printable
 from mgmt_drivers.params.declaration import (
     Always,
@@ -70,14 +69,10 @@ _EXAMPLES: Mapping[str, Any] = {
 # The first parameter of each pair excludes the second.
 _EXCLUSIVE = (
     ("helm", "helm_installation_script_path"), ("image_path", "image_url"),
-    ("image_path", "image_sha256"), ("kubernetes_version", "renew_certificates"),
-    ("package_repository", "renew_certificates"), ("image_repository", "renew_certificates"),
-    ("workers_at_once", "renew_certificates"), ("renew_certificates", "defragment_etcd"),
-    ("kubernetes_version", "defragment_etcd"), ("package_repository", "defragment_etcd"),
-    ("image_repository", "defragment_etcd"), ("workers_at_once", "defragment_etcd"),
-    ("manifest_path", "chart_path"), ("manifest_path", "values_path"),
-    ("drain_timeout", "renew_certificates"), ("drain_timeout", "defragment_etcd"),
+    ("image_path", "image_sha256"), ("manifest_path", "chart_path"),
+    ("manifest_path", "values_path"),
 )  # fmt: skip
+_ALONE = {"renew_certificates", "defragment_etcd"}  # exclude everything else in a modification
 _NEEDING = {"pv_registration_params": "storage_server", "image_sha256": "image_url",
             "values_path": "chart_path"}
 # Text that is special to shells, systemd, apt, TOML, YAML, JSON, HAProxy, expressions and paths.
@@ -166,6 +161,8 @@ def _example_of(cls: type[Any], path: str, source: random.Random | None) -> dict
             continue
         if any((key, parameter.name) in _EXCLUSIVE for key in values):
             continue
+        if path == modification.NAME and _is_excluded({*values, parameter.name}):
+            continue
         if _NEEDING.get(parameter.name) not in (None, *values):
             continue
         value = _value(parameter, f"{path}.{parameter.name}", source)
@@ -175,6 +172,13 @@ def _example_of(cls: type[Any], path: str, source: random.Random | None) -> dict
         if parameter.required.lack(Reader(values, path, ValidationErrors())):
             values.setdefault(parameter.name, _value(parameter, f"{path}.{parameter.name}", source))
     return values
+
+
+def _is_excluded(names: Set[str]) -> bool:
+    """Whether a modification may not have all of these parameters."""
+    is_upgrade = "kubernetes_version" in names
+    others = names - modification.WITH_UPGRADE - {"workers_at_once"}
+    return (len(names) > 1 and bool(names & _ALONE)) or (is_upgrade and bool(others))
 
 
 def _value(parameter: Parameter, path: str, source: random.Random | None) -> Any:
@@ -304,9 +308,8 @@ class Properties:
         self.outcomes: Counter[str] = Counter()
         self._package = package
         write_package(package)
-        self._before = cluster_checks.read_params(self._request(cluster_params.NAME, {
-            **complete(cluster_params.NAME), "kubernetes_version": RELEASE_BEFORE,
-        }))
+        before = {**complete(cluster_params.NAME), "kubernetes_version": RELEASE_BEFORE}
+        self._before = self._request(cluster_params.NAME, before)
 
     def check(self, given: Input) -> None:
         """:raises Broken: with the property that does not hold"""
@@ -337,13 +340,14 @@ class Properties:
     def read(self, given: Input) -> Any:
         """Read an input as the drivers do."""
         request = self._request(given.name, given.params)
+        if given.name == modification.NAME:
+            # Tacker's v1 API has the object's text.
+            params = json.dumps(given.params) if len(given.changes) % 2 else given.params
+            change = modification.read_modification(params, self._before)
+            return cluster_checks.read_params(changed_params.apply(self._before, change.patch))
         if given.name == cluster_params.NAME:
             return cluster_checks.read_params(request)
-        if given.name == registry_params.NAME:
-            return registry_params.read_params(request)
-        # Tacker's v1 API has the object's text.
-        params = json.dumps(given.params) if len(given.changes) % 2 else given.params
-        return modification.read_modification(params, self._before, request)
+        return registry_params.read_params(request)
 
     def _request(self, name: str, params: Any) -> LcmRequest:
         return LcmRequest(
@@ -375,7 +379,11 @@ class Properties:
         """An editor takes each request that the drivers take."""
         if jsonschema is None:
             return
-        for error in _validator(given.name).iter_errors(_without_nulls(given.params)):
+        params = _without_nulls(given.params)
+        if given.name == modification.NAME:  # the schema knows the nulls of a patch
+            own = {parameter.name for parameter in parameters(modification.Instructions)}
+            params = {k: v for k, v in given.params.items() if k not in own or v is not None}
+        for error in _validator(given.name).iter_errors(params):
             raise Broken(f"the JSON schema refuses what the drivers take: {error.json_path}: "
                          f"{error.validator}")
 

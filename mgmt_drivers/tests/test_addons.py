@@ -4,14 +4,18 @@ import io
 import json
 import tarfile
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
 from mgmt_drivers.cluster.addons import addons
+from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.cluster_checks import read_params
+from mgmt_drivers.engine.dry_run import DryRun
+from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
-from mgmt_drivers.operations import upgrade
+from mgmt_drivers.operations import modify
 from mgmt_drivers.testing.fakes import FakeClock
 from mgmt_drivers.testing.simulated_cloud import PARAMS, STORAGE, SimulatedClusterTest
 from mgmt_drivers.testing.simulation import SimulatedSession
@@ -58,7 +62,10 @@ class AddonsTest(SimulatedClusterTest):
 
     def upgrade(self) -> None:
         self.world.have("v1.36.4")
-        upgrade.modify(self.request(), self.services(), {"kubernetes_version": "1.37"})
+        self.modify(kubernetes_version="1.37")
+
+    def modify(self, services: Services | None = None, **wanted: Any) -> None:
+        modify.modify(self.request(), services or self.services(), self.vims, wanted)
 
     def names(self) -> set[str]:
         """The add-ons' objects in the cluster."""
@@ -229,11 +236,10 @@ class LaterTest(AddonsTest):
 
         self.have(keeps=[_object("ConfigMap", "new")])
         self.world.have("v1.36.4")
-        wanted = {"kubernetes_version": "1.37"}
         with self.assertRaisesRegex(MgmtDriverError, "broken off"):
-            upgrade.modify(self.request(), self.services(strike), wanted)
+            self.modify(self.services(strike), kubernetes_version="1.37")
         self.assertIn("configmap/c", self.names())
-        upgrade.modify(self.request(), self.services(), wanted)
+        self.modify(kubernetes_version="1.37")
         self.assertEqual({"configmap/new"}, self.names())
 
     def test_fields_that_others_have_changed(self) -> None:
@@ -264,7 +270,40 @@ class LaterTest(AddonsTest):
 
         self.world.have("v1.36.4")
         wanted = {"kubernetes_version": "1.37", "image_repository": "registry.example.org/k8s"}
-        upgrade.modify(self.request(), self.services(note), wanted)
+        self.modify(self.services(note), **wanted)
         self.assertIn("registry.example.org/k8s/server:v1", pulled)
         spec = self.world.objects["deployment.apps/server"]["spec"]["template"]["spec"]
         self.assertEqual("registry.example.org/k8s/server:v1", spec["containers"][0]["image"])
+
+    def test_a_modification_changes_them(self) -> None:
+        before = self.params["addons"]
+        self.have(keeps=[_object("ConfigMap", "a", data={"a": "changed"})])
+        wanted, self.params = self.params["addons"], {**self.params, "addons": before}
+        self.modify(addons=wanted)
+        self.assertEqual({"a": "changed"}, self.world.objects["configmap/a"]["data"])
+        self.assertEqual({"configmap/a"}, self.names())
+        self.modify(addons=None)
+        self.assertEqual(set(), self.names())
+        self.assertIn(_FLANNEL, self.world.objects)
+
+    def test_a_modification_with_the_same_list_applies_what_the_package_has_now(self) -> None:
+        self.have(keeps=[_object("ConfigMap", "a", data={"a": "new"})])
+        self.modify(addons=self.params["addons"])
+        self.assertEqual({"a": "new"}, self.world.objects["configmap/a"]["data"])
+
+    def test_an_upgrade_takes_other_add_ons(self) -> None:
+        self.world.have("v1.36.4")
+        self.modify(kubernetes_version="1.37", addons=[])
+        self.assertEqual(set(), self.names())
+
+    def test_a_dry_run_tells_them(self) -> None:
+        before = self.names()
+        self.have(keeps=[_deployment("server", "example.com/server:v2")])
+        dry_run = DryRun()
+        services = replace(self.services(), dry_run=dry_run)
+        self.modify(services, addons=self.params["addons"])
+        (line,) = [line for line in dry_run.lines if line.phase == ApplyAddons.title]
+        told = ("keeps, without ConfigMap default/a, without Namespace mine, "
+                "without ConfigMap default/c")
+        self.assertEqual(("changed", told), (line.prediction.outcome, line.prediction.reason))
+        self.assertEqual(before, self.names())

@@ -24,7 +24,7 @@ from mgmt_drivers.cluster.certificates.certificates import (
 from mgmt_drivers.cluster.kubeadm import kubelet
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError, ParameterError
-from mgmt_drivers.operations import scale_in, scale_out, upgrade
+from mgmt_drivers.operations import modify, scale_in, scale_out
 from mgmt_drivers.testing.fakes import FakeClock, fake_host, named
 from mgmt_drivers.testing.made_certificates import lasting, signed
 from mgmt_drivers.testing.simulated_cloud import (
@@ -52,7 +52,7 @@ class AgingClusterTest(SimulatedClusterTest):
         return [m for m in self.world.machines.values() if m.role == "master"]
 
     def renew(self, services: Services | None = None) -> None:
-        upgrade.modify(self.request(), services or self.services(), RENEW)
+        modify.modify(self.request(), services or self.services(), self.vims, RENEW)
 
     def scale_out(self, services: Services | None = None, number: int = 20) -> None:
         new = self.arrive(new_node("worker", number, f"10.10.0.{number}")).node
@@ -132,7 +132,7 @@ class RenewalTest(AgingClusterTest):
         self.params = {**self.params, "kubernetes_version": "1.36.4"}
         self.world.have("v1.36.4")
         wanted = {"kubernetes_version": "1.36.4"}
-        upgrade.modify(self.request(), self.services(), wanted)
+        modify.modify(self.request(), self.services(), self.vims, wanted)
         self.assert_renewed()
 
     def test_what_lasts_is_left_alone_and_costs_one_command(self) -> None:
@@ -345,9 +345,9 @@ class RenewalTest(AgingClusterTest):
             ({**RENEW, "image_repository": "a/b"}, "image_repository: cannot be combined with"),
         ):
             with self.subTest(wanted), self.assertRaisesRegex(ParameterError, words):
-                upgrade.validate(self.request(), self.store, wanted)
+                modify.validate(self.request(), self.store, wanted)
         (self.package / "install_k8s_cluster.sh").write_text("a script that cannot upgrade")
-        upgrade.validate(self.request(), self.store, json.dumps(RENEW))
+        modify.validate(self.request(), self.store, json.dumps(RENEW))
 
 
 class ServingTest(AgingClusterTest):
@@ -398,7 +398,7 @@ class ServingTest(AgingClusterTest):
 
     def test_an_upgrade(self) -> None:
         self.age(89.0)
-        upgrade.modify(self.request(), self.services(), {"kubernetes_version": "1.20.2"})
+        modify.modify(self.request(), self.services(), self.vims, {"kubernetes_version": "1.20.2"})
         self.assertEqual({365.0}, self.left())
 
     def test_what_lasts_costs_no_login(self) -> None:

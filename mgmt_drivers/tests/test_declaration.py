@@ -64,8 +64,8 @@ class DeclarationTest(unittest.TestCase):
             (f"{_CLUSTER}.cni_manifest_path",
              "required if the VNF package has no ``Files/kubernetes/flannel.yaml``"),
             (f"{_CLUSTER}.master_node.password", "required unless ``private_key`` is given"),
-            ("k8s_cluster_modification_param.kubernetes_version",
-             "required unless ``renew_certificates`` or ``defragment_etcd`` is given"),
+            ("k8s_cluster_modification_param.kubernetes_version", "or ``null``"),
+            ("k8s_cluster_modification_param.package_repository.url", ""),
             (f"{_CLUSTER}.vim_name", ""),
         ):
             self.assertEqual(expected, words[path], path)
@@ -115,6 +115,15 @@ class SchemaTest(unittest.TestCase):
         key = {"master_node": {**no_password, "private_key": "key"}}
         blank = {"proxy": {"http_proxy": "", "no_proxy": ""}}
         self.assertEqual([], _misfits(_CLUSTER, {**good, **key, **blank}))
+        for patch, fits in (
+            ({}, True),
+            ({"drain_timeout": None, "automatic_heal": {"share": None}}, True),
+            ({"package_repository": None}, True),
+            ({"package_repository": {"url": None}}, False),
+            ({"script_path": "Scripts/x.sh"}, False),
+        ):
+            with self.subTest(patch):
+                self.assertEqual(fits, not _misfits("k8s_cluster_modification_param", patch))
 
 
 def _misfits(name: str, value: Any) -> list[str]:

@@ -10,7 +10,7 @@ from mgmt_drivers.cluster.etcd.etcd import Database, EtcdStatus
 from mgmt_drivers.cluster.packages.runtime import Containerd
 from mgmt_drivers.errors import CommandTimeout, MgmtDriverError, ParameterError
 from mgmt_drivers.machine.host import Host
-from mgmt_drivers.operations import scale_out, upgrade
+from mgmt_drivers.operations import modify, scale_out
 from mgmt_drivers.testing.fakes import named
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
@@ -70,7 +70,7 @@ class AlarmedClusterTest(SimulatedClusterTest):
         return [self.machine(address).name for address in addresses]
 
     def defragment(self, *faults: Any) -> None:
-        upgrade.modify(self.request(), self.services(*faults), DEFRAGMENT)
+        modify.modify(self.request(), self.services(*faults), self.vims, DEFRAGMENT)
 
     def sizes(self) -> set[int]:
         databases = self.world.databases
@@ -136,7 +136,7 @@ class AlarmTest(AlarmedClusterTest, MastersTestCase):
         for work in (
             lambda: self.heal_start(request, self.services()),
             lambda: self.scale_in(self.services(), WORKERS[0]),
-            lambda: upgrade.modify(self.request(), self.services(), _NEXT),
+            lambda: modify.modify(self.request(), self.services(), self.vims, _NEXT),
         ):
             error = self.error_of(work)
             self.assertIn("the node's apiserver is not ready: ", error)
@@ -253,9 +253,9 @@ class UpkeepTest(AlarmedClusterTest):
             ({**DEFRAGMENT, "renew_certificates": True}, "renew_certificates: cannot be comb"),
         ):
             with self.subTest(wanted), self.assertRaisesRegex(ParameterError, words):
-                upgrade.validate(self.request(), self.store, wanted)
+                modify.validate(self.request(), self.store, wanted)
         text = json.dumps({**DEFRAGMENT, "renew_certificates": False})
-        self.assertFalse(upgrade.validate(self.request(), self.store, text).is_upgrade)
+        self.assertFalse(modify.validate(self.request(), self.store, text).is_upgrade)
 
 
 class UpgradeTest(AlarmedClusterTest, UpgradableClusterTest):
@@ -295,7 +295,8 @@ class UpgradeTest(AlarmedClusterTest, UpgradableClusterTest):
             elif "kubectl" in argv:
                 self.world.databases.alarms.clear()
 
-        error = self.error_of(lambda: upgrade.modify(self.request(), self.services(arm), _NEXT))
+        services = self.services(arm)
+        error = self.error_of(lambda: modify.modify(self.request(), services, self.vims, _NEXT))
         self.assertIn("nothing was changed: etcd has the alarm CORRUPT", error)
 
 
@@ -306,7 +307,9 @@ class UpkeepFaultsTest(FaultsTestCase, AlarmedClusterTest):
         def story(number: int, fault: str) -> bool:
             self.fill()
             request = self.request()
-            struck = self.cured(lambda s: upgrade.modify(request, s, DEFRAGMENT), number, fault)
+            struck = self.cured(
+                lambda s: modify.modify(request, s, self.vims, DEFRAGMENT), number, fault
+            )
             self.assertEqual([], self.world.databases.alarms)
             self.defragment()  # a member that was left out
             self.assertEqual(({8 * _MIB}, []), (self.sizes(), self.world.databases.alarms))

@@ -19,7 +19,7 @@ from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.monitoring import monitoring, node_health
 from mgmt_drivers.cluster.monitoring.monitoring_params import Monitoring
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError, ParameterError
-from mgmt_drivers.operations import scale_out, upgrade
+from mgmt_drivers.operations import modify, scale_out
 from mgmt_drivers.testing.made_certificates import Signed, signed
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
@@ -127,7 +127,7 @@ class ClusterTest(SimulatedClusterTest):
             self.assert_monitored(self.machine(address))
         self.world.have("v1.36.4")
         self.params = {**self.params, "kubernetes_version": "1.36"}
-        upgrade.modify(self.request(), self.services(), {"kubernetes_version": "1.37"})
+        modify.modify(self.request(), self.services(), self.vims, {"kubernetes_version": "1.37"})
         for machine in self.world.machines.values():
             self.assert_monitored(machine)
 

@@ -8,7 +8,7 @@ from mgmt_drivers.cluster.addons import manifests
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
 from mgmt_drivers.cluster.pod_network import metadata_service
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
-from mgmt_drivers.operations import scale_out, upgrade
+from mgmt_drivers.operations import modify, scale_out
 from mgmt_drivers.testing.fakes import FakeClock
 from mgmt_drivers.testing.simulated_cloud import (
     PARAMS,
@@ -40,7 +40,7 @@ class PodNetworkTest(SimulatedClusterTest):
         self.path.write_text(manifest)
         self.world.have("v1.36.4")
         self.params = {**PARAMS, "kubernetes_version": "1.36"}
-        upgrade.modify(self.request(), self.services(), {"kubernetes_version": "1.37"})
+        modify.modify(self.request(), self.services(), self.vims, {"kubernetes_version": "1.37"})
 
     def test_definitions_come_before_their_objects(self) -> None:
         self.made_by(f"{_OBJECT}---\n# nothing\n--- # a definition\n{_DEFINITION}")
@@ -129,7 +129,7 @@ class PodNetworkTest(SimulatedClusterTest):
         self.params = {**PARAMS, "kubernetes_version": "1.36"}
         wanted = {"kubernetes_version": "1.37", "image_repository": "registry.example.org/k8s"}
         with contextlib.suppress(MgmtDriverError):
-            upgrade.modify(self.request(), self.services(note), wanted)
+            modify.modify(self.request(), self.services(note), self.vims, wanted)
         return pulled
 
     def test_images_of_the_pod_network_are_pulled_before_the_cluster_changes(self) -> None:
@@ -185,5 +185,5 @@ class MetadataServiceTest(SimulatedClusterTest):
         self.assertEqual({new.address, WORKERS[0]}, self.closed())
         self.world.have("v1.36.4")
         self.params = {**PARAMS, "kubernetes_version": "1.36"}
-        upgrade.modify(self.request(), self.services(), {"kubernetes_version": "1.37"})
+        modify.modify(self.request(), self.services(), self.vims, {"kubernetes_version": "1.37"})
         self.assertEqual(self.nodes(), self.closed())

@@ -23,7 +23,7 @@ import paramiko
 
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.operations import registry, scale_in, scale_out, upgrade
+from mgmt_drivers.operations import modify, registry, scale_in, scale_out
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import Endpoint
@@ -155,7 +155,7 @@ class Cluster(SimulatedCloud):
 
     def renewing(self) -> None:
         services = self.start()
-        upgrade.modify(self.request(), services, {"renew_certificates": True})
+        modify.modify(self.request(), services, self.vims, {"renew_certificates": True})
 
     def _backed_up(self) -> Services:
         self.params["etcd_backup"] = {"interval": "1h", "keep": 3}
@@ -177,7 +177,7 @@ class Cluster(SimulatedCloud):
         self.params["kubernetes_version"] = "1.36.4"
         services = self.start()
         self.world.have("v1.36.4")
-        upgrade.modify(self.request(), services, {"kubernetes_version": "1.37"})
+        modify.modify(self.request(), services, self.vims, {"kubernetes_version": "1.37"})
 
     def _heal(self, address: str) -> None:
         services = self.start()

@@ -17,7 +17,7 @@ from typing import Any
 
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import CommandFailed, ConnectionFailed, MgmtDriverError
-from mgmt_drivers.operations import registry, scale_in, scale_out, upgrade
+from mgmt_drivers.operations import modify, registry, scale_in, scale_out
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.testing.fake_cluster import MASTER_CP
 from mgmt_drivers.testing.fakes import named
@@ -324,16 +324,16 @@ class UpgradeTest(TranscriptTest, UpgradableClusterTest):
         self.build()
 
     def test_upgrade(self) -> None:
-        upgrade.modify(self.request(), self.services(), WANTED)
+        modify.modify(self.request(), self.services(), self.vims, WANTED)
         self.assert_told()
 
     def test_retry_of_an_upgrade(self) -> None:
-        def modify(services: Services) -> None:
-            upgrade.modify(self.request(), services, WANTED)
+        def upgrade(services: Services) -> None:
+            modify.modify(self.request(), services, self.vims, WANTED)
 
         second = self.machine(MASTERS[1]).name
-        self.failing(modify, failing_at("drain", second))
-        modify(self.services())
+        self.failing(upgrade, failing_at("drain", second))
+        upgrade(self.services())
         self.assert_told()
 
 
@@ -357,7 +357,7 @@ class DefragmentationTest(TranscriptTest):
         databases = self.world.databases
         databases.sizes = {member["name"]: databases.quota for member in self.world.members}
         databases.alarms = [(1, "NOSPACE")]
-        upgrade.modify(self.request(), self.services(), {"defragment_etcd": True})
+        modify.modify(self.request(), self.services(), self.vims, {"defragment_etcd": True})
         self.assert_told()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.series import read_version, skew
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError, ParameterError
-from mgmt_drivers.operations import scale_out, upgrade
+from mgmt_drivers.operations import modify, scale_out, upgrade
 from mgmt_drivers.testing.fakes import named
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
@@ -37,7 +37,7 @@ class UpgradableClusterTest(SimulatedClusterTest):
         self.world.have("v1.36.4")
 
     def modify(self, **wanted: Any) -> None:
-        upgrade.modify(self.request(), self.services(), {**WANTED, **wanted})
+        modify.modify(self.request(), self.services(), self.vims, {**WANTED, **wanted})
 
     def assert_upgraded(self, release: str = _NEW) -> None:
         self.assert_whole(3, 2)
@@ -82,7 +82,7 @@ class UpgradeTest(UpgradableClusterTest):
 
     def test_nodes_are_upgraded_one_after_another(self) -> None:
         noted, note = self.commands()
-        upgrade.modify(self.request(), self.services(note), WANTED)
+        modify.modify(self.request(), self.services(note), self.vims, WANTED)
         self.assert_upgraded()
         first, *others = self.names(*MASTERS)
         each = [[f"drain {n}", f"node {n}", f"restart {n}"]
@@ -92,7 +92,7 @@ class UpgradeTest(UpgradableClusterTest):
     def test_again_nothing_is_left_to_do(self) -> None:
         self.modify()
         noted, note = self.commands()
-        upgrade.modify(self.request(), self.services(note), WANTED)
+        modify.modify(self.request(), self.services(note), self.vims, WANTED)
         self.assertEqual([], noted)
 
     def test_a_snapshot_is_saved_and_checked(self) -> None:
@@ -164,7 +164,7 @@ class UpgradeTest(UpgradableClusterTest):
     def test_several_workers_at_once(self) -> None:
         noted, note = self.commands()
         wanted = {**WANTED, "workers_at_once": 2}
-        upgrade.modify(self.request(), self.services(note), wanted)
+        modify.modify(self.request(), self.services(note), self.vims, wanted)
         self.assert_upgraded()
         workers = self.names(*WORKERS)
         for worker in workers:
@@ -238,7 +238,7 @@ class UpgradeTest(UpgradableClusterTest):
 
         noted, note = self.commands()
         with self.assertRaisesRegex(MgmtDriverError, "phase 'install kubeadm': the repository"):
-            upgrade.modify(self.request(), self.services(lacks, note), WANTED)
+            modify.modify(self.request(), self.services(lacks, note), self.vims, WANTED)
         self.assertEqual([], noted)
         self.assertEqual({}, changed_params.load(self.store))
 
@@ -257,7 +257,7 @@ class UpgradeTest(UpgradableClusterTest):
             "phase 'pull images': cannot pull r/pause:3.2. Push the image into its registry, or "
             "name one that has the images of Kubernetes in image_repository",
         ):
-            upgrade.modify(self.request(), self.services(lacks, note), WANTED)
+            modify.modify(self.request(), self.services(lacks, note), self.vims, WANTED)
         self.assertEqual([], noted)
         self.assertEqual((nodes, "v1.36.4"), (self.world.nodes, self.world.release))
         self.assertEqual({}, changed_params.load(self.store))
@@ -276,7 +276,7 @@ class UpgradeTest(UpgradableClusterTest):
                 raise MgmtDriverError("died")
 
         with self.assertRaisesRegex(upgrade.UpgradeFailed, "died"):
-            upgrade.modify(self.request(), self.services(die), WANTED)
+            modify.modify(self.request(), self.services(die), self.vims, WANTED)
         self.modify()
         for name in names:
             self.assertTrue(self.world.nodes[name]["spec"].pop("unschedulable"))
@@ -291,7 +291,7 @@ class UpgradeTest(UpgradableClusterTest):
             self.world.budget = held if workers[1] in argv else ""
 
         with self.assertRaises(upgrade.UpgradeFailed) as caught:
-            upgrade.modify(self.request(), self.services(hold), WANTED)
+            modify.modify(self.request(), self.services(hold), self.vims, WANTED)
         text = str(caught.exception)
         self.assertRegex(text, "phase 'upgrade workers': node .*relax the PodDisruptionBudget")
         self.assertRegex(text, f"now {_NEW}: .*{workers[0]}; v1.36.4: {workers[1]}[.] The cluster")
@@ -306,7 +306,7 @@ class UpgradeTest(UpgradableClusterTest):
             "metadata": {"namespace": "default", "name": "db-0"}, "spec": {"nodeName": name},
         }]
         with self.assertRaisesRegex(upgrade.UpgradeFailed, f"v1.36.4: .*{name} [(]cordoned[)]"):
-            upgrade.modify(self.request(), self.services(), {**WANTED, "drain_timeout": "2m"})
+            self.modify(drain_timeout="2m")
         self.assertEqual("2m", changed_params.load(self.store)["drain_timeout"])
         self.world.pods.clear()
         self.modify()
@@ -320,7 +320,7 @@ class UpgradeTest(UpgradableClusterTest):
                 raise MgmtDriverError("kubelet failed")
 
         with self.assertRaisesRegex(upgrade.UpgradeFailed, f"v1.36.4: {name} [(]cordoned[)]"):
-            upgrade.modify(self.request(), self.services(fail), WANTED)
+            modify.modify(self.request(), self.services(fail), self.vims, WANTED)
         # New machines join with what the control plane has.
         self.assertEqual(_KEPT, changed_params.load(self.store))
         self.modify()
@@ -336,7 +336,7 @@ class UpgradeTest(UpgradableClusterTest):
                 raise MgmtDriverError("failed")
 
         with self.assertRaisesRegex(upgrade.UpgradeFailed, f"{second} [(]cordoned[)]"):
-            upgrade.modify(self.request(), self.services(fail), WANTED)
+            modify.modify(self.request(), self.services(fail), self.vims, WANTED)
         old = self.names(*MASTERS[1:], WORKERS[1])
         for address in (WORKERS[0], MASTERS[0]):
             target = self.machine(address).node
@@ -359,34 +359,39 @@ class UpgradeTest(UpgradableClusterTest):
 
     def test_errors_name_their_parameters(self) -> None:
         for wanted, words in (
-            ({}, "kubernetes_version: missing"),
+            ({}, "param: changes nothing: name renew_certificates, .* kubernetes_version, package"),
+            ({"workers_at_once": 2}, "param: changes nothing"),
             ({"kubernetes_version": 1.37}, "kubernetes_version: must be a string"),
             ({"kubernetes_version": "2.0"}, "kubernetes_version: must be a series or a release"),
             ({**WANTED, "workers_at_once": 0}, "workers_at_once: must be a whole number from 1"),
             ({**WANTED, "workers_at_once": True}, "workers_at_once: must be a whole number"),
             ({**WANTED, "package_repository": {"url": "x"}}, "package_repository.url: must be"),
             ({**WANTED, "image_repository": "a b"}, "image_repository: must be like"),
-            ({**WANTED, "pod_cidr": "10.0.0.0/8"}, "pod_cidr: unknown parameter"),
+            ({**WANTED, "pod_cidr": "10.0.0.0/8"}, "param.pod_cidr: unknown parameter"),
             ([1], "k8s_cluster_modification_param: must be an object, not a list"),
             ("{", "k8s_cluster_modification_param: must be an object, or its text in JSON"),
             ("[" * 100_000, "k8s_cluster_modification_param: must be an object, or its text"),
         ):
             with self.subTest(wanted), self.assertRaisesRegex(ParameterError, words):
-                upgrade.validate(self.request(), self.store, wanted)
+                modify.validate(self.request(), self.store, wanted)
 
     def test_the_registry_of_the_pod_networks_images_stays(self) -> None:
         self.params = {**self.params, "image_repository": "http://10.10.0.2:5000"}
-        for text in ("http://10.10.0.3:5000", "10.10.0.2:5000"):
+        for text, words in (
+            ("http://10.10.0.3:5000", "must be of 10.10.0.2"),
+            ("10.10.0.2:5000", "private_registry_connection_info says that it is http"),
+            (None, "must be of 10.10.0.2"),
+        ):
             wanted = {**WANTED, "image_repository": text}
-            with self.assertRaisesRegex(ParameterError, "image_repository: must be of 10.10.0.2"):
-                upgrade.validate(self.request(), self.store, wanted)
+            with self.assertRaisesRegex(ParameterError, f"param.image_repository: {words}"):
+                modify.validate(self.request(), self.store, wanted)
         wanted = {**WANTED, "image_repository": "http://10.10.0.2:5000/new"}
-        upgrade.validate(self.request(), self.store, wanted)
+        modify.validate(self.request(), self.store, wanted)
 
     def test_a_script_that_would_install_kubelet_before_its_time(self) -> None:
         (self.package / "install_k8s_cluster.sh").write_text("apt-get install kubelet")
         with self.assertRaisesRegex(ParameterError, "script_path: .* KUBERNETES_PACKAGES"):
-            upgrade.validate(self.request(), self.store, WANTED)
+            modify.validate(self.request(), self.store, WANTED)
 
     def test_behind_a_proxy_no_runtime_is_restarted(self) -> None:
         self.params = {**self.params, "proxy": {"http_proxy": "http://proxy:3128"}}
@@ -395,13 +400,13 @@ class UpgradeTest(UpgradableClusterTest):
         def note(session: SimulatedSession, argv: Sequence[str]) -> None:
             restarted.update(argv[2:] if tuple(argv[:2]) == ("systemctl", "restart") else ())
 
-        upgrade.modify(self.request(), self.services(note), WANTED)
+        modify.modify(self.request(), self.services(note), self.vims, WANTED)
         self.assertEqual(set(), restarted)
         self.assertIn("/etc/apt/apt.conf.d/95-mgmt-driver-proxy", self.machine(WORKERS[0]).files)
 
     def test_text_in_json_will_do(self) -> None:
-        found = upgrade.validate(self.request(), self.store, json.dumps(WANTED))
-        self.assertEqual(WANTED, found.params)
+        found = modify.validate(self.request(), self.store, json.dumps(WANTED))
+        self.assertEqual(WANTED, found.patch)
 
     def test_the_cluster_tells_nothing_but_a_version_within_reach(self) -> None:
         """A tenant who may write in kube-system must not choose what the machines install."""
@@ -418,14 +423,14 @@ class UpgradeTest(UpgradableClusterTest):
 
     def test_what_is_wanted_is_saved_before_the_cluster_changes(self) -> None:
         """The process dies when the cluster has changed: machines get the new packages."""
-        wanted = {**WANTED, "package_repository": {"url": "http://new/apt/", "key_path": "key.asc"}}
+        wanted = {**WANTED, "package_repository": {"url": "http://new/apt/"}}
 
         def die(session: SimulatedSession, argv: Sequence[str]) -> None:
             if "apply" in argv and "upgrade" in argv:
                 raise MgmtDriverError("died")
 
         with self.assertRaisesRegex(MgmtDriverError, "died"):
-            upgrade.modify(self.request(), self.services(after=die), wanted)
+            modify.modify(self.request(), self.services(after=die), self.vims, wanted)
         self.assertEqual({}, changed_params.load(self.store))
         worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
         scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
@@ -465,7 +470,9 @@ class UpgradeFaultsTest(FaultsTestCase, UpgradableClusterTest):
 
         def story(number: int, fault: str) -> bool:
             request = self.request()
-            struck = self.cured(lambda s: upgrade.modify(request, s, WANTED), number, fault)
+            struck = self.cured(
+                lambda s: modify.modify(request, s, self.vims, WANTED), number, fault
+            )
             self.assert_upgraded()
             self.assertEqual(_KEPT, changed_params.load(self.store))
             worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
@@ -478,5 +485,5 @@ class UpgradeFaultsTest(FaultsTestCase, UpgradableClusterTest):
     def test_an_election_is_waited_out(self) -> None:
         self.build()
         self.world.unanswered = set()
-        upgrade.modify(self.request(), self.services(), WANTED)
+        modify.modify(self.request(), self.services(), self.vims, WANTED)
         self.assert_upgraded()

@@ -16,8 +16,8 @@ from typing import Any
 
 from mgmt_drivers import kubernetes_v2, private_registry_v2, request
 from mgmt_drivers.cluster.access.service_account import Credentials
-from mgmt_drivers.cluster.upgrade.modification import DEFAULT_FILE
-from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
+from mgmt_drivers.cluster.modification import DEFAULT_FILE
+from mgmt_drivers.cluster.modification import NAME as MODIFICATION
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.inventory import VimAccess
@@ -426,6 +426,9 @@ class UpgradeHooksTest(HookCaller):
         self.modify(wanted, kubernetes_v2.modify_information_end)
         self.assertEqual({"v1.37.2"}, self.releases())
         self.assertNotIn(MODIFICATION, self.metadata_of_instance)
+        # Tacker copies the memory into errors, and parameters may be secret.
+        self.assertNotIn("changed_params", self.memory)
+        self.assertNotIn("wanted_params", self.memory)
         self.assertEqual("north", self.metadata_of_instance["site"])
         self.call(kubernetes_v2.scale_start, _scale("SCALE_OUT"))
         machine = self.arrive(new_node("worker", 20, "10.10.0.20"))
@@ -437,7 +440,7 @@ class UpgradeHooksTest(HookCaller):
         before = dict(self.metadata_of_instance)
         wanted = {
             "kubernetes_version": "1.37",
-            "package_repository": {"url": "http://new/apt/", "key_path": "key.asc"},
+            "package_repository": {"url": "http://new/apt/"},
         }
         self.modify(wanted, kubernetes_v2.modify_information_end)
         self.memory, self.metadata_of_instance = {}, before
@@ -460,6 +463,13 @@ class UpgradeHooksTest(HookCaller):
             with self.assertRaisesRegex(ParameterError, words):
                 self.call(kubernetes_v2.scale_start, {"type": "SCALE_OUT", **params})
         self.assertEqual(0, self.connections.total())
+
+    def test_a_modification_that_changes_other_parameters(self) -> None:
+        for hook in (kubernetes_v2.modify_information_start, kubernetes_v2.modify_information_end):
+            self.modify('{"drain_timeout": "2h"}', hook)
+        self.assertEqual({"v1.36.4"}, self.releases())
+        kept = json.loads(self.metadata_of_instance["mgmt_driver_changed_params"])
+        self.assertEqual({"drain_timeout": "2h"}, kept)
 
     def test_other_modifications_ask_no_machine(self) -> None:
         for hook in (kubernetes_v2.modify_information_start, kubernetes_v2.modify_information_end):

@@ -18,7 +18,7 @@ from typing import Any
 
 import mgmt_drivers
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.operations import upgrade
+from mgmt_drivers.operations import modify
 from mgmt_drivers.testing.simulated_cloud import MASTERS, PARAMS, STORAGE, SimulatedCloud
 from mgmt_drivers.testing.simulation import SimulatedSession
 
@@ -119,5 +119,5 @@ def _upgrade() -> Iterator[tuple[str, Count]]:
     with _cloud(kubernetes_version=_OLD) as cloud:
         cloud.world.have(f"v{_OLD}")
         with _counted(cloud, count) as services:
-            upgrade.modify(cloud.request(), services, {"kubernetes_version": _NEW})
+            modify.modify(cloud.request(), services, cloud.vims, {"kubernetes_version": _NEW})
     yield "upgrade", count

@@ -14,7 +14,7 @@ from keystoneauth1.exceptions import ClientException as KeystoneException
 from openstack.exceptions import SDKException
 from tackerclient.common.exceptions import TackerClientException
 
-from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
+from mgmt_drivers.cluster.modification import NAME as MODIFICATION
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, ParameterError, printable
 from mgmt_drivers.tacker import vnfd

@@ -9,7 +9,7 @@ from mgmt_drivers.engine.dry_run import DryRun, Line
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.inventory import Contents, Node
-from mgmt_drivers.operations import heal, instantiate, registry, scale_in, scale_out, upgrade
+from mgmt_drivers.operations import heal, instantiate, modify, registry, scale_in, scale_out
 from mgmt_drivers.registry.registry_params import NAME as REGISTRY
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
@@ -170,7 +170,7 @@ class Vnf:
         request = replace(self.request, operation="upgrade")
         services = self._services()
         if modification:
-            upgrade.modify(request, services, modification)
+            modify.modify(request, services, self._vims, modification)
         return self._result(request, services, self._machines())
 
     def terminate(self) -> Result:

@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 from mgmt_drivers.params.declaration import (
     APIS,
     FIRST_VERSION,
-    INSTANTIATION,
+    MODIFICATION,
     Parameter,
     all_parameters,
     class_of,
@@ -47,7 +47,7 @@ def _lines(parameter: Parameter, path: str) -> Iterator[str]:
         yield from (f"Its parameters are in :ref:`{path} <in.{path}>`.", "")
     elif parameter.example is not None:
         yield from (f"Example: ``{_written(parameter.example)}``", "")
-    if parameter.changed_by != INSTANTIATION:
+    if parameter.changed_by == MODIFICATION:
         yield from (f"A {parameter.changed_by} may change the parameter.", "")
     if parameter.apis != APIS:
         yield from (f"Tacker's {' and '.join(parameter.apis)} API only.", "")

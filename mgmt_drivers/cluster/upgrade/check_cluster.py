@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd.etcd import HEALTHY, NO_SPACE, EtcdStatus
 from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.modification import NAME
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.series import read_version, skew
-from mgmt_drivers.cluster.upgrade.modification import NAME
 from mgmt_drivers.engine.phase import Check
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
@@ -22,26 +22,29 @@ _KEEPS_VOTES = (3, 5, 24)
 
 
 class CheckCluster(Check[Cluster]):
-    """Check the skew of versions, that all nodes are ready, and that etcd is healthy."""
+    """Check the skew of versions, that all nodes are ready, and that etcd is healthy.
+
+    :param is_upgrade: false: no version changes, and no upgrade may be half-way
+    """
 
     title = "check the cluster"
 
-    def __init__(self, etcd: EtcdStatus) -> None:
-        self._etcd = etcd
+    def __init__(self, etcd: EtcdStatus, is_upgrade: bool = True) -> None:
+        self._etcd, self._is_upgrade = etcd, is_upgrade
 
     def check(self, host: Host, cluster: Cluster) -> None:
         reasons = [
-            *_find_wrong_versions(host, cluster),
+            *_find_wrong_versions(host, cluster, self._is_upgrade),
             *_find_faults_of_etcd(self._etcd, cluster),
             *_find_lost_votes(host, self._etcd, cluster),
         ]
         if reasons:
             raise MgmtDriverError(
-                f"the cluster cannot be upgraded now, nothing was changed: {'; '.join(reasons)}"
+                f"the cluster cannot be changed now, nothing was changed: {'; '.join(reasons)}"
             )
 
 
-def _find_wrong_versions(host: Host, cluster: Cluster) -> Iterator[str]:
+def _find_wrong_versions(host: Host, cluster: Cluster, is_upgrade: bool) -> Iterator[str]:
     nodes = kubectl.list_nodes(host)
     releases = {"the cluster": kubeadm.read_cluster_release(host)}
     for name in map(cluster.topology.name, cluster.topology.nodes):
@@ -53,6 +56,8 @@ def _find_wrong_versions(host: Host, cluster: Cluster) -> Iterator[str]:
     for name, release in releases.items():
         current = read_version(release)
         reason = skew(current, cluster.params.version) if current else "an unknown series"
+        if not is_upgrade and current and current.series != cluster.params.series:
+            reason = f"the upgrade to {cluster.params.version} has not ended: repeat its request"
         if reason:
             yield f"{_VERSION}: {name} has {release}: {reason}"
 

@@ -61,7 +61,7 @@ class KeepVersion(Change[Cluster, Changed]):
 
     title = "keep the version"
 
-    def __init__(self, changed: Changed, has_release: bool) -> None:
+    def __init__(self, changed: Changed, has_release: bool = False) -> None:
         self._changed, self._has_release = changed, has_release
 
     def look(self, host: Host, cluster: Cluster) -> Changed | None:
@@ -87,3 +87,9 @@ class KeepVersion(Change[Cluster, Changed]):
 
     def act(self, host: Host, cluster: Cluster, changed: Changed) -> None:
         changed_params.save(cluster.store, changed)
+
+
+class KeepParams(KeepVersion):
+    """Keep other changed parameters, when the machines have them."""
+
+    title = "keep the parameters"

@@ -14,9 +14,9 @@ from unittest import mock
 
 import yaml
 
-from mgmt_drivers.cluster.upgrade.modification import NAME as MODIFICATION
+from mgmt_drivers.cluster.modification import NAME as MODIFICATION
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
-from mgmt_drivers.operations import heal, scale_out, upgrade
+from mgmt_drivers.operations import heal, modify, scale_out
 from mgmt_drivers.tacker.v2 import USER_DATA
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, new_node
 from tools.client import stacks
@@ -298,14 +298,14 @@ class ReportTest(ShownClusterTest):
         printed = self.printed_by("modify", body)
         request = self.real(operation="upgrade")
         wanted = {"kubernetes_version": "1.37.2"}
-        upgrade.modify(request, self.traced(), wanted)
+        modify.modify(request, self.traced(), self.vims, wanted)
         self.assertEqual([], report.compare(printed, self.trace).wrong)
         again = self.printed_by("modify", body)
         self.assertTrue(any(
             "upgrade the cluster, masterNode (master-10.10.0.1): changed, and was not predicted"
             in line for line in report.compare(again, self.trace).wrong
         ))
-        upgrade.modify(request, self.traced(), wanted)
+        modify.modify(request, self.traced(), self.vims, wanted)
         self.assertTrue(any(
             "predicted to change, and did not" in line
             for line in report.compare(printed, self.trace).wrong

@@ -13,7 +13,7 @@ from typing import Any
 from mgmt_drivers.engine.dry_run import Line
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.files import STATE_FOLDER
-from mgmt_drivers.operations import registry, scale_in, scale_out, upgrade
+from mgmt_drivers.operations import modify, registry, scale_in, scale_out
 from mgmt_drivers.registry.registry_params import NAME as REGISTRY
 from mgmt_drivers.request import Vnfc
 from mgmt_drivers.testing.fakes import named
@@ -304,7 +304,7 @@ class UpgradeDryRunTest(DryRunTest):
         """The dry run of an upgrade is right."""
         result = self.predicted(lambda vnf: vnf.modify(wanted))
         (self.traces / "vnf-1.jsonl").unlink(missing_ok=True)
-        self.done(result, lambda: upgrade.modify(self.request(), self.traced(), wanted))
+        self.done(result, lambda: modify.modify(self.request(), self.traced(), self.vims, wanted))
         return result
 
     def test_to_a_release(self) -> None:
@@ -343,7 +343,7 @@ class UpgradeDryRunTest(DryRunTest):
         self.assertIn("2048 MiB, of which 12 are in use", str(result.lines))
         found = sorted(self.outcomes(result, "defragment etcd"))
         self.assertEqual(["changed", "depends", "depends"], found)
-        self.done(result, lambda: upgrade.modify(self.request(), self.traced(), wanted))
+        self.done(result, lambda: modify.modify(self.request(), self.traced(), self.vims, wanted))
 
     def test_a_modification_that_is_not_the_drivers(self) -> None:
         self.assertEqual([], self.predicted(lambda vnf: vnf.modify(None)).lines)

@@ -1,0 +1,58 @@
+"""Modify a cluster: another version, other parameters, new certificates, or a defragmentation."""
+
+from typing import Any
+
+from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
+from mgmt_drivers.cluster.modification import NAME, Change, read_modification
+from mgmt_drivers.cluster.packages import node_packages
+from mgmt_drivers.engine.services import Services, Store
+from mgmt_drivers.errors import ParameterError
+from mgmt_drivers.operations import change, defragment, renew, upgrade
+from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.vim import Vims
+
+
+def validate(request: LcmRequest, store: Store, modification: Any) -> Change:
+    """Check a modification without asking any machine.
+
+    :param modification: the parameter ``k8s_cluster_modification_param``
+    :raises ParameterError: with every error
+    """
+    before = changed_params.apply(request, changed_params.load(store))
+    asked = read_modification(modification, before)
+    if asked.is_upgrade and not node_packages.can_install_some(asked.before.script):
+        text = f"the script must use {node_packages.PACKAGES}, as the script of this project does"
+        raise ParameterError([f"{INSTALLATION}.script_path: {text}"])
+    return asked
+
+
+def note_wanted(request: LcmRequest, store: Store, modification: Any) -> None:
+    """Note the parameters of an upgrade that ended half-way and that Tacker has not kept.
+
+    Machines get them if the cluster has their version.
+
+    :param modification: the parameter ``k8s_cluster_modification_param``
+    :raises ParameterError: with every error
+    """
+    asked = validate(request, store, modification)
+    if not asked.is_upgrade:
+        raise ParameterError([f"{NAME}: only an upgrade can be combined with another operation"])
+    changed_params.save_wanted(store, changed_params.join(request, store, asked.patch))
+
+
+def modify(request: LcmRequest, services: Services, vims: Vims, modification: Any) -> None:
+    """Do what a modification asks for.
+
+    :param modification: the parameter ``k8s_cluster_modification_param``
+    :raises MgmtDriverError: naming the cause; a retry goes on
+    """
+    asked = validate(request, services.store, modification)
+    if asked.instructions.renews_certificates:
+        renew.renew(request, services)
+    elif asked.instructions.defragments_etcd:
+        defragment.defragment(request, services)
+    elif asked.is_upgrade:
+        upgrade.upgrade(request, services, asked)
+    else:
+        change.change_params(request, services, vims, asked)
