@@ -2,9 +2,14 @@
 
 import io
 import json
+import os
+import subprocess
 import tarfile
+import tempfile
+import unittest
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -15,6 +20,7 @@ from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.engine.dry_run import DryRun
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, ParameterError
+from mgmt_drivers.machine.script import Script
 from mgmt_drivers.operations import modify
 from mgmt_drivers.testing.fakes import FakeClock
 from mgmt_drivers.testing.simulated_cloud import PARAMS, STORAGE, SimulatedClusterTest
@@ -307,3 +313,31 @@ class LaterTest(AddonsTest):
                 "without ConfigMap default/c")
         self.assertEqual(("changed", told), (line.prediction.outcome, line.prediction.reason))
         self.assertEqual(before, self.names())
+
+
+class RenderChartTest(unittest.TestCase):
+    """The payload, run for real, with a Helm that shows what it was given."""
+
+    def render(self, *sizes: str) -> subprocess.CompletedProcess[bytes]:
+        with tempfile.TemporaryDirectory() as folder:
+            helm = Path(folder, "helm")
+            helm.write_text('#!/bin/sh\necho "$1 $2 $4-$5 $6-$7 ${10}"\ncat "$3" "$9"\n')
+            helm.chmod(0o755)
+            words = Script("mgmt_drivers.cluster.addons", "render-chart").command(
+                "name", "space", "1.37.0", *sizes
+            )
+            env = {"PATH": f"{folder}:{os.environ['PATH']}", "TMPDIR": folder}
+            ran = subprocess.run(
+                words, input=b"chartvalues", env=env, capture_output=True, timeout=60, check=False
+            )
+            self.assertEqual([helm], [*Path(folder).iterdir()])
+            return ran
+
+    def test_chart_and_values_are_told_apart(self) -> None:
+        ran = self.render("5", "6")
+        words = "template name --namespace-space --kube-version-1.37.0 --include-crds"
+        self.assertEqual((0, f"{words}\nchartvalues"), (ran.returncode, ran.stdout.decode()))
+
+    def test_input_that_breaks_off(self) -> None:
+        self.assertEqual(b"", self.render("5", "60").stdout)
+        self.assertNotEqual(0, self.render("5", "60").returncode)
