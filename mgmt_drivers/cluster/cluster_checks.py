@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from mgmt_drivers.cluster.addons import addon_params, manifests
 from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
 from mgmt_drivers.cluster.backup.backup_params import placed
 from mgmt_drivers.cluster.cluster_params import (
@@ -94,6 +95,7 @@ def _checked(params: KubernetesParams, reader: Reader, request: LcmRequest) -> K
     _check_networks(params, reader.at(MASTER))
     _check_image_repository(params, reader)
     _check_groups(params, request, reader)
+    _check_addons(params, reader.at(addon_params.NAME))
     return replace(params, unmanaged_vdu=_check_machines(params, request, reader))
 
 
@@ -179,6 +181,25 @@ def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:
             place.refuse(f"{REGISTRIES_NAME} says that it is {registry.url}")
         if registry.login and registry.is_hub:
             place.refuse("must be another registry than Docker Hub, whose logins are for tokens")
+
+
+def _check_addons(params: KubernetesParams, reader: Reader) -> None:
+    images: dict[str, str] = {}  # by their names in image_repository
+    for number, addon in enumerate(params.addons):
+        place, source = reader.at(number), addon.manifest or addon.values
+        content = place.at(addon_params.MANIFEST if addon.manifest else addon_params.VALUES)
+        text = source.read_text() if source else ""
+        if addon.name in [other.name for other in params.addons[:number]]:
+            place.at("name").refuse(f"another add-on is named {addon.name}, too")
+        if addon.chart and not params.helm:
+            place.at(addon_params.CHART).refuse("needs the parameter helm: Helm renders charts")
+        if addon_params.NFS_SERVER in text and not params.storage:
+            content.refuse(f"{addon_params.NFS_SERVER} needs a storage_server")
+        is_renamed = params.image_repository and addon.manifest
+        for image in manifests.images_in(manifests.parse(text)) if is_renamed else ():
+            other = images.setdefault(image.rpartition("/")[2], image)
+            if other != image:
+                content.refuse(f"image_repository cannot have {image} beside {other}")
 
 
 def _check_runtime(params: KubernetesParams, reader: Reader) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mgmt_drivers import grammar
+from mgmt_drivers.cluster.addons.addon_params import ADDONS, Addon, ManifestFile
+from mgmt_drivers.cluster.addons.addon_params import NAME as ADDONS_NAME
 from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.backup.backup_params import (
     BACKUPS,
@@ -59,7 +61,6 @@ from mgmt_drivers.params.kinds import (
     Reference,
     Text,
     TextKind,
-    read_yaml,
 )
 from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.params.proxy import CLUSTER_PROXY, Proxy
@@ -169,14 +170,8 @@ class _CniManifestFile(TextKind[CniManifest | None]):
     words = PackageFile.words
 
     def take(self, text: str, reader: Reader) -> CniManifest | None:
-        path = PackageFile().take(text, reader)
-        if path is None:
-            return None
-        what = "a file of Kubernetes objects in YAML"
-        objects = read_yaml(path, what, reader)
-        if not all(isinstance(o, dict) and "kind" in o for o in objects):
-            reader.refuse(f"is not {what}")
-        return CniManifest(path)
+        path = ManifestFile().take(text, reader)
+        return CniManifest(path) if path else None
 
 
 class _ApiName(TextKind[str]):
@@ -255,6 +250,12 @@ class KubernetesParams:
         required=When(f"if the VNF package has no ``{DEFAULT_CNI_MANIFEST}``"),
         example="Files/kubernetes/calico.yaml", left_out=f"``{DEFAULT_CNI_MANIFEST}``",
         meaning="file with the objects of a pod network, YAML without aliases",
+    )
+    addons: tuple[Addon, ...] = param(
+        ADDONS_NAME, ADDONS, changed_by=MODIFICATION,
+        meaning="manifests and charts that the cluster gets after its nodes, in their order "
+        "(:doc:`addons`)",
+        left_out="there are none",
     )
     drain_timeout: int = param(
         "drain_timeout", DRAIN_TIMEOUT, default="30m", example="2h", changed_by=MODIFICATION,

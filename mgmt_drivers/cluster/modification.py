@@ -26,7 +26,9 @@ DEFAULT_FILE = "Files/kubernetes/modification.yaml"
 VERSION, _RENEW, _DEFRAGMENT = "kubernetes_version", "renew_certificates", "defragment_etcd"
 _TOKEN = "renew_vim_token"  # noqa: S105 - not a token
 # What an upgrade may change, too.
-WITH_UPGRADE = {"package_repository", "image_repository", "drain_timeout", "automatic_heal"}
+WITH_UPGRADE = {
+    "package_repository", "image_repository", "drain_timeout", "automatic_heal", "addons",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def _check_patch(change: Change, request: LcmRequest, reader: Reader) -> None:
         requests = [changed_params.apply(modified, {VERSION: str(step)}) for step in way[:-1]]
         repositories = [read_params(each).package_repository for each in requests]
     except ParameterError as error:
-        own = re.compile(rf"^{INSTALLATION}(?=\.({'|'.join(change.patch)})\b)")
+        own = re.compile(rf"^{INSTALLATION}(?=\.({'|'.join(map(re.escape, change.patch))})(?!\w))")
         raise ParameterError([own.sub(NAME, text) for text in error.errors]) from None
     if reason := skew(change.before.version, way[0]):
         reader.at(VERSION).refuse(reason)

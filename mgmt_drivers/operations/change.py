@@ -7,6 +7,7 @@ from functools import partial
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import AddVimToken
+from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup import backup, backup_keys
 from mgmt_drivers.cluster.certificates import certificate_phases
 from mgmt_drivers.cluster.cluster import Cluster
@@ -89,9 +90,10 @@ def _phases(cluster: Cluster, before: KubernetesParams, machines: Sequence[Host]
         in_turn(certified, certificate_phases.RestartPrograms()),
         *(_change_proxy(cluster, machines) if params.proxy != before.proxy else ()),
         on(configured, ConfigureRegistries(before.registries)),
-        on(nodes if has_other_images else [], PullImages()),
+        on(nodes if has_other_images or params.addons else [], PullImages()),
         on(leader if has_other_images else [], SetImageRepository(), UpdatePodNetwork()),
         on(leader if marks != old else [], MarkNodes(before)),
+        on(leader, ApplyAddons()),
         *prepare_backups(cluster, backed_up, cluster.storage(machines)),
         *back_up(cluster, backed_up, are_new=True, is_new_cluster=bool(backed_up)),
         on([] if params.backup else backed_up, StopUnits(backup.TIMER)),

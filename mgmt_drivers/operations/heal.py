@@ -5,6 +5,7 @@ Without targets all machines are replaced, and become a new cluster.
 
 from contextlib import nullcontext
 
+from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd.etcd_phases import CheckQuorum, RemoveEtcdMembers
@@ -180,6 +181,8 @@ def _join_successors(
             *join_nodes(cluster, new, members),
             on([leader] if successors else [], RestoreNodeMetadata(successors)),
             on([leader] if server_comes else [], RegisterVolumes()),
+            # They may name the address of the storage server.
+            on([leader] if server_comes and known.params.addons else [], ApplyAddons()),
             *serve(cluster, masters, connected),
             *back_up(
                 cluster, [*connected, *masters], masters_come, is_server_new=server_comes

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
 from mgmt_drivers.cluster.access.service_account import Credentials, vim_account
+from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.backup.backup_params import Restore
 from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup, GetBackup
@@ -153,7 +154,7 @@ def _initialize(
 
 
 def _finish(cluster: Cluster, hosts: Sequence[Host], backup: Restore | None) -> Works:
-    """Give a cluster, after its nodes have joined, its volumes, accounts and backups."""
+    """Give a cluster, after its nodes have joined, its volumes, accounts, add-ons and backups."""
     leader, storage = [cluster.leader], cluster.storage(hosts)
     masters = cluster.masters(hosts)
     restored = leader if backup else []
@@ -162,6 +163,8 @@ def _finish(cluster: Cluster, hosts: Sequence[Host], backup: Restore | None) -> 
         on(leader if storage else [], RegisterVolumes(are_restored=backup is not None)),
         on(leader, GrantVimAccess(is_restored=backup is not None)),
         on(masters if cluster.params.helm else [], ConfigureHelm()),
+        # A backup has the add-ons of its cluster.
+        on(leader if cluster.params.addons or backup else [], ApplyAddons()),
         *back_up(cluster, masters, True, is_new_cluster=True, is_server_new=bool(storage)),
         on(restored, ForgetBackup()),
     ]

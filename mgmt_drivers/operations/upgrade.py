@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
@@ -124,6 +125,7 @@ def _upgrade(
         *_prepare(cluster, nodes, updates_network),
         *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
         *(in_lanes(workers_at_once, each, UpgradeWorkers()) for each in cluster.pools(nodes)),
+        on([leader], ApplyAddons()),
         *renew_due(cluster, due),
         on([leader] if cluster.topology.is_ha else [], VerifyVirtualIp()),
     )

@@ -326,6 +326,22 @@ def read_yaml(path: Path, what: str, reader: Reader) -> list[Any]:
     if not documents:
         reader.refuse(f"is not {what}: it is empty")
     return documents
+class TextFile(PackageFile):
+    """A file of text in UTF-8."""
+
+    def take(self, text: str, reader: Reader) -> Path | None:
+        path = super().take(text, reader)
+        try:
+            content = path.read_bytes().decode() if path else ""
+        except UnicodeDecodeError as error:
+            reader.refuse(f"is not text in UTF-8: {error}")
+            return None
+        if path:
+            self.check(path, content, reader)
+        return path
+
+    def check(self, path: Path, content: str, reader: Reader) -> None:
+        """Note errors in the content."""
 
 
 class ListOf(Kind[tuple[T, ...]]):

@@ -72,10 +72,12 @@ _EXAMPLES: Mapping[str, Any] = {
 # The first parameter of each pair excludes the second.
 _EXCLUSIVE = (
     ("helm", "helm_installation_script_path"), ("image_path", "image_url"),
-    ("image_path", "image_sha256"),
+    ("image_path", "image_sha256"), ("manifest_path", "chart_path"),
+    ("manifest_path", "values_path"),
 )  # fmt: skip
 _ALONE = {"renew_certificates", "defragment_etcd"}  # exclude everything else in a modification
-_NEEDING = {"pv_registration_params": "storage_server", "image_sha256": "image_url"}
+_NEEDING = {"pv_registration_params": "storage_server", "image_sha256": "image_url",
+            "values_path": "chart_path"}
 # Text that is special to shells, systemd, apt, TOML, YAML, JSON, HAProxy, expressions and paths.
 _PIECES = (
     "\n", "\r", "\0", "\t", " ", "\x1b[2J", "\x7f", "\x85", "\u2028", "\ufeff", "\ud800", "\udfff",

@@ -282,6 +282,7 @@ class SimulatedCloud:
         # The old cluster's data were on its disks.
         self.world.nodes, self.world.members = {}, []
         self.world.volumes, self.world.accounts, self.world.claims = {}, set(), []
+        self.world.objects = {}
         self.world.claimed = False
 
 

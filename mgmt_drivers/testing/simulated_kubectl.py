@@ -21,7 +21,9 @@ _READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 def _objects(stdin: bytes) -> dict[str, dict[str, Any]]:
     """The objects of a manifest, by the names that ``kubectl get --output name`` shows."""
     found = {}
-    for made in filter(None, yaml.safe_load_all(stdin)):
+    documents = list(yaml.safe_load_all(stdin))
+    listed = [d["items"] if d["kind"] == "List" else [d] for d in documents]
+    for made in (made for items in listed for made in items):
         group, slash, _ = made["apiVersion"].partition("/")
         kind = made["kind"].lower() + (f".{group}" if slash else "")
         found[f"{kind}/{made['metadata']['name']}"] = made
@@ -68,13 +70,20 @@ class KubectlPrograms(Programs):
         if verb == "apply":
             self._applied(stdin)
             return Result(0, "object configured\n")
-        if verb == "wait":
-            self.world.established |= {*_objects(stdin)}
-            return OK
-        if verb == "get" and rest[0] == "--filename":
-            return self._managed(stdin)
+        if "--filename" in rest:
+            return self._of_manifest(verb, stdin)
         done: Result = getattr(self, f"_kubectl_{verb}")(rest)
         return done
+
+    def _of_manifest(self, verb: str, stdin: bytes) -> Result:
+        if verb == "get":
+            return self._managed(stdin)
+        if verb == "wait":
+            self.world.established |= {*_objects(stdin)}
+        elif verb == "delete":
+            for name in _objects(stdin):
+                self.world.objects.pop(name, None)
+        return OK
 
     def _compare_objects(self, words: list[str], stdin: bytes) -> Result:
         """kubectl get and kubectl diff --server-side."""
@@ -96,10 +105,19 @@ class KubectlPrograms(Programs):
             if (time := self.world.client_side.get(name)) is not None:
                 client = {"manager": "kubectl-client-side-apply", "operation": "Update"}
                 entries.append({**client, "time": time} if time else client)
-            made = _objects(stdin)[name]
-            metadata = {**made["metadata"], "creationTimestamp": _CREATED}
-            items.append({**made, "metadata": {**metadata, "managedFields": entries}})
+            made = self.world.objects[name]
+            metadata = {**_objects(stdin)[name]["metadata"], **made.get("metadata", {})}
+            metadata = {**metadata, "creationTimestamp": _CREATED, "managedFields": entries}
+            shown = {**_objects(stdin)[name], **made, "metadata": metadata}
+            items.append({**shown, "status": self._rollout(name)})
         return Result(0, json.dumps({"items": items}))
+
+    def _rollout(self, name: str) -> dict[str, Any]:
+        """The status of a workload, whose pods are all there or all missing."""
+        number = 0 if name in self.world.stuck else 1
+        counts = ("updatedReplicas", "availableReplicas", "readyReplicas", "numberAvailable",
+                  "updatedNumberScheduled")
+        return {"desiredNumberScheduled": 1, **dict.fromkeys(counts, number)}
 
     def _merged(self, stdin: bytes, takes_over: bool) -> Result:
         """Server-side apply: one object after another, and the errors at the end."""
@@ -125,7 +143,9 @@ class KubectlPrograms(Programs):
         world = self.world
         if words[0] == "nodes":
             return Result(0, json.dumps({"items": [world.shown(name) for name in world.nodes]}))
-        if words[:2] == ["configmap", "kubeadm-config"]:
+        if words[0] == "configmap":
+            if words[1] != "kubeadm-config":
+                return Result(0, json.dumps(world.objects.get("/".join(words[:2]), {})))
             config = {
                 "kubernetesVersion": world.release, "imageRepository": world.repository,
                 "apiServer": {"certSANs": world.api_names, "timeoutForControlPlane": "4m0s"},
@@ -151,6 +171,9 @@ class KubectlPrograms(Programs):
         if "--all-namespaces" in words:
             _, _, node = words[-3].rpartition("=")
             return [pod for pod in self.world.pods if pod["spec"]["nodeName"] == node]
+        if words[3].startswith("--selector="):  # of a workload
+            waiting = {"state": {"waiting": {"reason": "ImagePullBackOff"}}}
+            return [{"metadata": {"name": "one"}, "status": {"containerStatuses": [waiting]}}]
         if "k8s-app=kube-dns" in words:
             return self._dns_pods()
         name = words[-3].partition("=")[2]

@@ -249,6 +249,7 @@ class World:
     # others have changed since; and the definitions of custom resources that are in force.
     objects: dict[str, dict[str, Any]] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
+    stuck: set[str] = field(default_factory=set)  # workloads among them whose pods do not start
     # Objects that a client-side apply has made instead, each with the time of the last apply,
     # which may be empty.
     client_side: dict[str, str] = field(default_factory=dict)
@@ -348,12 +349,16 @@ class World:
         told = {
             "release": self.release, "pod_cidr": "192.168.0.0/16", "cluster_cidr": "10.96.0.0/12",
         }
-        held = (self.nodes, self.volumes, self.claimed, self.claims, self.accounts)
+        held = (
+            self.nodes, self.volumes, self.claimed, self.claims, self.accounts, self.objects
+        )
         return Saved(told, copy.deepcopy(held))
 
     def restore(self, saved: Saved) -> None:
         held = copy.deepcopy(saved.held)
-        (self.nodes, self.volumes, self.claimed, self.claims, self.accounts) = held
+        (
+            self.nodes, self.volumes, self.claimed, self.claims, self.accounts, self.objects
+        ) = held
         self.members, self.restored = [], self.restored + 1
 
     def machine_of(self, name: str) -> Machine | None:

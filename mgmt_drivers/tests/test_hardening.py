@@ -63,7 +63,7 @@ class SettingsTest(unittest.TestCase):
         *_, file = hardening.control_plane_files(params(version="1.37", hardening=CIS))
         (_, pods) = yaml.safe_load(str(file.content))["plugins"]
         self.assertEqual("baseline", pods["configuration"]["defaults"]["enforce"])
-        objects = package_yaml.read_all(FLANNEL)
+        objects = package_yaml.load_all(FLANNEL.read_text())
         (space,) = [o["metadata"] for o in objects if o["kind"] == "Namespace"]
         self.assertEqual("privileged", space["labels"]["pod-security.kubernetes.io/enforce"])
 

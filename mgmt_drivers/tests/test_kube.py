@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from mgmt_drivers.cluster.addons import addons, manifests
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import CniManifest, KubernetesParams
 from mgmt_drivers.cluster.kubeadm import kubeadm
@@ -19,7 +20,6 @@ from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
 from mgmt_drivers.cluster.packages import images
 from mgmt_drivers.cluster.packages.repository_params import ImageRepository
 from mgmt_drivers.cluster.packages.runtime import Containerd, Docker
-from mgmt_drivers.cluster.pod_network import pod_network
 from mgmt_drivers.cluster.registries.registries_params import Login, Registry
 from mgmt_drivers.cluster.series import KubeadmApi, read_version
 from mgmt_drivers.cluster.topology import check_networks, topology
@@ -455,6 +455,9 @@ class LoadBalancerTest(unittest.TestCase):
         self.assertGreaterEqual(len(ids), 255)
 
 
+_OBJECT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+
+
 class PodNetworkTest(unittest.TestCase):
     def manifest(self, text: str, is_default: bool, **changes: Any) -> KubernetesParams:
         folder = tempfile.TemporaryDirectory()
@@ -464,11 +467,12 @@ class PodNetworkTest(unittest.TestCase):
         return params(cni_manifest=CniManifest(path, is_default), **changes)
 
     def test_the_manifest_gets_the_pod_cidr(self) -> None:
-        made = self.manifest("net: '@POD_CIDR@'\n", is_default=False)
-        self.assertEqual("net: '192.168.0.0/16'\n", pod_network.manifest(made))
+        made = self.manifest(f"{_OBJECT}net: '@POD_CIDR@'\n", is_default=False)
+        (thing,) = addons.of_pod_network(made)
+        self.assertEqual("192.168.0.0/16", thing["net"])
 
     def test_only_images_of_the_default_manifest_follow_the_image_repository(self) -> None:
-        text = "- image: ghcr.io/flannel-io/flannel:v1\n  image: a/b:1\n"
+        text = f"{_OBJECT}spec: [{{image: ghcr.io/flannel-io/flannel:v1}}]\nimage: a/b:1\n"
         repository = ImageRepository("r:5000/k", plain_http=True)
         for is_default, given, wanted, pulled in (
             (True, repository, ["r:5000/k/flannel:v1", "r:5000/k/b:1"], True),
@@ -476,15 +480,27 @@ class PodNetworkTest(unittest.TestCase):
             (False, repository, ["ghcr.io/flannel-io/flannel:v1", "a/b:1"], False),
         ):
             made = self.manifest(text, is_default, image_repository=given)
-            expected = f"- image: {wanted[0]}\n  image: {wanted[1]}\n"
-            self.assertEqual(expected, pod_network.manifest(made))
-            self.assertEqual(sorted(wanted) if pulled else [], pod_network.images(made))
+            (thing,) = addons.of_pod_network(made)
+            self.assertEqual(wanted, [thing["spec"][0]["image"], thing["image"]])
+            self.assertEqual(sorted(wanted) if pulled else [], addons.images(made, True))
+            self.assertEqual([], addons.images(made, False))
+
+    def test_images_within_texts_and_no_images(self) -> None:
+        text = (
+            f"{_OBJECT}data:\n  pod.yaml: |\n    spec:\n    - image: \"a/b:1\"\n"
+            "---\napiVersion: x/v1\nkind: CustomResourceDefinition\nmetadata: {name: b}\n"
+            "description: |\n  image: of-a-pod\n"
+        )
+        made = self.manifest(text, True, image_repository=ImageRepository("r:5000/k"))
+        self.assertEqual(["r:5000/k/b:1"], addons.images(made, True))
+        self.assertIn('image: "r:5000/k/b:1"', addons.of_pod_network(made)[0]["data"]["pod.yaml"])
 
     def test_the_default_manifest_names_images_and_the_pod_cidr(self) -> None:
         made = params(cni_manifest=CniManifest(FLANNEL, is_default=True))
-        flannel = [found for found in pod_network.images(made) if "flannel:" in found]
+        flannel = [found for found in addons.images(made, True) if "flannel:" in found]
         self.assertEqual(1, len(flannel), flannel)
-        self.assertIn('"Network": "192.168.0.0/16"', pod_network.manifest(made))
-        self.assertNotIn("@", pod_network.manifest(made))
+        text = manifests.text_of(addons.of_pod_network(made))
+        self.assertIn('\\"Network\\": \\"192.168.0.0/16\\"', text)
+        self.assertNotIn("@", text)
 
 

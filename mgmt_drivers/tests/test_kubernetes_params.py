@@ -35,6 +35,10 @@ _BAD_HOST_KEYS = (
 )
 
 
+_OBJECT = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n"
+_OBJECTS = f"{_OBJECT}---\n{_OBJECT}"
+
+
 class ParamsTestCase(unittest.TestCase):
     """A VNF package, and requests with parameters for it."""
 
@@ -49,7 +53,7 @@ class ParamsTestCase(unittest.TestCase):
         self.more_cps: dict[str, str] = {}
         for path in ("cni.yaml", DEFAULT_CNI_MANIFEST):
             (self.package / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.package / path).write_text("kind: A\n---\nkind: B\n")
+            (self.package / path).write_text(_OBJECTS)
 
     def values(self) -> dict[str, Any]:
         group = {"username": "ubuntu", "password": "hidden"}

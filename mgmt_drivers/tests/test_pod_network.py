@@ -4,8 +4,9 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from mgmt_drivers.cluster.addons import manifests
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
-from mgmt_drivers.cluster.pod_network import metadata_service, pod_network
+from mgmt_drivers.cluster.pod_network import metadata_service
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.operations import modify, scale_out
 from mgmt_drivers.testing.fakes import FakeClock
@@ -154,8 +155,9 @@ class PodNetworkTest(SimulatedClusterTest):
         self.assertEqual({}, self.world.objects)
 
     def test_what_looks_like_a_document_within_a_value_is_none(self) -> None:
-        text = "kind: ConfigMap\ndata:\n  a: |\n    ---\n    kind: CustomResourceDefinition\n"
-        self.assertEqual(("", text), pod_network.split(text))
+        text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n    ---\n"
+        (thing,) = manifests.parse(f"{text}    kind: CustomResourceDefinition\n")
+        self.assertEqual("---\nkind: CustomResourceDefinition\n", thing["data"]["a"])
 
 
 class MetadataServiceTest(SimulatedClusterTest):

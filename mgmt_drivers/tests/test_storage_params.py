@@ -65,8 +65,8 @@ _SPOILT = (
     ("accessModes: [ReadWriteMany]", "accessModes: ReadWriteMany", "no list spec.accessModes"),
     ("name: x", "name: NFS_PV", "whose metadata.name is not one of lower case"),
     ("name: x", "name: x.", "whose metadata.name is not one of lower case"),
-    ("name: x", "labels: {}", "whose metadata.name is not one of lower case"),
-    ("name: x", "name: x, labels: [a]", "its metadata.labels are not a mapping"),
+    ("name: x", "labels: {}", "an object lacks apiVersion, kind or metadata.name"),
+    ("name: x", "name: x, labels: [a]", "or metadata.labels are no mapping"),
     ("name: x", "name: x, annotations: {since: 2024-01-01}", "date is not JSON serializable"),
     ("apiVersion: v1", "apiVersion: v2", "whose apiVersion is not v1"),
 )
@@ -86,7 +86,7 @@ class StorageParamsTest(unittest.TestCase):
         self.write("one.yaml", a="/volume/nfs/pv1", b="/volume/nfs/pv1/sub")
         self.write("two.yaml", c="/volume2")
         self.write("again.yaml", c="/volume2")
-        (self.package / "pod.yaml").write_text("kind: Pod\n")
+        (self.package / "pod.yaml").write_text("{apiVersion: v1, kind: Pod, metadata: {name: x}}")
         (self.package / "text.yaml").write_text("{")
 
     def write(self, file: str, **paths: str) -> None:
@@ -167,7 +167,7 @@ class StorageParamsTest(unittest.TestCase):
             (f"{export}.0.export_to", "10.0.0.0/7", "larger than any network of machines: use a"),
             (f"{manifest}.0.pv_manifest_file_path", "none", "the VNF package has no file none"),
             (f"{manifest}.0.pv_manifest_file_path", None, "missing"),
-            (f"{manifest}.0.pv_manifest_file_path", "text.yaml", "is not a file of PersistentV"),
+            (f"{manifest}.0.pv_manifest_file_path", "text.yaml", "is not a file of Kubernetes o"),
             (f"{manifest}.0.pv_manifest_file_path", "pod.yaml", "holds objects other than"),
             (f"{manifest}.0.nfs_server_cp", "CP1",
              "the VNF package has no storage server's CP CP1; it has: CP3, FIP"),

@@ -145,6 +145,17 @@ class InstantiateTest(TranscriptTest):
     def test_instantiate_with_helm(self) -> None:
         self.made(helm=PARAMS["helm"])
 
+    def test_instantiate_with_addons(self) -> None:
+        """A definition with an object of its kind, and a workload."""
+        text = "apiVersion: {}\nkind: {}\nmetadata: {{name: {}}}\nspec: {{selector: {{}}}}\n"
+        definition, thing, agent = (text.format(*words) for words in (
+            ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "things.example.com"),
+            ("example.com/v1", "Thing", "one"), ("apps/v1", "DaemonSet", "agent"),
+        ))
+        (self.package / "things.yaml").write_text(f"{definition}---\n{thing}")
+        (self.package / "agent.yaml").write_text(agent)
+        self.made(addons=[{"name": n, "manifest_path": f"{n}.yaml"} for n in ("things", "agent")])
+
     def test_instantiate_with_registries(self) -> None:
         self.made(**{_REGISTRIES: PARAMS[_REGISTRIES]})
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import requests
 
+from mgmt_drivers.cluster.addons import manifests
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
-from mgmt_drivers.cluster.pod_network import pod_network
 from mgmt_drivers.cluster.series import Series, read_version
 from tools.client import stacks
 from tools.client.config import CHECKOUT, CONFIG, cloud
@@ -97,8 +97,8 @@ def _upload_mirrored(registry: str) -> None:
 
 def push_command(registry: str) -> str:
     """The shell commands that push published images from a machine with Docker."""
-    manifest = CHECKOUT / "vnf_packages" / "kubernetes" / DEFAULT_CNI_MANIFEST
-    others = [*pod_network.images_in(manifest.read_text()), "docker.io/library/busybox:1"]
+    manifest = (CHECKOUT / "vnf_packages" / "kubernetes" / DEFAULT_CNI_MANIFEST).read_text()
+    others = [*manifests.images_in(manifests.parse(manifest)), "docker.io/library/busybox:1"]
     version = CONFIG.kubernetes_version
     return _PUSH_PUBLISHED.format(version=version, others=" ".join(others), registry=registry)
 

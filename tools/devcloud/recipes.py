@@ -202,12 +202,31 @@ _DNS_WITH_DOCKER = Recipe(
     parent=_WITH_DOCKER,
     files=_modules("1.20"),
 )
+_OF_ALL = _mirror("mirror-of-all", _DNS_WITH_DOCKER)
+# Last: clouds without the scenarios of add-ons need no images of add-ons.
+_ADDONS = Recipe(
+    name="programs-of-addons",
+    script="kubernetes/build-modules.sh",
+    parent=_OF_ALL,
+    files=_modules("metrics-server", "kube-network-policies", "nfs-provisioner"),
+)
+_WITH_ADDONS = Recipe(
+    name="mirror-with-addons",
+    script="kubernetes/addons.sh",
+    parent=_ADDONS,
+    files=(
+        ("/provision/make_addon_images.py", "kubernetes/make_addon_images.py"),
+        ("/provision/tools/docker_archive.py", "../docker_archive.py"),
+    ),
+    entrypoint="/devcloud-mirror",
+)
 # By the oldest series of Kubernetes that they have, beside the newer ones: the newest, the one
 # before, and that of the specifications.
 MIRRORS = {
     "1.37": MIRROR,
     "1.36": _MIRROR_OF_BEFORE,
-    "1.20": _mirror("mirror-of-all", _DNS_WITH_DOCKER),
+    "1.20": _OF_ALL,
+    "addons": _WITH_ADDONS,  # all series, and the images of add-ons
 }
 NEWEST = next(iter(MIRRORS))
 # Kernel, initial RAM disk and root file system of a QEMU machine, as files in /vm. The emulator

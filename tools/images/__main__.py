@@ -14,7 +14,7 @@ from tools.client.config import CONFIG
 from tools.client.errors import ClientError
 from tools.client.packages import SOURCES
 from tools.images import of_cloud, registry
-from tools.images.references import ImageError, of_pod_network, of_release
+from tools.images.references import ImageError, of_package, of_release
 from tools.progress import Progress, print_error
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+")
@@ -57,6 +57,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             "--package", type=Path, default=SOURCES / "kubernetes", metavar="FOLDER",
             help="the VNF package whose pod network is meant; default: %(default)s",
         )
+        command.add_argument(
+            "--addon", action="append", default=[], metavar="MANIFEST",
+            help="manifest of an add-on in the package, such as "
+            "Files/kubernetes/addons/metrics-server.yaml; may be given several times",
+        )
     options = parser.parse_args(argv)
     if options.command == "push" and options.from_cloud:
         _check_cloud(pushing, options)
@@ -78,7 +83,7 @@ def _references(options: argparse.Namespace) -> list[str]:
     found = of_release(
         options.kubernetes_version, options.kubeadm, options.kubeadm_sha256
     )
-    return [*found, *of_pod_network(options.package)]
+    return [*found, *of_package(options.package, options.addon)]
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -93,7 +98,7 @@ def _push(options: argparse.Namespace) -> int:
         return 0
     client = docker.from_env()
     if options.archives:
-        others = of_pod_network(options.package)
+        others = of_package(options.package, options.addon)
         pushed = registry.push_archives(client, options.archives, options.repository, others)
     else:
         pushed = registry.push(client, _references(options), options.repository)

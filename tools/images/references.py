@@ -1,18 +1,19 @@
-"""What a cluster's machines pull: the images of a release of Kubernetes, and of its pod network."""
+"""What a cluster's machines pull: images of Kubernetes, of its pod network, and of add-ons."""
 
 import hashlib
 import re
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import requests
 
+from mgmt_drivers.cluster.addons import manifests
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
-from mgmt_drivers.cluster.pod_network import pod_network
 from mgmt_drivers.cluster.series import SUPPORTED
+from mgmt_drivers.package_yaml import BadYaml
 
 _RELEASES = "https://dl.k8s.io"
 _PATIENCE = 60.0  # seconds without a byte
@@ -49,12 +50,21 @@ def of_release(version: str, kubeadm: Path | None = None, sha256: str = "") -> l
         return _listed_by(program, [release])
 
 
-def of_pod_network(package: Path) -> list[str]:
-    """The images that a package's own CNI manifest names."""
-    manifest = package / DEFAULT_CNI_MANIFEST
-    if not manifest.is_file():
-        raise ImageError(f"{package} has no {DEFAULT_CNI_MANIFEST}")
-    return pod_network.images_in(manifest.read_text())
+def of_package(package: Path, addons: Iterable[str] = ()) -> list[str]:
+    """The images that manifests of a package name: its own CNI manifest, and those of add-ons.
+
+    :param addons: names of the add-ons' manifests in the package
+    """
+    found: list[str] = []
+    for name in (DEFAULT_CNI_MANIFEST, *addons):
+        manifest = package / name
+        if not manifest.is_file():
+            raise ImageError(f"{package} has no {name}")
+        try:
+            found += manifests.images_in(manifests.parse(manifest.read_text()))
+        except BadYaml as error:
+            raise ImageError(f"{manifest} is no manifest: {error}") from error
+    return sorted({*found})
 
 
 def split(reference: str) -> tuple[str, str]:
@@ -74,14 +84,14 @@ def split(reference: str) -> tuple[str, str]:
 def check_published(reference: str, others: Collection[str]) -> None:
     """Check that an image has the whole name of one that machines pull, not only its last part.
 
-    :param others: references of the pod network's images
+    :param others: references of the images in the package's manifests
     :raises ImageError: it has not
     """
     repository = split(reference)[0].removeprefix(_DOCKER_HUB)
     known = {split(other)[0].removeprefix(_DOCKER_HUB) for other in others}
     if not _PUBLISHED.fullmatch(repository) and repository not in known:
         raise ImageError(
-            f"{reference} is no image of Kubernetes or of the package's pod network: leave the "
+            f"{reference} is no image of Kubernetes or of the package's manifests: leave the "
             "image out of the archive, or save it under the name that it is published under"
         )
 

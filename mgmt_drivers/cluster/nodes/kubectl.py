@@ -116,6 +116,11 @@ def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> 
     _run(host, "delete", kind, *names, *where, "--ignore-not-found", limit=limit)
 
 
+def delete_all(host: Host, manifest: str) -> None:
+    """Delete the objects of a manifest; one that is gone is fine."""
+    _run(host, "delete", "--filename", "-", "--ignore-not-found", stdin=manifest)
+
+
 def delete_pods(host: Host, namespace: str, selector: str, node: str) -> None:
     """Delete the pods of a node by a label selector; their controller recreates them."""
     where = ("--namespace", namespace, "--field-selector", f"spec.nodeName={node}")

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from mgmt_drivers.cluster.addons import addons
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm
-from mgmt_drivers.cluster.pod_network import pod_network
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine.host import Host
 
@@ -17,8 +17,7 @@ _ABSENT = ("not found", "manifest unknown", "repository name not known")
 def find_missing(host: Host, cluster: Cluster, with_pod_network: bool = True) -> list[str]:
     """Find the images that the machine needs and lacks, perhaps without the pod network's."""
     wanted = of_role(kubeadm.list_images(host, cluster), cluster.is_control_plane(host))
-    if with_pod_network:
-        wanted += pod_network.images(cluster.params)
+    wanted += addons.images(cluster.params, with_pod_network)
     return cluster.runtime.find_missing(host, wanted)
 
 

@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mgmt_drivers.cluster.addons import manifests
+from mgmt_drivers.cluster.addons.addon_params import ManifestFile
+from mgmt_drivers.cluster.addons.manifests import Object
 from mgmt_drivers.params import kinds
 from mgmt_drivers.params.declaration import Always, ObjectOf, inline, param
 from mgmt_drivers.params.login import SshLogin
@@ -65,9 +68,8 @@ class _PersistentVolumes(kinds.TextKind[tuple[Mapping[str, Any], ...]]):
     fallback = ()
 
     def take(self, text: str, reader: Reader) -> tuple[Mapping[str, Any], ...]:
-        path = kinds.PackageFile().take(text, reader)
-        what = "a file of PersistentVolumes in YAML"
-        volumes = kinds.read_yaml(path, what, reader) if path else []
+        path = ManifestFile().take(text, reader)
+        volumes = manifests.parse(path.read_bytes()) if path else []
         errors = [error for volume in volumes if (error := _error_in(volume))]
         for error in errors:
             reader.refuse(error)
@@ -239,21 +241,18 @@ def _why_no_path(path: str) -> str:
     return ""
 
 
-def _error_in(document: Any) -> str:
+def _error_in(document: Object) -> str:
     """The error in a PersistentVolume, if any; the API would tell it after the cluster was made."""
-    if not isinstance(document, dict) or document.get("kind") != "PersistentVolume":
+    if document["kind"] != "PersistentVolume":
         return "holds objects other than PersistentVolumes"
-    if document.get("apiVersion") != "v1":
+    if document["apiVersion"] != "v1":
         return "holds a PersistentVolume whose apiVersion is not v1"
-    metadata = _mapping(document, "metadata")
-    name = metadata.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    name = document["metadata"]["name"]
+    if not _NAME.fullmatch(name):
         return (
             "holds a PersistentVolume whose metadata.name is not one of lower case letters, "
             "digits, dashes and dots"
         )
-    if not isinstance(metadata.get("labels") or {}, dict):
-        return f"PersistentVolume {name}: its metadata.labels are not a mapping"
     if fault := _error_in_spec(_mapping(document, "spec")):
         return f"PersistentVolume {name}{fault}"
     try:

@@ -1,0 +1,184 @@
+"""Add-ons: metrics, network policies, and volumes on demand, over the life of a cluster."""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from functional import shared
+from functional.cluster_scenario import MASTER
+from functional.kubernetes import KUBECTL
+from functional.storage_scenario import StorageScenario
+from functional.upgrade_scenario import NAME, NEWEST, UpgradeScenario
+from tools.client import wait
+from tools.client.api import V2
+from tools.client.config import CONFIG
+from tools.client.lcm import Vnf
+from tools.client.log import log, step
+from tools.client.machines import Remote
+
+_OVERLAY = Path(__file__).parents[1] / "overlays" / "addons"
+_FOLDER = "Files/kubernetes/addons"
+_METRICS, _POLICIES, _STORAGE = "metrics-server", "network-policies", "nfs-storage"
+_ALL = (_METRICS, _POLICIES, _STORAGE)
+_EXPORT = "/volume/nfs/claims"
+_METADATA = "http://169.254.169.254/"
+# A server that only pods with the label access=allowed may reach.
+_OBJECTS = """\
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, labels: {{name: {name}, access: {access}}}}}
+spec:
+  containers:
+  - name: a
+    image: {image}
+    command: [/bin/busybox, sh, -c, "mkdir /w; echo served >/w/a; /bin/busybox httpd -f -h /w"]
+"""
+_POLICY = """\
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: server}
+spec:
+  podSelector: {matchLabels: {name: server}}
+  policyTypes: [Ingress]
+  ingress:
+  - from: [{podSelector: {matchLabels: {access: allowed}}}]
+"""
+_CLAIM = """\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}
+"""
+_ASK = "/bin/busybox wget -q -T 3 -O - {url} || echo none"
+
+
+class Addons(UpgradeScenario, StorageScenario):
+    """A control-plane node, two workers and a storage server."""
+
+    api = V2()
+
+    def setUp(self) -> None:
+        super().setUp()
+        if not CONFIG.kubernetes_mirror:
+            self.skipTest("the images of add-ons are those of the embedded cloud's mirror")
+
+    def storage_request(self, flavour: str, **changes: Any) -> dict[str, Any]:
+        request = super().storage_request(flavour, **changes)
+        params = request["additionalParams"]["k8s_cluster_installation_param"]
+        exports = params["storage_server"]["nfs_server_setup_params"]
+        exports.append({**exports[0], "export_dir": _EXPORT})
+        params["addons"] = listed(_ALL)
+        return request
+
+    def test_addons(self) -> None:
+        self.registry = shared.private_registry()
+        overlays = [f"storage{self.api.variant}", str(_OVERLAY)]
+        changed = self.write_changed()
+        files = {f"{_FOLDER}/changed.yaml": changed}
+        vnf = self.create_vnf(self.onboard_package(files, overlays))
+        self.assert_completed(vnf.instantiate(self.storage_request("simple")))
+        self.look_at(vnf)
+        self.start_pods()
+        self.check_all(vnf)
+        with step("another manifest of an add-on"):
+            addons = [*listed((_METRICS,), "changed"), *listed((_POLICIES, _STORAGE))]
+            self.assert_completed(self.modify_addons(vnf, addons))
+            words = "deployment metrics-server --namespace kube-system --output json"
+            found = json.loads(self.kubectl(f"get {words}"))
+            args = found["spec"]["template"]["spec"]["containers"][0]["args"]
+            self.assertIn("--metric-resolution=20s", args)
+            self.check_all(vnf)
+        with step("an add-on that leaves"):
+            self.assert_completed(self.modify_addons(vnf, listed((_POLICIES, _STORAGE))))
+            self.assertEqual("", self.objects_of(_METRICS))
+            self.assertNotEqual("", self.objects_of(_POLICIES))
+        with step("an upgrade"):
+            self.assert_completed(self.modify(vnf))
+            self.check_versions(NEWEST)
+            self.check_policies(vnf)
+            self.check_claim(vnf)
+        with step("a heal of the whole"):
+            self.kubectl("delete pod,persistentvolumeclaim --all")
+            self.assert_completed(vnf.heal({}))
+            self.look_at(vnf)
+            self.start_pods()
+            self.check_policies(vnf)
+            self.check_claim(vnf)
+        self.kubectl("delete pod,persistentvolumeclaim --all")
+        self.check_terminate(vnf)
+
+    def write_changed(self) -> Path:
+        text = (_OVERLAY / _FOLDER / f"{_METRICS}.yaml").read_text()
+        path = Path(self.enter(tempfile.TemporaryDirectory()), "changed.yaml")
+        path.write_text(text.replace("resolution=15s", "resolution=20s"))
+        return path
+
+    def look_at(self, vnf: Vnf) -> None:
+        self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
+        self.master: Remote = self.machines(vnf)[MASTER][0]
+
+    def modify_addons(self, vnf: Vnf, addons: Sequence[dict[str, str]]) -> dict[str, Any]:
+        return vnf.modify({"metadata": {NAME: json.dumps({"addons": addons})}})
+
+    def kubectl(self, words: str) -> str:
+        return self.master.run(f"{KUBECTL} {words}")
+
+    def create(self, text: str) -> None:
+        assert all(yaml.safe_load_all(text))
+        self.master.run(f"{KUBECTL} apply --filename - <<'END'\n{text}\nEND")
+
+    def objects_of(self, addon: str) -> str:
+        kinds = "deployments,daemonsets,services,apiservices,clusterroles,clusterrolebindings"
+        label = f"tacker-mgmt-drivers/addon={addon}"
+        words = f"get {kinds} --all-namespaces --selector {label} --output name"
+        return self.kubectl(words).strip()
+
+    def start_pods(self) -> None:
+        image = f"{self.registry}/busybox:1"
+        names = {"server": "none", "friend": "allowed", "stranger": "none"}
+        pods = [_OBJECTS.format(name=n, access=a, image=image) for n, a in names.items()]
+        self.create("---\n".join([*pods, _POLICY, _CLAIM]))
+        self.kubectl("wait pod --all --for=condition=Ready --timeout=120s")
+
+    def check_all(self, vnf: Vnf) -> None:
+        self.check_metrics()
+        self.check_policies(vnf)
+        self.check_claim(vnf)
+        self.check_metadata(vnf)
+
+    def check_metrics(self) -> None:
+        words = "get --raw /apis/metrics.k8s.io/v1beta1/nodes || true"
+        seen = wait.until(
+            lambda: self.kubectl(words), lambda text: text.count('"cpu"') == 3, 120,
+            "metrics of three nodes",
+        )
+        log(f"metrics of nodes: {seen}")
+
+    def check_policies(self, vnf: Vnf) -> None:
+        path = "'{.status.podIP}'"
+        address = self.kubectl(f"get pod server --output jsonpath={path}").strip()
+        ask = _ASK.format(url=f"http://{address}/a")
+        wait.until(
+            lambda: [self.in_pod(vnf, pod, ask) for pod in ("friend", "stranger")],
+            lambda seen: seen == ["served", "none"], 60, "the policy in force",
+        )
+
+    def check_claim(self, vnf: Vnf) -> None:
+        """A claim of no volume in particular is bound, to a folder of the export."""
+        path = "'{.status.phase}'"
+        words = f"get persistentvolumeclaim data --output jsonpath={path}"
+        wait.until(lambda: self.kubectl(words), lambda seen: seen == "Bound", 60, "the claim")
+        _, server = self.storage_server(vnf)
+        self.assertIn("default-data-", server.run(f"ls {_EXPORT}"))
+
+    def check_metadata(self, vnf: Vnf) -> None:
+        self.assertEqual("none", self.in_pod(vnf, "friend", _ASK.format(url=_METADATA)))
+
+
+def listed(names: Sequence[str], file: str = "") -> list[dict[str, str]]:
+    """The parameter ``addons``; the file has another name than the add-on if one is given."""
+    return [{"name": n, "manifest_path": f"{_FOLDER}/{file or n}.yaml"} for n in names]

@@ -1,0 +1,116 @@
+"""Bring the add-ons of the parameters into the cluster, and remove those that left."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from mgmt_drivers.clock import NotYet
+from mgmt_drivers.cluster.addons import addons, manifests
+from mgmt_drivers.cluster.addons.manifests import Object
+from mgmt_drivers.cluster.cluster import Cluster
+from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.machine.host import Host
+
+_LIMIT = 600.0  # seconds for the pods of an add-on
+# The counts in the status of a workload: pods of the newest template, and pods that serve.
+_COUNTS = {
+    "Deployment": ("updatedReplicas", "availableReplicas"),
+    "DaemonSet": ("updatedNumberScheduled", "numberAvailable"),
+    "StatefulSet": ("updatedReplicas", "readyReplicas"),
+}
+
+
+class Plan(NamedTuple):
+    """Add-ons to apply and to wait for, objects to delete, and all objects that stay."""
+
+    due: Mapping[str, Sequence[Object]]
+    stale: Sequence[Object]
+    staying: Sequence[Object]
+
+
+class ApplyAddons(Change[Cluster, Plan]):
+    """Apply the add-ons in their order, each after the one before is rolled out.
+
+    Objects that have left an add-on, and those of add-ons that have left the list, are deleted
+    then. Fields that others have changed become as the add-on has them.
+    """
+
+    title = "apply add-ons"
+
+    def look(self, host: Host, cluster: Cluster) -> Plan | None:
+        rendered, recorded = addons.render(host, cluster), addons.read_record(host)
+        staying = [addons.identity(thing) for found in rendered.values() for thing in found]
+        names = set(map(manifests.describe, staying))
+        stale = [thing for thing in recorded if manifests.describe(thing) not in names]
+        due = {name: found for name, found in rendered.items() if not _is_done(host, found)}
+        return Plan(due, stale, staying) if due or recorded != staying else None
+
+    def describe(self, plan: Plan) -> str:
+        return ", ".join([*plan.due, *(f"without {manifests.describe(o)}" for o in plan.stale)])
+
+    def act(self, host: Host, cluster: Cluster, plan: Plan) -> None:
+        # First: an attempt that breaks off leaves no object of which nobody knows.
+        addons.write_record(host, [*plan.staying, *plan.stale])
+        for name, objects in plan.due.items():
+            _apply(host, name, objects)
+        for thing in reversed(plan.stale):  # objects before what they need, such as a namespace
+            addons.remove(host, thing)
+        if plan.stale:
+            addons.write_record(host, plan.staying)
+
+
+def _apply(host: Host, name: str, objects: Sequence[Object]) -> None:
+    try:
+        manifests.apply(host, objects, takes_over=True)
+    except CommandFailed as error:
+        raise MgmtDriverError(f"add-on {name}: {error}") from error
+    check = functools.partial(_check_rollout, host, objects)
+    host.clock.until(check, _LIMIT, f"the rollout of add-on {name}")
+
+
+def _is_done(host: Host, objects: Sequence[Object]) -> bool:
+    try:
+        _check_rollout(host, objects)
+    except NotYet:
+        return False
+    return kubectl.compare(host, manifests.text_of(objects)).are_equal
+
+
+def _check_rollout(host: Host, objects: Sequence[Object]) -> None:
+    """:raises NotYet: with workloads that are not rolled out, and pods that are not ready"""
+    workloads = [thing for thing in objects if thing["kind"] in _COUNTS]
+    items = manifests.find(host, workloads)
+    lacks = [(thing, lack) for thing in items if (lack := _find_lack(thing))]
+    told = [f"{manifests.describe(o)}: {', '.join([lack, *_ill(host, o)])}" for o, lack in lacks]
+    if told or len(items) < len(workloads):
+        raise NotYet("; ".join(told) or "a workload is missing")
+
+
+def _find_lack(thing: Object) -> str:
+    """The lack of a workload (as ``kubectl rollout status`` has it); empty if it lacks nothing."""
+    spec, status = thing["spec"], thing.get("status", {})
+    if status.get("observedGeneration", 0) < thing["metadata"].get("generation", 0):
+        return "its controller has not seen it yet"
+    wanted = status.get("desiredNumberScheduled", spec.get("replicas", 0))
+    updated, available = (status.get(key, 0) for key in _COUNTS[thing["kind"]])
+    strategy = spec.get("updateStrategy") or {}
+    by_hand = strategy.get("type") == "OnDelete" or "partition" in strategy.get("rollingUpdate", {})
+    if updated < wanted and not by_hand:
+        return f"{updated} of {wanted} pods are updated"
+    return f"{available} of {wanted} pods are available" if available < wanted else ""
+
+
+def _ill(host: Host, thing: Object) -> list[str]:
+    """The pods of a workload that are not ready, each with the reason."""
+    labels = (thing["spec"]["selector"].get("matchLabels") or {}).items()
+    selector = ",".join(f"{key}={value}" for key, value in labels)
+    where = ("--namespace", thing["metadata"]["namespace"], f"--selector={selector}")
+    told = []
+    for pod in kubectl.get(host, "pods", *where)["items"]:
+        states = [s.get("state") or {} for s in pod["status"].get("containerStatuses", ())]
+        waiting = [str(s["waiting"].get("reason")) for s in states if "waiting" in s]
+        reason = ", ".join(waiting) or kubectl.state_of(pod)
+        told += [f"pod {pod['metadata']['name']}: {reason}"] if reason != kubectl.READY else []
+    return told
