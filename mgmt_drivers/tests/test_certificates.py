@@ -339,7 +339,7 @@ class RenewalTest(AgingClusterTest):
     def test_the_parameter(self) -> None:
         for wanted, words in (
             ({"renew_certificates": "yes"}, "renew_certificates: must be true or false"),
-            ({"renew_certificates": False}, "kubernetes_version: missing, or renew_certificates"),
+            ({"renew_certificates": False}, "changes nothing: name renew_certificates"),
             ({**RENEW, "kubernetes_version": "1.37"}, "kubernetes_version: cannot be combined"),
             ({**RENEW, "workers_at_once": 2}, "workers_at_once: cannot be combined with renew_"),
             ({**RENEW, "image_repository": "a/b"}, "image_repository: cannot be combined with"),
