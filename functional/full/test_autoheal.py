@@ -29,8 +29,8 @@ _LEADER = Fault("kill of etcd's leader", node_faults.etcd_leader, node_faults.po
 _RAIL = 'guard rail "machine is well"'
 # A busy loop for each CPU, below all that does something.
 _BURN = (
-    "for cpu in $(grep ^processor /proc/cpuinfo | cut -d: -f2); do "
-    "nice -n 19 /bin/busybox sh -c 'while :; do :; done' & done; wait"
+    "for cpu in $(busybox grep ^processor /proc/cpuinfo | busybox cut -d: -f2); do "
+    "busybox nice -n 19 busybox sh -c 'while :; do :; done' & done; wait"
 )
 # Rules that an operator may change, and that the scenario changes for shorter waits. On the
 # embedded cloud the machines share the CPUs: the limits depend on what else the CPUs do.
