@@ -118,6 +118,6 @@ class ReadersTest(unittest.TestCase):
         manifest = {"pv_manifest_file_path": "pv.yaml", "nfs_server_cp": "CP"}
         where = "p.pv_registration_params"
         PV_REGISTRATION.parse(Reader([manifest], where, errors, Context(self.package)))
-        words = "p.pv_registration_params[0].pv_manifest_file_path: is not a file of Persist"
+        words = "p.pv_registration_params[0].pv_manifest_file_path: is not a file of Kubern"
         mine = [error for error in errors.messages if error.startswith(words)]
         self.assertIn("line 2: not YAML", mine[0])
