@@ -59,7 +59,7 @@ class StorageScenario(ClusterScenario):
             "nfs_server_setup_params[1].export_dir: is not below the mount point of a volume",
             "nfs_server_setup_params[1].export_to: must be an IPv4 network",
             "the VNF package has no file none.yaml",
-            "holds objects other than PersistentVolumes",
+            "pv_manifest_file_path: is not a file of Kubernetes objects in YAML",
             "nfs_server_cp: the VNF package has no storage server's CP CP9",
         )
         self.assertEqual([], stacks.stack_ids(self.cloud, vnf.id))
