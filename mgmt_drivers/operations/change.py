@@ -62,7 +62,7 @@ def change_params(request: LcmRequest, services: Services, vims: Vims, change: C
             etcd, _ = ask_etcd(operation, cluster)
             operation.run(cluster, on([leader], CheckCluster(etcd, is_upgrade=False)))
             operation.run(cluster, *_phases(cluster, change.before, machines))
-            operation.run(known, opening.change_logins(known, machines))
+            operation.run(known, *opening.change_logins(known, machines))
             opening.move_helm(known, known.control_plane, vims)  # which has the login
             if renews_token:
                 _renew_token(operation, cluster, machines, vims)

@@ -16,7 +16,7 @@ from mgmt_drivers.cluster.monitoring import monitoring
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
 from mgmt_drivers.engine.dry_run import DryRun
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError
 from mgmt_drivers.machine.proxied import ENVIRONMENT_FILE
 from mgmt_drivers.operations import modify, scale_out
 from mgmt_drivers.secret import Secret
@@ -233,6 +233,34 @@ class LoginsTest(ChangedClusterTest):
         for machine in self.machines("master"):
             self.assertIn(half(OLD_KEY), machine.keys)
         self.assertEqual({}, changed_params.load(self.store))
+
+    def fail_and_heal(self, worker: Machine, logins: dict[str, Any]) -> None:
+        """A worker dies during the change; Tacker knows the former login alone, and heals it."""
+
+        def die(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if session.machine is worker and {"chpasswd", "change-keys"} & {*argv}:
+                worker.alive = False
+                raise ConnectionFailed("it died")
+
+        with self.assertRaisesRegex(MgmtDriverError, "it died"):
+            self.modify(self.services(die), **logins)
+        target = worker.node.vnfc_id
+        self.heal_start(self.request(target), self.services())
+        self.replaced(worker.node)
+        self.heal_end(self.request(target), self.services())
+        self.modify(**logins)
+
+    def test_a_machine_that_dies_during_a_change_of_keys_is_healed(self) -> None:
+        worker, *_ = self.machines("worker")
+        self.fail_and_heal(worker, {group: {"private_key": NEW_KEY} for group in GROUPS})
+        self.assertEqual([{half(NEW_KEY)}] * 6, [machine.keys for machine in self.machines()])
+
+    def test_a_machine_that_dies_during_a_change_of_passwords_is_healed(self) -> None:
+        for group in GROUPS:
+            self.params[group].pop("private_key")
+        worker, *_ = self.machines("worker")
+        self.fail_and_heal(worker, {group: {"password": "N3w"} for group in GROUPS})
+        self.assertEqual(["N3w"] * 6, [machine.password for machine in self.machines()])
 
     def test_machines_that_come_get_the_new_login(self) -> None:
         """Heat gives them the login of the instantiate request."""
