@@ -275,6 +275,11 @@ class LoginsTest(ChangedClusterTest):
         (access,) = self.vims.moved
         self.assertEqual("N3w", access.login.password and access.login.password.reveal())
 
+    def test_the_password_for_helm_stays(self) -> None:
+        with self.assertRaisesRegex(MgmtDriverError, r"master_node\.password: must stay"):
+            self.modify(master_node={"private_key": NEW_KEY, "password": None})
+        self.assertEqual(0, self.connections.total())
+
     def test_another_user_is_refused(self) -> None:
         with self.assertRaisesRegex(MgmtDriverError, r"master_node\.username: cannot be changed"):
             self.modify(master_node={"username": "root"})
