@@ -170,6 +170,23 @@ class ChangesTest(ChangedClusterTest):
             self.assertNotIn(b"example.com", names_of(machine))
         self.assertEqual(["10.10.0.110"], self.world.api_names)
 
+    def test_former_values_undo_a_change_that_failed(self) -> None:
+        """Tacker has kept nothing of it, and knows no other values than the former ones."""
+        def stop(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "chpasswd" in argv:
+                raise MgmtDriverError("it ends here")
+
+        wanted = {**ALL, "worker_node": {"password": "N3w"}}
+        with self.assertRaisesRegex(MgmtDriverError, "it ends here"):
+            self.modify(self.services(stop), **wanted)
+        off = {key: None for key in ("proxy", "etcd_backup", "monitoring")}
+        self.modify(**off, **{REGISTRIES: self.params[REGISTRIES]})
+        for machine in self.machines():
+            self.assertEqual({b""}, {machine.files[p][0] for p in (APT_FILE, ENVIRONMENT_FILE)})
+            self.assertEqual(set(), machine.services & {*monitoring.UNITS, backup.TIMER})
+        for machine in self.machines("master", "worker"):
+            self.assertIn(_HOSTS_TOML.format("10.10.0.2:5000"), machine.files)
+
     def test_a_login_that_a_registry_refuses_replaces_nothing(self) -> None:
         self.modify(**{REGISTRIES: ALL[REGISTRIES]})
         self.world.registry_password = "N3w"
