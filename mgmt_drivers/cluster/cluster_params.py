@@ -81,7 +81,7 @@ CIS = "cis"
 _NODE_PREFIX, LONGEST_NODE_PREFIX = 24, 28
 _NODE_BITS = 5
 _VIM_NAME_LIMIT = 255  # of Tacker's database
-LOGIN_GROUPS = ("master_node", "worker_node", "storage_server")
+LOGIN_GROUPS = (MASTER, WORKER, POOLS, "storage_server")
 CP, ASPECT = "CP", "scaling aspect"
 DRAIN_TIMEOUT = Duration("1m", "1d")
 

@@ -9,19 +9,22 @@ from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import AddVimToken
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup import backup, backup_keys
+from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
 from mgmt_drivers.cluster.certificates import certificate_phases
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.cluster_params import KubernetesParams
+from mgmt_drivers.cluster.cluster_params import POOLS, WORKER
 from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm
 from mgmt_drivers.cluster.kubeadm.control_plane_phases import VerifyControlPlane
 from mgmt_drivers.cluster.modification import Change
 from mgmt_drivers.cluster.monitoring import monitoring
+from mgmt_drivers.cluster.monitoring.monitoring_params import NAME as MONITORING_NAME
 from mgmt_drivers.cluster.monitoring.monitoring_phases import ConfigureMonitoring
 from mgmt_drivers.cluster.nodes.metadata_phases import MarkNodes
 from mgmt_drivers.cluster.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.cluster.packages.pull_images import PullImages
 from mgmt_drivers.cluster.pod_network.apply_manifest import UpdatePodNetwork
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
+from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
 from mgmt_drivers.cluster.upgrade.check_cluster import CheckCluster
 from mgmt_drivers.cluster.upgrade.upgrade_cluster import KeepParams, SetImageRepository
 from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
@@ -61,8 +64,8 @@ def change_params(request: LcmRequest, services: Services, vims: Vims, change: C
             machines = operation.connect(known.machines, RUNNING_LIMIT)
             etcd, _ = ask_etcd(operation, cluster)
             operation.run(cluster, on([leader], CheckCluster(etcd, is_upgrade=False)))
-            operation.run(cluster, *_phases(cluster, change.before, machines))
-            operation.run(known, opening.change_logins(known, machines))
+            operation.run(cluster, *_phases(cluster, change, machines))
+            operation.run(known, *opening.change_logins(known, machines))
             opening.move_helm(known, known.control_plane, vims)  # which has the login
             if renews_token:
                 _renew_token(operation, cluster, machines, vims)
@@ -70,29 +73,34 @@ def change_params(request: LcmRequest, services: Services, vims: Vims, change: C
         operation.run(cluster, on([leader], KeepParams(changed)))
 
 
-def _phases(cluster: Cluster, before: KubernetesParams, machines: Sequence[Host]) -> Works:
+def _phases(cluster: Cluster, change: Change, machines: Sequence[Host]) -> Works:
     """The phases for parameters that machines have; a retry runs all of them again.
 
-    :param cluster: with the new parameters; ``before`` are the former ones
+    A parameter that is named with its former value has its phases, too: an attempt that was given
+    up may have left another value.
+
+    :param cluster: with the new parameters
     """
-    params, nodes = cluster.params, cluster.nodes(machines)
+    params, before, nodes = cluster.params, change.before, cluster.nodes(machines)
+    named = change.patch.keys()
     masters, leader = cluster.masters(machines), [cluster.leader]
-    has_other_images = params.image_repository != before.image_repository
-    marks, old = ([(group.labels, group.taints) for group in p.workers] for p in (params, before))
-    configured = nodes if params.registries != before.registries else []
-    certified = masters if params.api_names != before.api_names else []
-    backed_up = masters if params.backup != before.backup else []
-    monitored = machines if params.monitoring != before.monitoring else []
+    has_other_images = "image_repository" in named
+    has_others = params.registries != before.registries  # also by an image repository
+    configured = nodes if has_others or REGISTRIES_NAME in named else []
+    certified = masters if "api_names" in named else []
+    has_other_proxy = "proxy" in named or params.proxy != before.proxy  # also by a repository
+    backed_up = masters if ETCD_BACKUP in named else []
+    monitored = machines if MONITORING_NAME in named else []
     if params.backup and backed_up:
         backup_keys.make_pair(cluster.store)
     return [
         in_turn(certified, certificate_phases.IssueApiCertificate(before.api_names)),
         in_turn(certified, certificate_phases.RestartPrograms()),
-        *(_change_proxy(cluster, machines) if params.proxy != before.proxy else ()),
+        *(_change_proxy(cluster, machines) if has_other_proxy else ()),
         on(configured, ConfigureRegistries(before.registries)),
         on(nodes if has_other_images or params.addons else [], PullImages()),
         on(leader if has_other_images else [], SetImageRepository(), UpdatePodNetwork()),
-        on(leader if marks != old else [], MarkNodes(before)),
+        on(leader if named & {WORKER, POOLS} else [], MarkNodes(before)),
         on(leader, ApplyAddons()),
         *prepare_backups(cluster, backed_up, cluster.storage(machines)),
         *back_up(cluster, backed_up, are_new=True, is_new_cluster=bool(backed_up)),

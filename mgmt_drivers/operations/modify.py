@@ -3,6 +3,7 @@
 from typing import Any
 
 from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.cluster_params import MASTER
 from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
 from mgmt_drivers.cluster.modification import NAME, Change, read_modification
 from mgmt_drivers.cluster.packages import node_packages
@@ -48,6 +49,11 @@ def modify(request: LcmRequest, services: Services, vims: Vims, modification: An
     :raises MgmtDriverError: naming the cause; a retry goes on
     """
     asked = validate(request, services.store, modification)
+    logins = asked.patch.get(MASTER)
+    gives_up = isinstance(logins, dict) and "password" in logins and not logins["password"]
+    if gives_up and asked.before.helm and vims.log_in_for_helm:
+        text = "must stay: Tacker's v1 API needs the password to run Helm"
+        raise ParameterError([f"{NAME}.{MASTER}.password: {text}"])
     if asked.instructions.renews_certificates:
         renew.renew(request, services)
     elif asked.instructions.defragments_etcd:

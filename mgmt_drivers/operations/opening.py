@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mgmt_drivers import inventory
 from mgmt_drivers.cluster import changed_params
-from mgmt_drivers.cluster.access.change_login import ChangeLogin
+from mgmt_drivers.cluster.access.change_login import ChangeLogin, RemoveFormerKey
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_checks import read_params
@@ -18,7 +18,7 @@ from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.storage import disks
 from mgmt_drivers.cluster.topology import Topology, describe_shared_hosts, topology
 from mgmt_drivers.engine.operation import Operation
-from mgmt_drivers.engine.phase import Work, on
+from mgmt_drivers.engine.phase import Work, in_turn, on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node, check_created
@@ -118,13 +118,25 @@ def connect_to_new(
 ) -> list[Host]:
     """Log in to new machines, and wait for cloud-init, before which they may reboot."""
     hosts = operation.connect(nodes)
-    operation.run(known, on(hosts, WaitForCloudInit()), change_logins(known, hosts))
+    operation.run(known, on(hosts, WaitForCloudInit()), *change_logins(known, hosts))
     return hosts
 
 
-def change_logins(known: Topology, hosts: Sequence[Host]) -> Work[Topology]:
-    """Change the logins of the machines that may have former ones."""
-    return on([host for host in hosts if known.endpoint(host.node).former], ChangeLogin())
+def change_logins(known: Topology, hosts: Sequence[Host]) -> Sequence[Work[Topology]]:
+    """Change the logins of the machines that may have former ones.
+
+    Control-plane nodes come last: a heal of a machine that fails here needs one of them, and the
+    storage server, by the former login.
+    """
+    old = [host for host in hosts if known.endpoint(host.node).former]
+    masters = [host for host in old if known.is_control_plane(host.node)]
+    workers = [host for host in old if host.node in known.workers]
+    storage = [host for host in old if host not in (*masters, *workers)]
+    return [
+        *(on(group, ChangeLogin()) for group in (workers, storage)),
+        in_turn(masters, ChangeLogin()),
+        on(old, RemoveFormerKey()),
+    ]
 
 
 def read_markers(operation: Operation, known: Topology, new: Sequence[Host]) -> list[Host]:

@@ -16,7 +16,7 @@ from mgmt_drivers.cluster.monitoring import monitoring
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
 from mgmt_drivers.engine.dry_run import DryRun
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError
 from mgmt_drivers.machine.proxied import ENVIRONMENT_FILE
 from mgmt_drivers.operations import modify, scale_out
 from mgmt_drivers.secret import Secret
@@ -170,6 +170,23 @@ class ChangesTest(ChangedClusterTest):
             self.assertNotIn(b"example.com", names_of(machine))
         self.assertEqual(["10.10.0.110"], self.world.api_names)
 
+    def test_former_values_undo_a_change_that_failed(self) -> None:
+        """Tacker has kept nothing of it, and knows no other values than the former ones."""
+        def stop(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "chpasswd" in argv:
+                raise MgmtDriverError("it ends here")
+
+        wanted = {**ALL, "worker_node": {"password": "N3w"}}
+        with self.assertRaisesRegex(MgmtDriverError, "it ends here"):
+            self.modify(self.services(stop), **wanted)
+        off = {key: None for key in ("proxy", "etcd_backup", "monitoring")}
+        self.modify(**off, **{REGISTRIES: self.params[REGISTRIES]})
+        for machine in self.machines():
+            self.assertEqual({b""}, {machine.files[p][0] for p in (APT_FILE, ENVIRONMENT_FILE)})
+            self.assertEqual(set(), machine.services & {*monitoring.UNITS, backup.TIMER})
+        for machine in self.machines("master", "worker"):
+            self.assertIn(_HOSTS_TOML.format("10.10.0.2:5000"), machine.files)
+
     def test_a_login_that_a_registry_refuses_replaces_nothing(self) -> None:
         self.modify(**{REGISTRIES: ALL[REGISTRIES]})
         self.world.registry_password = "N3w"
@@ -234,6 +251,34 @@ class LoginsTest(ChangedClusterTest):
             self.assertIn(half(OLD_KEY), machine.keys)
         self.assertEqual({}, changed_params.load(self.store))
 
+    def fail_and_heal(self, worker: Machine, logins: dict[str, Any]) -> None:
+        """A worker dies during the change; Tacker knows the former login alone, and heals it."""
+
+        def die(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if session.machine is worker and {"chpasswd", "change-keys"} & {*argv}:
+                worker.alive = False
+                raise ConnectionFailed("it died")
+
+        with self.assertRaisesRegex(MgmtDriverError, "it died"):
+            self.modify(self.services(die), **logins)
+        target = worker.node.vnfc_id
+        self.heal_start(self.request(target), self.services())
+        self.replaced(worker.node)
+        self.heal_end(self.request(target), self.services())
+        self.modify(**logins)
+
+    def test_a_machine_that_dies_during_a_change_of_keys_is_healed(self) -> None:
+        worker, *_ = self.machines("worker")
+        self.fail_and_heal(worker, {group: {"private_key": NEW_KEY} for group in GROUPS})
+        self.assertEqual([{half(NEW_KEY)}] * 6, [machine.keys for machine in self.machines()])
+
+    def test_a_machine_that_dies_during_a_change_of_passwords_is_healed(self) -> None:
+        for group in GROUPS:
+            self.params[group].pop("private_key")
+        worker, *_ = self.machines("worker")
+        self.fail_and_heal(worker, {group: {"password": "N3w"} for group in GROUPS})
+        self.assertEqual(["N3w"] * 6, [machine.password for machine in self.machines()])
+
     def test_machines_that_come_get_the_new_login(self) -> None:
         """Heat gives them the login of the instantiate request."""
         self.modify(**{group: {"private_key": NEW_KEY, "password": "N3w"} for group in GROUPS})
@@ -246,6 +291,11 @@ class LoginsTest(ChangedClusterTest):
         self.modify(master_node={"password": "N3w"}, worker_node={"private_key": NEW_KEY})
         (access,) = self.vims.moved
         self.assertEqual("N3w", access.login.password and access.login.password.reveal())
+
+    def test_the_password_for_helm_stays(self) -> None:
+        with self.assertRaisesRegex(MgmtDriverError, r"master_node\.password: must stay"):
+            self.modify(master_node={"private_key": NEW_KEY, "password": None})
+        self.assertEqual(0, self.connections.total())
 
     def test_another_user_is_refused(self) -> None:
         with self.assertRaisesRegex(MgmtDriverError, r"master_node\.username: cannot be changed"):

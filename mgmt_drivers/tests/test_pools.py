@@ -242,6 +242,16 @@ class OperationsTest(PooledClusterTest):
             self.assertNotIn(name, self.world.nodes)
             del self.world.machines[node.server_id]
 
+    def test_machines_that_come_get_the_pools_new_login(self) -> None:
+        """Heat gives them the login of the instantiate request."""
+        self.build()
+        changed = {"worker_pools": [{**POOL, "password": "N3w"}]}
+        modify.modify(self.request(), self.services(), self.vims, changed)
+        new = self.arrive(self.pooled(31, "10.10.0.31"))
+        new.password = POOL["password"]
+        scale_out.scale_out(self.request(new.node.vnfc_id), self.services(), self.vims)
+        self.assertEqual("N3w", new.password)
+
     def test_a_successor_has_the_pools_marks_and_those_that_others_gave(self) -> None:
         self.build()
         target = self.machine(POOLED)

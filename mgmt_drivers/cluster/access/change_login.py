@@ -1,7 +1,7 @@
-"""Change the login of a machine."""
+"""Change the login of a machine, and remove its former key when no machine needs the key."""
 
 from mgmt_drivers.cluster.topology import Topology
-from mgmt_drivers.engine.phase import HostPhase, Prediction
+from mgmt_drivers.engine.phase import Change, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
@@ -13,7 +13,7 @@ _CHANGE_KEYS = Script(__package__, "change-keys")
 
 
 class ChangeLogin(HostPhase[Topology]):
-    """Give a machine its login, prove it by another connection, and remove the former key.
+    """Give a machine its login, and prove it by another connection; a former key stays.
 
     The password comes first: a machine with the new key has the password for sudo, too.
     """
@@ -24,7 +24,7 @@ class ChangeLogin(HostPhase[Topology]):
     def step(self, host: Host, topology: Topology) -> Outcome:
         login = topology.endpoint(host.node)
         assert login.former, "the phase runs on machines with a former login"
-        new, old = (keys.public_half(each.private_key) for each in (login, login.former))
+        new = keys.public_half(login.private_key)
         if login.password and login.password != login.former.password:
             host.sudo("chpasswd", stdin=Secret(f"{login.username}:{login.password.reveal()}\n"))
         if new:
@@ -35,6 +35,23 @@ class ChangeLogin(HostPhase[Topology]):
                 f"sshd refuses the new login of {login.username}, and takes the former one: see "
                 "PasswordAuthentication and AuthorizedKeysFile in its configuration"
             )
-        if old and old != new:
-            host.run(*_CHANGE_KEYS.command("remove", old))
         return CHANGED
+
+
+class RemoveFormerKey(Change[Topology, str]):
+    """Remove the former key, after all machines have taken the new login.
+
+    Until then an operation that knows the former login alone, such as a heal, can log in.
+    """
+
+    title = "remove the former key"
+
+    def look(self, host: Host, topology: Topology) -> str | None:
+        """The former key, if the login has another one."""
+        login = topology.endpoint(host.node)
+        former = login.former.private_key if login.former else None
+        new, old = keys.public_half(login.private_key), keys.public_half(former)
+        return old if old != new else None
+
+    def act(self, host: Host, topology: Topology, old: str) -> None:
+        host.run(*_CHANGE_KEYS.command("remove", old))
