@@ -57,9 +57,10 @@ _ASK = "/bin/busybox wget -q -T 3 -O - {url} || echo none"
 
 
 class Addons(UpgradeScenario, StorageScenario):
-    """A control-plane node, two workers and a storage server."""
+    """A control-plane node, two workers and a storage server, whose export the nodes mount."""
 
     api = V2()
+    image = CONFIG.prepared_image
 
     def setUp(self) -> None:
         super().setUp()
@@ -99,6 +100,7 @@ class Addons(UpgradeScenario, StorageScenario):
         with step("an upgrade"):
             self.assert_completed(self.modify(vnf))
             self.check_versions(NEWEST)
+            self.start_pods()  # nobody replaces pods without a controller that were evicted
             self.check_policies(vnf)
             self.check_claim(vnf)
         with step("a heal of the whole"):

@@ -31,6 +31,10 @@ from tools.client.machines import Remote
 _GROUPS = ("master_node", "worker_node")
 _REQUEST = "kubernetes/changes.json"
 _ASK_API = "openssl s_client -connect 127.0.0.1:6443 </dev/null 2>&1 | openssl x509 -noout -text"
+_ASK_RUNTIME = (
+    "sudo cat /proc/$(systemctl show --property MainPID --value containerd)/environ "
+    "| tr '\\0' '\\n'"
+)
 _UNAUTHORIZED = 401
 
 
@@ -93,7 +97,7 @@ class Changes(ClusterScenario):
                 logins = json.loads(machine.run(f"sudo cat {KUBELET_LOGINS}"))
                 self.assertEqual(outside.basic(outside.second_user), logins["auths"][outside.name])
                 self.assertIn(self.proxy, machine.run(f"sudo cat {ENVIRONMENT_FILE}"))
-                shown = machine.run("sudo cat /proc/$(pidof containerd)/environ | tr '\\0' '\\n'")
+                shown = machine.run(_ASK_RUNTIME)
                 self.assertIn(f"HTTP_PROXY={self.proxy}", shown)
         (master,) = self.machines(vnf)[MASTER]
         self.assertIn("DNS:api.example.com", master.run(_ASK_API))

@@ -29,12 +29,13 @@ class DryRun:
 
     Operations that receive it lock no machine and change nothing; the store and the VIMs beside it
     must discard writes. ``lines`` are in the order of the phases. ``is_later``: the phases are of a
-    later step, which runs all phases again.
+    later step, which runs all phases again. ``operation`` is the name that traces will have.
     """
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.is_later = False
+        self.operation = ""
 
     @property
     def changes(self) -> bool:

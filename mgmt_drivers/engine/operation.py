@@ -188,6 +188,7 @@ class Operation:
             if not lanes:
                 LOG.debug("phase '%s' is left out: no machine for it", phase.title)
             elif dry_run:
+                dry_run.operation = self.request.operation
                 self._dry_run(dry_run, phase, [host for lane in lanes for host in lane], context)
             else:
                 ask = functools.partial(self.ask, phase.title)

@@ -314,6 +314,13 @@ class LaterTest(AddonsTest):
         self.assertEqual(("changed", told), (line.prediction.outcome, line.prediction.reason))
         self.assertEqual(before, self.names())
 
+    def test_a_dry_run_does_not_know_when_evicted_pods_serve_again(self) -> None:
+        self.world.have("v1.36.4")
+        dry_run = DryRun()
+        self.modify(replace(self.services(), dry_run=dry_run), kubernetes_version="1.37")
+        (line,) = [line for line in dry_run.lines if line.phase == ApplyAddons.title]
+        self.assertEqual("depends", line.prediction.outcome)
+
 
 class RenderChartTest(unittest.TestCase):
     """The payload, run for real, with a Helm that shows what it was given."""

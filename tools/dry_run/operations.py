@@ -214,7 +214,7 @@ class Vnf:
     ) -> Result:
         after = inventory.read(request, services.stacks).nodes
         return Result(
-            request.operation,
+            self.dry_run.operation or request.operation,
             request.vnf_instance_id,
             self.dry_run.lines,
             before=before,

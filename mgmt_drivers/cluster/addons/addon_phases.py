@@ -9,7 +9,8 @@ from mgmt_drivers.cluster.addons import addons, manifests
 from mgmt_drivers.cluster.addons.manifests import Object
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import kubectl
-from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
+from mgmt_drivers.engine.trace import UNCHANGED
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine.host import Host
 
@@ -49,6 +50,12 @@ class ApplyAddons(Change[Cluster, Plan]):
 
     def describe(self, plan: Plan) -> str:
         return ", ".join([*plan.due, *(f"without {manifests.describe(o)}" for o in plan.stale)])
+
+    def predict(self, host: Host, cluster: Cluster) -> Prediction:
+        found = super().predict(host, cluster)
+        if found.outcome != UNCHANGED or not cluster.params.addons:
+            return found
+        return Prediction(DEPENDS, "on whether pods that the steps before evict serve again")
 
     def act(self, host: Host, cluster: Cluster, plan: Plan) -> None:
         # First: an attempt that breaks off leaves no object of which nobody knows.

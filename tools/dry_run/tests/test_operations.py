@@ -340,6 +340,11 @@ class UpgradeDryRunTest(DryRunTest):
         result = self.upgrade(image_repository="registry.example.org/k8s", drain_timeout="1h")
         self.assertEqual(["changed"], self.outcomes(result, "set the image repository"))
         self.assertEqual(["changed"], self.outcomes(result, "keep the parameters"))
+        (traced,) = {
+            json.loads(line)["operation"]
+            for line in (self.traces / "vnf-1.jsonl").read_text().splitlines()
+        }
+        self.assertEqual(traced, result.operation)
 
     def test_of_a_cluster_that_is_not_whole(self) -> None:
         self.world.members.pop()
