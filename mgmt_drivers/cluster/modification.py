@@ -51,7 +51,8 @@ class Instructions:
     )
     renews_vim_token: bool = param(
         _TOKEN, Flag(), default=False, example=True,
-        meaning="gives Tacker another token for its VIM, and revokes the old one (:doc:`modification`)",
+        meaning="gives Tacker another token for its VIM, and revokes the old one "
+        "(:doc:`modification`)",
     )
 
 
