@@ -70,7 +70,7 @@ class Changes(ClusterScenario):
         return {vnfc["computeResource"]["resourceId"] for vnfc in vnf.vnfcs()}
 
     def modify(self, vnf: Vnf, **wanted: Any) -> dict[str, Any]:
-        occurrence = vnf.modify({"metadata": {NAME: json.dumps(wanted)}})
+        occurrence = vnf.modify({"metadata": {NAME: wanted}})
         self.assert_completed(occurrence)
         return occurrence
 
@@ -86,7 +86,7 @@ class Changes(ClusterScenario):
         machines = self.machines(vnf)[MASTER]
         faults.prepare(machines[0])
         with faults.injected(machines, "fails", "issue-api-certificate"):
-            failed = vnf.modify({"metadata": {NAME: json.dumps(wanted)}})
+            failed = vnf.modify({"metadata": {NAME: wanted}})
         self.assert_failed(failed, "phase 'issue the apiserver's certificate'")
         self.assert_completed(vnf.retry(failed))
 
