@@ -25,7 +25,7 @@ NAME = "k8s_cluster_modification_param"
 DEFAULT_FILE = "Files/kubernetes/modification.yaml"
 VERSION, _RENEW, _DEFRAGMENT = "kubernetes_version", "renew_certificates", "defragment_etcd"
 _TOKEN = "renew_vim_token"  # noqa: S105 - not a token
-# What an upgrade may change, too.
+# Parameters that an upgrade may change, too.
 WITH_UPGRADE = {
     "package_repository", "image_repository", "drain_timeout", "automatic_heal", "addons",
 }  # fmt: skip

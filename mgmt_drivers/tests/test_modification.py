@@ -90,7 +90,7 @@ class _Params:
 
 
 class DeclaredTest(unittest.TestCase):
-    """What declarations say of changes."""
+    """The declarations tell which parameters may change."""
 
     def changes(self, before: Any, after: Any) -> dict[str, bool]:
         return dict(find_changes(_Params, before, after))

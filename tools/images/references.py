@@ -1,4 +1,4 @@
-"""What a cluster's machines pull: images of Kubernetes, of its pod network, and of add-ons."""
+"""Images that a cluster's machines pull: of Kubernetes, of its pod network, and of add-ons."""
 
 import hashlib
 import re
