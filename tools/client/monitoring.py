@@ -55,8 +55,11 @@ class Prometheus:
         :raises TimeoutError: naming what was seen last
         """
 
-        def look() -> tuple[list[bool], list[dict[str, Any]]]:
-            return [*self.up(vnf_id).values()], self.alerts(vnf_id, "auto_heal")
+        def look() -> tuple[list[bool], list[dict[str, Any]]] | str:
+            try:
+                return [*self.up(vnf_id).values()], self.alerts(vnf_id, "auto_heal")
+            except ClientError as error:  # Prometheus starts once its files are written
+                return str(error)
 
         what = f"{machines} targets of Prometheus, without an alert"
         with step(f"wait for {what}"):
