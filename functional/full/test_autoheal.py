@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from functional import kubernetes
+from functional import kubernetes, shared
 from functional.masters_scenario import MastersScenario
 from tools.client import monitoring, node_faults, wait
 from tools.client.api import V2
@@ -21,6 +21,7 @@ from tools.client.poll import poll_api
 from tools.client.self_heal import Watch, error_of
 
 _LIMIT = 900  # seconds for a heal or a scaling from its cause to its end
+_CALM = 0.7  # the share of the CPUs that is busy at most before a load
 _QUIET = 120  # seconds after a reboot in which a heal would have begun
 _NODES = {MASTER: 3, WORKER: 2}
 _REBOOT = Fault("reboot of a worker", node_faults.anyone(WORKER), node_faults.rebooted)
@@ -42,8 +43,8 @@ _RULES = {
 }
 
 
-class SelfHealing(MastersScenario):
-    """Machines die, and are replaced; a rail holds; workers come with the load, and go."""
+class MonitoredScenario(MastersScenario):
+    """A cluster that the cloud's Prometheus watches."""
 
     api = V2()
     image = CONFIG.prepared_image
@@ -53,8 +54,19 @@ class SelfHealing(MastersScenario):
         super().setUp()
         if missing := monitoring.why_missing():
             self.skipTest(missing)
-        self.skip_with_fewer_hosts(4)  # one for the successor of a master
         self.folder, self.prometheus = Path(CONFIG.monitoring), Prometheus(CONFIG.prometheus)
+
+    def switch(self, vnf: Vnf, **properties: bool) -> None:
+        """Switch what Tacker may do of its own accord on or off."""
+        self.assert_completed(vnf.modify({"vnfConfigurableProperties": properties}))
+
+
+class SelfHealing(MonitoredScenario):
+    """Machines die, and are replaced; a reboot is not healed; a rail holds."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.skip_with_fewer_hosts(4)  # one for the successor of a master
         self.chance = random.Random(1)
 
     def test_self_healing(self) -> None:
@@ -70,13 +82,8 @@ class SelfHealing(MastersScenario):
             self.check_heal(vnf, _WORKER)
             self.check_heal(vnf, _LEADER)
             self.check_rail(vnf)
-            self.check_scaling(vnf)
         self.kept.delete()
         self.check_terminate(vnf)
-
-    def switch(self, vnf: Vnf, **properties: bool) -> None:
-        """Switch what Tacker may do of its own accord on or off."""
-        self.assert_completed(vnf.modify({"vnfConfigurableProperties": properties}))
 
     def spread_masters(self, vnf: Vnf) -> None:
         """Heal masters until none shares a compute host: Nova may place two in parallel."""
@@ -145,28 +152,42 @@ class SelfHealing(MastersScenario):
         self.assertEqual(before, self.server_ids())
         self.check_whole(vnf)
 
-    def check_scaling(self, vnf: Vnf) -> None:
-        """Busy workers get another one, which goes when the work is done."""
-        calm = self.prometheus.busy_workers(vnf.id)
-        self.assertLessEqual(0, calm, "Prometheus does not know the CPUs of the workers")
+
+class ScalingByLoad(MonitoredScenario):
+    """Busy workers get another one, which goes when the work is done."""
+
+    def test_scaling_by_load(self) -> None:
+        self.registry = shared.private_registry()
+        vnf = self.create_vnf(self.onboard_package())
+        request = self.request("simple", self.registry, **self.options)
+        self.assert_completed(vnf.instantiate(request))
+        self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
+        monitoring.write_files(self.folder)
+        with monitoring.kept_up_to_date(self.folder):
+            limits = self.read_limits(vnf)
+            self.start_burners()
+            self.await_load(vnf, limits["busy"], 1)
+            # Changed last: Alertmanager sends an alert again only after 10 minutes.
+            self.switch(vnf, isAutoscaleEnabled=True)
+            rules = self.folder / "rules/k8s_vnf.yml"
+            rules.write_text(faster(rules.read_text(), limits))
+            self.check_scale(vnf, "SCALE_OUT", workers=3)
+            kubernetes.delete(self.cluster.apps.delete_namespaced_daemon_set, "burner")
+            self.check_scale(vnf, "SCALE_IN", workers=2)
+        self.check_terminate(vnf)
+
+    def read_limits(self, vnf: Vnf) -> dict[str, float]:
+        """Limits between two workers at work and three idle ones, of whom two would do."""
+        calm = self.await_load(vnf, 0, _CALM)
         log(f"the workers are busy to {calm:.0%} without load")
-        # Between two workers at work and three idle ones, of whom two would do.
-        limits = {"busy": (1 + calm) / 2, "idle": 0.75 * (1 + calm)}
-        self.start_burners()
-        wait.until(
+        return {"busy": (1 + calm) / 2, "idle": 0.75 * (1 + calm)}
+
+    def await_load(self, vnf: Vnf, least: float, most: float) -> float:
+        """Wait for a load of the workers between two shares, and return it."""
+        return wait.until(
             lambda: self.prometheus.busy_workers(vnf.id),
-            lambda seen: seen > limits["busy"], 300, "busy workers",
+            lambda seen: least <= seen <= most, 300, f"a load of {least:.0%} to {most:.0%}",
         )
-        # The rules are changed last: Alertmanager sends an alert again only after 10 minutes.
-        self.switch(vnf, isAutohealEnabled=True, isAutoscaleEnabled=True)
-        rules = self.folder / "rules/k8s_vnf.yml"
-        rules.write_text(faster(rules.read_text(), limits))
-        self.check_scale(vnf, "SCALE_OUT", workers=3)
-        kubernetes.delete(self.cluster.apps.delete_namespaced_daemon_set, "burner")
-        self.check_scale(vnf, "SCALE_IN", workers=2)
-        self.switch(vnf, isAutohealEnabled=True, isAutoscaleEnabled=False)
-        self.check_balanced_cluster(vnf, workers=2)
-        self.check_masters_apart()
 
     def check_scale(self, vnf: Vnf, kind: str, workers: int) -> None:
         with step(f"{kind}, which nobody has asked for"):
@@ -175,10 +196,10 @@ class SelfHealing(MastersScenario):
         self.assert_completed(scaled)
         self.assertEqual(kind, scaled["operationParams"]["type"])
         log(f"{kind}: {watch.times([scaled])}")
-        self.assertEqual(workers, len(self.site.machines(WORKER)))
+        self.assertEqual(workers, len(self.machines(vnf)[WORKER]))
         wait.until(
             lambda: len(self.cluster.ready_nodes()),
-            lambda seen: seen == _NODES[MASTER] + workers, 120, "the nodes",
+            lambda seen: seen == 1 + workers, 120, "the nodes",
         )
 
     def start_burners(self) -> None:
