@@ -24,9 +24,13 @@ _KEY = "Files/kubernetes-new.asc"
 _LONGEST_OUTAGE = 10  # seconds
 
 
+def configured(series: str) -> EnvironmentVariable:
+    """While it is set up, the series is the configured one."""
+    return EnvironmentVariable("FUNCTIONAL_KUBERNETES_VERSION", series)
+
+
 def newest_series() -> EnvironmentVariable:
-    """While it is set up, the newest series is the configured one."""
-    return EnvironmentVariable("FUNCTIONAL_KUBERNETES_VERSION", NEWEST)
+    return configured(NEWEST)
 
 
 class UpgradeScenario(NodesScenario):

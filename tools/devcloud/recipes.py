@@ -189,25 +189,18 @@ _BEFORE = Recipe(
     files=_modules("1.36", "kube-bench"),
 )
 _MIRROR_OF_BEFORE = _mirror("mirror-1.36", _BEFORE)
-_WITH_DOCKER = Recipe(
-    name="kubernetes-1.20",
-    script="kubernetes/build-debian.sh",
-    parent=_MIRROR_OF_BEFORE,
-    files=(("/provision/crictl.go", "kubernetes/crictl.go"),),
-)
-# After the long build, which does not depend on it.
-_DNS_WITH_DOCKER = Recipe(
-    name="coredns-1.20",
+# For an upgrade by two series in one request.
+_TWO_BEFORE = Recipe(
+    name="kubernetes-1.35",
     script="kubernetes/build-modules.sh",
-    parent=_WITH_DOCKER,
-    files=_modules("1.20"),
+    parent=_MIRROR_OF_BEFORE,
+    files=_modules("1.35"),
 )
-_OF_ALL = _mirror("mirror-of-all", _DNS_WITH_DOCKER)
-# Last: clouds without the scenarios of add-ons need no images of add-ons.
+_MIRROR_OF_TWO_BEFORE = _mirror("mirror-1.35", _TWO_BEFORE)
 _ADDONS = Recipe(
     name="programs-of-addons",
     script="kubernetes/build-modules.sh",
-    parent=_OF_ALL,
+    parent=_MIRROR_OF_TWO_BEFORE,
     files=_modules("metrics-server", "kube-network-policies", "nfs-provisioner"),
 )
 _WITH_ADDONS = Recipe(
@@ -220,13 +213,28 @@ _WITH_ADDONS = Recipe(
     ),
     entrypoint="/devcloud-mirror",
 )
-# By the oldest series of Kubernetes that they have, beside the newer ones: the newest, the one
-# before, and that of the specifications.
+_WITH_DOCKER = Recipe(
+    name="kubernetes-1.20",
+    script="kubernetes/build-debian.sh",
+    parent=_WITH_ADDONS,
+    files=(("/provision/crictl.go", "kubernetes/crictl.go"),),
+)
+# After the long build, which does not depend on it.
+_DNS_WITH_DOCKER = Recipe(
+    name="coredns-1.20",
+    script="kubernetes/build-modules.sh",
+    parent=_WITH_DOCKER,
+    files=_modules("1.20"),
+)
+_OF_ALL = _mirror("mirror-of-all", _DNS_WITH_DOCKER)
+# By the oldest series of Kubernetes that they have, beside the newer ones: the newest, the two
+# before, with the images of add-ons, and that of the specifications.
 MIRRORS = {
     "1.37": MIRROR,
     "1.36": _MIRROR_OF_BEFORE,
+    "1.35": _MIRROR_OF_TWO_BEFORE,
+    "addons": _WITH_ADDONS,
     "1.20": _OF_ALL,
-    "addons": _WITH_ADDONS,  # all series, and the images of add-ons
 }
 NEWEST = next(iter(MIRRORS))
 # Kernel, initial RAM disk and root file system of a QEMU machine, as files in /vm. The emulator

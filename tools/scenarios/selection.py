@@ -14,7 +14,7 @@ from tools.devcloud.recipes import MIRRORS, NEWEST, RELEASES
 _GATE = r"^functional\.(?=test_)"
 _FULL = r"^functional\.full\.(?=test_)"
 # Series of Kubernetes that groups need besides the newest. Add-ons need images besides.
-_OLDER = {"addons": "addons", "pools": "1.36", "rough_image": "1.36", "series": "1.36",
+_OLDER = {"addons": "addons", "pools": "1.35", "rough_image": "1.36", "series": "1.36",
           "upgrade": "1.36", "upgrade_troubles": "1.36", "docker": "1.20"}
 # Groups whose cloud is of another release of OpenStack than the newest.
 _RELEASES = {"slurp": "2026.1"}

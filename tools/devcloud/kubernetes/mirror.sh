@@ -13,11 +13,13 @@ apt-get install -y -qq --no-install-recommends apt-utils busybox-static conntrac
 architecture=$(dpkg --print-architecture)
 cni_plugins="bandwidth bridge firewall host-local loopback portmap ptp tuning"
 
-# The key signs each series once: its private half is gone with /build.
+# One key signs all series, also those of later layers, as in the Kubernetes project's repositories.
 mkdir /build
-export GNUPGHOME=/build/gnupg
-mkdir -m 0700 "$GNUPGHOME"
-gpg --batch --quiet --passphrase '' --quick-generate-key devcloud-kubernetes ed25519 sign never
+export GNUPGHOME=/root/gnupg
+if [ ! -e "$GNUPGHOME" ]; then
+    mkdir -m 0700 "$GNUPGHOME"
+    gpg --batch --quiet --passphrase '' --quick-generate-key devcloud-kubernetes ed25519 sign never
+fi
 
 # A package of the files below $root: its name, version, description and what it depends on.
 root=/build/package
