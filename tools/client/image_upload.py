@@ -31,20 +31,32 @@ def upload(archive: bytes, registry: str) -> str:
     :param registry: ``host:port`` of a registry with plain HTTP and without a login
     :raises ClientError: with the answer of the registry, if it refuses the image
     """
+    (short,) = upload_all(archive, registry)
+    return short
+
+
+def upload_all(archive: bytes, registry: str) -> list[str]:
+    """Upload the images of an archive as :func:`upload` does; returns their short names."""
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar, requests.Session() as session:
-        (image,) = json.loads(_read(tar, "manifest.json"))
-        (reference,) = image["RepoTags"]
-        short = reference.rpartition("/")[2]
-        name, _, tag = short.partition(":")
-        base = f"http://{registry}/v2/{name}"
-        manifest = {
-            "schemaVersion": 2,
-            "mediaType": _MANIFEST,
-            "config": _blob(session, base, _CONFIG, _read(tar, image["Config"])),
-            "layers": [_blob(session, base, _LAYER, _read(tar, n)) for n in image["Layers"]],
-        }
-        body, headers = json.dumps(manifest).encode(), {"Content-Type": _MANIFEST}
-        ask(session, "PUT", f"{base}/manifests/{tag}", data=body, headers=headers)
+        blobs = _Blobs(session, registry)
+        return [
+            _upload(tar, blobs, image) for image in json.loads(_read(tar, "manifest.json"))
+        ]
+
+
+def _upload(tar: tarfile.TarFile, blobs: "_Blobs", image: dict[str, Any]) -> str:
+    (reference,) = image["RepoTags"]
+    short: str = reference.rpartition("/")[2]
+    name, _, tag = short.partition(":")
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": _MANIFEST,
+        "config": blobs.upload(name, _CONFIG, _read(tar, image["Config"])),
+        "layers": [blobs.upload(name, _LAYER, _read(tar, n)) for n in image["Layers"]],
+    }
+    body, headers = json.dumps(manifest).encode(), {"Content-Type": _MANIFEST}
+    url = f"{blobs.base}/{name}/manifests/{tag}"
+    ask(blobs.session, "PUT", url, data=body, headers=headers)
     return short
 
 
@@ -79,14 +91,25 @@ def _copy(session: requests.Session, base: str, name: str, to: str, tag: str) ->
     ask(session, "PUT", f"{base}/{to}/manifests/{tag}", data=manifest.content, headers=headers)
 
 
-def _blob(session: requests.Session, base: str, media_type: str, content: bytes) -> dict[str, Any]:
-    """Upload a blob in one piece; returns its descriptor."""
-    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    begun = ask(session, "POST", f"{base}/blobs/uploads/")
-    place = urljoin(begun.url, begun.headers["Location"])
-    headers = {"Content-Type": "application/octet-stream"}
-    ask(session, "PUT", place, params={"digest": digest}, data=content, headers=headers)
-    return {"mediaType": media_type, "size": len(content), "digest": digest}
+class _Blobs:
+    """Uploads the blobs of images; several images may have the same one."""
+
+    def __init__(self, session: requests.Session, registry: str) -> None:
+        self.session, self.base = session, f"http://{registry}/v2"
+        self._places: dict[str, str] = {}  # names of images by digest
+
+    def upload(self, name: str, media_type: str, content: bytes) -> dict[str, Any]:
+        """Upload a blob in one piece, or mount it from another image; returns its descriptor."""
+        digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+        place = self._places.setdefault(digest, name)
+        params = {} if place == name else {"mount": digest, "from": place}
+        begun = ask(self.session, "POST", f"{self.base}/{name}/blobs/uploads/", params=params)
+        if begun.status_code != requests.codes.created:
+            to = urljoin(begun.url, begun.headers["Location"])
+            headers = {"Content-Type": "application/octet-stream"}
+            params = {"digest": digest}
+            ask(self.session, "PUT", to, params=params, data=content, headers=headers)
+        return {"mediaType": media_type, "size": len(content), "digest": digest}
 
 
 def _read(tar: tarfile.TarFile, name: str) -> bytes:

@@ -220,13 +220,40 @@ _WITH_ADDONS = Recipe(
     ),
     entrypoint="/devcloud-mirror",
 )
+# Kubernetes' conformance tests and their images, made apart from the mirrors, which take them over.
+_CONFORMANCE = Recipe(
+    name="conformance",
+    script="kubernetes/conformance.sh",
+    parent=Recipe(
+        name="programs-of-conformance",
+        script="kubernetes/build-modules.sh",
+        files=_modules("conformance"),
+    ),
+    files=(
+        ("/provision/make_conformance_images.py", "kubernetes/make_conformance_images.py"),
+        ("/provision/tools/docker_archive.py", "../docker_archive.py"),
+    ),
+)
+
+
+def _with_conformance(mirror: Recipe) -> Recipe:
+    return Recipe(
+        name=f"{mirror.name}-and-conformance",
+        script="kubernetes/take-conformance.sh",
+        parent=mirror,
+        source=(_CONFORMANCE, "/srv/conformance"),
+        entrypoint="/devcloud-mirror",
+    )
+
+
 # By the oldest series of Kubernetes that they have, beside the newer ones: the newest, the one
-# before, and that of the specifications.
+# before, and that of the specifications. Each has all that those before it have.
 MIRRORS = {
     "1.37": MIRROR,
     "1.36": _MIRROR_OF_BEFORE,
-    "1.20": _OF_ALL,
-    "addons": _WITH_ADDONS,  # all series, and the images of add-ons
+    "conformance": _with_conformance(_MIRROR_OF_BEFORE),  # and Kubernetes' conformance tests
+    "1.20": _with_conformance(_OF_ALL),
+    "addons": _with_conformance(_WITH_ADDONS),  # and the images of add-ons
 }
 NEWEST = next(iter(MIRRORS))
 # Kernel, initial RAM disk and root file system of a QEMU machine, as files in /vm. The emulator
