@@ -1,4 +1,4 @@
-"""Kubernetes' conformance tests against a cluster, and the tests that fail on the embedded cloud."""
+"""Kubernetes' conformance tests against a cluster, and the list of tests that are to fail."""
 
 import csv
 import os

@@ -92,23 +92,24 @@ def _copy(session: requests.Session, base: str, name: str, to: str, tag: str) ->
 
 
 class _Blobs:
-    """Uploads the blobs of images; several images may have the same one."""
+    """Uploads the blobs of images, each once."""
 
     def __init__(self, session: requests.Session, registry: str) -> None:
         self.session, self.base = session, f"http://{registry}/v2"
-        self._places: dict[str, str] = {}  # names of images by digest
+        self._names: dict[str, list[str]] = {}  # of images that have a blob, by its digest
 
     def upload(self, name: str, media_type: str, content: bytes) -> dict[str, Any]:
         """Upload a blob in one piece, or mount it from another image; returns its descriptor."""
         digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-        place = self._places.setdefault(digest, name)
-        params = {} if place == name else {"mount": digest, "from": place}
-        begun = ask(self.session, "POST", f"{self.base}/{name}/blobs/uploads/", params=params)
-        if begun.status_code != requests.codes.created:
-            to = urljoin(begun.url, begun.headers["Location"])
-            headers = {"Content-Type": "application/octet-stream"}
-            params = {"digest": digest}
-            ask(self.session, "PUT", to, params=params, data=content, headers=headers)
+        names = self._names.setdefault(digest, [])
+        if name not in names:
+            mount = {"mount": digest, "from": names[0]} if names else {}
+            begun = ask(self.session, "POST", f"{self.base}/{name}/blobs/uploads/", params=mount)
+            if begun.status_code != requests.codes.created:
+                place, params = urljoin(begun.url, begun.headers["Location"]), {"digest": digest}
+                headers = {"Content-Type": "application/octet-stream"}
+                ask(self.session, "PUT", place, params=params, data=content, headers=headers)
+            names.append(name)
         return {"mediaType": media_type, "size": len(content), "digest": digest}
 
 

@@ -172,6 +172,7 @@ class SelectionTest(unittest.TestCase):
         for names, wanted in (
             (["cloud"], "1.37"),
             (["series"], "1.36"),
+            (["upgrade"], "conformance"),
             (["upgrade", "docker", "cloud"], "1.20"),
         ):
             scenarios = [f"functional.full.test_{name}.C.t" for name in names]
