@@ -9,10 +9,12 @@ target=/srv/conformance
 mkdir -p "$target"
 apt-get update -qq
 echo "devcloud: making the images of the conformance tests"
-# What tests run in the images. The root file system of most images is that of this container.
+# What tests run in the images. The root file system of most images is that of this container,
+# without the files that a container engine gives to each container.
 apt-get install -y -qq --no-install-recommends curl dnsutils iperf netcat-openbsd nginx-light \
     socat util-linux wget >/dev/null
-tar --create --file /opt/root.tar --directory / --one-file-system --exclude=./opt \
+tar --create --file /opt/root.tar --directory / --one-file-system \
+    --exclude=./etc/hostname --exclude=./etc/hosts --exclude=./etc/resolv.conf --exclude=./opt \
     --exclude=./provision --exclude=./provision-host --exclude=./srv --exclude=./usr/share/doc \
     --exclude=./usr/share/locale --exclude=./usr/share/man --exclude=./var/cache \
     --exclude=./var/lib/apt .

@@ -4,7 +4,7 @@ from functional.conformance import SERIAL
 from functional.conformance_scenario import ConformanceScenario
 
 
-class ConformanceOfNodes(ConformanceScenario):
+class SerialConformance(ConformanceScenario):
     """They fill nodes, taint them, and evict pods."""
 
     def test_serial_conformance(self) -> None:
