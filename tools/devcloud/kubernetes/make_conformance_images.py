@@ -40,13 +40,14 @@ def main(programs: Path, root: Path, target: Path) -> None:
 def named(references: Iterable[str], made: dict[str, Image]) -> dict[str, Image]:
     """The images that are made, by reference; those of another version are other images."""
     found: dict[str, Image] = {}
+    missing = set(made)
     for reference in references:
         name, _, version = reference.rpartition("/")[2].partition(":")
         if name in made:
             layers, settings = made[name]
-            settings = {"Env": [_PATH], "Labels": {"version": version}, **settings}
-            found[reference] = layers, settings
-    missing = made.keys() - {found.rpartition("/")[2].partition(":")[0] for found in found}
+            more = {"Env": [_PATH], "Labels": {"version": version}}
+            found[reference] = layers, {**settings, **more}
+            missing.discard(name)
     if missing:
         raise SystemExit(f"the tests name no image {sorted(missing)}")
     return found
