@@ -102,7 +102,9 @@ class UploadTest(unittest.TestCase):
     def test_a_layer_of_several_images_is_sent_once(self) -> None:
         layer, other = (docker_archive.layer({name: b"text"}) for name in ("f", "g"))
         stream = io.BytesIO()
-        images = {"a:1": ([layer], {}), "b:1": ([layer, other], {}), "a:2": ([layer], {"Cmd": []})}
+        images: dict[str, tuple[list[bytes], dict[str, Any]]] = {
+            "a:1": ([layer], {}), "b:1": ([layer, other], {}), "a:2": ([layer], {"Cmd": []})
+        }
         docker_archive.write_all(stream, images)
         self.assertEqual(["a:1", "b:1", "a:2"], upload_all(stream.getvalue(), self.address))
         self.assertEqual(3, len(self.server.manifests))
