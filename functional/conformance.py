@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import urllib.request
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,21 +18,19 @@ import requests
 import yaml
 
 from tools.client.config import CONFIG
-from tools.client.image_upload import upload_all
+from tools.client.image_upload import upload
 from tools.client.log import log, step
 from tools.client.machines import Remote
 from tools.client.web import ask
 
 _EXPECTED = Path(__file__).with_name("conformance.csv")  # the guide shows the file
-_PROGRAMS = ("ginkgo", "e2e.test", "kubectl")
 # Of the file that tells the tests where their images are; all of them are in one registry.
 _REGISTRIES = (
     "promoterE2eRegistry", "buildImageRegistry", "gcEtcdRegistry", "gcRegistry",
     "sigStorageRegistry", "dockerLibraryRegistry", "cloudProviderGcpRegistry",
 )
-_PASSED = "passed"
+_PASSED, _TEST = "passed", "[It] "
 _FILTERED = "skipped"  # the message of a test that was not selected
-_NO_MIRROR = "the conformance tests and their images are those of the embedded cloud's mirror"
 
 
 @dataclass(frozen=True)
@@ -54,25 +52,6 @@ SUBSET = Selection(
 )
 
 
-@dataclass(frozen=True)
-class Result:
-    """The outcome of a test: passed, failed or another word of ginkgo's; and the seconds."""
-
-    name: str
-    outcome: str
-    seconds: float
-
-    @property
-    def sig(self) -> str:
-        found = re.match(r"\[(sig-[\w-]+)\]", self.name)
-        return found[1] if found else "none"
-
-
-def reason_to_skip() -> str:
-    """The reason that the tests cannot run on this cloud; empty if there is none."""
-    return "" if CONFIG.kubernetes_mirror else _NO_MIRROR
-
-
 def check(master: Remote, registry: str, selection: Selection, scenario: str) -> None:
     """Run tests on this machine against a cluster of the newest series, and show the results.
 
@@ -80,13 +59,11 @@ def check(master: Remote, registry: str, selection: Selection, scenario: str) ->
     :param scenario: name of the folder in the logs in which JUnit file and output are kept
     :raises AssertionError: if a test does not pass that is not expected to fail, or no test ran
     """
-    if reason := reason_to_skip():
-        log(f"conformance: {selection.name} is left out: {reason}")
+    if not CONFIG.kubernetes_mirror:
+        log("no conformance tests: they are the embedded cloud's")
         return
     folder = CONFIG.logs / f"{scenario}-{selection.name}"
     folder.mkdir(parents=True, exist_ok=True)
-    junit = folder / "junit_01.xml"
-    junit.unlink(missing_ok=True)
     programs = _fetch_programs()
     _push_images(registry)
     with step(f"conformance tests: {selection.name}"), tempfile.TemporaryDirectory() as private:
@@ -97,50 +74,53 @@ def check(master: Remote, registry: str, selection: Selection, scenario: str) ->
         command = _command(programs, kubeconfig, folder, selection)
         environment = {"KUBE_TEST_REPO_LIST": str(images)}
         status = _run(command, folder / "ginkgo.log", environment, selection.limit)
-    results = read(junit.read_text()) if junit.exists() else []
-    log(table(results))
-    compare(results)
-    assert results and (status == 0 or _failed(results)), f"ginkgo: status {status}, see {folder}"
+    selected = _selected((folder / "ginkgo.log").read_text(errors="replace"))
+    outcomes = read((folder / "junit_01.xml").read_text()) if selected else {}
+    log(table(outcomes))
+    compare(outcomes)
+    words = f"{len(outcomes)} of {selected} tests ran; ginkgo: status {status}, see {folder}"
+    assert 0 < len(outcomes) == selected and (status == 0 or _failed(outcomes)), words
 
 
-def read(junit: str) -> list[Result]:
-    """The results in a JUnit file, without tests that were not selected and set-ups that passed."""
-    found = []
+def read(junit: str) -> dict[str, str]:
+    """The outcomes in a JUnit file by test: passed, failed, or another word of ginkgo's.
+
+    Tests that were not selected are left out, and so are set-ups that passed.
+    """
+    found = {}
     for case in ElementTree.fromstring(junit).iter("testcase"):
-        kind, _, name = case.attrib["name"].partition(" ")
-        skipped, outcome = case.find("skipped"), case.attrib["status"]
+        name, outcome = case.attrib["name"], case.attrib["status"]
+        skipped, is_test = case.find("skipped"), name.startswith(_TEST)
         filtered = skipped is not None and skipped.attrib["message"] == _FILTERED
-        if not filtered and (kind == "[It]" or outcome != _PASSED):
-            name = name if kind == "[It]" else case.attrib["name"]
-            found.append(Result(name, outcome, float(case.attrib["time"])))
+        if not filtered and (is_test or outcome != _PASSED):
+            found[name.removeprefix(_TEST)] = outcome
     return found
 
 
-def table(results: Iterable[Result]) -> str:
+def table(outcomes: Mapping[str, str]) -> str:
     """How many tests of each SIG passed and did not, as lines."""
-    counts = Counter((result.sig, result.outcome == _PASSED) for result in results)
+    counts = Counter((name[: name.find("]") + 1], o == _PASSED) for name, o in outcomes.items())
     lines = ["passed  not passed  SIG"]
     for sig in sorted({sig for sig, _ in counts}):
         lines.append(f"{counts[sig, True]:6}  {counts[sig, False]:10}  {sig}")
     return "\n".join(lines)
 
 
-def compare(results: Sequence[Result]) -> None:
+def compare(outcomes: Mapping[str, str]) -> None:
     """Compare the tests that did not pass with those that are expected to fail.
 
     The log tells which of the expected ones failed, and which passed.
 
     :raises AssertionError: with the tests that did not pass and are not listed
     """
-    reasons = expected()
-    for result in results:
-        if result.name in reasons:
-            log(f"of {_EXPECTED.name}: {result.outcome}: {result.name}: {reasons[result.name]}")
-    failed = sorted(_failed(results) - reasons.keys())
+    listed = expected()
+    for name in sorted(outcomes.keys() & listed):
+        log(f"of {_EXPECTED.name}: {outcomes[name]}: {name}: {listed[name]}")
+    failed = sorted(_failed(outcomes) - listed.keys())
     assert not failed, f"{len(failed)} conformance tests did not pass: {failed}"
 
 
-def expected() -> Mapping[str, str]:
+def expected() -> dict[str, str]:
     """The full names of the tests that are expected to fail, each with the reason."""
     with _EXPECTED.open(newline="") as file:
         return {row["Test"]: row["Why"] for row in csv.DictReader(file)}
@@ -148,15 +128,19 @@ def expected() -> Mapping[str, str]:
 
 def progress(output: str) -> str:
     """The words for how far a run of ginkgo has come, by its output so far."""
-    total = re.search(r"^Will run (\d+) of", output, re.MULTILINE)
     # A character for each test that passed; a test that failed has a line.
     ended = sum(map(len, re.findall(r"^•+", output, re.MULTILINE)))
     failed = len(re.findall(r"^• \[", output, re.MULTILINE))
-    return f"{ended} of {total[1] if total else '?'} tests, {failed} failed"
+    return f"{ended} of {_selected(output)} tests, {failed} failed"
 
 
-def _failed(results: Iterable[Result]) -> set[str]:
-    return {result.name for result in results if result.outcome != _PASSED}
+def _selected(output: str) -> int:
+    found = re.search(r"^Will run (\d+) of", output, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def _failed(outcomes: Mapping[str, str]) -> set[str]:
+    return {name for name, outcome in outcomes.items() if outcome != _PASSED}
 
 
 def _command(programs: Path, kubeconfig: Path, folder: Path, selection: Selection) -> list[str]:
@@ -192,7 +176,7 @@ def _run(command: Sequence[str], output: Path, more: Mapping[str, str], minutes:
 def _fetch_programs() -> Path:
     folder = CONFIG.build / "conformance"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in _PROGRAMS:
+    for name in ("ginkgo", "e2e.test", "kubectl"):
         urllib.request.urlretrieve(f"{_mirror()}/{name}", folder / name)
         (folder / name).chmod(0o755)
     return folder
@@ -204,7 +188,7 @@ def _push_images(registry: str) -> None:
     with step(f"push the images of the conformance tests to {registry}"):
         with requests.Session() as session:
             archive = ask(session, "GET", f"{_mirror()}/images.tar").content
-        log(f"pushed {', '.join(upload_all(archive, registry))}")
+        log(f"pushed {upload(archive, registry)}")
 
 
 def _mirror() -> str:

@@ -1,11 +1,9 @@
-"""Kubernetes' conformance tests that need a cluster for themselves, on a new cluster."""
+"""Kubernetes' conformance tests that fill nodes, taint them or evict pods, on a new cluster."""
 
-from functional.conformance import SERIAL
-from functional.conformance_scenario import ConformanceScenario
+from functional import conformance
+from functional.full import test_conformance
 
 
-class SerialConformance(ConformanceScenario):
-    """They fill nodes, taint them, and evict pods."""
-
+class SerialConformance(test_conformance.ConformanceScenario):
     def test_serial_conformance(self) -> None:
-        self.check_conformance(SERIAL)
+        self.check_conformance(conformance.SERIAL)

@@ -25,39 +25,30 @@ _LAYER = "application/vnd.docker.image.rootfs.diff.tar"  # not compressed
 
 
 def upload(archive: bytes, registry: str) -> str:
-    """Upload the image of an archive that ``docker save`` made; returns its short name.
+    """Upload the images of an archive that ``docker save`` made; returns their short names.
 
-    :param archive: an archive of one image with one name, whose layers are plain tars
+    :param archive: an archive of images with one name each, whose layers are plain tars
     :param registry: ``host:port`` of a registry with plain HTTP and without a login
-    :raises ClientError: with the answer of the registry, if it refuses the image
+    :raises ClientError: with the answer of the registry, if it refuses an image
     """
-    (short,) = upload_all(archive, registry)
-    return short
-
-
-def upload_all(archive: bytes, registry: str) -> list[str]:
-    """Upload the images of an archive as :func:`upload` does; returns their short names."""
+    names = []
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar, requests.Session() as session:
-        blobs = _Blobs(session, registry)
-        return [
-            _upload(tar, blobs, image) for image in json.loads(_read(tar, "manifest.json"))
-        ]
-
-
-def _upload(tar: tarfile.TarFile, blobs: "_Blobs", image: dict[str, Any]) -> str:
-    (reference,) = image["RepoTags"]
-    short: str = reference.rpartition("/")[2]
-    name, _, tag = short.partition(":")
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": _MANIFEST,
-        "config": blobs.upload(name, _CONFIG, _read(tar, image["Config"])),
-        "layers": [blobs.upload(name, _LAYER, _read(tar, n)) for n in image["Layers"]],
-    }
-    body, headers = json.dumps(manifest).encode(), {"Content-Type": _MANIFEST}
-    url = f"{blobs.base}/{name}/manifests/{tag}"
-    ask(blobs.session, "PUT", url, data=body, headers=headers)
-    return short
+        blobs = _Blobs(session, f"http://{registry}/v2")
+        for image in json.loads(_read(tar, "manifest.json")):
+            (reference,) = image["RepoTags"]
+            short = reference.rpartition("/")[2]
+            name, _, tag = short.partition(":")
+            manifest = {
+                "schemaVersion": 2,
+                "mediaType": _MANIFEST,
+                "config": blobs.upload(name, _CONFIG, _read(tar, image["Config"])),
+                "layers": [blobs.upload(name, _LAYER, _read(tar, n)) for n in image["Layers"]],
+            }
+            body, headers = json.dumps(manifest).encode(), {"Content-Type": _MANIFEST}
+            url = f"{blobs.base}/{name}/manifests/{tag}"
+            ask(session, "PUT", url, data=body, headers=headers)
+            names.append(short)
+    return ", ".join(names)
 
 
 def copy_images(registry: str, path: str, is_wanted: Callable[[str], bool]) -> list[str]:
@@ -94,8 +85,8 @@ def _copy(session: requests.Session, base: str, name: str, to: str, tag: str) ->
 class _Blobs:
     """Uploads the blobs of images, each once."""
 
-    def __init__(self, session: requests.Session, registry: str) -> None:
-        self.session, self.base = session, f"http://{registry}/v2"
+    def __init__(self, session: requests.Session, base: str) -> None:
+        self.session, self.base = session, base
         self._names: dict[str, list[str]] = {}  # of images that have a blob, by its digest
 
     def upload(self, name: str, media_type: str, content: bytes) -> dict[str, Any]:

@@ -4,7 +4,6 @@ Run inside their build: PROGRAMS ROOT TARGET. PROGRAMS has the programs, and the
 images beside it; ROOT is a Debian root file system as a tar. e2e.test tells the images' versions.
 """
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -30,8 +29,8 @@ Image = tuple[Sequence[bytes], dict[str, Any]]
 def main(programs: Path, root: Path, target: Path) -> None:
     command = [str(programs / "e2e.test"), "--list-images"]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    busybox, bash = (Path(_which(name)).read_bytes() for name in ("busybox", "bash-static"))
-    applets = subprocess.check_output(["busybox", "--list"], text=True).split()
+    busybox, bash = (Path("/bin", name).read_bytes() for name in ("busybox", "bash-static"))
+    applets = subprocess.check_output(["/bin/busybox", "--list"], text=True).split()
     made = {**images(programs, root.read_bytes()), "busybox": of_busybox(busybox, bash, applets)}
     with target.open("wb") as file:
         docker_archive.write_all(file, named(sorted(told), made))
@@ -106,13 +105,6 @@ def _agnhost(program: Path, porter: Path) -> bytes:
 def _picture(folder: Path) -> bytes:
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     return docker_archive.layer({**files, "etc/os-release": _RELEASE})
-
-
-def _which(name: str) -> str:
-    path = shutil.which(name)
-    if path is None:
-        raise SystemExit(f"{name} is not installed")
-    return path
 
 
 if __name__ == "__main__":

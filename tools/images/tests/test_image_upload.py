@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from tools import docker_archive
 from tools.client import kubernetes_source
 from tools.client.errors import ClientError
-from tools.client.image_upload import copy_images, upload, upload_all
+from tools.client.image_upload import copy_images, upload
 
 
 class Registry(BaseHTTPRequestHandler):
@@ -106,7 +106,7 @@ class UploadTest(unittest.TestCase):
             "a:1": ([layer], {}), "b:1": ([layer, other], {}), "a:2": ([layer], {"Cmd": []})
         }
         docker_archive.write_all(stream, images)
-        self.assertEqual(["a:1", "b:1", "a:2"], upload_all(stream.getvalue(), self.address))
+        self.assertEqual("a:1, b:1, a:2", upload(stream.getvalue(), self.address))
         self.assertEqual(3, len(self.server.manifests))
         sent = [digest for digest in self.server.sent if self.server.blobs[digest] == layer]
         self.assertEqual(1, len(sent))
