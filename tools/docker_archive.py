@@ -5,7 +5,7 @@ import io
 import json
 import platform
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 _EPOCH = "1970-01-01T00:00:00Z"
@@ -51,28 +51,39 @@ def write(
         (``Entrypoint``, ``Env`` and so on)
     :param architecture: as Docker names it; default: this machine's
     """
-    layer_id = hashlib.sha256(content).hexdigest()
-    config = _json(
-        {
-            "architecture": architecture or _ARCHITECTURES[platform.machine()],
-            "os": "linux",
-            "created": _EPOCH,
-            "config": settings,
-            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer_id}"]},
-            "history": [{"created": _EPOCH, "created_by": "tools.docker_archive"}],
-        }
-    )
-    config_name = f"{hashlib.sha256(config).hexdigest()}.json"
-    layer_name = f"{layer_id}/layer.tar"
-    manifest = [{"Config": config_name, "RepoTags": [reference], "Layers": [layer_name]}]
-    _write_tar(
-        target,
-        [
-            (_entry(config_name, 0o644), config),
-            (_entry(layer_name, 0o644), content),
-            (_entry("manifest.json", 0o644), _json(manifest)),
-        ],
-    )
+    write_all(target, {reference: ([content], settings)}, architecture)
+
+
+def write_all(
+    target: BinaryIO,
+    images: Mapping[str, tuple[Sequence[bytes], Mapping[str, Any]]],
+    architecture: str | None = None,
+) -> None:
+    """Write the archive of images, by their references; a layer that several have is there once.
+
+    :param images: layers, the lowest first, and settings, as :func:`write` takes them
+    """
+    entries: dict[str, bytes] = {}
+    manifest = []
+    for reference, (layers, settings) in images.items():
+        contents = {hashlib.sha256(content).hexdigest(): content for content in layers}
+        history = {"created": _EPOCH, "created_by": "tools.docker_archive"}
+        config = _json(
+            {
+                "architecture": architecture or _ARCHITECTURES[platform.machine()],
+                "os": "linux",
+                "created": _EPOCH,
+                "config": settings,
+                "rootfs": {"type": "layers", "diff_ids": [f"sha256:{id_}" for id_ in contents]},
+                "history": [history] * len(contents),
+            }
+        )
+        name = f"{hashlib.sha256(config).hexdigest()}.json"
+        files = {f"{id_}/layer.tar": content for id_, content in contents.items()}
+        entries |= {name: config, **files}
+        manifest.append({"Config": name, "RepoTags": [reference], "Layers": list(files)})
+    entries["manifest.json"] = _json(manifest)
+    _write_tar(target, [(_entry(name, 0o644), content) for name, content in entries.items()])
 
 
 def _parents(names: list[str]) -> set[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from functional import shared
+from functional import conformance, shared
 from functional.cluster_scenario import MASTER, WORKER, ClusterScenario, show
 from functional.kubernetes import create, deployment
 from functional.storage_scenario import StorageScenario
@@ -248,6 +248,8 @@ class RestoreInAnotherVnf(BackupScenario):
         self.assertEqual(set(), old & self.cluster.node_names())
         for pod in self.notes():
             self.assertEqual("kept", self.in_pod(other, pod, "cat /words/word"))
+        master = self.machines(other)[MASTER][0]
+        conformance.check(master, self.registry, conformance.SUBSET, self.name)
         self.check_terminate(other)
 
     def copy_of(self, master: Remote, name: str) -> Path:

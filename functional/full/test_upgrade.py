@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from functional import faults
+from functional import conformance, faults
+from functional.cluster_scenario import MASTER
 from functional.upgrade_scenario import BEFORE, UpgradeScenario, newest_series
 from mgmt_drivers.cluster.modification import DEFAULT_FILE
 from tools.client.api import V2
@@ -44,6 +45,8 @@ class UpgradeThroughV2(UpgradeScenario):
         self.upgrade(vnf, self.change_package, workers=2)
         with newest_series():  # with which the guide's output was recorded
             self.check_guide_output("nodes_upgraded", vnf, "get nodes")
+        master = self.machines(vnf)[MASTER][0]
+        conformance.check(master, self.registry, conformance.SUBSET, self.name)
         self.upgrade(vnf, self.modify, workers=2)  # nothing is left to do
         self.check_terminate(vnf)
 

@@ -25,27 +25,30 @@ _LAYER = "application/vnd.docker.image.rootfs.diff.tar"  # not compressed
 
 
 def upload(archive: bytes, registry: str) -> str:
-    """Upload the image of an archive that ``docker save`` made; returns its short name.
+    """Upload the images of an archive that ``docker save`` made; returns their short names.
 
-    :param archive: an archive of one image with one name, whose layers are plain tars
+    :param archive: an archive of images with one name each, whose layers are plain tars
     :param registry: ``host:port`` of a registry with plain HTTP and without a login
-    :raises ClientError: with the answer of the registry, if it refuses the image
+    :raises ClientError: with the answer of the registry, if it refuses an image
     """
+    names = []
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar, requests.Session() as session:
-        (image,) = json.loads(_read(tar, "manifest.json"))
-        (reference,) = image["RepoTags"]
-        short = reference.rpartition("/")[2]
-        name, _, tag = short.partition(":")
-        base = f"http://{registry}/v2/{name}"
-        manifest = {
-            "schemaVersion": 2,
-            "mediaType": _MANIFEST,
-            "config": _blob(session, base, _CONFIG, _read(tar, image["Config"])),
-            "layers": [_blob(session, base, _LAYER, _read(tar, n)) for n in image["Layers"]],
-        }
-        body, headers = json.dumps(manifest).encode(), {"Content-Type": _MANIFEST}
-        ask(session, "PUT", f"{base}/manifests/{tag}", data=body, headers=headers)
-    return short
+        blobs = _Blobs(session, f"http://{registry}/v2")
+        for image in json.loads(_read(tar, "manifest.json")):
+            (reference,) = image["RepoTags"]
+            short = reference.rpartition("/")[2]
+            name, _, tag = short.partition(":")
+            manifest = {
+                "schemaVersion": 2,
+                "mediaType": _MANIFEST,
+                "config": blobs.upload(name, _CONFIG, _read(tar, image["Config"])),
+                "layers": [blobs.upload(name, _LAYER, _read(tar, n)) for n in image["Layers"]],
+            }
+            body, headers = json.dumps(manifest).encode(), {"Content-Type": _MANIFEST}
+            url = f"{blobs.base}/{name}/manifests/{tag}"
+            ask(session, "PUT", url, data=body, headers=headers)
+            names.append(short)
+    return ", ".join(names)
 
 
 def copy_images(registry: str, path: str, is_wanted: Callable[[str], bool]) -> list[str]:
@@ -79,14 +82,26 @@ def _copy(session: requests.Session, base: str, name: str, to: str, tag: str) ->
     ask(session, "PUT", f"{base}/{to}/manifests/{tag}", data=manifest.content, headers=headers)
 
 
-def _blob(session: requests.Session, base: str, media_type: str, content: bytes) -> dict[str, Any]:
-    """Upload a blob in one piece; returns its descriptor."""
-    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    begun = ask(session, "POST", f"{base}/blobs/uploads/")
-    place = urljoin(begun.url, begun.headers["Location"])
-    headers = {"Content-Type": "application/octet-stream"}
-    ask(session, "PUT", place, params={"digest": digest}, data=content, headers=headers)
-    return {"mediaType": media_type, "size": len(content), "digest": digest}
+class _Blobs:
+    """Uploads the blobs of images, each once."""
+
+    def __init__(self, session: requests.Session, base: str) -> None:
+        self.session, self.base = session, base
+        self._names: dict[str, list[str]] = {}  # of images that have a blob, by its digest
+
+    def upload(self, name: str, media_type: str, content: bytes) -> dict[str, Any]:
+        """Upload a blob in one piece, or mount it from another image; returns its descriptor."""
+        digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+        names = self._names.setdefault(digest, [])
+        if name not in names:
+            mount = {"mount": digest, "from": names[0]} if names else {}
+            begun = ask(self.session, "POST", f"{self.base}/{name}/blobs/uploads/", params=mount)
+            if begun.status_code != requests.codes.created:
+                place, params = urljoin(begun.url, begun.headers["Location"]), {"digest": digest}
+                headers = {"Content-Type": "application/octet-stream"}
+                ask(self.session, "PUT", place, params=params, data=content, headers=headers)
+            names.append(name)
+        return {"mediaType": media_type, "size": len(content), "digest": digest}
 
 
 def _read(tar: tarfile.TarFile, name: str) -> bytes:

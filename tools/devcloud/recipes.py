@@ -227,14 +227,42 @@ _DNS_WITH_DOCKER = Recipe(
     files=_modules("1.20"),
 )
 _OF_ALL = _mirror("mirror-of-all", _DNS_WITH_DOCKER)
+# Kubernetes' conformance tests and their images, made apart from the mirrors, which take them over.
+_CONFORMANCE = Recipe(
+    name="conformance",
+    script="kubernetes/conformance.sh",
+    parent=Recipe(
+        name="programs-of-conformance",
+        script="kubernetes/build-modules.sh",
+        files=_modules("conformance"),
+    ),
+    files=(
+        ("/provision/make_conformance_images.py", "kubernetes/make_conformance_images.py"),
+        ("/provision/tools/docker_archive.py", "../docker_archive.py"),
+    ),
+)
+
+
+def _with_conformance(mirror: Recipe) -> Recipe:
+    return Recipe(
+        name=f"{mirror.name}-and-conformance",
+        script="kubernetes/take-conformance.sh",
+        parent=mirror,
+        source=(_CONFORMANCE, "/srv/conformance"),
+        entrypoint="/devcloud-mirror",
+    )
+
+
 # By the oldest series of Kubernetes that they have, beside the newer ones: the newest, the two
-# before, with the images of add-ons, and that of the specifications.
+# before, with images of add-ons, with the conformance tests, and that of the specifications. Each
+# has all that those before it have.
 MIRRORS = {
     "1.37": MIRROR,
     "1.36": _MIRROR_OF_BEFORE,
     "1.35": _MIRROR_OF_TWO_BEFORE,
     "addons": _WITH_ADDONS,
-    "1.20": _OF_ALL,
+    "conformance": _with_conformance(_WITH_ADDONS),
+    "1.20": _with_conformance(_OF_ALL),
 }
 NEWEST = next(iter(MIRRORS))
 # Kernel, initial RAM disk and root file system of a QEMU machine, as files in /vm. The emulator

@@ -13,16 +13,20 @@ from tools.devcloud.recipes import MIRRORS, NEWEST, RELEASES
 
 _GATE = r"^functional\.(?=test_)"
 _FULL = r"^functional\.full\.(?=test_)"
-# Series of Kubernetes that groups need besides the newest. Add-ons need images besides.
-_OLDER = {"addons": "addons", "pools": "1.35", "rough_image": "1.36", "series": "1.36",
-          "upgrade": "1.36", "upgrade_troubles": "1.36", "docker": "1.20"}
+# Series of Kubernetes that groups need besides the newest. Add-ons and conformance tests need
+# images besides.
+_OLDER = {"addons": "addons", "conformance": "conformance", "pools": "1.35",
+          "restore": "conformance", "rough_image": "1.36", "serial": "conformance",
+          "series": "1.36", "upgrade": "conformance", "upgrade_troubles": "1.36",
+          "docker": "1.20"}
 # Groups whose cloud is of another release of OpenStack than the newest.
 _RELEASES = {"slurp": "2026.1"}
 # Groups whose cloud has Prometheus.
 _MONITORED = ("autoheal",)
 # Lanes of groups that run in parallel, about equally long: a single lane leaves the CPUs idle half
-# of the time. Groups in no lane run before: their nodes are emulated, they kill shared services, or
-# they measure how long the API is unavailable, which takes longer on busy CPUs.
+# of the time. Groups in no lane run before: their nodes are emulated, they kill shared services,
+# they measure how long the API is unavailable, which takes longer on busy CPUs, or they keep the
+# CPUs busy themselves.
 _LANES = (
     ("docker", "faults", "helm", "options"),
     ("affinity", "failures", "openssh", "registry", "samples", "storage"),

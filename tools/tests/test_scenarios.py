@@ -173,6 +173,7 @@ class SelectionTest(unittest.TestCase):
             (["cloud"], "1.37"),
             (["series"], "1.36"),
             (["addons", "pools"], "addons"),
+            (["upgrade"], "conformance"),
             (["upgrade", "docker", "cloud"], "1.20"),
         ):
             scenarios = [f"functional.full.test_{name}.C.t" for name in names]

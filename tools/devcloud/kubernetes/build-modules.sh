@@ -68,8 +68,9 @@ for folder in /provision/modules/*/; do
     fi
     echo "devcloud: compiling the programs of $set"
     # The tags are upstream's own. The linker drops DWARF (-w), so none is made.
-    go build -trimpath -tags selinux,notest,grpcnotrace,urfave_cli_no_docs \
-        -gcflags=all=-dwarf=false -ldflags "-s -w$(stamps)" -o "$bin/" tool
+    set -- -trimpath -tags selinux,notest,grpcnotrace,urfave_cli_no_docs \
+        -gcflags=all=-dwarf=false -ldflags "-s -w$(stamps)"
+    go build "$@" -o "$bin/" tool
     if names containerd/v2/cmd; then
         unit=$(source_of github.com/containerd/containerd/v2)/containerd.service
         sed 's|/usr/local/bin|/usr/bin|' "$unit" >"$bin/../containerd.service"
@@ -80,7 +81,11 @@ for folder in /provision/modules/*/; do
     if names aquasecurity/kube-bench; then
         cp -r "$(source_of github.com/aquasecurity/kube-bench)/cfg" "$bin/.."
     fi
-    if names k8s.io/kubernetes/cmd; then
+    if names kubernetes/test/images; then
+        go test -c "$@" -o "$bin/e2e.test" k8s.io/kubernetes/test/e2e
+        cp -r "$(source_of k8s.io/kubernetes)/test/images" "$bin/.."
+    fi
+    if names kubernetes/cmd/kubelet; then
         mv "$bin/server" "$bin/etcd"
         pause=$(source_of k8s.io/kubernetes)/build/pause/linux/pause.c
         gcc -static -Os -s -o "$bin/pause" "$pause"

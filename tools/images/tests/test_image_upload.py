@@ -49,6 +49,7 @@ class Registry(BaseHTTPRequestHandler):
             return
         digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
         self.server.blobs[digest] = content
+        self.server.sent.append(digest)
         self._answer(201 if query == {"_state": ["x"], "digest": [digest]} else 400)
 
     def _answer(
@@ -81,6 +82,7 @@ class UploadTest(unittest.TestCase):
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
         server.files, server.blobs, server.manifests, server.full = {}, {}, {}, False
+        server.sent = []
         threading.Thread(target=self.server.serve_forever).start()
         self.address = f"127.0.0.1:{self.server.server_port}"
 
@@ -96,6 +98,18 @@ class UploadTest(unittest.TestCase):
         self.assertEqual({"Env": []}, json.loads(config)["config"])
         with tarfile.open(fileobj=io.BytesIO(layer)) as files:
             self.assertEqual(["f"], files.getnames())
+
+    def test_a_layer_of_several_images_is_sent_once(self) -> None:
+        layer, other = (docker_archive.layer({name: b"text"}) for name in ("f", "g"))
+        stream = io.BytesIO()
+        images: dict[str, tuple[list[bytes], dict[str, Any]]] = {
+            "a:1": ([layer], {}), "b:1": ([layer, other], {}), "a:2": ([layer], {"Cmd": []})
+        }
+        docker_archive.write_all(stream, images)
+        self.assertEqual("a:1, b:1, a:2", upload(stream.getvalue(), self.address))
+        self.assertEqual(3, len(self.server.manifests))
+        sent = [digest for digest in self.server.sent if self.server.blobs[digest] == layer]
+        self.assertEqual(1, len(sent))
 
     def test_images_get_names_below_a_path(self) -> None:
         upload(archive("a:1"), self.address)

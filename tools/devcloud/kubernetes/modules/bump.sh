@@ -1,5 +1,7 @@
 #!/bin/sh
-# Names a release of Kubernetes in its series' go.mod: bump.sh 1.37.3
+# Names a release of Kubernetes in its series' go.mod, or in that of another folder:
+#   bump.sh 1.37.3
+#   bump.sh 1.37.3 conformance
 #
 # Its staging modules become those of the same release; etcd and CoreDNS those that its
 # kubeadm wants. A series without a folder begins as a copy of the newest one, which alone
@@ -7,7 +9,7 @@
 #   go mod edit -require=github.com/containerd/containerd/v2@v2.4.3
 set -eu
 version=$1
-series=${version%.*}
+series=${2:-${version%.*}}
 cd "$(dirname "$0")"
 newest=$(printf '%s\n' [0-9]* | sort -V | tail -1)
 [ -d "$series" ] || cp -r "$newest" "$series"

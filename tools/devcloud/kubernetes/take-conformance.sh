@@ -1,0 +1,4 @@
+#!/bin/sh
+# Adds to a mirror what conformance.sh has made.
+set -eu
+mv /provision/conformance /srv/mirror/conformance
