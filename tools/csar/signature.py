@@ -26,6 +26,7 @@ _LIMIT = 3600.0  # seconds, for a CSAR with images of disks and for somebody to 
 # Without these OpenSSL also trusts the machine's CAs.
 _NO_OTHER_CA = ("-no-CApath", "-no-CAstore")
 _NO_SIGNER = "signer certificate not found"
+_SAYS_NOTHING = ("", "CMS Verification failure")
 _DOCUMENTS = x509.ObjectIdentifier("1.3.6.1.5.5.7.3.36")  # RFC 9336
 _USAGES = {
     Usage.CODE_SIGNING, Usage.EMAIL_PROTECTION, Usage.ANY_EXTENDED_KEY_USAGE, _DOCUMENTS,
@@ -170,5 +171,6 @@ def _reason(output: str) -> str:
         # thread:error:code:library:function:reason:file:line:data
         fields = line.split(":", 8)
         is_error = len(fields) == 9 and fields[1] == "error"
-        found.append(fields[8].strip() or fields[5] if is_error else line.strip())
-    return ", ".join(dict.fromkeys(filter(None, found)))
+        reason = fields[8].strip() or fields[5] if is_error else line.strip()
+        found.append(reason.removeprefix("Verify error:").strip())
+    return ", ".join(reason for reason in dict.fromkeys(found) if reason not in _SAYS_NOTHING)
