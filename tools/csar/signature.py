@@ -125,9 +125,8 @@ def _faults(csar: Path, authority: Path | None) -> Iterator[Fault]:
 def _check(csar: Path, cms: Path, cert: Path) -> Sequence[str | Path]:
     """Return OpenSSL's arguments, with the certificate from the file beside the CSAR, if any."""
     form = "PEM" if cms.read_bytes().lstrip().startswith(b"-----BEGIN") else "DER"
-    given = ["-certfile", cert, "-nointern"] if cert.is_file() else []
-    sink = ["-out", os.devnull]
-    return ["-verify", "-inform", form, "-in", cms, "-content", csar, *sink, *given]
+    given = ["-certfile", str(cert), "-nointern"] if cert.is_file() else []
+    return ["-verify", "-inform", form, "-in", cms, "-content", csar, "-out", os.devnull, *given]
 
 
 def _unfit(name: str, signers: Path) -> Iterator[Fault]:

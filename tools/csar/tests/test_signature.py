@@ -50,9 +50,9 @@ class SignatureTest(CommandTest):
         self.assertEqual(self.signer.certificate.read_bytes(), (folder / "a.cert").read_bytes())
         done = subprocess.run(
             [
-                "openssl", "cms", "-verify", "-binary", "-inform", "PEM", "-in", "a.cms", "-content",
-                "a.csar", "-certfile", "a.cert", "-CAfile", str(self.ca.certificate), "-purpose",
-                "any", "-out", "content",
+                "openssl", "cms", "-verify", "-binary", "-inform", "PEM", "-in", "a.cms",
+                "-content", "a.csar", "-certfile", "a.cert", "-CAfile", str(self.ca.certificate),
+                "-purpose", "any", "-out", "content",
             ],
             cwd=folder, capture_output=True, text=True, check=False,
         )  # fmt: skip
