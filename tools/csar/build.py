@@ -60,8 +60,8 @@ def build(
     for warning in found:
         say(f"warning: {warning}")
     csar.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=csar.parent, prefix=f".{csar.name}.") as folder:
-        made = Path(folder, csar.name).with_suffix(signature.CSAR)
+    with tempfile.TemporaryDirectory(dir=csar.parent, prefix=f".{csar.name}.") as place:
+        made = Path(place, csar.name).with_suffix(signature.CSAR)
         with made.open("wb") as stream:
             _write(stream, assembled, say)
         if signer:
