@@ -124,8 +124,11 @@ def _faults(csar: Path, authority: Path | None) -> Iterator[Fault]:
 
 def _check(csar: Path, cms: Path, cert: Path) -> Sequence[str | Path]:
     """Return OpenSSL's arguments, with the certificate from the file beside the CSAR, if any."""
-    form = "PEM" if cms.read_bytes().lstrip().startswith(b"-----BEGIN") else "DER"
-    given = ["-certfile", str(cert), "-nointern"] if cert.is_file() else []
+    form = "PEM" if contents.read(cms).lstrip().startswith(b"-----BEGIN") else "DER"
+    given = []
+    if cert.is_file():
+        contents.read(cert)  # refused if it is too large for OpenSSL's memory, as above
+        given = ["-certfile", str(cert), "-nointern"]
     return ["-verify", "-inform", form, "-in", cms, "-content", csar, "-out", os.devnull, *given]
 
 

@@ -1,6 +1,8 @@
+import os
 import subprocess
 import zipfile
 from pathlib import Path
+from unittest import mock
 
 from tools.csar import build
 from tools.csar.errors import CsarError
@@ -93,6 +95,8 @@ class SignatureTest(CommandTest):
                 "a.cert": self.other_ca.certificate.read_bytes()
             },
             "a.csar: is not what a.cms signs: ": {"a.cms": b"-----BEGIN CMS-----\n", "a.cert": own},
+            "a.cms: larger than 4 MiB": {"a.cms": bytes((4 << 20) + 1)},
+            "a.cert: larger than 4 MiB": {"a.cert": bytes((4 << 20) + 1)},
             "has b.cert; a signed package has a.cert, a.cms, a.csar, each once": {"b.cert": own},
             f"{self.scratch / 'changed.zip'}: TOSCA-Metadata/TOSCA.meta: missing": {"a.csar": None},
         }
@@ -135,6 +139,15 @@ class SignatureTest(CommandTest):
             self.assertIn(expected, said)
         status, said = self.verify(self.package, Signer(self.ca.key, self.scratch / "none"))
         self.assertIn("none: no such file of a CA", said)
+
+    def test_cas_of_the_machine_do_not_count(self) -> None:
+        self.sign(self.signer)
+        trusted = self.scratch / "trusted"
+        trusted.mkdir()
+        (trusted / "ca.pem").write_bytes(self.ca.certificate.read_bytes())
+        subprocess.run(["openssl", "rehash", str(trusted)], check=True)
+        with mock.patch.dict(os.environ, SSL_CERT_DIR=str(trusted)):
+            self.assertEqual(1, self.verify(self.package, self.other_ca)[0])
 
     def test_a_package_that_nobody_signed(self) -> None:
         build.build(self.folder, self.package)
