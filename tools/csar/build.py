@@ -1,25 +1,22 @@
 """Builds the CSAR of a package: the same inputs give the same bytes."""
 
 import io
-import os
-import shutil
 import stat
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from tools.csar import contents, drivers, overlay, sol001, toscameta, verify
+from tools.csar import contents, drivers, overlay, sbom, signature, sol001, toscameta, verify
 from tools.csar.contents import Contents
 from tools.csar.errors import CsarError
 from tools.csar.package import Package, mapping
+from tools.csar.signature import Signer
 
 PACKAGES = Path(__file__).parents[2] / "vnf_packages"
 OVERLAYS = PACKAGES / "overlays"
 
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
 _SLOW_FROM = 10 << 20  # bytes that take a while to compress
 
 
@@ -41,6 +38,7 @@ def build(
     overlays: Sequence[Path] = (),
     vnfd_id: str = "",
     say: Callable[[str], None] = print,
+    signer: Signer | None = None,
 ) -> Path:
     """Write the package in ``folder`` to ``csar``, which appears complete or not at all.
 
@@ -48,9 +46,11 @@ def build(
     :param overlays: folders to lay over the package
     :param vnfd_id: replaces the VNFD id of the package
     :param say: gets a line for each warning, and for each step that takes a while
+    :param signer: signs; the file is then a zip of the CSAR, its signature and the certificate
     :raises CsarError: the package has faults, and the message lists all of them
     """
     assembled = assemble(folder, files, overlays)
+    assembled[sbom.NAME] = sbom.bill(assembled, _driver_files(assembled))
     if vnfd_id:
         assembled = with_vnfd_id(assembled, vnfd_id)
     found = verify.faults(assembled, drivers.registered())
@@ -60,15 +60,14 @@ def build(
     for warning in found:
         say(f"warning: {warning}")
     csar.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=csar.parent, prefix=f".{csar.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
+    with tempfile.TemporaryDirectory(dir=csar.parent, prefix=f".{csar.name}.") as place:
+        made = Path(place, csar.name).with_suffix(signature.CSAR)
+        with made.open("wb") as stream:
             _write(stream, assembled, say)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(csar)
-    finally:
-        with suppress(FileNotFoundError):
-            Path(temporary).unlink()
+        if signer:
+            made = signature.sign(made, signer)
+        made.chmod(0o644)
+        made.replace(csar)
     return csar
 
 
@@ -146,7 +145,7 @@ def _write(stream: IO[bytes], assembled: Contents, say: Callable[[str], None]) -
 def _add(
     archive: zipfile.ZipFile, name: str, content: IO[bytes], say: Callable[[str], None]
 ) -> None:
-    entry = zipfile.ZipInfo(name, _EPOCH)
+    entry = zipfile.ZipInfo(name, contents.EPOCH)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.create_system = 3  # Unix, whose permissions Tacker restores
     permissions = 0o755 if name.endswith(".sh") else 0o644
@@ -156,4 +155,4 @@ def _add(
     if entry.file_size > _SLOW_FROM:
         say(f"adding {name} ({entry.file_size >> 20} MiB)")
     with archive.open(entry, "w") as target:
-        shutil.copyfileobj(content, target, 1 << 20)
+        contents.copy(content, target)

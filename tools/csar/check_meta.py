@@ -25,7 +25,7 @@ def header(package: Package) -> Iterator[Fault]:
 
 
 def blocks(package: Package) -> Iterator[Fault]:
-    """Check that each artifact has one block, each block has its file, and the digests agree."""
+    """Check that each other file has one block, each block has its file, and the digests agree."""
     source = package.contents.get(toscameta.NAME)
     try:
         _, found = toscameta.parse(contents.read(source).decode() if source else "")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.csar import build, check_heat, contents, drivers, migrate, verify
+from tools.csar import build, check_heat, contents, drivers, migrate, signature, verify
 from tools.csar.errors import CsarError
 from tools.csar.package import Fault
 
@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _build(arguments)
         if arguments.command == "migrate":
             return _migrate(arguments)
-        return _verify(arguments.packages, _overlays(arguments))
+        return _verify(arguments.packages, _overlays(arguments), arguments.ca)
     except (CsarError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
     except RecursionError:
@@ -30,19 +30,28 @@ def _build(arguments: argparse.Namespace) -> int:
     folder = build.folder_of(arguments.package)
     csar = arguments.output or Path(f"{folder.name}.zip")
     files, overlays = dict(arguments.file), _overlays(arguments)
-    build.build(folder, csar, files, overlays, arguments.vnfd_id, say=_progress)
+    signer = _signer(arguments)
+    build.build(folder, csar, files, overlays, arguments.vnfd_id, say=_progress, signer=signer)
     print(f"{csar}: {csar.stat().st_size} bytes, SHA-256 {contents.sha256(csar)}")
     return 0
+
+
+def _signer(arguments: argparse.Namespace) -> signature.Signer | None:
+    if (arguments.sign is None) != (arguments.certificate is None):
+        raise CsarError("--sign and --certificate are given together")
+    if arguments.sign is None:
+        return None
+    return signature.Signer(arguments.sign, arguments.certificate, arguments.passphrase_file)
 
 
 def _overlays(arguments: argparse.Namespace) -> list[Path]:
     return [build.folder_of(name, build.OVERLAYS) for name in arguments.overlay]
 
 
-def _verify(packages: Sequence[str], overlays: Sequence[Path]) -> int:
+def _verify(packages: Sequence[str], overlays: Sequence[Path], authority: Path | None) -> int:
     if not check_heat.is_installed():
         print(check_heat.NOT_INSTALLED)
-    by_package = {package: _faults(package, overlays) for package in packages}
+    by_package = {package: _faults(package, overlays, authority) for package in packages}
     return max([_print_faults(package, faults) for package, faults in by_package.items()])
 
 
@@ -77,14 +86,26 @@ def _migrate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _faults(package: str, overlays: Sequence[Path]) -> list[Fault]:
+def _faults(package: str, overlays: Sequence[Path], authority: Path | None) -> list[Fault]:
     if Path(package).is_file():
         if overlays:
             raise CsarError(f"{package} is a CSAR: an overlay can be laid over a folder only")
-        with contents.of_csar(Path(package)) as files:
-            return verify.csar_faults(files, drivers.registered())
+        return _csar_faults(Path(package), authority)
+    if authority:
+        raise CsarError(f"{package} is no CSAR, and only CSARs are signed: leave out --ca")
     assembled = build.assemble(build.folder_of(package), overlays=overlays)
     return verify.faults(assembled, drivers.registered())
+
+
+def _csar_faults(package: Path, authority: Path | None) -> list[Fault]:
+    with signature.opened(package, authority) as (csar, found):
+        try:
+            with contents.of_csar(csar) as files:
+                return [*found, *verify.csar_faults(files, drivers.registered())]
+        except CsarError as error:  # a CSAR in a zip is read from another place
+            place = package if csar == package else f"{package}: {csar.name}"
+            text = str(error).replace(str(csar), str(place))
+            raise CsarError("\n".join([*map(str, found), text])) from error
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -107,8 +128,35 @@ def _parser() -> argparse.ArgumentParser:
         metavar="UUID",
         help="VNFD id of the CSAR, instead of the package's: Tacker accepts each id only once",
     )
+    making.add_argument(
+        "--sign",
+        type=Path,
+        metavar="KEY",
+        help="sign the CSAR by a private key in PEM; the file is then a zip of the CSAR, its "
+        "signature and the certificate",
+    )
+    making.add_argument(
+        "--certificate",
+        type=Path,
+        metavar="FILE",
+        help="the certificate of KEY in PEM, followed by those between it and the CA's, if any",
+    )
+    making.add_argument(
+        "--passphrase-file",
+        type=Path,
+        metavar="FILE",
+        help="file with the passphrase of KEY; without it openssl asks for a passphrase",
+    )
     checking = commands.add_parser("verify", help="list all faults of packages")
-    checking.add_argument("packages", nargs="+", metavar="PACKAGE", help="a folder or a CSAR")
+    checking.add_argument(
+        "packages", nargs="+", metavar="PACKAGE", help="a folder, or a CSAR, signed or not"
+    )
+    checking.add_argument(
+        "--ca",
+        type=Path,
+        metavar="FILE",
+        help="refuse CSARs that nobody has signed whose certificate is of a CA in this file (PEM)",
+    )
     moving = commands.add_parser(
         "migrate", help="make a package of Tacker's sample driver one for these drivers"
     )

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import shutil
 import stat
 import zipfile
 import zlib
@@ -17,6 +18,7 @@ from mgmt_drivers import package_yaml
 from tools.csar.errors import CsarError
 
 CHECKOUT = Path(__file__).parents[2]
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
 _CHUNK = 1 << 20
 _MOST_ENTRIES, _LARGEST = 10_000, 32 << 30  # files of a CSAR, and their bytes with images of disks
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the other methods know no limit for a piece
@@ -104,12 +106,21 @@ def of_csar(csar: Path) -> Iterator[Contents]:
     :raises CsarError: as :func:`extract`
     """
     with _opened(csar) as archive:
-        names = [name for name in archive.namelist() if not name.endswith("/")]
+        names = _files(archive)
         with _reading(csar):
             damaged = archive.testzip()
         if damaged:
             raise CsarError(f"{csar}: {damaged} is damaged; build it again")
         yield {name: zipfile.Path(archive, name) for name in names}
+
+
+def names_of(csar: Path) -> list[str]:
+    """Return the names of the files of a zip.
+
+    :raises CsarError: as :func:`extract`
+    """
+    with _opened(csar) as archive:
+        return _files(archive)
 
 
 def extract(csar: Path, folder: Path) -> None:
@@ -119,6 +130,10 @@ def extract(csar: Path, folder: Path) -> None:
     """
     with _opened(csar) as archive, _reading(csar):
         archive.extractall(folder)
+
+
+def _files(archive: zipfile.ZipFile) -> list[str]:
+    return [name for name in archive.namelist() if not name.endswith("/")]
 
 
 @contextmanager
@@ -167,6 +182,11 @@ def read(source: Source) -> bytes:
     if len(content) > package_yaml.LARGEST:
         raise CsarError(f"{source}: larger than {package_yaml.LARGEST >> 20} MiB")
     return content
+
+
+def copy(source: IO[bytes], target: IO[bytes]) -> None:
+    """Copy a file piece by piece."""
+    shutil.copyfileobj(source, target, _CHUNK)
 
 
 def sha256(source: Source) -> str:

@@ -1,4 +1,4 @@
-"""TOSCA-Metadata/TOSCA.meta: a header, then one block for each artifact.
+"""TOSCA-Metadata/TOSCA.meta: a header, then one block for each other file.
 
 The form is ETSI SOL004's, restricted to what Tacker reads: empty lines separate the blocks, and
 each block is YAML by itself. The whole file must be YAML, too, of which only the keys of the first
@@ -19,6 +19,7 @@ BLOCK_KEYS = ("Name", "Content-Type", "Algorithm", "Hash")
 
 _PARTED = re.compile(r"\n[ \t\r]*\n")
 _CONTENT_TYPES = {
+    ".json": "application/json",
     ".md": "text/markdown",
     ".py": "text/x-python",
     ".sh": "application/x-sh",
@@ -29,11 +30,11 @@ _CONTENT_TYPES = {
 
 
 def is_artifact(name: str) -> bool:
-    """Say whether a file gets a block.
+    """Say whether a file gets a block: all but this one, since Tacker checks only what has one.
 
-    Tacker publishes files with a block as artifacts of the package; the VNFD is not an artifact.
+    Tacker also publishes files with a block as artifacts of the package, the VNFD among them.
     """
-    return not name.startswith(("Definitions/", "TOSCA-Metadata/"))
+    return name != NAME
 
 
 def render(text: str, digests: Mapping[str, str]) -> str:

@@ -1,12 +1,14 @@
 """A package to build and to break: a copy of the private registry's, with a driver of its own."""
 
+import contextlib
+import io
 import shutil
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
-from tools.csar import build, drivers, sol001
+from tools.csar import build, cli, drivers, sol001
 
 DRIVER = "mgmt-drivers-private-registry"
 TYPES = {name: "tosca_definitions_version: tosca_simple_yaml_1_2\n" for name in sol001.DIGESTS}
@@ -36,3 +38,17 @@ class PackageTest(unittest.TestCase):
         patch = mock.patch.object(module, function, return_value=result)
         patch.start()
         self.addCleanup(patch.stop)
+
+
+class CommandTest(PackageTest):
+    """Runs commands."""
+
+    def run_(self, *arguments: object) -> tuple[int, str, str]:
+        """Return the exit status and both outputs."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                status = cli.main([str(argument) for argument in arguments])
+            except SystemExit as exit_:
+                status = int(exit_.code or 0)
+        return status, out.getvalue(), err.getvalue()

@@ -1,23 +1,12 @@
-import contextlib
-import io
 import stat
 import zipfile
 from unittest import mock
 
-from tools.csar import check_heat, cli
-from tools.csar.tests.sample import PackageTest
+from tools.csar import check_heat
+from tools.csar.tests.sample import CommandTest
 
 
-class CliTest(PackageTest):
-    def run_(self, *arguments: object) -> tuple[int, str, str]:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                status = cli.main([str(argument) for argument in arguments])
-            except SystemExit as exit_:
-                status = int(exit_.code or 0)
-        return status, out.getvalue(), err.getvalue()
-
+class CliTest(CommandTest):
     def test_build_then_verify(self) -> None:
         csar = self.scratch / "a.zip"
         status, out, _ = self.run_("build", self.folder, "-o", csar)

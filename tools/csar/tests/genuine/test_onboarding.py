@@ -2,6 +2,7 @@
 
 import contextlib
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from unittest import mock
 
 import yaml
 
-from tools.csar import build, migrate, sol001
+from tools.csar import build, contents, migrate, sbom, sol001
 from tools.csar.tests.genuine import needs_openstack
+from tools.csar.tests.made_certificates import Certificates
 from tools.csar.tests.test_migrate import COMPLEX, SCRIPT, SIMPLE, SampleTest
 
 
@@ -26,11 +28,16 @@ class OnboardingTest(SampleTest):
     @contextlib.contextmanager
     def onboarded(self, package: Path) -> Iterator[tuple[Any, ...]]:
         """The folder into which Tacker has unpacked a package, and what Tacker has read of it."""
+        csar = build.build(package, self.scratch / f"{package.name}.zip", say=lambda line: None)
+        with self.uploaded(csar) as found:
+            yield found
+
+    @contextlib.contextmanager
+    def uploaded(self, csar: Path) -> Iterator[tuple[Any, ...]]:
         import tacker.conf
         from tacker.common import csar_utils
         from tacker.tosca import utils as tosca_utils
 
-        csar = build.build(package, self.scratch / f"{package.name}.zip", say=lambda line: None)
         folder = tempfile.mkdtemp(dir=self.scratch)
         tacker.conf.CONF([], project="tacker", default_config_files=[])
         tacker.conf.CONF.set_override("vnf_package_csar_path", folder, "vnf_package")
@@ -42,6 +49,33 @@ class OnboardingTest(SampleTest):
             with self.onboarded(build.PACKAGES / name) as (_, _, flavours, _):
                 own = {"simple", "complex", "podaffinity"}
                 self.assertEqual(own, {flavour["flavour_id"] for flavour in flavours})
+
+    def test_tacker_takes_the_csar_of_a_signed_package_alone(self) -> None:
+        from tacker.common import exceptions
+
+        signer = Certificates(self.scratch).issue("signer", None)
+        package, quiet = build.PACKAGES / "kubernetes", lambda line: None
+        csar = build.build(package, self.scratch / "a.zip", say=quiet, signer=signer)
+        reason = "CSAR file should contain only one root level yaml file"
+        with self.assertRaisesRegex(exceptions.InvalidCSAR, reason), self.uploaded(csar):
+            pass
+        contents.extract(csar, self.scratch)
+        with self.uploaded(self.scratch / "a.csar") as (_, _, _, artifacts):
+            names = {artifact["Source"] for artifact in artifacts}
+            self.assertLessEqual({sbom.NAME, "Definitions/kubernetes_types.yaml"}, names)
+
+    def test_tacker_refuses_a_changed_vnfd(self) -> None:
+        from tacker.common import exceptions
+
+        package, quiet = build.PACKAGES / "kubernetes", lambda line: None
+        csar = build.build(package, self.scratch / "a.zip", say=quiet)
+        changed, name = self.scratch / "b.zip", "Definitions/kubernetes_types.yaml"
+        with zipfile.ZipFile(csar) as source, zipfile.ZipFile(changed, "w") as target:
+            for file in source.namelist():
+                target.writestr(file, source.read(file) + (b"\n" if file == name else b""))
+        reason = f'"{name}" is an invalid value'
+        with self.assertRaisesRegex(exceptions.InvalidCSAR, reason), self.uploaded(changed):
+            pass
 
     def test_tacker_takes_it(self) -> None:
         from tacker.tosca import utils as tosca_utils

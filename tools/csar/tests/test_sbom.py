@@ -1,0 +1,109 @@
+import io
+import json
+import re
+import tarfile
+import unittest
+from typing import Any
+
+from tools.csar import build, overlay, sbom
+from tools.csar.contents import Contents, InMemory
+
+SCRIPT = "Scripts/install_k8s_cluster.sh"
+FLANNEL = "ghcr.io/flannel-io/flannel"
+
+
+def bill(files: Contents, drivers: Contents | None = None) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(sbom.bill(files, drivers or {}).content)
+    return document
+
+
+def components(document: dict[str, Any], kind: str = "") -> dict[str, dict[str, Any]]:
+    return {c["bom-ref"]: c for c in document["components"] if c["bom-ref"].startswith(kind)}
+
+
+def licence(component: dict[str, Any]) -> str:
+    (found,) = component.get("licenses", [{"expression": ""}])
+    return str(found.get("expression", found.get("license", {}).get("id")))
+
+
+class SbomTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.cluster = overlay.of_package(build.PACKAGES / "kubernetes")
+        self.registry = overlay.of_package(build.PACKAGES / "private_registry")
+
+    def test_the_form(self) -> None:
+        document = bill(self.cluster)
+        self.assertEqual(
+            ("CycloneDX", "1.6", 1),
+            tuple(document[key] for key in ("bomFormat", "specVersion", "version")),
+        )
+        self.assertEqual("Kubernetes cluster", document["metadata"]["component"]["name"])
+        self.assertEqual("1.0", document["metadata"]["component"]["version"])
+        self.assertEqual(len(document["components"]), len(components(document)))
+        self.assertEqual({"component"}, {*document["metadata"]})
+        self.assertNotIn("serialNumber", document)
+
+    def test_the_drivers_have_their_files(self) -> None:
+        drivers: Contents = {"Scripts/driver.py": InMemory("driver.py", b"pass\n")}
+        (found,) = components(bill(self.cluster, drivers), sbom._DRIVERS).values()
+        self.assertEqual(["Scripts/driver.py"], [file["name"] for file in found["components"]])
+        self.assertEqual(64, len(found["components"][0]["hashes"][0]["content"]))
+
+    def test_packages_are_those_of_the_script(self) -> None:
+        """Its words are looked up in its text, so that a new package is not forgotten."""
+        text = self.cluster[SCRIPT].read_bytes().decode()
+        always = re.findall(r'KUBERNETES_PACKAGES:-([\w ]+)}|NEEDED=\(([\w ]+) "', text)
+        names = {name for match in always for name in "".join(match).split()}
+        self.assertEqual({*sbom.SCRIPT}, names)
+        runtimes = re.findall(r'wanted\+=\((?:"\${\w+/%docker/([\w.]+)}"|(\w[\w-]+))\)', text)
+        self.assertEqual({*sbom.RUNTIMES}, {"containerd", *map("".join, runtimes)})
+        found = components(bill(self.cluster), "package:")
+        required = {c["name"] for c in found.values() if c["scope"] == "required"}
+        self.assertEqual(names, required)
+        self.assertEqual([], [name for name, c in found.items() if not licence(c)])
+        self.assertEqual("GPL-2.0-or-later AND BSD-3-Clause", licence(found["package:nfs-common"]))
+
+    def test_a_package_without_the_script(self) -> None:
+        del self.cluster[SCRIPT]
+        names = {c["name"] for c in components(bill(self.cluster), "package:").values()}
+        self.assertEqual({*sbom._ON_REQUEST}, names)
+
+    def test_images_of_manifests(self) -> None:
+        found = components(bill(self.cluster), "image:")
+        self.assertEqual({"Apache-2.0"}, {licence(image) for image in found.values()})
+        versions = {image["name"]: image["version"] for image in found.values()}
+        self.assertRegex(versions[FLANNEL], r"^v\d")
+        self.assertEqual({FLANNEL, f"{FLANNEL}-cni-plugin"}, {*versions})
+
+    def test_references(self) -> None:
+        digest = f"sha256:{'a' * 64}"
+        for reference, name, version, purl in (
+            ("nginx", "nginx", None, "library/nginx?repository_url=docker.io"),
+            ("a/b:1", "a/b", "1", "a/b@1?repository_url=docker.io"),
+            ("h:5000/b", "h:5000/b", None, "b?repository_url=h%3A5000"),
+            (f"h.x/b:1@{digest}", "h.x/b", digest, f"b@sha256%3A{'a' * 64}?repository_url=h.x"),
+        ):
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "image": reference}
+            files: Contents = {"Files/x.yaml": InMemory("x.yaml", json.dumps(pod).encode())}
+            (image,) = components(bill(files)).values()
+            with self.subTest(reference):
+                self.assertEqual((name, version), (image["name"], image.get("version")))
+                self.assertEqual(f"pkg:docker/{purl}", image["purl"])
+                self.assertEqual("", licence(image))
+                self.assertEqual("Files/x.yaml", image["properties"][0]["value"])
+
+    def test_images_of_archives(self) -> None:
+        listed = json.dumps([{"RepoTags": ["registry:2.8"]}, {"RepoTags": None}]).encode()
+        stream = io.BytesIO()
+        with tarfile.open(fileobj=stream, mode="w") as archive:
+            entry = tarfile.TarInfo("manifest.json")
+            entry.size = len(listed)
+            archive.addfile(entry, io.BytesIO(listed))
+        files = {
+            "Files/images/registry.tar": InMemory("registry.tar", stream.getvalue()),
+            "Files/images/other.tar": InMemory("other.tar", b"no archive"),
+        }
+        found = components(bill({**self.registry, **files}), "image:")
+        self.assertEqual(["image:registry:2", "image:registry:2.8"], sorted(found))
+        self.assertEqual({"Apache-2.0"}, {licence(image) for image in found.values()})
+        self.assertIn("package:docker.io", components(bill(self.registry), "package:"))
