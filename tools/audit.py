@@ -1,6 +1,6 @@
 """Looks for known vulnerabilities of what is installed beside this program (pip-audit).
 
-The data are PyPI's. Where they cannot be reached, the audit is left out and says so.
+The data are PyPI's. If PyPI cannot be reached, the audit is left out and says so.
 """
 
 import subprocess
@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 
 import requests
+
+from tools import command
 
 # A release of which vulnerabilities are known: a mirror may answer and have no such data.
 _DATA = "https://pypi.org/pypi/pip/20.0/json"
@@ -17,13 +19,13 @@ _AUDIT = (
 )
 
 
-def audit(data: str = _DATA, command: Sequence[str] = _AUDIT) -> int:
-    """The exit status: 0 where nothing is known, or nothing can be asked."""
+def audit(data: str = _DATA, program: Sequence[str] = _AUDIT) -> int:
+    """Run the audit; returns an exit status."""
     reason = _unreachable(data)
     if reason:
         print(f"the audit for known vulnerabilities is LEFT OUT: {reason}")
-        return 0
-    return subprocess.run(command, check=False).returncode
+        return command.UNKNOWN
+    return subprocess.run(program, check=False).returncode
 
 
 def _unreachable(data: str) -> str:
@@ -37,4 +39,5 @@ def _unreachable(data: str) -> str:
 
 
 if __name__ == "__main__":
+    command.parser("python -m tools.audit", __doc__).parse_args()
     sys.exit(audit())

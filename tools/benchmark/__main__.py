@@ -1,23 +1,26 @@
 """Measures the drivers on simulated machines, without a cloud; self-heal: a cluster on a cloud."""
 
-import argparse
 import sys
 
+from tools import command
 from tools.benchmark import commands, kills, scale, self_heal
 from tools.client.errors import ClientError
+from tools.command import whole
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tools.benchmark", description=__doc__)
+    parser = command.parser("python -m tools.benchmark", __doc__)
     subjects = parser.add_subparsers(required=True, metavar="SUBJECT", dest="subject")
     text = "count the SSH commands of operations, and the files and functions that they enter"
     subjects.add_parser("commands", help=text, description=text)
     text = "compare the scale-out of many workers with that of one"
     subject = subjects.add_parser("scale", help=text, description=text)
-    subject.add_argument("--rounds", type=int, default=3, help="how many (default: 3)")
+    subject.add_argument("--rounds", type=whole(1), default=3, metavar="N", help="default: 3")
     text = "kill operations at each command, ask for other operations, and look at the cluster"
     subject = subjects.add_parser("kills", help=text, description=text)
-    subject.add_argument("--step", type=int, default=1, help="kill at each STEPth (default: 1)")
+    subject.add_argument(
+        "--step", type=whole(1), default=1, metavar="N", help="kill at each Nth (default: 1)"
+    )
     text = "strike a cluster that heals itself by random faults, on a cloud with Prometheus"
     self_heal.add_options(subjects.add_parser("self-heal", help=text, description=text))
     options = parser.parse_args()
@@ -26,7 +29,7 @@ def main() -> int:
             return self_heal.run(options)
         except (ClientError, TimeoutError) as error:
             print(f"self-heal: {error}", file=sys.stderr)
-            return 1
+            return command.UNKNOWN
     if options.subject == "kills":
         return min(kills.run(options.step), 1)
     if options.subject == "commands":

@@ -31,6 +31,7 @@ from tools.client.packages import image_overlay, kubernetes_csar, private_regist
 from tools.client.poll import poll_api
 from tools.client.requests import load_request
 from tools.client.self_heal import Watch, error_of, strangers
+from tools.command import free_text, output_file, whole
 
 _HEAL_LIMIT, _CALM_LIMIT = 900, 600  # seconds
 _QUIET = 180  # seconds after a harmless fault, in which a heal would begin
@@ -65,21 +66,23 @@ class Result:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--faults", type=int, default=8, metavar="N", help="how many (default: 8)")
     parser.add_argument(
-        "--calm", type=int, default=0, metavar="MINUTES",
+        "--faults", type=whole(1), default=8, metavar="N", help="how many (default: 8)"
+    )
+    parser.add_argument(
+        "--calm", type=whole(0), default=0, metavar="MINUTES",
         help="then reboot machines and cut their network for a moment, for so long: no heal may "
         "follow (default: 0)",
     )
-    parser.add_argument("--seed", type=int, help="that of an earlier run, to repeat it")
+    parser.add_argument("--seed", type=whole(0), help="that of an earlier run, to repeat it")
     parser.add_argument(
-        "--vnf-instance", metavar="NAME-OR-ID",
+        "--vnf-instance", type=free_text, metavar="NAME-OR-ID",
         help="a cluster of the v2 API with the parameter monitoring, and with "
         "automatic_heal.heals_an_hour for all of the faults (default: one is made, and removed at "
         "the end). Its machines are struck",
     )
     parser.add_argument(
-        "--output", type=Path, default=CHECKOUT / "build/self-heal.jsonl", metavar="FILE",
+        "--output", type=output_file, default=CHECKOUT / "build/self-heal.jsonl", metavar="FILE",
         help="to which the results are appended (default: build/self-heal.jsonl)",
     )
 

@@ -5,8 +5,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from tools import command
 from tools.cloud_image.customize import ImageError, prepare
 from tools.cloud_image.recipe import Login
+from tools.command import existing_file, output_file
 from tools.progress import Progress, print_error
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
@@ -20,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prepare(options.source, options.output, login, tuple(options.install), Progress())
     except (ImageError, OSError) as error:
         print_error(str(error))
-        return 1
+        return command.FINDING
     size = options.output.stat().st_size / 2**20
     print(f"{options.output}: {size:.0f} MiB. Upload it by")
     print(
@@ -31,16 +33,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="cloud_image",
-        description="Give a cloud image of Debian or Ubuntu a user whom the drivers can log in "
+    parser = command.parser(
+        "python -m tools.cloud_image",
+        "Give a cloud image of Debian or Ubuntu a user whom the drivers can log in "
         "as, with sudo, and packages that machines without a package source need. The image "
-        "itself is left as it is; a copy is changed.",
-        epilog="Whoever has an image with a password knows the password of all its machines: "
-        "prefer a key.",
+        "itself is left as it is; a copy is changed. Whoever has an image with a password knows "
+        "the password of all its machines: prefer a key.",
     )
     parser.add_argument("source", type=_file, metavar="IMAGE", help="the cloud image")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="what to write (qcow2)")
+    parser.add_argument(
+        "-o", "--output", type=output_file, required=True, metavar="FILE",
+        help="what to write (qcow2)",
+    )
     parser.add_argument("--user", type=_user, default="ubuntu", help="default: %(default)s")
     how = parser.add_mutually_exclusive_group(required=True)
     how.add_argument("--password-file", type=_file, help="its first line is the password")
@@ -53,15 +57,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _file(text: str) -> Path:
-    path = Path(text).absolute()
-    if not path.is_file():
-        raise argparse.ArgumentTypeError(f"there is no file {text}")
-    return path
+    return existing_file(text).absolute()  # qemu-img takes a name with a colon for a protocol
 
 
 def _user(text: str) -> str:
     if not _USER.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no user name, see useradd(8)")
+        raise argparse.ArgumentTypeError(f"{text!r} is no user name: use a-z, 0-9, - and _")
     return text
 
 

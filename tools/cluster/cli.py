@@ -8,7 +8,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
@@ -19,11 +18,13 @@ from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.handshake import connect
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
+from tools import command
 from tools.client import stacks
 from tools.client.api import V1, V2
 from tools.client.config import CONFIG, cloud, tacker
 from tools.client.lcm import Vnf
 from tools.cluster.status import Status, look_at
+from tools.command import existing_file, free_text, unique_id
 
 _PASSWORD = "CLUSTER_PASSWORD"  # noqa: S105 - the name of a variable
 # Name of the drivers' SSH host keys in the metadata of a VNF instance, as Tacker's API shows it.
@@ -31,7 +32,7 @@ _HOST_KEYS = "mgmtdriversshhostkeys"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0: the cluster is healthy; 1: there is a fault, or the cluster cannot be checked."""
+    """Look at a cluster; returns an exit status."""
     options = parser().parse_args(argv)
     status = Status()
     try:
@@ -40,27 +41,33 @@ def main(argv: Sequence[str] | None = None) -> int:
             look_at(status, masters, time.time())
     except Exception as error:
         print(f"cluster: the cluster cannot be checked: {error}", file=sys.stderr)
-        return 1
+        return command.UNKNOWN
     print("\n".join([*status.lines, *(f"FAULT: {fault}" for fault in status.faults)]))
     return int(bool(status.faults))
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tools.cluster", description=__doc__)
-    commands = parser.add_subparsers(required=True)
+    parser = command.parser("python -m tools.cluster", "Look at a cluster.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
     status = commands.add_parser(
         "status",
         help="nodes, members of etcd, days left of certificates",
         description="Show the nodes, the members of etcd and the days left of the certificates of "
-        "a cluster in the Tacker of OS_CLOUD or OS_*. The exit status is 1 when something is not "
-        "healthy or expires soon.",
+        "a cluster in the Tacker of OS_CLOUD or OS_*. What is not healthy, or expires soon, "
+        "is a finding.",
     )
-    status.add_argument("vnf", metavar="VNF-INSTANCE-ID")
-    status.add_argument("--api", choices=("1", "2"), default="1", help="version of Tacker's API")
-    status.add_argument("--vdu", default="masterNode", help="VDU of the control-plane nodes")
-    status.add_argument("--username", default=CONFIG.username, help="SSH user of the machines")
+    status.add_argument("vnf", type=unique_id, metavar="VNF-INSTANCE-ID")
+    status.add_argument("--api", choices=("1", "2"), default="1", help="default: %(default)s")
     status.add_argument(
-        "--private-key", type=Path, metavar="FILE",
+        "--vdu", type=free_text, default="masterNode",
+        help="VDU of the control-plane nodes; default: %(default)s",
+    )
+    status.add_argument(
+        "--username", type=free_text, default=CONFIG.username,
+        help="SSH user of the machines; default: %(default)s",
+    )
+    status.add_argument(
+        "--private-key", type=existing_file, metavar="FILE",
         help=f"private key of the user; default: the password in {_PASSWORD}, or from a prompt",
     )
     trust = status.add_mutually_exclusive_group()

@@ -5,47 +5,58 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tools import command
+from tools.command import existing_file, existing_folder, output_file, output_folder, unique_id
 from tools.csar import build, check_heat, contents, drivers, migrate, signature, verify
 from tools.csar.errors import CsarError
 from tools.csar.package import Fault
+from tools.csar.signature import Signer
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; 0 is success, 1 a fault of the package, 2 an error of usage."""
-    arguments = _parser().parse_args(argv)
+    """Run a command; returns an exit status."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if reason := _why_not_together(arguments):
+        parser.error(reason)
     try:
         if arguments.command == "build":
             return _build(arguments)
         if arguments.command == "migrate":
             return _migrate(arguments)
-        return _verify(arguments.packages, _overlays(arguments), arguments.ca)
-    except (CsarError, OSError) as error:
+        return _verify(arguments.packages, arguments.overlay, arguments.ca)
+    except CsarError as error:
         print(f"error: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return command.UNKNOWN
     except RecursionError:
         print("error: a package's YAML is nested too deeply, or has itself in it", file=sys.stderr)
-    return 1
+    return command.FINDING
+
+
+def _why_not_together(arguments: argparse.Namespace) -> str:
+    """Say which arguments do not go together; empty if all do."""
+    if arguments.command == "build" and (arguments.sign is None) != (arguments.certificate is None):
+        return "--sign and --certificate are given together"
+    if arguments.command == "verify":
+        for package in arguments.packages:
+            is_csar = Path(package).is_file()
+            if is_csar and arguments.overlay:
+                return f"{package} is a CSAR: --overlay is laid over a folder only"
+            if not is_csar and arguments.ca:
+                return f"{package} is no CSAR, and only CSARs are signed: leave out --ca"
+    return ""
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    folder = build.folder_of(arguments.package)
+    folder, key = arguments.package, arguments.sign
     csar = arguments.output or Path(f"{folder.name}.zip")
-    files, overlays = dict(arguments.file), _overlays(arguments)
-    signer = _signer(arguments)
-    build.build(folder, csar, files, overlays, arguments.vnfd_id, say=_progress, signer=signer)
+    files, vnfd_id = dict(arguments.file), arguments.vnfd_id or ""
+    signer = key and Signer(key, arguments.certificate, arguments.passphrase_file)
+    build.build(folder, csar, files, arguments.overlay, vnfd_id, say=_progress, signer=signer)
     print(f"{csar}: {csar.stat().st_size} bytes, SHA-256 {contents.sha256(csar)}")
     return 0
-
-
-def _signer(arguments: argparse.Namespace) -> signature.Signer | None:
-    if (arguments.sign is None) != (arguments.certificate is None):
-        raise CsarError("--sign and --certificate are given together")
-    if arguments.sign is None:
-        return None
-    return signature.Signer(arguments.sign, arguments.certificate, arguments.passphrase_file)
-
-
-def _overlays(arguments: argparse.Namespace) -> list[Path]:
-    return [build.folder_of(name, build.OVERLAYS) for name in arguments.overlay]
 
 
 def _verify(packages: Sequence[str], overlays: Sequence[Path], authority: Path | None) -> int:
@@ -74,10 +85,8 @@ def _count(number: int, what: str) -> str:
 
 def _migrate(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.folder
-    if not folder.is_dir():
-        raise CsarError(f"{folder}: no such folder")
     target = arguments.output or folder.with_name(f"{folder.resolve().name}-migrated")
-    found = migrate.migrate(folder, target, arguments.image)
+    found = migrate.migrate(folder, target, arguments.image or "")
     for line in found.done:
         print(line)
     for line in found.left:
@@ -88,11 +97,7 @@ def _migrate(arguments: argparse.Namespace) -> int:
 
 def _faults(package: str, overlays: Sequence[Path], authority: Path | None) -> list[Fault]:
     if Path(package).is_file():
-        if overlays:
-            raise CsarError(f"{package} is a CSAR: an overlay can be laid over a folder only")
         return _csar_faults(Path(package), authority)
-    if authority:
-        raise CsarError(f"{package} is no CSAR, and only CSARs are signed: leave out --ca")
     assembled = build.assemble(build.folder_of(package), overlays=overlays)
     return verify.faults(assembled, drivers.registered())
 
@@ -109,11 +114,17 @@ def _csar_faults(package: Path, authority: Path | None) -> list[Fault]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tools.csar", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    making = commands.add_parser("build", help="write a package's CSAR")
-    making.add_argument("package", help="a folder, or its name in vnf_packages/")
-    making.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: <package>.zip")
+    parser = command.parser("python -m tools.csar", "Build, verify and migrate VNF packages.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    text = "write a package's CSAR"
+    making = commands.add_parser("build", help=text, description=text)
+    making.add_argument(
+        "package", type=_package, metavar="PACKAGE",
+        help="a folder, or its name in vnf_packages/",
+    )
+    making.add_argument(
+        "-o", "--output", type=output_file, metavar="FILE", help="default: <package>.zip"
+    )
     making.add_argument(
         "--file",
         type=_named_file,
@@ -124,55 +135,60 @@ def _parser() -> argparse.ArgumentParser:
     )
     making.add_argument(
         "--vnfd-id",
-        default="",
+        type=unique_id,
         metavar="UUID",
         help="VNFD id of the CSAR, instead of the package's: Tacker accepts each id only once",
     )
     making.add_argument(
         "--sign",
-        type=Path,
+        type=existing_file,
         metavar="KEY",
         help="sign the CSAR by a private key in PEM; the file is then a zip of the CSAR, its "
         "signature and the certificate",
     )
     making.add_argument(
         "--certificate",
-        type=Path,
+        type=existing_file,
         metavar="FILE",
         help="the certificate of KEY in PEM, followed by those between it and the CA's, if any",
     )
     making.add_argument(
         "--passphrase-file",
-        type=Path,
+        type=existing_file,
         metavar="FILE",
         help="file with the passphrase of KEY; without it openssl asks for a passphrase",
     )
-    checking = commands.add_parser("verify", help="list all faults of packages")
+    text = "list all faults of packages"
+    checking = commands.add_parser("verify", help=text, description=text)
     checking.add_argument(
-        "packages", nargs="+", metavar="PACKAGE", help="a folder, or a CSAR, signed or not"
+        "packages", type=_verifiable, nargs="+", metavar="PACKAGE",
+        help="a folder, or a CSAR, signed or not",
     )
     checking.add_argument(
         "--ca",
-        type=Path,
+        type=existing_file,
         metavar="FILE",
         help="refuse CSARs that nobody has signed whose certificate is of a CA in this file (PEM)",
     )
-    moving = commands.add_parser(
-        "migrate", help="make a package of Tacker's sample driver one for these drivers"
-    )
-    moving.add_argument("folder", type=Path, help="the package's sources, which stay as they are")
+    text = "make a package of Tacker's sample driver one for these drivers"
+    moving = commands.add_parser("migrate", help=text, description=text)
     moving.add_argument(
-        "-o", "--output", type=Path, metavar="FOLDER", help="default: <folder>-migrated"
+        "folder", type=existing_folder, metavar="FOLDER",
+        help="the package's sources, which stay as they are",
+    )
+    moving.add_argument(
+        "-o", "--output", type=output_folder, metavar="FOLDER", help="default: <folder>-migrated"
     )
     moving.add_argument(
         "--image",
-        default="",
+        type=command.free_text,
         metavar="NAME",
         help="name of an image in the cloud, to replace the images in the package",
     )
-    for command in (making, checking):
-        command.add_argument(
+    for added in (making, checking):
+        added.add_argument(
             "--overlay",
+            type=_overlay,
             action="append",
             default=[],
             metavar="FOLDER",
@@ -186,7 +202,24 @@ def _named_file(text: str) -> tuple[str, Path]:
     name, separator, path = text.partition("=")
     if not (name and separator and path):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=PATH")
-    return name, Path(path)
+    return name, existing_file(path)
+
+
+def _package(text: str, place: Path = build.PACKAGES) -> Path:
+    try:
+        return build.folder_of(text, place)
+    except CsarError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _overlay(text: str) -> Path:
+    return _package(text, build.OVERLAYS)
+
+
+def _verifiable(text: str) -> str:
+    if not Path(text).is_file():
+        _package(text)
+    return text
 
 
 def _progress(text: str) -> None:

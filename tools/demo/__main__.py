@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tools import command
 from tools.client import kubernetes_source, stacks
 from tools.client.config import CHECKOUT, cloud, tacker
 from tools.client.lcm import Package, Vnf
@@ -44,6 +45,10 @@ _KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
 
 
 def main() -> int:
+    command.parser(
+        "python -m tools.demo",
+        "Bring the embedded cloud up, and deploy a registry and a Kubernetes cluster on it.",
+    ).parse_args()
     return report_errors(_demo)
 
 

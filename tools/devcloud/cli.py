@@ -11,6 +11,7 @@ from typing import Any
 
 import docker
 
+from tools.command import free_text, output_folder, parser, whole
 from tools.devcloud import diagnosis, engine, openrc, recipes, servers
 from tools.devcloud.cloud import Cloud, find_controller, read_settings
 from tools.devcloud.controller import services
@@ -31,10 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="devcloud", description="A small OpenStack, with Tacker, on this machine."
+    made = parser(
+        "python -m tools.devcloud", "A small OpenStack, with Tacker, on this machine."
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=text)
@@ -63,14 +64,16 @@ def _parser() -> argparse.ArgumentParser:
     names = services.names(monitoring=True)
     logs.add_argument("service", nargs="?", choices=names, metavar="SERVICE", help=", ".join(names))
     logs.add_argument("-f", "--follow", action="store_true", help="keep printing new lines")
-    logs.add_argument("-n", "--lines", type=int, default=200, help="how many (default: 200)")
+    logs.add_argument("-n", "--lines", type=whole(1), default=200, help="how many (default: 200)")
     traces = command("traces", _traces, "Copy the drivers' traces and logs into a folder.")
-    traces.add_argument("folder", type=Path, metavar="FOLDER")
+    traces.add_argument("folder", type=output_folder, metavar="FOLDER")
     ssh = command("ssh", _ssh, "Open a shell on a node, or run a command there.")
-    ssh.add_argument("node", metavar="NODE", help="its name, id or address; see status")
-    ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run there")
+    ssh.add_argument("node", type=free_text, metavar="NODE", help="name, id or address; see status")
+    text = "what to run there; default: a shell"
+    words = ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", help=text)
+    words.required = False  # the error of a missing node would name it, too
     command("openrc", _openrc, "Print OS_* variables: eval \"$(... openrc)\".")
-    return parser
+    return made
 
 
 def _up(identity: Identity, options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +19,10 @@ from mgmt_drivers.cluster.modification import NAME as MODIFICATION
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, ParameterError, printable
 from mgmt_drivers.tacker import vnfd
+from tools import command
 from tools.client.config import cloud, tacker
 from tools.client.errors import ClientError
+from tools.command import existing, existing_file, free_text
 from tools.dry_run import numbers, report
 from tools.dry_run.instances import Instance, NewInstance
 from tools.dry_run.new_machines import NoStacks
@@ -33,7 +36,7 @@ _FAILURES = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0: success; 1: the operation would be refused, or has differed from its prediction."""
+    """Run an operation as a dry run, or compare; returns an exit status."""
     arguments = _parser().parse_args(argv)
     logging.basicConfig(level=logging.CRITICAL)
     try:
@@ -49,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except _FAILURES as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
-        return 1
+        return command.UNKNOWN
     print(json.dumps(reported, indent=2) if arguments.json else "\n".join(report.table(reported)))
     return 0
 
@@ -63,7 +66,7 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def _dry_run(arguments: argparse.Namespace) -> Result:
-    body = _body(arguments.request)
+    body = arguments.request
     if arguments.operation == "instantiate":
         return _instantiate(arguments, body)
     asked = _cloud(arguments.api_version)
@@ -87,8 +90,6 @@ def _cloud(version: str) -> Cloud:
 
 def _instantiate(arguments: argparse.Namespace, body: dict[str, Any]) -> Result:
     """Run an instantiation; Tacker's VIMs are checked only with a cloud in the environment."""
-    if not arguments.package:
-        raise ClientError("--package: name the VNF package, a CSAR or the folder of its files")
     has_cloud = os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")
     asked = _cloud(arguments.api_version) if has_cloud else None
     with unpacked(arguments.package) as package:
@@ -143,55 +144,50 @@ def _scale(vnf: Vnf, instance: Instance, body: dict[str, Any]) -> Result:
     return vnf.scale_in(instance.leaving(aspect, machines))
 
 
-def _body(path: Path | None) -> dict[str, Any]:
-    """Read the request; empty without a file.
-
-    :raises ClientError: if the file is not a request
-    """
-    if path is None:
-        return {}
+def _request(text: str) -> dict[str, Any]:
     try:
-        body = json.loads(path.read_text())
-    except (ValueError, RecursionError) as error:
-        raise ClientError(f"{path} is not a request in JSON: {error}") from error
+        body = json.loads(existing_file(text).read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ArgumentTypeError(f"{text!r} is not a request in JSON: {error}") from error
     if not isinstance(body, dict):
-        raise ClientError(f"{path} is not a request: it must be an object in JSON")
+        raise ArgumentTypeError(f"{text!r} is not a request: it must be an object in JSON")
     return body
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.dry_run",
-        description="Tell what an operation would change on which machine, and change nothing.",
+    parser = command.parser(
+        "python -m tools.dry_run",
+        "Tell what an operation would change on which machine, and change nothing.",
     )
     commands = parser.add_subparsers(dest="operation", required=True, metavar="OPERATION")
 
     def operation(name: str, text: str, request: str | None) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text)
-        added.set_defaults(request=None, vnf=None)
+        description = f"Tell what {text} would change, and change nothing."
+        added = commands.add_parser(name, help=text, description=description)
+        added.set_defaults(request={}, vnf=None)
         if request is not None:
             added.add_argument(
-                "request", type=Path, nargs=request or None, metavar="REQUEST",
+                "request", type=_request, nargs=request or None, metavar="REQUEST",
                 help="the JSON file of the request to Tacker",
             )
         if name != "instantiate":
-            added.add_argument("--vnf", required=True, metavar="VNF", help="its id or name")
+            added.add_argument("--vnf", type=free_text, required=True, help="its id or name")
         added.add_argument(
-            "--package", type=Path, metavar="PACKAGE",
-            help="a CSAR or the folder of its files; default: the package in Tacker",
+            "--package", type=existing, required=name == "instantiate", metavar="PACKAGE",
+            help="a CSAR or the folder of its files; default but for instantiate: that in Tacker",
         )
         added.add_argument("--api-version", choices=("1", "2"), default="1", help="of Tacker's API")
         added.add_argument("--json", action="store_true", help="print JSON, for compare")
         return added
 
-    operation("instantiate", "Instantiate a VNF.", "")
-    operation("scale", "Scale a VNF out or in.", "")
-    operation("heal", "Heal machines; without a request, the whole VNF.", "?")
-    operation("modify", "Modify a VNF.", "")
-    operation("change-package", "Change the VNF package (v2 API).", "")
-    operation("terminate", "Terminate a VNF.", None)
+    operation("instantiate", "the instantiation of a VNF", "")
+    operation("scale", "a scale-out or scale-in", "")
+    operation("heal", "a heal of machines, or without REQUEST of the whole VNF,", "?")
+    operation("modify", "a modification", "")
+    operation("change-package", "another VNF package (v2 API)", "")
+    operation("terminate", "the termination of a VNF", None)
     text = "Compare a prediction with the last operation in a trace."
     comparing = commands.add_parser("compare", help=text, description=text)
-    comparing.add_argument("report", type=Path, metavar="REPORT", help="output of --json")
-    comparing.add_argument("trace", type=Path, metavar="TRACE", help="JSON lines of the drivers")
+    for name, text in (("report", "output of --json"), ("trace", "JSON lines of the drivers")):
+        comparing.add_argument(name, type=existing_file, metavar=name.upper(), help=text)
     return parser

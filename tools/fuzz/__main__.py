@@ -11,6 +11,8 @@ from pathlib import Path
 
 from mgmt_drivers.testing.properties import Properties, make
 from mgmt_drivers.testing.rendered import Broken
+from tools import command
+from tools.command import minutes, whole
 
 _PAUSE = 10.0  # seconds between lines of progress
 _DESCRIPTION = """\
@@ -55,11 +57,16 @@ def _show(seconds: float, tried: int, properties: Properties) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=_DESCRIPTION)
-    parser.add_argument("--minutes", type=float, default=1, metavar="N", help="how long (1)")
-    parser.add_argument("--inputs", type=int, metavar="N", help="how many, in place of --minutes")
-    parser.add_argument("--seed", metavar="S", help="the same inputs for the same seed (any)")
-    parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first (0)")
+    parser = command.parser("python -m tools.fuzz", _DESCRIPTION)
+    parser.add_argument("--minutes", type=minutes, default=1, metavar="N", help="how long (1)")
+    parser.add_argument(
+        "--inputs", type=whole(1), metavar="N", help="how many, in place of --minutes"
+    )
+    text = "the same inputs for the same seed (any)"
+    parser.add_argument("--seed", type=command.free_text, metavar="S", help=text)
+    parser.add_argument(
+        "--first", type=whole(0), default=0, metavar="N", help="number of the first (0)"
+    )
     return parser
 
 

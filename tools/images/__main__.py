@@ -5,33 +5,39 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import docker
 from docker.errors import DockerException
 
+from mgmt_drivers.cluster.series import read_version
+from tools import command
 from tools.client.config import CONFIG
 from tools.client.errors import ClientError
 from tools.client.packages import SOURCES
+from tools.command import existing_file, existing_folder, free_text
 from tools.images import of_cloud, registry
-from tools.images.references import ImageError, of_package, of_release
+from tools.images.references import ImageError, max_series, min_series, of_package, of_release
 from tools.progress import Progress, print_error
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+")
+_SHA256 = re.compile("[0-9A-Fa-f]{64}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="images",
-        description="The images that a cluster's machines pull, for a registry that stands in "
+    parser = command.parser(
+        "python -m tools.images",
+        "The images that a cluster's machines pull, for a registry that stands in "
         "for the internet (the parameter image_repository).",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="print the references, a line each")
-    pushing = commands.add_parser("push", help="push the images into a registry")
-    pushing.add_argument("repository", help="such as registry.example.com:5000/kubernetes")
+    text = "print the references, a line each"
+    listing = commands.add_parser("list", help=text, description=text)
+    text = "push the images into a registry"
+    pushing = commands.add_parser("push", help=text, description=text)
+    text = "such as registry.example.com:5000/kubernetes"
+    pushing.add_argument("repository", type=free_text, metavar="REPOSITORY", help=text)
     pushing.add_argument(
-        "archives", nargs="*", type=Path, metavar="ARCHIVE",
+        "archives", nargs="*", default=(), type=existing_file, metavar="ARCHIVE",
         help="files of `docker save`; without any, the images are pulled from where they lie",
     )
     pushing.add_argument(
@@ -40,25 +46,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         "FUNCTIONAL_KUBERNETES_MIRROR names, or the published ones from a machine with Docker, "
         "which is removed afterwards",
     )
-    for command in (listing, pushing):
-        command.add_argument(
-            "--kubernetes-version", default=CONFIG.kubernetes_version, metavar="VERSION",
-            help="a series or a release; default: %(default)s",
+    for added in (listing, pushing):
+        added.add_argument(
+            "--kubernetes-version", type=_version, default=CONFIG.kubernetes_version,
+            metavar="VERSION", help="a series or a release; default: %(default)s",
         )
-        command.add_argument(
-            "--kubeadm", type=Path, help="kubeadm of this version; default: it is downloaded"
+        added.add_argument(
+            "--kubeadm", type=existing_file, metavar="FILE",
+            help="kubeadm of this version; default: it is downloaded",
         )
-        command.add_argument(
-            "--kubeadm-sha256", default="", metavar="DIGEST",
+        added.add_argument(
+            "--kubeadm-sha256", type=_digest, metavar="DIGEST",
             help="digest of kubeadm, from a source that you trust; default: the download is "
             "trusted as its server's certificate is",
         )
-        command.add_argument(
-            "--package", type=Path, default=SOURCES / "kubernetes", metavar="FOLDER",
-            help="the VNF package whose pod network is meant; default: %(default)s",
+        added.add_argument(
+            "--package", type=existing_folder, default=SOURCES / "kubernetes", metavar="FOLDER",
+            help="the VNF package whose pod network is meant; default: vnf_packages/kubernetes",
         )
-        command.add_argument(
-            "--addon", action="append", default=[], metavar="MANIFEST",
+        added.add_argument(
+            "--addon", type=free_text, action="append", default=[], metavar="MANIFEST",
             help="manifest of an add-on in the package, such as "
             "Files/kubernetes/addons/metrics-server.yaml; may be given several times",
         )
@@ -67,9 +74,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         _check_cloud(pushing, options)
     try:
         return _list(options) if options.command == "list" else _push(options)
-    except (ClientError, ImageError, DockerException, OSError) as error:
+    except (ClientError, ImageError) as error:
         print_error(str(error))
-        return 1
+        return command.FINDING
+    except (DockerException, OSError) as error:
+        print_error(str(error))
+        return command.UNKNOWN
+
+
+def _version(text: str) -> str:
+    if not read_version(text):
+        wanted = f"a version from {min_series()} to {max_series()} is needed"
+        raise argparse.ArgumentTypeError(f"{text!r}: {wanted}")
+    return text
+
+
+def _digest(text: str) -> str:
+    if not _SHA256.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r}: 64 digits of sha256sum are needed")
+    return text.lower()
 
 
 def _check_cloud(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -81,7 +104,7 @@ def _check_cloud(parser: argparse.ArgumentParser, options: argparse.Namespace) -
 
 def _references(options: argparse.Namespace) -> list[str]:
     found = of_release(
-        options.kubernetes_version, options.kubeadm, options.kubeadm_sha256
+        options.kubernetes_version, options.kubeadm, options.kubeadm_sha256 or ""
     )
     return [*found, *of_package(options.package, options.addon)]
 

@@ -5,10 +5,10 @@ import functools
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from openstack.connection import Connection
 
+from tools import command
 from tools.client import stacks
 from tools.client.config import cloud, tacker
 from tools.client.errors import ClientError
@@ -21,7 +21,7 @@ _PAUSE = 5  # seconds between two looks at Tacker
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0: the files are up to date, or the watch has been ended; 1: something is wrong."""
+    """Write the files; returns an exit status."""
     options = parser().parse_args(argv)
     try:
         return _watch(options) if options.watch else _once(options)
@@ -30,15 +30,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.monitoring",
-        description="Write the files by which Prometheus and Alertmanager watch clusters, and have "
+    parser = command.parser(
+        "python -m tools.monitoring",
+        "Write the files by which Prometheus and Alertmanager watch clusters, and have "
         "Tacker heal and scale them: targets, rules, alertmanager.yml, and an example of "
         "prometheus.yml. Tacker is that of OS_CLOUD or OS_*; the clusters are of its v2 API.",
     )
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
-        "--vnf-instance", action="append", default=[], metavar="NAME-OR-ID",
+        "--vnf-instance", type=command.free_text, action="append", default=[], metavar="NAME-OR-ID",
         help="a cluster; may be given again",
     )
     which.add_argument(
@@ -51,12 +51,15 @@ def parser() -> argparse.ArgumentParser:
         help=f"look again every {_PAUSE} s, until Ctrl-C; write what has changed, remove the "
         "targets of clusters that are gone, and end heals that a guard rail has refused",
     )
-    parser.add_argument("--tacker", metavar="URL", help="Tacker as Alertmanager reaches it")
+    text = "Tacker as Alertmanager reaches it"
+    parser.add_argument("--tacker", type=command.free_text, metavar="URL", help=text)
     parser.add_argument(
         "--replace", action="store_true",
         help="replace the rules, alertmanager.yml and prometheus.yml, if they differ",
     )
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the files are")
+    parser.add_argument(
+        "folder", type=command.output_folder, metavar="FOLDER", help="where the files are"
+    )
     return parser
 
 
@@ -91,7 +94,8 @@ def _once(options: argparse.Namespace) -> int:
     try:
         faults = _Session(options).update()
     except Exception as error:
-        faults = [f"the files cannot be made: {error}"]
+        print(f"monitoring: the files cannot be made: {error}", file=sys.stderr)
+        return command.UNKNOWN
     for fault in faults:
         print(f"monitoring: {fault}", file=sys.stderr)
     return int(bool(faults))

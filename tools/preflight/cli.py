@@ -6,9 +6,9 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from tools.client.config import CHECKOUT, cloud
+from tools.command import UNKNOWN, output_file, parser
 from tools.preflight import checks, vims
 from tools.preflight.missing import Command, Missing
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except Exception as error:
         print(f"preflight: the cloud of {_choice()} cannot be used: {error}", file=sys.stderr)
-        return 1
+        return UNKNOWN
     print(report(found), flush=True)
     return int(bool(found))
 
@@ -48,18 +48,18 @@ def _choice() -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="preflight",
-        description="Tell what the cloud of OS_CLOUD or OS_* lacks for the scenarios, and the "
+    made = parser(
+        "python -m tools.preflight",
+        "Tell what the cloud of OS_CLOUD or OS_* lacks for the scenarios, and the "
         "commands that make it. tools/client/config.py has the variables that change names.",
     )
-    what = parser.add_mutually_exclusive_group()
+    what = made.add_mutually_exclusive_group()
     what.add_argument("--make", action="store_true", help="run the commands, then look again")
     what.add_argument(
-        "--vim", type=Path, metavar="FILE",
+        "--vim", type=output_file, metavar="FILE",
         help="only write a file that registers the cloud as a VIM, with the password",
     )
-    return parser
+    return made
 
 
 def report(found: Sequence[Missing]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tools import command
 from tools.registry_image import image, upstream
 
 DEFAULT = (
@@ -17,14 +18,14 @@ DEFAULT = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Make the image; 0 is success, 1 says that it cannot be made, 2 a fault in the usage."""
+    """Make the image; returns an exit status."""
     arguments = _parser().parse_args(argv)
     try:
         pieces = upstream.pull() if arguments.pull else [from_debian(arguments.deb)]
         digest = _write(arguments.output, pieces)
     except (image.ImageError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return command.FINDING
     size = arguments.output.stat().st_size
     print(f"{arguments.output}: {image.TAG}, {size} bytes, SHA-256 {digest}")
     return 0
@@ -61,12 +62,15 @@ def _write(path: Path, pieces: Iterable[bytes]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tools.registry_image", description=__doc__)
-    parser.add_argument("-o", "--output", type=Path, default=DEFAULT, metavar="FILE")
+    parser = command.parser("python -m tools.registry_image", __doc__)
+    parser.add_argument(
+        "-o", "--output", type=command.output_file, default=DEFAULT, metavar="FILE",
+        help="default: in the sources of the package, vnf_packages/private_registry",
+    )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--deb",
-        type=Path,
+        type=command.existing_file,
         nargs="+",
         default=[],
         metavar="FILE",

@@ -1,7 +1,7 @@
 """The commands of the README, which also set up the machine.
 
-This module, tools.logged, tools.locks and tools.progress use only Python's standard library, since
-no other package is installed yet.
+This module and what it imports use only Python's standard library, since no other package is
+installed yet.
 """
 
 import argparse
@@ -26,8 +26,10 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 # `python3 tools/run` runs in no environment, and Python's path has only this file's folder.
 sys.path.insert(0, str(CHECKOUT))
 
-from tools import locks, logged  # noqa: E402 - needs the path above
+from tools import command, locks, logged  # noqa: E402 - needs the path above
+from tools.devcloud.recipes import RELEASES  # noqa: E402
 from tools.progress import Progress, print_error  # noqa: E402
+from tools.scenarios.selection import groups  # noqa: E402
 
 # The output of apt, pip and tox.
 _LOGS = CHECKOUT / "build" / "logs"
@@ -40,6 +42,11 @@ _PROGRAMS = {
     "ssh": "openssh-client",
     "dot": "graphviz",
     "dpkg-deb": "dpkg",
+}
+# Programs that environments of tox need which use no cloud; the others need all of the programs.
+_UNIT_TESTS = ("openssl", "ssh", "dpkg-deb")
+_NEEDED: Mapping[str, Sequence[str]] = {
+    "py3": _UNIT_TESTS, "tacker-2026.1": _UNIT_TESTS, "pep8": (), "docs": ("dot",)
 }
 # Locks of apt-get and dpkg, in the order in which apt-get takes them.
 _PACKAGE_LOCKS = [
@@ -54,7 +61,7 @@ _PRESERVED = re.compile(
 _SCENARIOS = "functional"
 _TESTS = ("py3", "tacker-2026.1", "pep8", "docs", _SCENARIOS)
 # Exit statuses of tox when its commands were neither killed nor interrupted.
-_ENDED = (0, 1)
+_ENDED = (command.GOOD, command.FINDING, command.USAGE, command.UNKNOWN)
 _COUNT = re.compile(r"^ - (Passed|Failed|Skipped): (\d+)\b", re.MULTILINE)
 # The failed tests, which stestr repeats at its end; the first lines are enough.
 _FAILED_TESTS = re.compile(
@@ -63,35 +70,37 @@ _FAILED_TESTS = re.compile(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="tools/run", description="Try the project on this machine, or test it."
-    )
+    parser = command.parser("python3 tools/run", "Try the project on this machine, or test it.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("demo", help="deploy a registry and a cluster on the embedded cloud")
-    tests = commands.add_parser(
-        "tests", help="run the tests of the gate: unit tests, style, documentation, scenarios"
-    )
+    text = "deploy a registry and a cluster on the embedded cloud"
+    commands.add_parser("demo", help=text, description=text)
+    text = "run the tests of the gate: unit tests, style, documentation, scenarios"
+    tests = commands.add_parser("tests", help=text, description=text)
     tests.add_argument(
-        "environments", nargs="*", metavar="ENVIRONMENT", default=_TESTS,
+        "environments", type=_environment_name, nargs="*", metavar="ENVIRONMENT", default=_TESTS,
         help=f"only these environments of tox.ini; default: {' '.join(_TESTS)}",
     )
-    groups = commands.add_parser("groups", help="run the long scenarios, by groups")
-    groups.add_argument(
-        "names", nargs="*", metavar="GROUP",
+    text = "run the long scenarios, by groups"
+    long = commands.add_parser("groups", help=text, description=text)
+    long.add_argument(
+        "names", type=_group, nargs="*", metavar="GROUP", default=(),
         help="only these groups of functional/full; default: all",
     )
-    groups.add_argument(
-        "--release", metavar="RELEASE",
+    long.add_argument(
+        "--release", metavar="RELEASE", choices=RELEASES,
         help="of the cloud's OpenStack; default: 2026.2, or that of the group",
     )
     options = parser.parse_args()
     # An ordinary user's search path lacks the folders of root's programs.
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     progress = Progress()
+    environments = options.environments if options.command == "tests" else [_SCENARIOS]
     try:
-        _become_root()
+        missing = _missing_packages(environments)
+        if reason := _why_root(environments, missing):
+            _become_root(reason)
         os.chdir(CHECKOUT)
-        _install_packages(progress)
+        _install_packages(progress, missing)
         if options.command == "demo":
             return _demo(progress)
         if options.command == "groups":
@@ -109,23 +118,59 @@ def main() -> int:
         return 130
 
 
-def _become_root() -> None:
+def _environment_name(text: str) -> str:
+    known: list[str] = []
+    for name in re.findall(r"^\[testenv:(.+)\]$", (CHECKOUT / "tox.ini").read_text(), re.MULTILINE):
+        start, _, ends = name.rstrip("}").partition("{")
+        known += [start + end for end in ends.split(",")]
+    if text not in known:
+        names = " ".join(known)
+        raise argparse.ArgumentTypeError(f"{text!r} is no environment of tox.ini: {names}")
+    return text
+
+
+def _group(text: str) -> str:
+    if text not in groups():
+        raise argparse.ArgumentTypeError(f"{text!r} is no group: {' '.join(groups())}")
+    return text
+
+
+def _why_root(environments: Sequence[str], missing: Sequence[str]) -> str:
+    """Why the command has to be root; empty if it has not."""
+    if any(name not in _NEEDED for name in environments):
+        return "Docker's engine needs root"
+    if missing:
+        return f"apt-get needs root to install {' '.join(missing)}"
+    folders = [CHECKOUT / ".tox" / name for name in environments]
+    for path in (_LOGS / "lock", _cache(), *folders):
+        there = next(folder for folder in (path, *path.parents) if folder.exists())
+        if not os.access(there, os.W_OK):
+            return f"an earlier run left {there} to root"
+    return ""
+
+
+def _become_root(reason: str) -> None:
     """Restart under sudo, which asks for a password once, at the start."""
     if os.geteuid() == 0:
         return
-    print("Docker's engine and apt need root: continuing under sudo", flush=True)
+    print(f"{reason}: continuing under sudo", flush=True)
     passed = ",".join(name for name in os.environ if _PRESERVED.fullmatch(name))
-    command = ["sudo", f"--preserve-env={passed}", sys.executable, *sys.argv]
-    os.execvp("sudo", command)  # noqa: S606 - without a shell
+    words = ["sudo", f"--preserve-env={passed}", sys.executable, *sys.argv]
+    os.execvp("sudo", words)  # noqa: S606 - without a shell
 
 
-def _install_packages(progress: Progress) -> None:
-    missing = [package for program, package in _PROGRAMS.items() if not shutil.which(program)]
+def _missing_packages(environments: Sequence[str]) -> list[str]:
+    needed = {program for name in environments for program in _NEEDED.get(name, _PROGRAMS)}
+    missing = [_PROGRAMS[program] for program in sorted(needed) if not shutil.which(program)]
     if importlib.util.find_spec("ensurepip") is None:
         missing.append("python3-venv")
     release = Path("/etc/os-release").read_text()
-    if re.search(r"^ID=ubuntu$", release, re.MULTILINE):
+    if "mmdebstrap" in needed and re.search(r"^ID=ubuntu$", release, re.MULTILINE):
         missing += [name for path, name in _UBUNTU_ALSO.items() if not Path(path).exists()]
+    return missing
+
+
+def _install_packages(progress: Progress, missing: Sequence[str]) -> None:
     if not missing:
         return
     # The dpkg of a run that was killed may still be running.
@@ -155,12 +200,11 @@ def _half_installed() -> Sequence[str]:
 
 def _environment(progress: Progress, name: str, requirements: Sequence[str]) -> Path:
     """Make a virtual environment outside the work tree, again if its requirements have changed."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     # A virtual environment holds paths and an interpreter: one per checkout.
     key = "\0".join([str(CHECKOUT), sys.version, *requirements])
     for file in ("requirements.txt", "pyproject.toml"):
         key += (CHECKOUT / file).read_text()
-    folder = cache / "devcloud" / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+    folder = _cache() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
     if not (folder / "complete").exists():
         pip = [str(folder / "bin" / "pip"), "install", "--disable-pip-version-check"]
         with progress.step(f"installing with pip into {folder}: {' '.join(requirements)}") as step:
@@ -169,6 +213,10 @@ def _environment(progress: Progress, name: str, requirements: Sequence[str]) -> 
             logged.check([*pip, *requirements], _LOGS / f"pip-{name}.log", step)
         (folder / "complete").touch()
     return folder / "bin"
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "devcloud"
 
 
 def _demo(progress: Progress) -> int:

@@ -2,13 +2,15 @@
 
 import argparse
 import os
+import re
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from docker.errors import DockerException
 
-from tools import locks
+from tools import command, locks
 from tools.devcloud import openrc
 from tools.devcloud.cloud import Cloud
 from tools.devcloud.diagnosis import TRACES, collect
@@ -27,9 +29,9 @@ _RUN_PLAYBOOKS = "zuul.d/playbooks/devcloud/run.sh"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="scenarios",
-        description="Run the scenarios against the cloud of OS_CLOUD or OS_AUTH_URL; when "
+    parser = command.parser(
+        "python -m tools.scenarios",
+        "Run the scenarios against the cloud of OS_CLOUD or OS_AUTH_URL; when "
         "neither is set, against the embedded cloud, which is brought up, and taken down "
         "again unless it was up before.",
     )
@@ -48,12 +50,20 @@ def main() -> int:
         "--skip-preflight", action="store_true", help="run even if the cloud lacks something"
     )
     parser.add_argument(
-        "names", nargs="*", metavar="NAME",
+        "names", type=_expression, nargs="*", metavar="NAME",
         help="only scenarios that match the regular expression; with --full also only the group: "
         + ", ".join(groups()),
     )
     options = parser.parse_args()
     return report_errors(lambda: _run_alone(options))
+
+
+def _expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from error
+    return text
 
 
 def _run_alone(options: argparse.Namespace) -> int:
@@ -65,19 +75,20 @@ def _run_alone(options: argparse.Namespace) -> int:
 
 
 def _run_selected(options: argparse.Namespace) -> int:
-    shutil.rmtree(LOGS, ignore_errors=True)
-    LOGS.mkdir(parents=True)
     cloud = os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")
     # After an interruption, a run of long scenarios leaves out scenarios that have passed.
     resumed = options.full and not options.again
     record = record_of_passes(cloud or f"devcloud{options.release or ''}") if resumed else None
-    selection = select(LOGS, expressions(options.full, options.names), record)
+    with tempfile.TemporaryDirectory() as folder:
+        selection = select(Path(folder), expressions(options.full, options.names), record)
     for name in selection.passed:
         print(f"not run again, since it passed on this commit: {name}", flush=True)
     if not selection.scenarios:
         if not selection.passed:
-            print_error("no scenario matches")
-        return 0 if selection.passed else 2
+            print_error(f"no scenario matches {' '.join(options.names)}; see --help for groups")
+        return command.GOOD if selection.passed else command.USAGE
+    shutil.rmtree(LOGS, ignore_errors=True)
+    LOGS.mkdir(parents=True)
     if cloud:
         return _run(selection, LOGS, options.skip_preflight, dict(os.environ))
     parts = {options.release: selection} if options.release else selection.by_release()

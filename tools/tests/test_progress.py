@@ -251,12 +251,11 @@ class AptTest(unittest.TestCase):
         self.folder = Path(folder.name)
         self.run_module = importlib.import_module("tools.run.__main__")
         path = mock.patch.dict(os.environ, {"PATH": f"{self.folder}:{os.environ['PATH']}"})
-        missing = mock.patch.dict(self.run_module._PROGRAMS, {"no-such-program": "its-package"})
         logs = mock.patch.object(self.run_module, "_LOGS", self.folder / "logs")
         self.lock = self.folder / "lock"
         self.status = "ok runc"  # what dpkg-query prints
         package_locks = mock.patch.object(self.run_module, "_PACKAGE_LOCKS", [self.lock])
-        for patch in (path, missing, logs, package_locks):
+        for patch in (path, logs, package_locks):
             patch.start()
             self.addCleanup(patch.stop)
 
@@ -271,7 +270,7 @@ class AptTest(unittest.TestCase):
             program.write_text(f"#!/bin/sh\n{text}\n")
             program.chmod(0o755)
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            self.run_module._install_packages(progress or Progress())
+            self.run_module._install_packages(progress or Progress(), ["its-package"])
         return out.getvalue()
 
     def test_success_is_silent(self) -> None:

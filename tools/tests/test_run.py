@@ -70,3 +70,27 @@ class EnvironmentTest(unittest.TestCase):
             ("exit 0", False),
         ):
             self.assertEqual(again, self.is_made_again(end), end)
+
+
+class RootTest(unittest.TestCase):
+    """The environments of tox that make the command root, and what they install."""
+
+    def missing(self, *environments: str) -> set[str]:
+        with mock.patch.object(_RUN.shutil, "which", return_value=None):
+            return {*_RUN._missing_packages(environments)} - {"python3-venv"}
+
+    def test_only_the_scenarios_need_docker(self) -> None:
+        self.assertEqual(set(), self.missing("pep8"))
+        self.assertEqual({"graphviz"}, self.missing("docs"))
+        self.assertEqual({"openssl", "openssh-client", "dpkg"}, self.missing("py3"))
+        self.assertLess({"docker.io", "mmdebstrap"}, self.missing("docs", "functional"))
+
+    def test_root_is_for_the_engine_apt_and_what_root_has_left(self) -> None:
+        for environments, missing, may_write, reason in (
+            (["docs", "py3"], [], True, "^$"),
+            (["docs"], ["graphviz"], True, "apt-get needs root to install graphviz"),
+            (["docs", "functional"], [], True, "Docker's engine"),
+            (["docs"], [], False, "an earlier run left /.* to root"),
+        ):
+            with mock.patch.object(_RUN.os, "access", return_value=may_write):
+                self.assertRegex(_RUN._why_root(environments, missing), reason)

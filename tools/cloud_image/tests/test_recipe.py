@@ -44,7 +44,7 @@ class CommandLineTest(unittest.TestCase):
     def test_bad_arguments(self) -> None:
         here = __file__
         for argv, words in (
-            (("nothing", "-o", "x", "--password-file", here), "there is no file nothing"),
+            (("nothing", "-o", "x", "--password-file", here), "'nothing': there is no such file"),
             ((here, "-o", "x"), "one of the arguments --password-file --public-key-file"),
             ((here, "-o", "x", "--password-file", here, "--user", "a b"), "is no user name"),
             ((here, "-o", "x", "--password-file", here, "--install", "$(x)"), "no name of a pack"),

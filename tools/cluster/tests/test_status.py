@@ -14,6 +14,7 @@ from mgmt_drivers.testing.simulation import SimulatedSession
 from tools.cluster.cli import known_keys, parser, pinned
 from tools.cluster.status import Status, look_at
 
+_ID = "3f1c9a2b-7d40-4e61-8a35-c72d50b63e91"
 _DAY = 86400.0
 
 
@@ -110,13 +111,13 @@ class StatusTest(SimulatedClusterTest):
         for words, known in (
             (["--host-key", print_], (KnownKey(print_),)), (["--trust-on-first-use"], ()),
         ):
-            options = parser().parse_args(["status", "id", *words])
+            options = parser().parse_args(["status", _ID, *words])
             self.assertEqual((), known_keys(keys, "known", options))
             self.assertEqual(known, known_keys(keys, "new", options))
-        options = parser().parse_args(["status", "id"])
+        options = parser().parse_args(["status", _ID])
         self.assertEqual((), known_keys(keys, "known", options))
         with self.assertRaisesRegex(WrongHostKey, "server new: name .* with --host-key"):
             known_keys(keys, "new", options)
         for words in (["--host-key", "aa:bb"], ["--host-key", print_, "--trust-on-first-use"]):
             with redirect_stderr(StringIO()), self.assertRaises(SystemExit):
-                parser().parse_args(["status", "id", *words])
+                parser().parse_args(["status", _ID, *words])

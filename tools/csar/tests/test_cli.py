@@ -28,13 +28,18 @@ class CliTest(CommandTest):
 
     def test_an_error_says_what_is_wrong(self) -> None:
         status, _, err = self.run_("build", "no_such_package")
-        self.assertEqual(status, 1)
-        self.assertIn("error: no_such_package: no such folder", err)
+        self.assertEqual(status, 2)
+        self.assertIn("no_such_package: no such folder, here or in ", err)
+        status, _, err = self.run_("build", self.folder, "--vnfd-id", "notauuid")
+        self.assertEqual(2, status)
+        self.assertIn("'notauuid': a UUID is needed, such as ", err)
 
     def test_what_cannot_be_verified(self) -> None:
         csar = self.scratch / "a.zip"
         self.run_("build", self.folder, "-o", csar)
-        self.assertIn("over a folder only", self.run_("verify", csar, "--overlay", "storage")[2])
+        status, _, err = self.run_("verify", csar, "--overlay", "storage")
+        self.assertEqual(2, status)
+        self.assertIn("over a folder only", err)
         with zipfile.ZipFile(csar) as archive:
             place = archive.infolist()[0].header_offset + 60
         content = bytearray(csar.read_bytes())

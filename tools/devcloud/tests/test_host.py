@@ -147,15 +147,6 @@ class CommandLineTest(unittest.TestCase):
                 status = int(str(leaving.code))
         return status, out.getvalue(), err.getvalue()
 
-    def test_every_command_has_help(self) -> None:
-        for command in ("up", "down", "status", "logs", "traces", "ssh", "openrc"):
-            status, out, _ = self.run_cli(command, "--help")
-            self.assertEqual(0, status)
-            self.assertIn("usage: devcloud", out)
-
-    def test_usage_error(self) -> None:
-        self.assertEqual(2, self.run_cli("sideways")[0])
-
     def test_without_a_cloud_the_way_on_is_named(self) -> None:
         with (
             tempfile.TemporaryDirectory() as folder,

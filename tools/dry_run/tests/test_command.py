@@ -317,7 +317,7 @@ class ReportTest(ShownClusterTest):
         printed.write_text(json.dumps(self.printed_by("terminate", {})))
         self.trace.write_text("")
         status, _, errors = run("compare", str(printed), str(self.trace))
-        self.assertEqual(1, status)
+        self.assertEqual(3, status)
         self.assertIn("error: ", errors)
         printed.write_text("[]")
         self.assertIn("is not a report", run("compare", str(printed), str(self.trace))[2])
@@ -369,6 +369,12 @@ class InstantiateTest(unittest.TestCase):
                 self.assertIn("initialize the control plane", said)
                 self.assertNotIn("ubuntu", said)
 
+    def misused(self, *words: str) -> str:
+        """The error of a wrong usage."""
+        with contextlib.redirect_stderr(io.StringIO()) as errors, self.assertRaises(SystemExit):
+            main(words)
+        return errors.getvalue()
+
     def test_every_fault_has_its_path(self) -> None:
         path = self.folder / "request.json"
         params = {"k8s_cluster_installation_param": {"odd": 1, "pod_cidr": 2}}
@@ -387,9 +393,10 @@ class InstantiateTest(unittest.TestCase):
         for body, words in bodies:
             path.write_text(json.dumps(body))
             self.assertIn(words, run("instantiate", "--package", csar, str(path))[2])
-        self.assertIn("error: --package: ", run("instantiate", str(path))[2])
+        self.assertIn("required: --package", self.misused("instantiate", str(path)))
         path.write_text("[]")
-        self.assertIn("is not a request", run("instantiate", "--package", csar, str(path))[2])
+        errors = self.misused("instantiate", "--package", csar, str(path))
+        self.assertIn("is not a request", errors)
 
     def test_v2_wants_its_user_data(self) -> None:
         words = ("instantiate", "--api-version", "2", "--package", self.csar("kubernetes_v2"))

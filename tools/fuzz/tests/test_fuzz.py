@@ -24,4 +24,4 @@ class CommandLineTest(unittest.TestCase):
         self.assertIn("1 inputs: 100%", text)
 
     def test_a_limit_in_minutes(self) -> None:
-        self.assertIn(" 0 inputs", self.run_tool("--minutes", "0"))
+        self.assertIn(" inputs: ", self.run_tool("--minutes", "0.001"))

@@ -425,7 +425,7 @@ class CommandTest(FolderTest):
     def test_one_look_tells_that_tacker_is_down(self) -> None:
         self.clouds(OSError("no route"))
         status, _, err = self.run_command("--all")
-        self.assertEqual((1, "monitoring: the files cannot be made: no route\n"), (status, err))
+        self.assertEqual((3, "monitoring: the files cannot be made: no route\n"), (status, err))
 
     def test_a_watch_outlives_tacker_and_tells_of_it_once(self) -> None:
         listed = Tacker(instance()).list_vnf_instances()

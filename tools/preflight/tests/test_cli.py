@@ -16,7 +16,7 @@ class UnusableCloudTest(unittest.TestCase):
             mock.patch.object(cli, "cloud", side_effect=OSError("Not Found")),
             redirect_stderr(StringIO()) as printed,
         ):
-            self.assertEqual(1, cli.main([]))
+            self.assertEqual(3, cli.main([]))
         return printed.getvalue()
 
     def test_the_error_names_the_cloud(self) -> None:

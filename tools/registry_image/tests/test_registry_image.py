@@ -98,7 +98,6 @@ class ImageTest(unittest.TestCase):
             ([registry], "do not hold docker-registry"),
             (foreign, "not all of one of amd64, arm64"),
             ([registry, self.deb(*_LIBC, architecture="arm64")], "not all of one of"),
-            ([Path("/nonexistent.deb")], "No such file"),
         ):
             output = self.folder / "never"
             status, out = self.run_("-o", output, "--deb", *debs)

@@ -81,5 +81,5 @@ class TimelineTest(unittest.TestCase):
         for text in ("", "{}\n", "no json\n", "[]\n"):
             self.trace.write_text(text)
             with contextlib.redirect_stderr(io.StringIO()) as said:
-                self.assertEqual(1, main([str(self.trace)]))
+                self.assertEqual(3, main([str(self.trace)]))
             self.assertIn("vnf-1.jsonl", said.getvalue())

@@ -1,0 +1,86 @@
+"""Every command: its help and its refusals of wrong arguments do nothing else."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from mgmt_drivers import __version__
+from tools import command
+from tools.tests.test_boundaries import CHECKOUT
+
+_MAIN = 'if __name__ == "__main__":'
+
+
+def modules() -> Iterator[str]:
+    yield from (f"tools.{path.parent.name}" for path in CHECKOUT.glob("tools/*/__main__.py"))
+    programs = (path for path in CHECKOUT.glob("tools/*.py") if _MAIN in path.read_text())
+    yield from (f"tools.{path.stem}" for path in programs)
+
+
+def probe(module: str) -> tuple[str, str]:
+    """The probe's result for a command, which knows no cloud and has an empty home; its errors."""
+    kept = {name: text for name, text in os.environ.items() if not re.match("OS_|FUNC|XDG_", name)}
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {"HOME": folder, "PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1"}
+        ran = subprocess.run(
+            [sys.executable, "-m", "tools.tests.command_probe", module],
+            cwd=folder, env=kept | paths, capture_output=True, text=True, check=False,
+        )
+        left = sorted(path.name for path in Path(folder).iterdir())
+    return ran.stdout, "" if left == ["file.json"] else f"files: {left}\n{ran.stderr}"
+
+
+class CommandsTest(unittest.TestCase):
+    def test_help_and_wrong_arguments_do_nothing_else(self) -> None:
+        names = sorted(modules())
+        self.assertIn("tools.audit", names)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            results = dict(zip(names, pool.map(probe, names), strict=True))
+        for module, (printed, errors) in results.items():
+            with self.subTest(module):
+                self.assertEqual((True, ""), (bool(printed), errors))
+            for words, status, text, got, output in json.loads(printed or "[]"):
+                with self.subTest(" ".join([module, *words])):
+                    self.assertEqual(status, got, output)
+                    self.assertRegex(output, text)
+
+    def test_a_bare_machine_is_enough_to_read_arguments(self) -> None:
+        """Without a package but Python's."""
+        for words, status, text in (
+            (["--version"], 0, __version__),
+            (["tests", "--help"], 0, "usage: python3 tools/run tests "),
+            (["tests", "nowhere"], 2, "'nowhere' is no environment of tox.ini: py3.* docs"),
+            (["groups", "nowhere"], 2, "'nowhere' is no group: .*storage"),
+        ):
+            run = [sys.executable, "-I", "-S", "-B", str(CHECKOUT / "tools/run"), *words]
+            ran = subprocess.run(run, capture_output=True, text=True, check=False)
+            self.assertEqual(status, ran.returncode, ran.stderr)
+            self.assertRegex(ran.stdout + ran.stderr, text)
+
+
+class KindsTest(unittest.TestCase):
+    def test_what_is_refused(self) -> None:
+        for kind, texts in (
+            (command.whole(1), ("0", "-1", "1.5", "", "²")),
+            (command.minutes, ("0", "-1", "nan", "inf", "soon")),
+            (command.unique_id, ("", "notauuid", "{3f1c9a2b-7d40-4e61-8a35-c72d50b63e91}")),
+            (command.existing_file, (str(CHECKOUT), "no/such")),
+            (command.existing_folder, (__file__, "no/such")),
+            (command.existing, ("no/such",)),
+            (command.free_text, ("", " ")),
+            (command.output_file, (str(CHECKOUT), f"{__file__}/below")),
+            (command.output_folder, (__file__, f"{__file__}/below")),
+        ):
+            for text in texts:
+                with self.subTest(text), self.assertRaisesRegex(
+                    argparse.ArgumentTypeError, f"^{re.escape(repr(text))}: "
+                ):
+                    kind(text)
