@@ -35,7 +35,8 @@ spec:
   containers:
   - name: a
     image: {image}
-    command: [/bin/busybox, sh, -c, "mkdir /w; echo served >/w/a; /bin/busybox httpd -f -h /w"]
+    command: [/bin/busybox, sh, -c]
+    args: ["/bin/busybox mkdir /w; echo served >/w/a; /bin/busybox httpd -f -h /w"]
 """
 _POLICY = """\
 apiVersion: networking.k8s.io/v1
@@ -144,7 +145,7 @@ class Addons(UpgradeScenario, StorageScenario):
         names = {"server": "none", "friend": "allowed", "stranger": "none"}
         pods = [_OBJECTS.format(name=n, access=a, image=image) for n, a in names.items()]
         self.create("---\n".join([*pods, _POLICY, _CLAIM]))
-        self.kubectl("wait pod --all --for=condition=Ready --timeout=120s")
+        self.kubectl(f"wait pod {' '.join(names)} --for=condition=Ready --timeout=120s")
 
     def check_all(self, vnf: Vnf) -> None:
         self.check_metrics()
