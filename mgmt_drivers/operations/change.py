@@ -6,7 +6,7 @@ from functools import partial
 
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access import service_account
-from mgmt_drivers.cluster.access.grant_access import AddVimToken
+from mgmt_drivers.cluster.access.grant_access import AddVimToken, GrantVimAccess
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup import backup, backup_keys
 from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
@@ -101,6 +101,7 @@ def _phases(cluster: Cluster, change: Change, machines: Sequence[Host]) -> Works
         on(nodes if has_other_images or params.addons else [], PullImages()),
         on(leader if has_other_images else [], SetImageRepository(), UpdatePodNetwork()),
         on(leader if named & {WORKER, POOLS} else [], MarkNodes(before)),
+        on(leader if "vim_role" in named else [], GrantVimAccess()),
         on(leader, ApplyAddons()),
         *prepare_backups(cluster, backed_up, cluster.storage(machines)),
         *back_up(cluster, backed_up, are_new=True, is_new_cluster=bool(backed_up)),

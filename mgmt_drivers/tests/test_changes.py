@@ -12,6 +12,7 @@ from cryptography import x509
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.cluster.backup import backup
+from mgmt_drivers.cluster.cluster_params import CLUSTER_ADMIN
 from mgmt_drivers.cluster.monitoring import monitoring
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
 from mgmt_drivers.engine.dry_run import DryRun
@@ -24,7 +25,7 @@ from mgmt_drivers.setup.configure_proxy import APT_FILE
 from mgmt_drivers.ssh.keys import public_half
 from mgmt_drivers.testing.fakes import MemoryStore, named
 from mgmt_drivers.testing.simulated_cloud import MASTERS, PARAMS, SimulatedClusterTest, new_node
-from mgmt_drivers.testing.simulated_world import API_CERTIFICATE, HELM, HELM_CONFIG, Machine
+from mgmt_drivers.testing.simulated_world import API_CERTIFICATE, HELM, HELM_CONFIG, NARROW, Machine
 from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 from mgmt_drivers.vim import Vim
@@ -104,6 +105,7 @@ class ChangedClusterTest(SimulatedClusterTest):
             self.assertEqual([], machine.outdated("kube-apiserver"))
             self.assertIn(backup.TIMER, machine.services)
         self.assertEqual(["10.10.0.110", "192.0.2.7", "api.example.com"], self.world.api_names)
+        self.assertEqual(NARROW, self.world.bindings)
         (secret,) = self.world.accounts
         self.assertNotEqual(VIM_ACCOUNT.secret, secret)
         token = self.world.account_token(secret)
@@ -216,6 +218,13 @@ class ChangesTest(ChangedClusterTest):
         self.world.unhealthy.clear()
         self.modify(self.services(note), proxy=ALL["proxy"])
         self.assertEqual([m.name for m in self.machines("master", "worker")], restarted)
+
+    def test_the_rights_of_tacker(self) -> None:
+        """As narrow as a new cluster's, or all of them, by another binding than the narrow ones."""
+        wide = {VIM_ACCOUNT.name: CLUSTER_ADMIN}
+        for role, more in ((None, {}), (CLUSTER_ADMIN, wide), (None, {})):
+            self.modify(vim_role=role)
+            self.assertEqual({**NARROW, **more}, self.world.bindings)
 
     def test_a_dry_run_changes_nothing(self) -> None:
         dry_run = DryRun()
