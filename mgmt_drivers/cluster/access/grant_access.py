@@ -25,7 +25,7 @@ class GrantVimAccess(HostPhase[Cluster]):
     """
 
     title = "grant Tacker access"
-    prediction = Prediction(CHANGED, f"service account {VIM_ACCOUNT.name}")
+    prediction = Prediction(DEPENDS, f"on the rights that {VIM_ACCOUNT.name} has")
 
     def __init__(self, is_restored: bool = False) -> None:
         self._is_restored = is_restored
