@@ -237,7 +237,7 @@ class SimulatedCloud:
             if not machine.alive or endpoint.address in self.deaf:
                 raise ConnectionFailed(f"{endpoint.address}: no answer")
             takes_new = machine.takes(endpoint)
-            if not takes_new and not (endpoint.former and machine.takes(endpoint.former)):
+            if not takes_new and not any(map(machine.takes, endpoint.formers)):
                 raise ConnectionFailed(f"{endpoint.address} refuses the login")
             self.connections[endpoint.address] += 1
             rest[0].pin(endpoint.server_id, HostKey(endpoint.server_id))

@@ -281,12 +281,45 @@ class LoginsTest(ChangedClusterTest):
         self.fail_and_heal(worker, {group: {"private_key": NEW_KEY} for group in GROUPS})
         self.assertEqual([{half(NEW_KEY)}] * 6, [machine.keys for machine in self.machines()])
 
-    def test_a_machine_that_dies_during_a_change_of_passwords_is_healed(self) -> None:
+    def use_passwords(self) -> dict[str, Any]:
+        """Log in by passwords alone; returns other ones."""
         for group in GROUPS:
             self.params[group].pop("private_key")
+        return {group: {"password": "N3w"} for group in GROUPS}
+
+    def test_a_machine_that_dies_during_a_change_of_passwords_is_healed(self) -> None:
+        """Also the last one: all others refuse the login that Tacker knows."""
+        wanted = self.use_passwords()
         worker, *_ = self.machines("worker")
-        self.fail_and_heal(worker, {group: {"password": "N3w"} for group in GROUPS})
-        self.assertEqual(["N3w"] * 6, [machine.password for machine in self.machines()])
+        *_, last = self.machines("master")
+        for machine in (worker, last):
+            self.build()
+            self.fail_and_heal(self.machine(machine.address), wanted)
+            self.assertEqual(["N3w"] * 6, [machine.password for machine in self.machines()])
+            self.assertEqual([], changed_params.load_wanted_logins(self.store))
+
+    def test_passwords_of_a_change_that_failed_are_undone_or_replaced(self) -> None:
+        wanted, former = self.use_passwords(), {group: {"password": "hidden"} for group in GROUPS}
+        other = {group: {"password": "0ther"} for group in GROUPS}
+        *_, last = self.machines("master")
+
+        def stop(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if session.machine is last and "chpasswd" in argv:
+                raise MgmtDriverError("it ends here")
+
+        for final in (former, other):
+            for each in (wanted, other):
+                with self.assertRaisesRegex(MgmtDriverError, "it ends here"):
+                    self.modify(self.services(stop), **each)
+            self.modify(monitoring=None)  # names no login: the one that Tacker knows comes back
+            self.assertEqual({"hidden"}, {machine.password for machine in self.machines()})
+            with self.assertRaisesRegex(MgmtDriverError, "it ends here"):
+                self.modify(self.services(stop), **wanted)
+            self.modify(automatic_heal={"share": 25})  # asks no machine but the leader
+            self.modify(**final)
+            self.assertEqual(
+                {final["master_node"]["password"]}, {m.password for m in self.machines()}
+            )
 
     def test_machines_that_come_get_the_new_login(self) -> None:
         """Heat gives them the login of the instantiate request."""
