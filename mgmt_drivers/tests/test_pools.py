@@ -262,9 +262,9 @@ class OperationsTest(PooledClusterTest):
 
     def test_configurations_to_validate(self) -> None:
         """Each is whole, so that kubeadm asks neither the network nor the internet."""
-        pool = {"kubelet_config": json.dumps({"cgroupRoot": "..."})}
         made, _ = cluster(version="1.36")
-        group = dataclasses.replace(made.params.worker, **pool)
+        own = json.dumps({"cgroupRoot": "..."})
+        group = dataclasses.replace(made.params.worker, kubelet_config=own)
         made = dataclasses.replace(made, topology=dataclasses.replace(
             made.topology, params=dataclasses.replace(made.params, worker=group, pools=(group,))))
         (config,) = kubeadm_config.for_validation(made.leader, made, "v1.36.4")
