@@ -11,7 +11,7 @@ from typing import Any
 import urllib3
 from kubernetes import client
 
-from tools.client import wait
+from tools.client import vim_rights, wait
 from tools.client.errors import ClientError
 from tools.client.machines import Remote
 
@@ -43,8 +43,11 @@ class Cluster:
     ) -> "Cluster":
         """Read the service account's token on a master, since Tacker does not show it.
 
+        The account gets the rights that scenarios need beyond those of CNFs.
+
         :param name: of the Secret with the token
         """
+        vim_rights.extend(master)
         secret = master.run(f"{KUBECTL} --namespace kube-system get secret {name} --output json")
         data = json.loads(secret)["data"]
         ca = folder / "ca.crt"

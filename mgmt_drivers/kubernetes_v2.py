@@ -149,7 +149,7 @@ def change_current_package_end(call: Call) -> None:
 
 
 def note_upgrade(call: Call) -> None:
-    """Note the upgrade that a heal or scaling names: Tacker keeps nothing of one that failed.
+    """Note the upgrade or logins that a heal or scaling names: Tacker keeps nothing of a failure.
 
     :raises ParameterError: if the request is not valid
     """

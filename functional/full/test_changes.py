@@ -21,7 +21,7 @@ from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.handshake import connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
-from tools.client import stacks, wait
+from tools.client import stacks, vim_rights, wait
 from tools.client.api import V2
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
@@ -60,6 +60,7 @@ class Changes(ClusterScenario):
         self.change_all(vnf, second)
         self.check_machines(vnf, first, second)
         self.check_api(vnf)
+        self.check_rights(vnf)
         self.assertEqual(servers, self.servers(vnf))
         self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
         self.check_logins(vnf, first, second)
@@ -112,6 +113,15 @@ class Changes(ClusterScenario):
             for machine in machines:
                 self.assertTrue(takes(machine, new), machine.address)
                 self.assertFalse(takes(machine, old), machine.address)
+
+    def check_rights(self, vnf: Vnf) -> None:
+        """Tacker's account is no administrator, unless the parameter makes it one."""
+        (master,) = self.machines(vnf)[MASTER]
+        self.assertTrue(vim_rights.may(master, "create", "deployments"))
+        self.assertFalse(vim_rights.may(master, "delete", "nodes"))
+        for role in ("cluster-admin", None):
+            self.modify(vnf, vim_role=role)
+            self.assertEqual(bool(role), vim_rights.may(master, "delete", "nodes"))
 
     def check_api(self, vnf: Vnf) -> None:
         """The old token is refused, and the new one, which Tacker has, is taken."""

@@ -12,13 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from mgmt_drivers.cluster.cluster_checks import read_params
-from mgmt_drivers.cluster.cluster_params import NAME
+from mgmt_drivers.cluster.cluster_params import LOGIN_GROUPS, NAME
 from mgmt_drivers.cluster.series import Version, read_version, skew
 from mgmt_drivers.engine.services import Store
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.request import LcmRequest
 
-_KEY, _WANTED = "changed_params", "wanted_params"  # in the store
+# In the store.
+_KEY, _WANTED, _LOGINS = "changed_params", "wanted_params", "wanted_logins"
 _VERSION = "kubernetes_version"
 
 Changed = Mapping[str, Any]  # the patch of the instantiate request's object
@@ -39,6 +40,26 @@ def save(store: Store, changed: Changed) -> None:
 def save_wanted(store: Store, params: Changed) -> None:
     """Save the parameters that the cluster is about to get."""
     store.save_secret(_WANTED, params)
+
+
+def save_wanted_logins(store: Store, changed: Changed) -> None:
+    """Save the logins that machines are about to get: a heal may have to log in by them."""
+    logins = {key: changed[key] for key in LOGIN_GROUPS if key in changed}
+    known = [each for each in load_wanted_logins(store) if each != logins]
+    # sshd takes four logins at a time where the CIS benchmark is followed (MaxAuthTries).
+    store.save_secret(_LOGINS, [logins, *known][:2])
+
+
+def load_wanted_logins(store: Store) -> list[Changed]:
+    """Load the logins that changes which failed may have left on machines."""
+    found: list[Changed] = store.load(_LOGINS, [])
+    return found
+
+
+def forget_wanted_logins(store: Store) -> None:
+    """Forget them: all machines have one login."""
+    if load_wanted_logins(store):
+        store.save_secret(_LOGINS, [])
 
 
 def choose_for_release(

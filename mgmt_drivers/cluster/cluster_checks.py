@@ -1,6 +1,7 @@
 """Reading a cluster's parameters, and the checks that need several of them or the VNF package."""
 
 import ipaddress
+import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -25,6 +26,7 @@ from mgmt_drivers.cluster.cluster_params import (
     KubernetesParams,
 )
 from mgmt_drivers.cluster.helm.helm_params import helm_of
+from mgmt_drivers.cluster.nodes.kubelet_fields import why_unknown
 from mgmt_drivers.cluster.packages.repository_params import SERIES, PackageRepository
 from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
 from mgmt_drivers.cluster.registries.registries_params import server_name
@@ -111,6 +113,10 @@ def _check_groups(params: KubernetesParams, request: LcmRequest, reader: Reader)
         known.setdefault(vdu, place.path.partition(".")[2])
         if group.kubelet_config and not params.series.patches_kubelet:
             place.at("kubelet_config").refuse("needs Kubernetes 1.25 or later")
+        elif reader.context.is_new:  # a cluster that runs is not locked out
+            for field in json.loads(group.kubelet_config or "{}"):
+                if reason := why_unknown(field, params.series.minor):
+                    place.at("kubelet_config").at(field).refuse(reason)
     if params.kubeadm_patches and not params.series.kubeadm_api.has_patches:
         reader.at(PATCHES).refuse("needs Kubernetes 1.22 or later")
 

@@ -74,7 +74,7 @@ DEFAULT_POD_CIDR = "192.168.0.0/16"
 DEFAULT_SERVICE_CIDR = "10.96.0.0/12"
 DEFAULT_CNI_MANIFEST = "Files/kubernetes/flannel.yaml"
 CONTAINERD, DOCKER = "containerd", "docker"
-CIS = "cis"
+CIS, CLUSTER_ADMIN = "cis", "cluster-admin"
 
 # Each node gets a /24 of the pod CIDR, which is kubeadm's default. Of one that has less
 # than 32 of them it gets a 32nd, but no less than a /28.
@@ -202,6 +202,11 @@ class KubernetesParams:
         "vim_name", Text(_VIM_NAME_LIMIT), example="kubernetes_vim_complex",
         meaning="name of the VIM",
         left_out="``kubernetes_vim_<VNF instance id>``",
+    )
+    vim_role: str | None = param(
+        "vim_role", Choice(CLUSTER_ADMIN), example=CLUSTER_ADMIN, changed_by=MODIFICATION,
+        meaning="ClusterRole of the account with which Tacker uses the cluster (:ref:`vim-rights`)",
+        left_out="the rights that CNFs need",
     )
     master: ControlPlaneGroup = param(
         MASTER, ObjectOf(ControlPlaneGroup), required=Always(),

@@ -28,6 +28,7 @@ _TOKEN = "renew_vim_token"  # noqa: S105 - not a token
 # Parameters that an upgrade may change, too.
 WITH_UPGRADE = {
     "package_repository", "image_repository", "drain_timeout", "automatic_heal", "addons",
+    "vim_role",
 }  # fmt: skip
 
 

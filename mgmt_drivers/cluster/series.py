@@ -36,7 +36,8 @@ class Series:
     whether the mode nftables of its kube-proxy is stable (KEP-3866).
     ``reserves_etcd_storage`` tells whether its kubeadm asks for ephemeral storage for etcd.
     ``patches_kubelet`` tells whether its kubeadm patches kubelet's configuration (kubeadm's
-    documentation, "Customizing with patches").
+    documentation, "Customizing with patches"), and ``validates`` whether it has ``kubeadm config
+    validate``.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Series:
     has_nftables: bool
     reserves_etcd_storage: bool
     patches_kubelet: bool
+    validates: bool
 
     @property
     def minor(self) -> int:
@@ -59,7 +61,7 @@ class Series:
 
 def _series(first: int, last: int, kubeadm_api: KubeadmApi) -> dict[str, Series]:
     last_with_etcd_storage, last_with_dockershim, first_with_learners = 21, 23, 29
-    first_with_kubelet_patches = 25
+    first_with_kubelet_patches, first_with_validation = 25, 26
     first_with_nftables, first_without_cgroup_v1 = 33, 35
     return {
         f"1.{minor}": Series(
@@ -71,6 +73,7 @@ def _series(first: int, last: int, kubeadm_api: KubeadmApi) -> dict[str, Series]
             has_nftables=minor >= first_with_nftables,
             reserves_etcd_storage=minor <= last_with_etcd_storage,
             patches_kubelet=minor >= first_with_kubelet_patches,
+            validates=minor >= first_with_validation,
         )
         for minor in range(first, last + 1)
     }

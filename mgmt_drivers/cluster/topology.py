@@ -71,7 +71,7 @@ class Topology:
     is_ha: bool
     storage: StorageServer | None = None
     spread: tuple[Node, ...] = ()
-    former: KubernetesParams | None = None  # with logins that machines may still have
+    formers: tuple[KubernetesParams, ...] = ()  # with other logins that machines may have
 
     @property
     def port(self) -> int:
@@ -110,11 +110,11 @@ class Topology:
         return node.address(group_of(node, self.params).nic_cp_name)
 
     def endpoint(self, node: Node) -> Endpoint:
-        """Address and login of a machine, and its former login if this differs."""
+        """Address and login of a machine, and other logins that it may have."""
         endpoint = self._endpoint(node, self.params)
-        former = self._endpoint(node, self.former or self.params)
-        differs = former != endpoint
-        return replace(endpoint, former=replace(former, is_former=True) if differs else None)
+        found = dict.fromkeys(self._endpoint(node, params) for params in self.formers)
+        formers = [replace(former, is_former=True) for former in found if former != endpoint]
+        return replace(endpoint, formers=tuple(formers))
 
     def _endpoint(self, node: Node, params: KubernetesParams) -> Endpoint:
         is_storage = self.storage and node == self.storage.node

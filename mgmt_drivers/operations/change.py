@@ -6,13 +6,13 @@ from functools import partial
 
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access import service_account
-from mgmt_drivers.cluster.access.grant_access import AddVimToken
+from mgmt_drivers.cluster.access.grant_access import AddVimToken, GrantVimAccess
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup import backup, backup_keys
 from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
 from mgmt_drivers.cluster.certificates import certificate_phases
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.cluster_params import POOLS, WORKER
+from mgmt_drivers.cluster.cluster_params import LOGIN_GROUPS, POOLS, WORKER
 from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm
 from mgmt_drivers.cluster.kubeadm.control_plane_phases import VerifyControlPlane
 from mgmt_drivers.cluster.modification import Change
@@ -55,22 +55,27 @@ def change_params(request: LcmRequest, services: Services, vims: Vims, change: C
     """
     named, store = replace(request, operation="change of parameters"), services.store
     known = opening.read_topology(named, services, change.patch)
-    known = replace(known, former=change.before)
+    known = replace(known, formers=(change.before, *known.formers[1:]))
     with opening.open_operation(named, services, known) as operation:
         leader = opening.choose_leader(operation, known)
         known = opening.read_upgraded(operation, known, leader, change.patch)
         cluster, renews_token = Cluster(known, store, leader), change.instructions.renews_vim_token
+        changed = changed_params.join(request, store, change.patch)
+        machines: Sequence[Host] = ()
         if change.patch.keys() - _OF_NO_MACHINE or renews_token:
             machines = operation.connect(known.machines, RUNNING_LIMIT)
             etcd, _ = ask_etcd(operation, cluster)
             operation.run(cluster, on([leader], CheckCluster(etcd, is_upgrade=False)))
             operation.run(cluster, *_phases(cluster, change, machines))
+            if change.patch.keys() & {*LOGIN_GROUPS}:
+                changed_params.save_wanted_logins(store, changed)
             operation.run(known, *opening.change_logins(known, machines))
             opening.move_helm(known, known.control_plane, vims)  # which has the login
             if renews_token:
                 _renew_token(operation, cluster, machines, vims)
-        changed = changed_params.join(request, store, change.patch)
         operation.run(cluster, on([leader], KeepParams(changed)))
+        if machines:
+            changed_params.forget_wanted_logins(store)
 
 
 def _phases(cluster: Cluster, change: Change, machines: Sequence[Host]) -> Works:
@@ -101,6 +106,7 @@ def _phases(cluster: Cluster, change: Change, machines: Sequence[Host]) -> Works
         on(nodes if has_other_images or params.addons else [], PullImages()),
         on(leader if has_other_images else [], SetImageRepository(), UpdatePodNetwork()),
         on(leader if named & {WORKER, POOLS} else [], MarkNodes(before)),
+        on(leader if "vim_role" in named else [], GrantVimAccess()),
         on(leader, ApplyAddons()),
         *prepare_backups(cluster, backed_up, cluster.storage(machines)),
         *back_up(cluster, backed_up, are_new=True, is_new_cluster=bool(backed_up)),

@@ -105,7 +105,7 @@ def join_nodes(cluster: Cluster, new: Sequence[Host], members: Sequence[Host]) -
 def give_kubeconfig(cluster: Cluster, nodes: Sequence[Host]) -> Work[Cluster]:
     """Give the login users of control-plane nodes a kubeconfig.
 
-    With Helm the users get the kubeconfig of the VIM instead, which has the same rights.
+    With Helm the users get the kubeconfig of the VIM instead, since Tacker deploys charts with it.
     """
     return on([] if cluster.params.helm else cluster.masters(nodes), GiveKubeconfig())
 

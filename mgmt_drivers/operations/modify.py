@@ -3,7 +3,7 @@
 from typing import Any
 
 from mgmt_drivers.cluster import changed_params
-from mgmt_drivers.cluster.cluster_params import MASTER
+from mgmt_drivers.cluster.cluster_params import LOGIN_GROUPS, MASTER
 from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
 from mgmt_drivers.cluster.modification import NAME, Change, read_modification
 from mgmt_drivers.cluster.packages import node_packages
@@ -29,17 +29,22 @@ def validate(request: LcmRequest, store: Store, modification: Any) -> Change:
 
 
 def note_wanted(request: LcmRequest, store: Store, modification: Any) -> None:
-    """Note the parameters of an upgrade that ended half-way and that Tacker has not kept.
+    """Note what Tacker has not kept of an upgrade or a change of logins that ended half-way.
 
-    Machines get them if the cluster has their version.
+    Machines get the parameters of an upgrade if the cluster has their version.
 
     :param modification: the parameter ``k8s_cluster_modification_param``
     :raises ParameterError: with every error
     """
     asked = validate(request, store, modification)
-    if not asked.is_upgrade:
-        raise ParameterError([f"{NAME}: only an upgrade can be combined with another operation"])
-    changed_params.save_wanted(store, changed_params.join(request, store, asked.patch))
+    wanted = changed_params.join(request, store, asked.patch)
+    if asked.is_upgrade:
+        changed_params.save_wanted(store, wanted)
+    elif asked.patch.keys() & {*LOGIN_GROUPS}:
+        changed_params.save_wanted_logins(store, wanted)
+    else:
+        text = "only an upgrade or a change of logins can be combined with another operation"
+        raise ParameterError([f"{NAME}: {text}"])
 
 
 def modify(request: LcmRequest, services: Services, vims: Vims, modification: Any) -> None:

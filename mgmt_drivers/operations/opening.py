@@ -51,17 +51,19 @@ def read_topology(
         )
     grouped = grouped_vdus(request.package, request.flavour)
     machines = inventory.read(request, services.stacks, placed=bool(grouped))
-    # Heat gives the logins of the instantiate request to new machines.
+    # Heat gives the logins of the instantiate request to new machines, and a change of logins that
+    # failed has left others.
     others = {key: patch for key, patch in kept.items() if key not in LOGIN_GROUPS}
-    former = read_params(changed_params.apply(request, others))
-    return replace(topology(params, machines, grouped), former=former)
+    tried = ({}, *changed_params.load_wanted_logins(services.store))
+    formers = [read_params(changed_params.apply(request, {**others, **each})) for each in tried]
+    return replace(topology(params, machines, grouped), formers=tuple(formers))
 
 
 def open_operation(request: LcmRequest, services: Services, known: Topology) -> Operation:
     shared = describe_shared_hosts(known.control_plane)
     if shared:
         LOG.warning("VNF %s: %s", request.vnf_instance_id, shared)
-    secrets = [*known.params.secrets(), *(known.former or known.params).secrets()]
+    secrets = [each for params in (known.params, *known.formers) for each in params.secrets()]
     return Operation(request, services, known.machines, known.endpoint, secrets)
 
 
@@ -128,7 +130,7 @@ def change_logins(known: Topology, hosts: Sequence[Host]) -> Sequence[Work[Topol
     Control-plane nodes come last: a heal of a machine that fails here needs one of them, and the
     storage server, by the former login.
     """
-    old = [host for host in hosts if known.endpoint(host.node).former]
+    old = [host for host in hosts if known.endpoint(host.node).formers]
     masters = [host for host in old if known.is_control_plane(host.node)]
     workers = [host for host in old if host.node in known.workers]
     storage = [host for host in old if host not in (*masters, *workers)]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.changed_params import Changed
@@ -125,7 +126,7 @@ def _upgrade(
         *_prepare(cluster, nodes, updates_network),
         *_upgrade_control_plane(cluster, masters, UpgradeCluster(changed), keep),
         *(in_lanes(workers_at_once, each, UpgradeWorkers()) for each in cluster.pools(nodes)),
-        on([leader], ApplyAddons()),
+        on([leader], GrantVimAccess(), ApplyAddons()),
         *renew_due(cluster, due),
         on([leader] if cluster.topology.is_ha else [], VerifyVirtualIp()),
     )

@@ -44,8 +44,8 @@ class Endpoint:
     """The address and the login of a machine; ``server_id`` is the key of its pinned host key.
 
     With a ``private_key`` (its text), ``password`` is for sudo only, if sudo asks for a password.
-    The machine must show one of the ``host_keys``, if there are any. ``former`` is the login that
-    the machine may still have in place of this one.
+    The machine must show one of the ``host_keys``, if there are any. ``formers`` are logins that
+    the machine may have in place of this one.
     """
 
     address: str
@@ -55,7 +55,7 @@ class Endpoint:
     port: int = 22
     private_key: Secret | None = None
     host_keys: tuple[KnownKey, ...] = ()
-    former: "Endpoint | None" = None
+    formers: "tuple[Endpoint, ...]" = ()
     is_former: bool = False
 
 

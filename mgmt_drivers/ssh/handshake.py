@@ -117,16 +117,17 @@ def _shake_hands(
         check_known(endpoint.host_keys, endpoint.address, shown)
     except WrongHostKey as error:
         raise _Refused(error) from None
-    try:
-        _authenticate(transport, endpoint)
-    except paramiko.AuthenticationException:
-        if endpoint.former is None:
-            raise
-        endpoint = endpoint.former
-        _authenticate(transport, endpoint)
+    logins = (endpoint, *endpoint.formers)
+    for login in logins:
+        try:
+            _authenticate(transport, login)
+            break
+        except paramiko.AuthenticationException:
+            if login is logins[-1]:
+                raise
     host_keys.pin(endpoint.server_id, shown)
     transport.set_keepalive(_KEEPALIVE)
-    return endpoint
+    return login
 
 
 def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:

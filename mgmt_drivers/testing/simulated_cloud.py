@@ -19,7 +19,7 @@ import yaml
 from mgmt_drivers.clock import Clock
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.cluster.backup import backup_keys
-from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
+from mgmt_drivers.cluster.cluster_params import CLUSTER_ADMIN, DEFAULT_CNI_MANIFEST
 from mgmt_drivers.cluster.packages.script_params import DECLARATION
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
 from mgmt_drivers.cluster.storage import volumes
@@ -168,6 +168,7 @@ class SimulatedCloud:
         self.world = World()
         if is_clustered:
             self.world.accounts = {VIM_ACCOUNT.name}
+            self.world.bindings = {VIM_ACCOUNT.name: CLUSTER_ADMIN}  # by earlier drivers
         for number, address in enumerate(MASTERS):
             self.arrive(new_node("master", number, address), is_member=is_clustered)
         for number, address in enumerate(WORKERS):
@@ -236,7 +237,7 @@ class SimulatedCloud:
             if not machine.alive or endpoint.address in self.deaf:
                 raise ConnectionFailed(f"{endpoint.address}: no answer")
             takes_new = machine.takes(endpoint)
-            if not takes_new and not (endpoint.former and machine.takes(endpoint.former)):
+            if not takes_new and not any(map(machine.takes, endpoint.formers)):
                 raise ConnectionFailed(f"{endpoint.address} refuses the login")
             self.connections[endpoint.address] += 1
             rest[0].pin(endpoint.server_id, HostKey(endpoint.server_id))
@@ -282,7 +283,7 @@ class SimulatedCloud:
         # The old cluster's data were on its disks.
         self.world.nodes, self.world.members = {}, []
         self.world.volumes, self.world.accounts, self.world.claims = {}, set(), []
-        self.world.objects = {}
+        self.world.objects, self.world.bindings = {}, {}
         self.world.claimed = False
 
 

@@ -175,6 +175,12 @@ class KubeadmPrograms(Backups):
     def _init(self, words: list[str], stdin: bytes) -> Result:
         machine, world = self.machine, self.world
         assert ETCD_DATA not in machine.files, "etcd has data"
+        if "validate-config" in words:
+            number = int(words[words.index("validate-config") + 1])
+            *validated, stdin = stdin.split(b"\n...\n")
+            assert len(validated) == number, words
+            if any(b"refused: true" in config for config in validated):
+                return Result(1, stderr='strict decoding error: unknown field "refused"')
         if "restore-etcd" in words:
             self._laid_down(words[words.index("restore-etcd") + 1 :])
         assert "encryption-key" in words, words

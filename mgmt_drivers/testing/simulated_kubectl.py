@@ -135,6 +135,9 @@ class KubectlPrograms(Programs):
         for document in yaml.safe_load_all(stdin):
             if document["kind"] == "Secret":
                 self.world.accounts.add(document["metadata"]["name"])
+            if document["kind"] == "ClusterRoleBinding":
+                name, role = document["metadata"]["name"], document["roleRef"]["name"]
+                assert self.world.bindings.setdefault(name, role) == role, "its role is immutable"
             for item in document.get("items", ()):
                 known = self.world.volumes.setdefault(item["metadata"]["name"], item)
                 assert known == item, "its server is immutable"
@@ -245,6 +248,8 @@ class KubectlPrograms(Programs):
         if words[0] == "serviceaccount" and words[1] in self.world.accounts:
             self.world.accounts.clear()
             self.world.revoked += 1
+        if words[0] == "clusterrolebinding" and self.world.bindings.pop(words[1], ""):
+            return Result(0, "deleted\n")
         if words[0] == "pod":
             self.world.move_dns(words[1])
         if words[0] == "secret":

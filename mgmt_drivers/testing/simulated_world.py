@@ -28,6 +28,7 @@ KEEPALIVED = "/etc/keepalived/keepalived.conf"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
 API_CERTIFICATE = "/etc/kubernetes/pki/apiserver.crt"
 SYSCTLS = "/etc/sysctl.d/90-kubelet.conf"
+NARROW = {role: role for role in ("tacker-vim-cnf", "tacker-vim-added")}  # bindings of Tacker's
 ENCRYPTION = "/etc/kubernetes/pki/encryption.yaml"
 KUBECONFIG = "~/.kube/config"  # of the login user
 IMAGE_NAMES = ("kube-apiserver", "kube-proxy")  # of images that come with each release
@@ -256,6 +257,7 @@ class World:
     established: set[str] = field(default_factory=set)
     late: int = 0  # how often the API does not serve a new kind yet
     accounts: set[str] = field(default_factory=set)  # Secrets with tokens of service accounts
+    bindings: dict[str, str] = field(default_factory=dict)  # ClusterRoles of accounts
     revoked: int = 0  # how many accounts were deleted: the next has another UID, and token
     release: str = RELEASE  # of the cluster, as kubeadm keeps it
     api_names: list[str] = field(default_factory=lambda: ["10.10.0.110"])  # as kubeadm keeps them
@@ -350,14 +352,16 @@ class World:
             "release": self.release, "pod_cidr": "192.168.0.0/16", "cluster_cidr": "10.96.0.0/12",
         }
         held = (
-            self.nodes, self.volumes, self.claimed, self.claims, self.accounts, self.objects
+            self.nodes, self.volumes, self.claimed, self.claims, self.accounts, self.objects,
+            self.bindings,
         )
         return Saved(told, copy.deepcopy(held))
 
     def restore(self, saved: Saved) -> None:
         held = copy.deepcopy(saved.held)
         (
-            self.nodes, self.volumes, self.claimed, self.claims, self.accounts, self.objects
+            self.nodes, self.volumes, self.claimed, self.claims, self.accounts, self.objects,
+            self.bindings,
         ) = held
         self.members, self.restored = [], self.restored + 1
 

@@ -37,7 +37,7 @@ from mgmt_drivers.testing.simulated_cloud import (
     SimulatedClusterTest,
     new_node,
 )
-from mgmt_drivers.testing.simulated_world import ACCOUNT_TOKEN, Saved
+from mgmt_drivers.testing.simulated_world import ACCOUNT_TOKEN, NARROW, Saved
 from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_canary import all_logs
 from mgmt_drivers.tests.test_faults import FaultsTestCase
@@ -123,6 +123,7 @@ class BackedUpClusterTest(SimulatedClusterTest):
         self.assert_whole(3, 2)
         self.assertEqual(([_CLAIM], {"pv1"}), (self.world.claims, set(self.world.volumes)))
         self.assertEqual({"tacker-vim"}, self.world.accounts)
+        self.assertEqual(NARROW, self.world.bindings)
         (vim,) = self.vims.registered.values()
         self.assertNotEqual(ACCOUNT_TOKEN, vim.credentials.token.reveal())  # which backups hold
         self.assertEqual(self.world.account_token(), vim.credentials.token.reveal())

@@ -12,6 +12,7 @@ from cryptography import x509
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.cluster.backup import backup
+from mgmt_drivers.cluster.cluster_params import CLUSTER_ADMIN
 from mgmt_drivers.cluster.monitoring import monitoring
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
 from mgmt_drivers.engine.dry_run import DryRun
@@ -24,7 +25,7 @@ from mgmt_drivers.setup.configure_proxy import APT_FILE
 from mgmt_drivers.ssh.keys import public_half
 from mgmt_drivers.testing.fakes import MemoryStore, named
 from mgmt_drivers.testing.simulated_cloud import MASTERS, PARAMS, SimulatedClusterTest, new_node
-from mgmt_drivers.testing.simulated_world import API_CERTIFICATE, HELM, HELM_CONFIG, Machine
+from mgmt_drivers.testing.simulated_world import API_CERTIFICATE, HELM, HELM_CONFIG, NARROW, Machine
 from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 from mgmt_drivers.vim import Vim
@@ -104,6 +105,7 @@ class ChangedClusterTest(SimulatedClusterTest):
             self.assertEqual([], machine.outdated("kube-apiserver"))
             self.assertIn(backup.TIMER, machine.services)
         self.assertEqual(["10.10.0.110", "192.0.2.7", "api.example.com"], self.world.api_names)
+        self.assertEqual(NARROW, self.world.bindings)
         (secret,) = self.world.accounts
         self.assertNotEqual(VIM_ACCOUNT.secret, secret)
         token = self.world.account_token(secret)
@@ -217,6 +219,13 @@ class ChangesTest(ChangedClusterTest):
         self.modify(self.services(note), proxy=ALL["proxy"])
         self.assertEqual([m.name for m in self.machines("master", "worker")], restarted)
 
+    def test_the_rights_of_tacker(self) -> None:
+        """As narrow as a new cluster's, or all of them, by another binding than the narrow ones."""
+        wide = {VIM_ACCOUNT.name: CLUSTER_ADMIN}
+        for role, more in ((None, {}), (CLUSTER_ADMIN, wide), (None, {})):
+            self.modify(vim_role=role)
+            self.assertEqual({**NARROW, **more}, self.world.bindings)
+
     def test_a_dry_run_changes_nothing(self) -> None:
         dry_run = DryRun()
         services = dataclasses.replace(self.services(), dry_run=dry_run, store=MemoryStore())
@@ -272,12 +281,45 @@ class LoginsTest(ChangedClusterTest):
         self.fail_and_heal(worker, {group: {"private_key": NEW_KEY} for group in GROUPS})
         self.assertEqual([{half(NEW_KEY)}] * 6, [machine.keys for machine in self.machines()])
 
-    def test_a_machine_that_dies_during_a_change_of_passwords_is_healed(self) -> None:
+    def use_passwords(self) -> dict[str, Any]:
+        """Log in by passwords alone; returns other ones."""
         for group in GROUPS:
             self.params[group].pop("private_key")
+        return {group: {"password": "N3w"} for group in GROUPS}
+
+    def test_a_machine_that_dies_during_a_change_of_passwords_is_healed(self) -> None:
+        """Also the last one: all others refuse the login that Tacker knows."""
+        wanted = self.use_passwords()
         worker, *_ = self.machines("worker")
-        self.fail_and_heal(worker, {group: {"password": "N3w"} for group in GROUPS})
-        self.assertEqual(["N3w"] * 6, [machine.password for machine in self.machines()])
+        *_, last = self.machines("master")
+        for machine in (worker, last):
+            self.build()
+            self.fail_and_heal(self.machine(machine.address), wanted)
+            self.assertEqual(["N3w"] * 6, [machine.password for machine in self.machines()])
+            self.assertEqual([], changed_params.load_wanted_logins(self.store))
+
+    def test_passwords_of_a_change_that_failed_are_undone_or_replaced(self) -> None:
+        wanted, former = self.use_passwords(), {group: {"password": "hidden"} for group in GROUPS}
+        other = {group: {"password": "0ther"} for group in GROUPS}
+        *_, last = self.machines("master")
+
+        def stop(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if session.machine is last and "chpasswd" in argv:
+                raise MgmtDriverError("it ends here")
+
+        for final in (former, other):
+            for each in (wanted, other):
+                with self.assertRaisesRegex(MgmtDriverError, "it ends here"):
+                    self.modify(self.services(stop), **each)
+            self.modify(monitoring=None)  # names no login: the one that Tacker knows comes back
+            self.assertEqual({"hidden"}, {machine.password for machine in self.machines()})
+            with self.assertRaisesRegex(MgmtDriverError, "it ends here"):
+                self.modify(self.services(stop), **wanted)
+            self.modify(automatic_heal={"share": 25})  # asks no machine but the leader
+            self.modify(**final)
+            self.assertEqual(
+                {final["master_node"]["password"]}, {m.password for m in self.machines()}
+            )
 
     def test_machines_that_come_get_the_new_login(self) -> None:
         """Heat gives them the login of the instantiate request."""

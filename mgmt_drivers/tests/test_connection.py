@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import io
@@ -283,14 +284,21 @@ class ConnectionTest(ServerTest):
 
     def test_the_former_login_is_tried_on_the_same_connection(self) -> None:
         for password, former, has_former in ((PASSWORD, "old", False), ("new", PASSWORD, True)):
-            old = Endpoint("127.0.0.1", "ubuntu", Secret(former), "s", is_former=True)
+            old, older = (
+                Endpoint("127.0.0.1", "ubuntu", Secret(each), "s", is_former=True)
+                for each in (former, "older")
+            )
             new = Endpoint(
-                "127.0.0.1", "ubuntu", Secret(password), "server-1", self.sshd.port, former=old
+                "127.0.0.1", "ubuntu", Secret(password), "server-1", self.sshd.port,
+                formers=(old, older),
             )
             connection = connect(new, self.keys, Masker([]), login_limit=0)
             self.addCleanup(connection.close)
             self.assertEqual(has_former, connection.has_former_login)
         self.assertEqual(3, self.sshd.server.attempts)
+        with self.assertRaisesRegex(ConnectionFailed, "refuses the login"):
+            new = dataclasses.replace(new, formers=(older,))
+            connect(new, self.keys, Masker([]), login_limit=0)
 
     def test_password_that_cloud_init_sets_late(self) -> None:
         self.sshd.server.password = "not yet"

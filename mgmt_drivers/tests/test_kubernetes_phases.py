@@ -572,10 +572,17 @@ class ReadinessTest(PhaseTest):
     def test_account_of_the_vim(self) -> None:
         self.make(masters=3)
         session = self.sessions[0]
-        session.expect("sudo", "kubectl", stdout="account configured\nrole unchanged\n")
-        self.assertEqual(CHANGED, self.run_on(0, GrantVimAccess()))
-        session.expect("sudo", "kubectl", stdout="account unchanged\nrole unchanged\n")
-        self.assertEqual(UNCHANGED, self.run_on(0, GrantVimAccess()))
+        for applied, deleted, outcome in (
+            ("configured", "", CHANGED), ("unchanged", "deleted\n", CHANGED),
+            ("unchanged", "", UNCHANGED),
+        ):
+            session.expect("sudo", "kubectl", stdout=f"account {applied}\nrole unchanged\n")
+            session.expect("sudo", "kubectl", stdout=deleted)
+            self.assertEqual(outcome, self.run_on(0, GrantVimAccess()))
+            self.assertEqual(
+                ["delete", "clusterrolebinding", "tacker-vim", "--ignore-not-found"],
+                [*session.commands[-1][-4:]],
+            )
         session.expect("sudo", "kubectl", stdout=json.dumps({}))
         session.expect("sudo", "kubectl", stdout=_secret_of_account())
         found = service_account.read(self.hosts[0], VIM_ACCOUNT)

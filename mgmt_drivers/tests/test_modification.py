@@ -250,8 +250,11 @@ class ChangeTest(SimulatedClusterTest):
             with self.assertRaises(ParameterError):
                 modify.validate(self.request(), self.store, patch)
 
-    def test_only_an_upgrade_goes_with_another_operation(self) -> None:
-        with self.assertRaisesRegex(ParameterError, "only an upgrade can be combined"):
+    def test_only_an_upgrade_or_logins_go_with_another_operation(self) -> None:
+        modify.note_wanted(self.request(), self.store, {"worker_node": {"password": "N3w"}})
+        (logins,) = changed_params.load_wanted_logins(self.store)
+        self.assertEqual({"worker_node": {"password": "N3w"}}, logins)
+        with self.assertRaisesRegex(ParameterError, "only an upgrade or a change of logins"):
             modify.note_wanted(self.request(), self.store, {"drain_timeout": "1h"})
 
 

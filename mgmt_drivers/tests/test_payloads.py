@@ -333,6 +333,36 @@ class RunKubeadmTest(unittest.TestCase):
         self.assertEqual(["join", "reset", "join"], self.ran())
 
 
+class ValidateConfigTest(unittest.TestCase):
+    """kubeadm validates the configurations at the beginning of the standard input."""
+
+    def run_script(self, number: int, given: str) -> subprocess.CompletedProcess[str]:
+        text = (_FOLDER / "cluster/kubeadm/validate-config.sh").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder, "kubeadm")
+            program.write_text(
+                '#!/bin/sh\nset -e\n[ "$*" = "config validate --config /dev/stdin" ]\n'
+                'text=$(cat)\necho "validates $text" >&2\n! echo "$text" | grep -q bad\n'
+            )
+            program.chmod(0o755)
+            return subprocess.run(
+                ["bash", "-c", text, "validate-config", str(number), "cat"], input=given,
+                env={"PATH": f"{folder}:{os.environ['PATH']}"}, text=True, timeout=60,
+                capture_output=True,
+            )
+
+    def test_the_command_gets_the_rest(self) -> None:
+        ran = self.run_script(2, "one: 1\n---\nmore: 1\n...\ntwo: 2\n...\nfor: init\n---\nx: y\n")
+        self.assertEqual((0, "for: init\n---\nx: y\n"), (ran.returncode, ran.stdout))
+        self.assertEqual("validates one: 1\n---\nmore: 1\nvalidates two: 2\n", ran.stderr)
+
+    def test_the_command_does_not_run(self) -> None:
+        for given in ("bad: 1\n...\ntwo: 2", "one: 1\n...\nbad: 2"):
+            ran = self.run_script(2, f"{given}\n...\nfor: init\n")
+            self.assertEqual((1, ""), (ran.returncode, ran.stdout))
+            self.assertIn("kubeadm refuses a kubelet_config", ran.stderr)
+
+
 class ProxyOfTheImageTest(unittest.TestCase):
     """Ubuntu's sudo passes the variables of /etc/environment on to commands."""
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import yaml
 
+from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.kubeadm import kubeadm, kubeadm_config
 from mgmt_drivers.cluster.topology import topology
-from mgmt_drivers.errors import InventoryError, ParameterError
+from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.operations import modify, scale_in, scale_out
-from mgmt_drivers.request import LcmRequest
+from mgmt_drivers.request import INSTANTIATE, LcmRequest
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.testing.fake_cluster import POOL_CP, WORKER_CP, cluster
 from mgmt_drivers.testing.simulated_cloud import (
@@ -35,6 +36,7 @@ POOL: dict[str, Any] = {
 }
 _SHOWN = {"key": "dedicated", "value": "dataplane", "effect": "NoSchedule"}
 POOLED = "10.10.0.30"
+_WORKERS_FIELDS = {"kubelet_config": {"evictionHard": {"memory.available": "5%"}}}
 
 
 class PoolParamsTest(ParamsTestCase):
@@ -138,6 +140,14 @@ class PoolParamsTest(ParamsTestCase):
             ("Cpu manager", "is no name of a field"),
         ):
             self.refused(self.with_pool(kubelet_config={field: 1}), f"{place}.{field}: {words}")
+        for version, field, words in (
+            ("1.37", "evictionHart", "is no field of KubeletConfiguration in Kubernetes 1.37"),
+            ("1.37", "evictionhard", "is no field of"),
+            ("1.31.2", "userNamespaces", "needs Kubernetes 1.33 or later"),
+        ):
+            values = {**self.with_pool(kubelet_config={field: 1}), "kubernetes_version": version}
+            self.refused(values, f"{place}.{field}: {words}")
+        self.read({**values, "kubernetes_version": "1.33"})
         for value in ({"a": "x" * 20000}, {"a": float("nan")}):
             self.refused(self.with_pool(kubelet_config=value), f"{place}: must be at most")
         self.refused(self.with_pool(kubelet_config="x"), f"{place}: must be an object")
@@ -228,6 +238,41 @@ class OperationsTest(PooledClusterTest):
         self.instantiate(self.services())
         self.assert_whole(3, 3)
         self.assert_pooled(POOLED)
+
+    def test_kubeadm_validates_the_fields_of_each_pool_before_anything_changes(self) -> None:
+        refused = {**POOL, "kubelet_config": {"logging": {"refused": True}}}
+        self.params["worker_node"] = {**self.params["worker_node"], **_WORKERS_FIELDS}
+        for pool, words in ((refused, 'unknown field "refused"'), (POOL, "")):
+            self.params["worker_pools"] = [pool]
+            self.build(is_clustered=False)
+            if words:
+                with self.assertRaisesRegex(MgmtDriverError, words):
+                    self.instantiate(self.services())
+                self.assertEqual({}, self.world.nodes)
+        self.instantiate(self.services())
+        self.assertEqual(_WORKERS_FIELDS["kubelet_config"], self.machine(WORKERS[0]).kubelet_fields)
+
+    def test_a_cluster_that_runs_is_not_locked_out_by_its_fields(self) -> None:
+        """Earlier drivers took any field."""
+        self.params["worker_pools"] = [{**POOL, "kubelet_config": {"fieldOfNobody": 1}}]
+        self.build()
+        read_params(self.request())
+        with self.assertRaises(ParameterError):
+            read_params(dataclasses.replace(self.request(), operation=INSTANTIATE))
+
+    def test_configurations_to_validate(self) -> None:
+        """Each is whole, so that kubeadm asks neither the network nor the internet."""
+        made, _ = cluster(version="1.36")
+        own = json.dumps({"cgroupRoot": "..."})
+        group = dataclasses.replace(made.params.worker, kubelet_config=own)
+        made = dataclasses.replace(made, topology=dataclasses.replace(
+            made.topology, params=dataclasses.replace(made.params, worker=group, pools=(group,))))
+        (config,) = kubeadm_config.for_validation(made.leader, made, "v1.36.4")
+        first, second, fields = yaml.safe_load_all(config.reveal())
+        self.assertEqual("v1.36.4", second["kubernetesVersion"])
+        self.assertLessEqual({"nodeRegistration", "localAPIEndpoint"}, first.keys())
+        self.assertEqual(("KubeletConfiguration", "..."), (fields["kind"], fields["cgroupRoot"]))
+        self.assertNotIn("...", config.reveal().splitlines())
 
     def test_scaling_each_pool(self) -> None:
         self.build()

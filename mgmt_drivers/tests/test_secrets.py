@@ -177,9 +177,12 @@ class Cluster(SimulatedCloud):
         self.vims.register(Vim("vim", "https://api", Credentials(token, "c")))
         for machine in self.world.machines.values():
             machine.packages.add("helm")
-        modify.modify(self.request(), services, self.vims, wanted)
         # The values of parameters lie in clear text where Tacker has those of the instantiation.
-        del self.store.kept["changed_params"]
+        try:
+            modify.modify(self.request(), services, self.vims, wanted)
+            del self.store.kept["changed_params"]
+        finally:
+            self.store.kept.pop("wanted_logins", None)
 
     def _backed_up(self) -> Services:
         self.params["etcd_backup"] = {"interval": "1h", "keep": 3}

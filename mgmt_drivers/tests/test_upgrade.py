@@ -17,6 +17,7 @@ from mgmt_drivers.testing.simulated_cloud import (
     SimulatedClusterTest,
     new_node,
 )
+from mgmt_drivers.testing.simulated_world import NARROW
 from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 
@@ -45,6 +46,7 @@ class UpgradableClusterTest(SimulatedClusterTest):
         self.assertEqual({release}, {m.running for m in machines} | {self.world.release})
         masters = [m for m in machines if m.role == "master"]
         self.assertEqual({release}, {m.apiserver for m in masters})
+        self.assertEqual(NARROW, self.world.bindings)
 
     def commands(self) -> tuple[list[str], Callable[[SimulatedSession, Sequence[str]], None]]:
         """A list of what changes nodes, in its order, and what notes it."""
@@ -127,6 +129,11 @@ class UpgradeTest(UpgradableClusterTest):
         self.store, self.world.release = kept, _NEW
         self.heal_end(self.request(), self.services())
         self.assert_upgraded()
+
+    def test_tacker_keeps_all_rights_if_the_request_says_so(self) -> None:
+        self.build()
+        self.modify(vim_role="cluster-admin")
+        self.assertEqual({**NARROW, "tacker-vim": "cluster-admin"}, self.world.bindings)
 
     def test_a_newer_patch_release(self) -> None:
         self.build()

@@ -456,7 +456,7 @@ class UpgradeHooksTest(HookCaller):
 
     def test_what_goes_with_another_operation_is_an_upgrade(self) -> None:
         for wanted, words in (
-            ({"renew_certificates": True}, "param: only an upgrade can be combined"),
+            ({"renew_certificates": True}, "param: only an upgrade or a change of logins"),
             ({"kubernetes_version": "1.35"}, "param.kubernetes_version: 1.35 is older"),
         ):
             params = {"additionalParams": {**USER_DATA, MODIFICATION: wanted}}

@@ -12,6 +12,7 @@ from typing import Any
 
 import requests
 
+from tools.client import vim_rights
 from tools.client.errors import ClientError
 from tools.client.log import log
 from tools.client.machines import Remote
@@ -34,6 +35,7 @@ class KeptObjects:
     """
 
     def __init__(self, url: str, master: Remote) -> None:
+        vim_rights.extend(master)
         secret = json.loads(master.run(_READ_ACCOUNT))["data"]
         self._url, self._label = url, unique("kept")
         self._folder = tempfile.TemporaryDirectory()

@@ -23,9 +23,9 @@ class ChangeLogin(HostPhase[Topology]):
 
     def step(self, host: Host, topology: Topology) -> Outcome:
         login = topology.endpoint(host.node)
-        assert login.former, "the phase runs on machines with a former login"
+        assert login.formers, "the phase runs on machines with a former login"
         new = keys.public_half(login.private_key)
-        if login.password and login.password != login.former.password:
+        if login.password and {login.password} != {each.password for each in login.formers}:
             host.sudo("chpasswd", stdin=Secret(f"{login.username}:{login.password.reveal()}\n"))
         if new:
             host.run(*_CHANGE_KEYS.command("add", new))
@@ -38,7 +38,7 @@ class ChangeLogin(HostPhase[Topology]):
         return CHANGED
 
 
-class RemoveFormerKey(Change[Topology, str]):
+class RemoveFormerKey(Change[Topology, list[str]]):
     """Remove the former key, after all machines have taken the new login.
 
     Until then an operation that knows the former login alone, such as a heal, can log in.
@@ -46,12 +46,12 @@ class RemoveFormerKey(Change[Topology, str]):
 
     title = "remove the former key"
 
-    def look(self, host: Host, topology: Topology) -> str | None:
-        """The former key, if the login has another one."""
+    def look(self, host: Host, topology: Topology) -> list[str] | None:
+        """The former keys, if the login has another one."""
         login = topology.endpoint(host.node)
-        former = login.former.private_key if login.former else None
-        new, old = keys.public_half(login.private_key), keys.public_half(former)
-        return old if old != new else None
+        old = dict.fromkeys(keys.public_half(each.private_key) for each in login.formers)
+        return [key for key in old if key not in ("", keys.public_half(login.private_key))] or None
 
-    def act(self, host: Host, topology: Topology, old: str) -> None:
-        host.run(*_CHANGE_KEYS.command("remove", old))
+    def act(self, host: Host, topology: Topology, old: list[str]) -> None:
+        for key in old:
+            host.run(*_CHANGE_KEYS.command("remove", key))

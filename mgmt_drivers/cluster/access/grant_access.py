@@ -18,14 +18,14 @@ _COPIES = f"{STATE_FOLDER}/kubeconfigs"
 
 
 class GrantVimAccess(HostPhase[Cluster]):
-    """Create the account with which Tacker uses the cluster as a VIM.
+    """Create the account with which Tacker uses the cluster as a VIM, and give it its rights.
 
     :param is_restored: the account came with a backup, whose readers know its token: the account
         gets another token
     """
 
     title = "grant Tacker access"
-    prediction = Prediction(CHANGED, f"service account {VIM_ACCOUNT.name}")
+    prediction = Prediction(DEPENDS, f"on the rights that {VIM_ACCOUNT.name} has")
 
     def __init__(self, is_restored: bool = False) -> None:
         self._is_restored = is_restored
@@ -34,7 +34,8 @@ class GrantVimAccess(HostPhase[Cluster]):
         account = vim_account(cluster.store)
         if self._is_restored:
             service_account.revoke(host, account)
-        return CHANGED if service_account.apply(host, account) else UNCHANGED
+        changed = service_account.apply(host, account, cluster.params.vim_role)
+        return CHANGED if changed else UNCHANGED
 
 
 class AddVimToken(HostPhase[Cluster]):
@@ -43,7 +44,7 @@ class AddVimToken(HostPhase[Cluster]):
     title, prediction = "make a token for Tacker", Prediction(CHANGED)
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
-        service_account.add_vim_token(host, cluster.store)
+        service_account.add_vim_token(host, cluster.store, cluster.params.vim_role)
         return CHANGED
 
 

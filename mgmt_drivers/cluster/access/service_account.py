@@ -3,8 +3,10 @@
 import base64
 import secrets
 from dataclasses import dataclass, replace
+from importlib import resources
 from typing import Any
 
+from mgmt_drivers.cluster.cluster_params import CLUSTER_ADMIN
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.engine.services import Store
 from mgmt_drivers.errors import WaitTimeout
@@ -13,14 +15,15 @@ from mgmt_drivers.secret import Secret
 
 _NAMESPACE = "kube-system"
 _LIMIT = 60.0  # seconds
+# Read when the module is imported, like scripts.
+_ROLES = (resources.files(__package__ or "") / "vim-roles.yaml").read_text()
 
 
 @dataclass(frozen=True)
 class ServiceAccount:
-    """A service account with the rights of a ClusterRole; ``secret`` names its token's Secret."""
+    """A service account of Tacker; ``secret`` names its token's Secret."""
 
     name: str
-    role: str
     secret: str
 
     def manifest(self) -> str:
@@ -38,16 +41,21 @@ metadata:
   name: {self.secret}
   namespace: {_NAMESPACE}
   annotations: {{kubernetes.io/service-account.name: {self.name}}}
+"""
+
+    def all_rights(self) -> str:
+        """The binding to cluster-admin, which earlier drivers gave each cluster."""
+        return f"""\
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {{name: {self.name}}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {self.role}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {CLUSTER_ADMIN}}}
 subjects: [{{kind: ServiceAccount, name: {self.name}, namespace: {_NAMESPACE}}}]
 """
 
 
-VIM_ACCOUNT = ServiceAccount("tacker-vim", role="cluster-admin", secret="tacker-vim")  # noqa: S106
+VIM_ACCOUNT = ServiceAccount("tacker-vim", secret="tacker-vim")  # noqa: S106
 _SECRETS = "vim_secrets"  # in the store: names of the Secrets with tokens, the current one last
 
 
@@ -56,12 +64,12 @@ def vim_account(store: Store) -> ServiceAccount:
     return replace(VIM_ACCOUNT, secret=store.load(_SECRETS, [VIM_ACCOUNT.secret])[-1])
 
 
-def add_vim_token(host: Host, store: Store) -> None:
+def add_vim_token(host: Host, store: Store, role: str | None) -> None:
     """Make one more token, the current one from now on; a former name would have its old token."""
     account = replace(VIM_ACCOUNT, secret=f"{VIM_ACCOUNT.name}-{secrets.token_hex(8)}")
     known = store.load(_SECRETS, [VIM_ACCOUNT.secret])
     store.save(_SECRETS, [account.secret, *known])  # revoked later if this attempt ends here
-    apply(host, account)
+    apply(host, account, role)
     store.save(_SECRETS, [*known, account.secret])
 
 
@@ -80,9 +88,16 @@ class Credentials:
     ca: str
 
 
-def apply(host: Host, account: ServiceAccount) -> bool:
-    """Create the account with its rights; returns whether anything changed."""
-    return kubectl.apply(host, account.manifest())
+def apply(host: Host, account: ServiceAccount, role: str | None) -> bool:
+    """Create the account with its rights; returns whether anything changed.
+
+    :param role: ``CLUSTER_ADMIN``, or None for the rights that CNFs need
+    """
+    manifest = f"{account.manifest()}---\n{_ROLES}"
+    if role == CLUSTER_ADMIN:
+        return kubectl.apply(host, manifest + account.all_rights())
+    changed = kubectl.apply(host, manifest)
+    return kubectl.delete(host, "clusterrolebinding", account.name) or changed
 
 
 def revoke(host: Host, account: ServiceAccount) -> None:

@@ -74,6 +74,7 @@ _RUN = Script(__package__, "run-kubeadm")
 _NAMES_NODE = Script(__package__, "names-node")
 _CREATE_TOKEN = Script(__package__, "create-token")
 _ISSUE_API_CERTIFICATE = Script(__package__, "issue-api-certificate")
+_VALIDATE = Script(__package__, "validate-config")
 
 
 def is_member(host: Host) -> bool:
@@ -199,6 +200,10 @@ def init(
     )
     first = kubelet_serving.beginning(host, cluster)
     words = [*before, *hardening.encrypting(is_new=True), *first, *words]
+    checked = kubeadm_config.for_validation(host, cluster, read_version(host))
+    if checked and cluster.params.series.validates:
+        words = [*_VALIDATE.command(f"{len(checked)}"), *words]
+        config = Secret("...\n".join(part.reveal() for part in (*checked, config)))
     _run(host, cluster, "init", words, config)
 
 

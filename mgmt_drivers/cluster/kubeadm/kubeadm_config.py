@@ -4,6 +4,7 @@ The configuration follows kubeadm's API reference (kubeadm.k8s.io). The differen
 of the API are in :mod:`mgmt_drivers.cluster.series`.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,7 @@ _PATIENT_ETCD = {"heartbeat-interval": "500", "election-timeout": "5000"}
 # For masters on slow or busy machines: a member of etcd that joins halts writing for a while.
 # (kubeadm's API reference, Timeouts; the defaults are one and two minutes.)
 _TIMEOUTS = {"kubernetesAPICall": "3m0s", "etcdAPICall": "4m0s"}
+_KUBELET = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
 DESCRIPTION = "tacker-mgmt-drivers"  # of join tokens
 _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 # Where run-kubeadm puts the kubeconfig with which a machine joins.
@@ -74,8 +76,7 @@ def for_init(
         "localAPIEndpoint": _local_endpoint(host, cluster),
     }
     kubelet: dict[str, Any] = {
-        "apiVersion": "kubelet.config.k8s.io/v1beta1",
-        "kind": "KubeletConfiguration",
+        **_KUBELET,
         "cgroupDriver": "systemd",
         "maxPods": _most_pods(cluster),
         **hardening.kubelet_settings(cluster.params),
@@ -112,6 +113,19 @@ def for_certificate(host: Host, cluster: Cluster, release: str) -> Secret:
         "localAPIEndpoint": _local_endpoint(host, cluster),
     }
     return _documents([node, _cluster(cluster, release)])
+
+
+def for_validation(host: Host, cluster: Cluster, release: str) -> list[Secret]:
+    """Configurations with kubelet's fields of each group of nodes that has some.
+
+    As patches of single nodes, kubeadm would not validate the fields.
+    """
+    groups = dict.fromkeys(group.kubelet_config for group in cluster.params.groups)
+    common = for_certificate(host, cluster, release).reveal()
+    return [
+        Secret(f"{common}---\n{_documents([{**_KUBELET, **json.loads(fields)}]).reveal()}")
+        for fields in filter(None, groups)
+    ]
 
 
 def for_join(

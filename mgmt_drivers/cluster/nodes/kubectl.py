@@ -109,11 +109,11 @@ def wait_for(host: Host, condition: str, manifest: str) -> None:
     _run(host, "wait", *words, "--filename", "-", stdin=manifest, limit=2 * _LIMIT)
 
 
-def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> None:
-    """Delete objects; one that is gone is fine."""
+def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> bool:
+    """Delete objects; one that is gone is fine. Returns whether there were any."""
     where = ("--namespace", namespace) if namespace else ()
     limit = _LIMIT * len(names)
-    _run(host, "delete", kind, *names, *where, "--ignore-not-found", limit=limit)
+    return bool(_run(host, "delete", kind, *names, *where, "--ignore-not-found", limit=limit))
 
 
 def delete_all(host: Host, manifest: str) -> None:

@@ -142,18 +142,22 @@ class KubeletFields(Kind[str]):
     def parse(self, reader: Reader) -> str:
         if not is_object(reader):
             return ""
-        for field in reader.value:
+        free = {}  # fields that nobody else sets
+        for field, value in reader.value.items():
             place = reader.at(str(field))
             if owner := _OWNER.get(field):
                 place.refuse(f"is set by {owner}")
             elif not _FIELD.fullmatch(str(field)):
                 place.refuse("is no name of a field, such as cpuManagerPolicy")
+            else:
+                free[str(field)] = value
         try:
-            text = json.dumps(reader.value, allow_nan=False)
+            text = json.dumps(free, allow_nan=False)
         except (RecursionError, TypeError, ValueError):
             text = " " * (_LONGEST + 1)
         if len(text) > _LONGEST:
             reader.refuse(f"must be at most {_LONGEST} characters of JSON")
+            return ""
         return text
 
     def schema(self) -> dict[str, Any]:

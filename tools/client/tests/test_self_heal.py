@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from tools.client import kept_objects, node_faults, self_heal, wait
+from tools.client import kept_objects, node_faults, self_heal, vim_rights, wait
 from tools.client.errors import ClientError
 from tools.client.machines import Remote
 from tools.client.node_faults import FAULTS, HARMLESS, MASTER, WORKER, Machine
@@ -131,7 +131,10 @@ class WatchTest(unittest.TestCase):
 class KeptObjectsTest(unittest.TestCase):
     def kept(self) -> kept_objects.KeptObjects:
         secret = json.dumps({"data": {"ca.crt": "Y2E=", "token": "dG9rZW4="}})
-        with mock.patch.object(Remote, "run", return_value=secret):
+        with (
+            mock.patch.object(Remote, "run", return_value=secret),
+            mock.patch.object(vim_rights, "extend"),
+        ):
             kept = kept_objects.KeptObjects("https://192.0.2.9:16443", Remote("192.0.2.1", ""))
         self.addCleanup(kept._folder.cleanup)
         return kept

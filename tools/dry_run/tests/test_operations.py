@@ -312,13 +312,13 @@ class UpgradeDryRunTest(DryRunTest):
         self.assertEqual(["changed"] * 5, self.outcomes(result, "install kubeadm"))
         self.assertEqual(["changed"] * 2, self.outcomes(result, "upgrade workers"))
         open_ = {line.phase for line in result.lines if line.prediction.outcome == "depends"}
-        self.assertEqual({"pull images"}, open_)
+        self.assertEqual({"pull images", "grant Tacker access"}, open_)
 
     def test_to_a_series(self) -> None:
         result = self.upgrade(kubernetes_version="1.37")
         self.assertEqual(["changed"] * 3, self.outcomes(result, "upgrade control-plane nodes"))
         open_ = {line.phase for line in result.lines if line.prediction.outcome == "depends"}
-        self.assertEqual({"pull images"}, open_)
+        self.assertEqual({"pull images", "grant Tacker access"}, open_)
 
     def test_again(self) -> None:
         self.upgrade(kubernetes_version="1.37.2")

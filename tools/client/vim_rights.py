@@ -1,0 +1,35 @@
+"""Rights of the account with which Tacker uses a cluster, and with which scenarios look at it."""
+
+import json
+import shlex
+
+from tools.client import wait
+from tools.client.machines import Remote
+
+_KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
+_ACCOUNT = "system:serviceaccount:kube-system:tacker-vim"
+_VERBS = ["get", "list", "watch", "patch"]
+_ROLE = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {
+        "name": "scenarios",
+        "labels": {"tacker-mgmt-drivers/aggregate-to-vim": "true"},
+    },
+    "rules": [
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["deletecollection"]},
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": _VERBS},
+    ],
+}
+
+
+def may(master: Remote, verb: str, resource: str) -> bool:
+    """Ask a control-plane node whether the account has a right."""
+    words = f"auth can-i {verb} {resource} --as {_ACCOUNT}"
+    return master.run(f"{_KUBECTL} {words}", check=False).strip() == "yes"
+
+
+def extend(master: Remote) -> None:
+    """Give the account what scenarios need beyond CNFs, as an administrator adds rights."""
+    master.run(f"echo {shlex.quote(json.dumps(_ROLE))} | {_KUBECTL} apply --filename -")
+    wait.until(lambda: may(master, "patch", "nodes"), bool, 60, "the rights of scenarios")
