@@ -10,12 +10,14 @@ import yaml
 
 from functional import shared
 from functional.cluster_scenario import MASTER
+from functional.dns import Resolver
 from functional.kubernetes import KUBECTL
 from functional.storage_scenario import StorageScenario
 from functional.upgrade_scenario import NAME, NEWEST, UpgradeScenario
 from tools.client import wait
 from tools.client.api import V2
 from tools.client.config import CONFIG
+from tools.client.errors import ClientError
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
@@ -25,7 +27,7 @@ _FOLDER = "Files/kubernetes/addons"
 _METRICS, _POLICIES, _STORAGE = "metrics-server", "network-policies", "nfs-storage"
 _ALL = (_METRICS, _POLICIES, _STORAGE)
 _EXPORT = "/volume/nfs/claims"
-_METADATA = "http://169.254.169.254/"
+_METADATA = "169.254.169.254"
 # A server that only pods with the label access=allowed may reach.
 _OBJECTS = """\
 apiVersion: v1
@@ -36,7 +38,7 @@ spec:
   - name: a
     image: {image}
     command: [/bin/busybox, sh, -c]
-    args: ["/bin/busybox mkdir /w; echo served >/w/a; /bin/busybox httpd -f -h /w"]
+    args: ["/bin/busybox mkdir /w; echo served >/w/index.html; /bin/busybox httpd -f -h /w"]
 """
 _POLICY = """\
 apiVersion: networking.k8s.io/v1
@@ -54,7 +56,6 @@ kind: PersistentVolumeClaim
 metadata: {name: data}
 spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}
 """
-_ASK = "/bin/busybox wget -q -T 3 -O - {url} || echo none"
 
 
 class Addons(UpgradeScenario, StorageScenario):
@@ -102,14 +103,14 @@ class Addons(UpgradeScenario, StorageScenario):
             self.assert_completed(self.modify(vnf))
             self.check_versions(NEWEST)
             self.start_pods()  # nobody replaces pods without a controller that were evicted
-            self.check_policies(vnf)
+            self.check_policies()
             self.check_claim(vnf)
         with step("a heal of the whole"):
             self.kubectl("delete pod,persistentvolumeclaim --all")
             self.assert_completed(vnf.heal({}))
             self.look_at(vnf)
             self.start_pods()
-            self.check_policies(vnf)
+            self.check_policies()
             self.check_claim(vnf)
         self.kubectl("delete pod,persistentvolumeclaim --all")
         self.check_terminate(vnf)
@@ -149,9 +150,9 @@ class Addons(UpgradeScenario, StorageScenario):
 
     def check_all(self, vnf: Vnf) -> None:
         self.check_metrics()
-        self.check_policies(vnf)
+        self.check_policies()
         self.check_claim(vnf)
-        self.check_metadata(vnf)
+        self.check_metadata()
 
     def check_metrics(self) -> None:
         words = "get --raw /apis/metrics.k8s.io/v1beta1/nodes || true"
@@ -161,14 +162,21 @@ class Addons(UpgradeScenario, StorageScenario):
         )
         log(f"metrics of nodes: {seen}")
 
-    def check_policies(self, vnf: Vnf) -> None:
+    def check_policies(self) -> None:
         path = "'{.status.podIP}'"
         address = self.kubectl(f"get pod server --output jsonpath={path}").strip()
-        ask = _ASK.format(url=f"http://{address}/a")
         wait.until(
-            lambda: [self.in_pod(vnf, pod, ask) for pod in ("friend", "stranger")],
-            lambda seen: seen == ["served", "none"], 60, "the policy in force",
+            lambda: [self.fetch(pod, address) for pod in ("friend", "stranger")],
+            lambda seen: seen == ["served", ""], 60, "the policy in force",
         )
+
+    def fetch(self, pod: str, address: str) -> str:
+        """Fetch the page of a server in a pod; empty if no server answers."""
+        try:
+            return Resolver(self.master, pod).fetch(address, 80)
+        except ClientError as error:
+            log(f"{pod}: {error}")
+            return ""
 
     def check_claim(self, vnf: Vnf) -> None:
         """A claim of no volume in particular is bound, to a folder of the export."""
@@ -178,8 +186,8 @@ class Addons(UpgradeScenario, StorageScenario):
         _, server = self.storage_server(vnf)
         self.assertIn("default-data-", server.run(f"ls {_EXPORT}"))
 
-    def check_metadata(self, vnf: Vnf) -> None:
-        self.assertEqual("none", self.in_pod(vnf, "friend", _ASK.format(url=_METADATA)))
+    def check_metadata(self) -> None:
+        self.assertEqual("", self.fetch("friend", _METADATA))
 
 
 def listed(names: Sequence[str], file: str = "") -> list[dict[str, str]]:
