@@ -5,14 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd import etcd, upkeep_phases
 from mgmt_drivers.cluster.etcd.etcd import HEALTHY, EtcdStatus
-from mgmt_drivers.cluster.etcd.upkeep_phases import (
-    CompactEtcd,
-    DefragmentEtcd,
-    EndNoSpace,
-    is_needed,
-)
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import in_turn, on
@@ -45,7 +39,7 @@ def ask_etcd(operation: Operation, cluster: Cluster) -> tuple[EtcdStatus, bool]:
 
     def ask(host: Host) -> tuple[EtcdStatus, bool]:
         status = etcd.read_status(host, cluster)
-        return status, is_needed(host, status)
+        return status, upkeep_phases.is_needed(host, status)
 
     return operation.ask(opening.GATHER, cluster.leader, ask)
 
@@ -60,7 +54,7 @@ def defragment_members(cluster: Cluster, masters: Sequence[Host], status: EtcdSt
     leaders = {member.name for member in status.members if member.id == status.leader}
     in_order = sorted(healthy, key=lambda host: cluster.name(host) in leaders)
     return [
-        on([cluster.leader], CompactEtcd()),
-        in_turn(in_order, DefragmentEtcd()),
-        on([cluster.leader], EndNoSpace()),
+        on([cluster.leader], upkeep_phases.CompactEtcd()),
+        in_turn(in_order, upkeep_phases.DefragmentEtcd()),
+        on([cluster.leader], upkeep_phases.EndNoSpace()),
     ]
