@@ -82,7 +82,6 @@ def _run(operate, request, context, vnf_instance, *arguments):
 
 
 def _request(operation, context, vnf_instance, targets, aspect=""):
-    """The request of an operation on a VNF that is instantiated."""
     source = vnf_instance.instantiated_vnf_info
     return v1.lcm_request(operation, context, vnf_instance, source, targets, aspect)
 

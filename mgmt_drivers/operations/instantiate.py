@@ -84,7 +84,6 @@ def make_cluster(
 ) -> None:
     """Make all of the VNF's machines a cluster, and register the cluster in Tacker.
 
-    :param backup: the backup to restore, if any
     :param is_first: the VNF has not been a cluster before; its networks are looked at
     """
     opening.check_volumes(request, known, known.machines)

@@ -132,8 +132,6 @@ def begin_roll_back(request: LcmRequest, services: Services, came: Collection[st
 
     Usually the scale-out has removed them itself. A deleted member of etcd would still count for
     the quorum; workers need no removal before the deletion.
-
-    :param came: the VDUs of the new machines
     """
     if master_vdus(opening.read_topology(request, services)) & {*came}:
         roll_back_scale_out(request, services, came)
@@ -142,10 +140,7 @@ def begin_roll_back(request: LcmRequest, services: Services, came: Collection[st
 def roll_back_scale_out(
     request: LcmRequest, services: Services, came: Collection[str] = ()
 ) -> None:
-    """Remove the nodes of a failed scale-out whose machines do not belong to the VNF.
-
-    :param came: the VDUs of the new machines
-    """
+    """Remove the nodes of a failed scale-out whose machines do not belong to the VNF."""
     known = opening.read_topology(request, services)
     masters_came = bool(master_vdus(known) & {*came})
     with opening.open_operation(request, services, known) as operation:

@@ -96,10 +96,7 @@ def _upgrade(
     operation: Operation, cluster: Cluster, nodes: list[Host], changed: Changed,
     workers_at_once: int,
 ) -> None:
-    """Upgrade all nodes to a version of their series or of the next one.
-
-    :param changed: the changed parameters, which the cluster has afterwards
-    """
+    """Upgrade all nodes to a version of their series or of the next one."""
     kept = changed_params.load(cluster.store)
     before = read_params(changed_params.apply(operation.request, kept)).version
     keep = KeepVersion(changed, has_release=before.patch is not None)

@@ -25,7 +25,6 @@ _ANSWER_LIMIT = 20.0  # seconds for a machine that may be ill
 
 
 def restart(host: Host) -> None:
-    """Restart kubelet, and wait until it runs."""
     host.sudo("systemctl", "restart", "kubelet")
     _wait_until_it_runs(host)
 
@@ -54,8 +53,6 @@ def renew_certificate(host: Host, cluster: Cluster) -> None:
     """Give kubelet a new client certificate from the leader, and restart kubelet.
 
     The API need not answer.
-
-    :raises MgmtDriverError: when the leader cannot issue it
     """
     leader = cluster.leader
     config = kubeadm_config.for_certificate(host, cluster, kubeadm.read_version(leader))
@@ -69,8 +66,6 @@ def renew_serving_certificate(host: Host, cluster: Cluster) -> None:
     """Give kubelet a new serving certificate from the leader, and restart kubelet.
 
     The API need not answer.
-
-    :raises MgmtDriverError: when the leader cannot issue it
     """
     leader = cluster.leader
     shown = _issue(leader, "serving", kubelet_serving.issuing(cluster, [host]))
