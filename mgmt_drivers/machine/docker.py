@@ -54,12 +54,8 @@ def choose_network(host: Host, others: Sequence[ipaddress.IPv4Network] = ()) -> 
 
 
 def wait_for_engine(host: Host) -> None:
-    def answers() -> None:
-        result = host.ask("docker", "version", "--format", "{{.Server.Version}}")
-        if not result.ok:
-            raise NotYet(result.tail)
-
-    host.clock.until(answers, _START_LIMIT, "the Docker engine")
+    words = ("docker", "version", "--format", "{{.Server.Version}}")
+    host.ask_until_ok(*words, within=_START_LIMIT, what="the Docker engine")
 
 
 def reload_plain_http(host: Host, registries: Sequence[str]) -> None:
