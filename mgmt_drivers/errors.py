@@ -10,8 +10,6 @@ def printable(text: str, longest: int = _LONGEST) -> str:
 
     Non-printable characters, line feeds among them, are escaped: they could forge lines of a log,
     or control a terminal.
-
-    :param longest: number of characters to keep
     """
     left_out = len(text) - longest
     if left_out > 0:

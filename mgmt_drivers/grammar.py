@@ -106,7 +106,6 @@ def is_label_key(text: str) -> bool:
 
 
 def is_label_value(text: str) -> bool:
-    """Whether a text is the value of a label or taint of Kubernetes."""
     return not text or bool(_QUALIFIED.fullmatch(text))
 
 

@@ -6,17 +6,11 @@ from mgmt_drivers.cluster.backup.backup_params import RESTORE
 from mgmt_drivers.cluster.modification import NAME as MODIFICATION
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.operations import heal, instantiate, modify, scale_in, scale_out, terminate
-from mgmt_drivers.tacker.v1 import (
-    InstanceStore,
-    MgmtDriver,
-    keep_attributes,
-    lcm_request,
-    services,
-)
+from mgmt_drivers.tacker import v1
 from mgmt_drivers.tacker.vims_v1 import RegisteredVims
 
 
-class KubernetesMgmtDriver(MgmtDriver):
+class KubernetesMgmtDriver(v1.MgmtDriver):
     """The hooks of the Kubernetes cluster VNF; other hooks do nothing."""
 
     name = "mgmt-drivers-kubernetes"
@@ -25,16 +19,15 @@ class KubernetesMgmtDriver(MgmtDriver):
 
     def instantiate_start(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         source = instantiate_vnf_request
-        request = lcm_request("instantiate", context, vnf_instance, source)
+        request = v1.lcm_request("instantiate", context, vnf_instance, source)
         instantiate.validate(request, RegisteredVims(context, vnf_instance))
         self.add_user_data(context, vnf_instance, source)
 
     def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, vnf, **kwargs):
-        keep_attributes(context, vnf)
+        v1.keep_attributes(context, vnf)
         source = instantiate_vnf_request
-        request = lcm_request("instantiate", context, vnf_instance, source)
-        vims = RegisteredVims(context, vnf_instance)
-        instantiate.instantiate(request, services(context, vnf_instance), vims)
+        request = v1.lcm_request("instantiate", context, vnf_instance, source)
+        _run(instantiate.instantiate, request, context, vnf_instance)
 
     def scale_start(self, context, vnf_instance, scale_vnf_request, **kwargs):
         # Also called by the rollback of a scale-out, without ids if Heat had created no stack yet.
@@ -42,16 +35,13 @@ class KubernetesMgmtDriver(MgmtDriver):
         if leaving:
             aspect = scale_vnf_request.aspect_id
             request = _request("scale in", context, vnf_instance, leaving, aspect)
-            vims = RegisteredVims(context, vnf_instance)
-            scale_in.scale_in(request, services(context, vnf_instance), vims)
+            _run(scale_in.scale_in, request, context, vnf_instance)
 
     def scale_end(self, context, vnf_instance, scale_vnf_request, **kwargs):
         new = _of_stacks(vnf_instance, kwargs["scale_out_id_list"])
-        aspect = scale_vnf_request.aspect_id
-        request = _request("scale out", context, vnf_instance, new, aspect)
-        vims = RegisteredVims(context, vnf_instance)
+        request = _request("scale out", context, vnf_instance, new, scale_vnf_request.aspect_id)
         try:
-            scale_out.scale_out(request, services(context, vnf_instance), vims)
+            _run(scale_out.scale_out, request, context, vnf_instance)
         except MgmtDriverError as error:
             raise MgmtDriverError(
                 f"{error}. Roll this operation back and scale out again: Tacker's retry of a "
@@ -62,26 +52,23 @@ class KubernetesMgmtDriver(MgmtDriver):
         if not heal_vnf_request.vnfc_instance_id:
             super().heal_start(context, vnf_instance, heal_vnf_request)
         request = _heal_request(context, vnf_instance, heal_vnf_request)
-        vims = RegisteredVims(context, vnf_instance)
-        heal.heal_start(request, services(context, vnf_instance), vims)
+        _run(heal.heal_start, request, context, vnf_instance)
 
     def heal_end(self, context, vnf_instance, heal_vnf_request, **kwargs):
         request = _heal_request(context, vnf_instance, heal_vnf_request)
-        vims = RegisteredVims(context, vnf_instance)
-        heal.heal_end(request, services(context, vnf_instance), vims)
+        _run(heal.heal_end, request, context, vnf_instance)
 
     def modify_information_end(self, context, vnf_instance, modify_vnf_request=None, **kwargs):
         # Tacker passes no request, but has merged the request's metadata into the instance's.
         modification = (vnf_instance.vnf_metadata or {}).get(MODIFICATION)
         if modification:
             request = _request("upgrade", context, vnf_instance, ())
-            vims = RegisteredVims(context, vnf_instance)
-            modify.modify(request, services(context, vnf_instance), vims, modification)
-            InstanceStore(vnf_instance).remove(MODIFICATION)
+            _run(modify.modify, request, context, vnf_instance, modification)
+            v1.InstanceStore(vnf_instance).remove(MODIFICATION)
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
         request = _request("terminate", context, vnf_instance, ())
-        terminate.check_unlocked(request, services(context, vnf_instance))
+        terminate.check_unlocked(request, v1.services(context, vnf_instance))
         RegisteredVims(context, vnf_instance).unregister()
 
     def terminate_end(self, context, vnf_instance, terminate_vnf_request, **kwargs):
@@ -89,10 +76,14 @@ class KubernetesMgmtDriver(MgmtDriver):
         super().terminate_end(context, vnf_instance, terminate_vnf_request)
 
 
+def _run(operate, request, context, vnf_instance, *arguments):
+    vims = RegisteredVims(context, vnf_instance)
+    operate(request, v1.services(context, vnf_instance), vims, *arguments)
+
+
 def _request(operation, context, vnf_instance, targets, aspect=""):
-    """The request of an operation on a VNF that is instantiated."""
     source = vnf_instance.instantiated_vnf_info
-    return lcm_request(operation, context, vnf_instance, source, targets, aspect)
+    return v1.lcm_request(operation, context, vnf_instance, source, targets, aspect)
 
 
 def _heal_request(context, vnf_instance, heal_vnf_request):

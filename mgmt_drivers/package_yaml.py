@@ -48,19 +48,9 @@ def load(text: str | bytes) -> Any:
 def read(path: Path) -> Any:
     """Parse the only document of a file; None if it is empty. Raises BadYaml naming the file."""
     try:
-        return load(_content(path))
+        with path.open("rb") as file:
+            return load(file.read(LARGEST + 1))
+    except OSError as error:
+        raise BadYaml(f"{path.name}: cannot be read: {error.strerror}") from error
     except BadYaml as error:
         raise BadYaml(f"{path.name}: {error}") from error
-
-
-def read_all(path: Path) -> list[Any]:
-    """Parse the documents of a file; raises BadYaml, also if the file cannot be read."""
-    return load_all(_content(path))
-
-
-def _content(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(LARGEST + 1)
-    except OSError as error:
-        raise BadYaml(f"cannot be read: {error.strerror}") from error

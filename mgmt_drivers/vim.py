@@ -28,7 +28,6 @@ class Vim:
 
 
 def description_of(vnf_instance_id: str) -> str:
-    """The description of a VNF's own VIM."""
     return f"Kubernetes cluster of VNF instance {vnf_instance_id}"
 
 

@@ -26,7 +26,6 @@ Changed = Mapping[str, Any]  # the patch of the instantiate request's object
 
 
 def load(store: Store) -> Changed:
-    """Load the changed parameters that the VNF instance has."""
     found: Changed = store.load(_KEY, {})
     return found
 

@@ -65,11 +65,9 @@ class Cluster:
         return self.topology.is_control_plane(host.node)
 
     def masters(self, hosts: Sequence[Host]) -> list[Host]:
-        """The control-plane nodes among the hosts."""
         return [host for host in hosts if self.is_control_plane(host)]
 
     def workers(self, hosts: Sequence[Host]) -> list[Host]:
-        """The workers among the hosts."""
         return [host for host in hosts if host.node in self.topology.workers]
 
     def pools(self, hosts: Sequence[Host]) -> list[list[Host]]:
@@ -90,9 +88,7 @@ class Cluster:
         return [host for host in hosts if server and host.node == server.node]
 
     def address(self, host: Host) -> str:
-        """The machine's address in the cluster."""
         return self.topology.address_of(host.node)
 
     def name(self, host: Host) -> str:
-        """The machine's node name."""
         return self.topology.name(host.node)

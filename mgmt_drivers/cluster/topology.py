@@ -102,11 +102,9 @@ class Topology:
         return node in self.control_plane
 
     def name(self, node: Node) -> str:
-        """The machine's node name."""
         return node_name("master" if self.is_control_plane(node) else "worker", node)
 
     def address_of(self, node: Node) -> str:
-        """The machine's address in the cluster."""
         return node.address(group_of(node, self.params).nic_cp_name)
 
     def endpoint(self, node: Node) -> Endpoint:
@@ -204,9 +202,6 @@ def check_scaling(aspect: str, before: int, after: int) -> None:
 
     etcd is no safer with an even number of members (its FAQ, "Why an odd number of cluster
     members?").
-
-    :param aspect: the scaling aspect, which the error names
-    :raises MgmtDriverError: when the number would be even, or too small
     """
     refused = f"scaling aspect {aspect} from {before} to {after} control-plane nodes is refused"
     if after < _FEWEST_BALANCED:

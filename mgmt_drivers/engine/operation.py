@@ -44,7 +44,6 @@ class Operation:
     locked for other operations as long as the connection is open.
 
     :param machines: all machines of the VNF, whose host keys are kept
-    :param endpoint: how to log in to a machine
     :param secrets: values to mask in the output of machines
     """
 
@@ -163,8 +162,6 @@ class Operation:
         """Ask hosts the same question; the trace records the question under the title.
 
         Returns the answers in the order of the hosts.
-
-        :raises OperationError: naming each host on which the question fails
         """
         answers: dict[Node, T] = {}
 

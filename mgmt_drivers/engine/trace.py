@@ -70,7 +70,6 @@ class Trace:
                     path.replace(f"{path}{_OLD}")
                     path.touch(_MODE)
                 self._has_begun = True
-                path.chmod(path.stat().st_mode & _MODE)  # earlier versions let everybody read it
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(fields) + "\n")
             except OSError as error:

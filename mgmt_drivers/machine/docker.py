@@ -10,8 +10,9 @@ from typing import Any
 from mgmt_drivers import grammar
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
-from mgmt_drivers.machine import answers, facts, files, image_fetch, packages
+from mgmt_drivers.machine import answers, facts, files, image_fetch
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
 
 CONFIG = "/etc/docker/daemon.json"
@@ -20,6 +21,7 @@ _NETWORK_KEYS = {"bip", "bridge", "default-address-pools"}  # of the file
 _NETWORKS = ("172.31.255.0/24", "192.168.255.0/24", "10.255.255.0/24", "198.19.255.0/24")
 _START_LIMIT = 120.0  # seconds for the engine to answer
 _RELOADS, _RELOAD_LIMIT = 6, 20.0  # number of reloads, and seconds for each to take effect
+_HAS_PROGRAMS = Script(__package__, "has-program")
 _FETCH = Path(image_fetch.__file__).read_text()
 _TRANSFER_LIMIT = 1800.0  # seconds to load or pull an image
 
@@ -31,7 +33,6 @@ def choose_network(host: Host, others: Sequence[ipaddress.IPv4Network] = ()) -> 
     from there would get no answer any more. What the image has chosen stays.
 
     :param others: networks to which the machine has no routes yet
-    :raises MgmtDriverError: when none is free
     """
     config = files.read_json(host, CONFIG)
     if _NETWORK_KEYS & config.keys():
@@ -53,12 +54,8 @@ def choose_network(host: Host, others: Sequence[ipaddress.IPv4Network] = ()) -> 
 
 
 def wait_for_engine(host: Host) -> None:
-    def answers() -> None:
-        result = host.ask("docker", "version", "--format", "{{.Server.Version}}")
-        if not result.ok:
-            raise NotYet(result.tail)
-
-    host.clock.until(answers, _START_LIMIT, "the Docker engine")
+    words = ("docker", "version", "--format", "{{.Server.Version}}")
+    host.ask_until_ok(*words, within=_START_LIMIT, what="the Docker engine")
 
 
 def reload_plain_http(host: Host, registries: Sequence[str]) -> None:
@@ -66,8 +63,6 @@ def reload_plain_http(host: Host, registries: Sequence[str]) -> None:
 
     The engine reads its configuration some time after the signal of a reload, and loses a signal
     that arrives while it starts: then the reload is repeated.
-
-    :raises WaitTimeout: if no reload takes effect
     """
 
     def shows() -> None:
@@ -91,7 +86,7 @@ def is_running(host: Host) -> bool:
 
 
 def is_installed(host: Host) -> bool:
-    return packages.has_programs(host, "docker", "dockerd")
+    return host.ask(*_HAS_PROGRAMS.command("docker", "dockerd")).ok
 
 
 def has_image(host: Host, reference: str) -> bool:

@@ -73,7 +73,6 @@ def has_all(host: Host, expected: Sequence[File]) -> bool:
 
 
 def are_digests(text: str, expected: Sequence[File]) -> bool:
-    """Whether a text has the digests and modes of these files."""
     return text.split() == [word for file in expected for word in _digest(file)]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from mgmt_drivers.clock import SYSTEM_CLOCK, Clock
+from mgmt_drivers.clock import SYSTEM_CLOCK, Clock, NotYet
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Session, Stdin
 
@@ -65,3 +65,13 @@ class Host:
     ) -> Result:
         """Run a command as root whose exit status is an answer, not an error."""
         return self.session.run(argv, sudo=True, check=False, timeout=timeout, limit=limit)
+
+    def ask_until_ok(self, *argv: str, within: float, what: str) -> None:
+        """Ask until the command succeeds, which shows ``what``; raises WaitTimeout."""
+
+        def succeed() -> None:
+            answer = self.ask(*argv)
+            if not answer.ok:
+                raise NotYet(answer.tail or "no answer")
+
+        self.clock.until(succeed, within, what)

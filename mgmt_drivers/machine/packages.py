@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError, WaitTimeout
 from mgmt_drivers.machine.host import Host
-from mgmt_drivers.machine.script import Script
 from mgmt_drivers.ssh.session import LARGE_OUTPUT
 
 _INSTALL_LIMIT = 900.0  # seconds for one apt-get
@@ -26,11 +25,6 @@ _APT = (
     *(word for option in _KEPT for word in ("-o", f"DPkg::Options::={option}")),
 )
 _CONFIGURE = (*_NO_QUESTIONS, "dpkg", *_KEPT, "--configure", "-a")
-_HAS_PROGRAMS = Script(__package__, "has-program")
-
-
-def has_programs(host: Host, *names: str) -> bool:
-    return host.ask(*_HAS_PROGRAMS.command(*names)).ok
 
 
 def find_missing(host: Host, names: Sequence[str]) -> list[str]:

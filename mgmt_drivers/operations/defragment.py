@@ -5,21 +5,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.etcd import etcd
+from mgmt_drivers.cluster.etcd import etcd, upkeep_phases
 from mgmt_drivers.cluster.etcd.etcd import HEALTHY, EtcdStatus
-from mgmt_drivers.cluster.etcd.upkeep_phases import (
-    CompactEtcd,
-    DefragmentEtcd,
-    EndNoSpace,
-    is_needed,
-)
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import in_turn, on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.operations import opening
 from mgmt_drivers.operations.groups import Works
-from mgmt_drivers.operations.opening import GATHER, choose_leader, open_operation, read_topology
 from mgmt_drivers.request import LcmRequest
 
 LOG = logging.getLogger(__name__)
@@ -30,10 +24,10 @@ def defragment(request: LcmRequest, services: Services) -> None:
 
     :raises MgmtDriverError: naming machine, phase and cause; a retry goes on
     """
-    known = read_topology(request, services)
+    known = opening.read_topology(request, services)
     named = replace(request, operation="defragmentation of etcd")
-    with open_operation(named, services, known) as operation:
-        leader = choose_leader(operation, known, fallback=[kubeadm.check_member])
+    with opening.open_operation(named, services, known) as operation:
+        leader = opening.choose_leader(operation, known, fallback=[kubeadm.check_member])
         masters = operation.connect_to_running(known.control_plane)
         cluster = Cluster(known, services.store, leader)
         status, _ = ask_etcd(operation, cluster)
@@ -45,9 +39,9 @@ def ask_etcd(operation: Operation, cluster: Cluster) -> tuple[EtcdStatus, bool]:
 
     def ask(host: Host) -> tuple[EtcdStatus, bool]:
         status = etcd.read_status(host, cluster)
-        return status, is_needed(host, status)
+        return status, upkeep_phases.is_needed(host, status)
 
-    return operation.ask(GATHER, cluster.leader, ask)
+    return operation.ask(opening.GATHER, cluster.leader, ask)
 
 
 def defragment_members(cluster: Cluster, masters: Sequence[Host], status: EtcdStatus) -> Works:
@@ -60,7 +54,7 @@ def defragment_members(cluster: Cluster, masters: Sequence[Host], status: EtcdSt
     leaders = {member.name for member in status.members if member.id == status.leader}
     in_order = sorted(healthy, key=lambda host: cluster.name(host) in leaders)
     return [
-        on([cluster.leader], CompactEtcd()),
-        in_turn(in_order, DefragmentEtcd()),
-        on([cluster.leader], EndNoSpace()),
+        on([cluster.leader], upkeep_phases.CompactEtcd()),
+        in_turn(in_order, upkeep_phases.DefragmentEtcd()),
+        on([cluster.leader], upkeep_phases.EndNoSpace()),
     ]

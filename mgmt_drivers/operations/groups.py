@@ -73,8 +73,6 @@ def prepare_backups(cluster: Cluster, masters: Sequence[Host], storage: Sequence
 
     Without control-plane nodes the store stays as it is: nodes of an earlier version of the drivers
     have no keys yet, and would not be let in.
-
-    :param masters: the control-plane nodes that answer
     """
     if not cluster.params.backup or not masters:
         return []
@@ -85,10 +83,7 @@ def prepare_backups(cluster: Cluster, masters: Sequence[Host], storage: Sequence
 
 
 def join_nodes(cluster: Cluster, new: Sequence[Host], members: Sequence[Host]) -> Works:
-    """Join the new machines, except the leader and nodes that an earlier attempt has joined.
-
-    :param members: nodes that an earlier attempt has joined
-    """
+    """Join the new machines, except the leader and nodes that an earlier attempt has joined."""
     nodes, leader = cluster.nodes(new), [cluster.leader]
     spread = [host for host in nodes if host.node in cluster.topology.spread]
     missing = [host for host in nodes if host not in (*leader, *members)]
@@ -111,10 +106,7 @@ def give_kubeconfig(cluster: Cluster, nodes: Sequence[Host]) -> Work[Cluster]:
 
 
 def serve(cluster: Cluster, masters: Sequence[Host], staying: Sequence[Host]) -> Works:
-    """Add new control-plane nodes to the load balancers.
-
-    :param staying: the other control-plane nodes that answer
-    """
+    """Add new control-plane nodes to the load balancers; ``staying`` are others that answer."""
     if not masters:
         return []
     return [
@@ -130,10 +122,7 @@ def serve(cluster: Cluster, masters: Sequence[Host], staying: Sequence[Host]) ->
 
 
 def leave(cluster: Cluster, connected: Sequence[Host]) -> Works:
-    """Remove the leaving nodes from etcd and from the cluster.
-
-    :param connected: the leaving control-plane nodes that answer
-    """
+    """Remove the leaving nodes from etcd and the cluster, and reset those that are connected."""
     leader = [cluster.leader]
     return [
         on(leader if cluster.leaving_control_plane else [], RemoveEtcdMembers()),
@@ -150,10 +139,6 @@ def back_up(
 
     A new cluster, or a cluster with a new storage server, saves a first backup, which proves that
     backups can be saved.
-
-    :param masters: the control-plane nodes that answer
-    :param are_new: whether new control-plane nodes are among the masters
-    :param is_server_new: whether the storage server is new
     """
     if not cluster.params.backup:
         return []

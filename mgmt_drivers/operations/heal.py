@@ -25,28 +25,8 @@ from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.operations import automatic_heal, restore
-from mgmt_drivers.operations.groups import (
-    back_up,
-    join_nodes,
-    prepare,
-    serve,
-    show_last_backup,
-)
+from mgmt_drivers.operations import automatic_heal, groups, opening, restore
 from mgmt_drivers.operations.instantiate import make_cluster
-from mgmt_drivers.operations.opening import (
-    check_helm_login,
-    check_volumes,
-    choose_leader,
-    connect_storage,
-    connect_to_new,
-    find_members,
-    move_helm,
-    open_operation,
-    read_markers,
-    read_topology,
-    read_upgraded,
-)
 from mgmt_drivers.operations.renew import find_due, renew_due
 from mgmt_drivers.operations.targets import targets_of, without_unmanaged
 from mgmt_drivers.operations.terminate import check_unlocked
@@ -73,7 +53,7 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
         check_unlocked(request, services)
         vims.unregister()
     else:
-        known = read_topology(request, services)
+        known = opening.read_topology(request, services)
         # Errors of the request come before any machine is asked.
         backup, contents = restore.of_heal(request, known.params, services.store)
         check_unlocked(request, services)
@@ -85,7 +65,7 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
 
 def _remove_targets(request: LcmRequest, services: Services) -> None:
     restore.refuse(request)
-    known = read_topology(request, services)
+    known = opening.read_topology(request, services)
     request = without_unmanaged(request, known)
     if not request.targets:
         return
@@ -101,12 +81,12 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
             "without vnfcInstanceId), which makes a new cluster"
         )
     lost = [node for node in leaving if known.is_control_plane(node)]
-    with open_operation(request, services, known) as operation:
+    with opening.open_operation(request, services, known) as operation:
         # If no apiserver is ready, etcd can still explain why no control-plane node may be removed.
         fallback = [kubeadm.check_member] if lost else []
         reached = automatic_heal.reach(operation, known, targets) if guarded else []
         with automatic_heal.needing_leader(targets) if guarded else nullcontext():
-            leader = choose_leader(operation, known, leaving, fallback)
+            leader = opening.choose_leader(operation, known, leaving, fallback)
         masters = operation.connect_to_running(staying) if lost else []
         going = operation.connect_to_running(lost)
         cluster = Cluster(known, services.store, leader, leaving=leaving)
@@ -120,7 +100,7 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
             on(if_masters, CheckQuorum(refused, way_out)),
             on([leader] if guarded else [], CheckRails(targets, reached)),
             on(if_storage, CheckVolumes()),
-            show_last_backup(cluster),
+            groups.show_last_backup(cluster),
             on([leader], SaveNodeMetadata()),
             on(if_nodes, UncordonNodes(), DrainNodes()),
             on(if_masters, RemoveEtcdMembers()),  # for etcd's quorum, before a successor is added
@@ -138,7 +118,7 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
 
     Without targets all machines have been replaced, and become a new cluster.
     """
-    known = read_topology(request, services)
+    known = opening.read_topology(request, services)
     if request.targets:
         _join_successors(without_unmanaged(request, known), services, vims, known)
         return
@@ -157,17 +137,18 @@ def _join_successors(
     staying = [node for node in known.control_plane if node not in coming]
     masters_come = len(staying) < len(known.control_plane)
     server_comes = known.storage is not None and known.storage.node in coming
-    check_volumes(request, known, coming)
-    with open_operation(request, services, known) as operation:
-        leader = choose_leader(operation, known, coming)
-        known = read_upgraded(operation, known, leader)
-        new = connect_to_new(operation, known, coming)
-        check_helm_login(operation, known, new, vims)
+    opening.check_volumes(request, known, coming)
+    with opening.open_operation(request, services, known) as operation:
+        leader = opening.choose_leader(operation, known, coming)
+        known = opening.read_upgraded(operation, known, leader)
+        new = opening.connect_to_new(operation, known, coming)
+        opening.check_helm_login(operation, known, new, vims)
         # Control-plane nodes and the storage server need each other's host keys for backups.
         is_told = masters_come or (server_comes and known.backup_server)
         others = operation.connect_to_running(staying) if is_told else []
-        storage = connect_storage(operation, known, masters_come, is_needed=True)
-        members = find_members(operation, known, leader, read_markers(operation, known, new))
+        storage = opening.connect_storage(operation, known, masters_come, is_needed=True)
+        marked = opening.read_markers(operation, known, new)
+        members = opening.find_members(operation, known, leader, marked)
         due = find_due(operation, leader, known, coming)
         cluster = Cluster(known, services.store, leader)
         storage = [*dict.fromkeys([*storage, *cluster.storage(new)])]
@@ -177,21 +158,21 @@ def _join_successors(
         operation.run(
             cluster,
             on([leader], UncordonNodes(), ForgetBackup()),
-            *prepare(cluster, new, storage, connected if is_told else []),
-            *join_nodes(cluster, new, members),
+            *groups.prepare(cluster, new, storage, connected if is_told else []),
+            *groups.join_nodes(cluster, new, members),
             on([leader] if successors else [], RestoreNodeMetadata(successors)),
             on([leader] if server_comes else [], RegisterVolumes()),
             # They may name the address of the storage server.
             on([leader] if server_comes and known.params.addons else [], ApplyAddons()),
-            *serve(cluster, masters, connected),
-            *back_up(
+            *groups.serve(cluster, masters, connected),
+            *groups.back_up(
                 cluster, [*connected, *masters], masters_come, is_server_new=server_comes
             ),
             # After the new control-plane node serves, other nodes may restart their programs.
             *renew_due(cluster, due),
         )
     if masters_come:
-        move_helm(known, known.control_plane, vims)
+        opening.move_helm(known, known.control_plane, vims)
     node_metadata.forget(services.store, request.targets)
     if request.is_automatic:
         heal_history.note_end(services.store, request.targets, services.clock.time())

@@ -31,18 +31,7 @@ from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.machine.host import Host
-from mgmt_drivers.operations import restore
-from mgmt_drivers.operations.groups import Works, back_up, join_nodes, prepare
-from mgmt_drivers.operations.opening import (
-    check_helm_login,
-    check_volumes,
-    connect_to_new,
-    find_members,
-    helm_access,
-    open_operation,
-    read_markers,
-    read_topology,
-)
+from mgmt_drivers.operations import groups, opening, restore
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vim, Vims
 
@@ -79,7 +68,7 @@ def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
 
     :raises MgmtDriverError: naming machine, phase and cause
     """
-    known = read_topology(request, services)
+    known = opening.read_topology(request, services)
     check_networks(known)
     backup = restore.of_instantiation(known.params)
     make_cluster(request, services, vims, known, backup, is_first=True)
@@ -95,18 +84,17 @@ def make_cluster(
 ) -> None:
     """Make all of the VNF's machines a cluster, and register the cluster in Tacker.
 
-    :param backup: the backup to restore, if any
     :param is_first: the VNF has not been a cluster before; its networks are looked at
     """
-    check_volumes(request, known, known.machines)
-    with open_operation(request, services, known) as operation:
-        hosts = connect_to_new(operation, known, known.machines)
-        check_helm_login(operation, known, hosts, vims)
-        marked = read_markers(operation, known, hosts)
+    opening.check_volumes(request, known, known.machines)
+    with opening.open_operation(request, services, known) as operation:
+        hosts = opening.connect_to_new(operation, known, known.machines)
+        opening.check_helm_login(operation, known, hosts, vims)
+        marked = opening.read_markers(operation, known, hosts)
         # An earlier attempt may have initialized the control plane.
         leader = next(h for h in [*marked, *hosts] if known.is_control_plane(h.node))
         is_initialized = leader in marked
-        members = find_members(operation, known, leader, marked) if is_initialized else []
+        members = opening.find_members(operation, known, leader, marked) if is_initialized else []
         cluster = Cluster(known, services.store, leader)
         if is_first and known.storage:
             nfs.make_strict(services.store)
@@ -116,9 +104,9 @@ def make_cluster(
         operation.run(
             cluster,
             on(cluster.nodes(hosts) if is_first else [], CheckNetworks()),
-            *prepare(cluster, hosts, cluster.storage(hosts)),
+            *groups.prepare(cluster, hosts, cluster.storage(hosts)),
             *_initialize(cluster, hosts, backup, is_initialized),
-            *join_nodes(cluster, hosts, members),
+            *groups.join_nodes(cluster, hosts, members),
             *_finish(cluster, hosts, backup),
         )
         if services.dry_run:
@@ -130,7 +118,7 @@ def make_cluster(
 
 def _initialize(
     cluster: Cluster, hosts: Sequence[Host], backup: Restore | None, is_initialized: bool
-) -> Works:
+) -> groups.Works:
     """Make the leader the first control-plane node, unless an earlier attempt did.
 
     The nodes of a restored cluster are removed before new nodes join, since their pod CIDRs may
@@ -153,7 +141,7 @@ def _initialize(
     ]
 
 
-def _finish(cluster: Cluster, hosts: Sequence[Host], backup: Restore | None) -> Works:
+def _finish(cluster: Cluster, hosts: Sequence[Host], backup: Restore | None) -> groups.Works:
     """Give a cluster, after its nodes have joined, its volumes, accounts, add-ons and backups."""
     leader, storage = [cluster.leader], cluster.storage(hosts)
     masters = cluster.masters(hosts)
@@ -165,7 +153,7 @@ def _finish(cluster: Cluster, hosts: Sequence[Host], backup: Restore | None) -> 
         on(masters if cluster.params.helm else [], ConfigureHelm()),
         # A backup has the add-ons of its cluster.
         on(leader if cluster.params.addons or backup else [], ApplyAddons()),
-        *back_up(cluster, masters, True, is_new_cluster=True, is_server_new=bool(storage)),
+        *groups.back_up(cluster, masters, True, is_new_cluster=True, is_server_new=bool(storage)),
         on(restored, ForgetBackup()),
     ]
 
@@ -174,7 +162,7 @@ def _register(
     request: LcmRequest, vims: Vims, known: Topology, credentials: Credentials
 ) -> None:
     url = f"https://{known.public}:{known.port}"
-    access = helm_access(known, known.control_plane) if known.params.helm else None
+    access = opening.helm_access(known, known.control_plane) if known.params.helm else None
     vims.register(Vim(_vim_name(known.params, request), url, credentials, access))
 
 

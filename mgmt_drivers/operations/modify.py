@@ -15,11 +15,7 @@ from mgmt_drivers.vim import Vims
 
 
 def validate(request: LcmRequest, store: Store, modification: Any) -> Change:
-    """Check a modification without asking any machine.
-
-    :param modification: the parameter ``k8s_cluster_modification_param``
-    :raises ParameterError: with every error
-    """
+    """Check a modification without asking any machine; raises ParameterError."""
     before = changed_params.apply(request, changed_params.load(store))
     asked = read_modification(modification, before)
     if asked.is_upgrade and not node_packages.can_install_some(asked.before.script):
@@ -50,7 +46,6 @@ def note_wanted(request: LcmRequest, store: Store, modification: Any) -> None:
 def modify(request: LcmRequest, services: Services, vims: Vims, modification: Any) -> None:
     """Do what a modification asks for.
 
-    :param modification: the parameter ``k8s_cluster_modification_param``
     :raises MgmtDriverError: naming the cause; a retry goes on
     """
     asked = validate(request, services.store, modification)

@@ -46,10 +46,7 @@ def instantiate(request: LcmRequest, services: Services) -> None:
 
 
 def check_unlocked(request: LcmRequest, services: Services) -> None:
-    """Check that no other operation works on the VNF before all its machines are deleted.
-
-    :raises OperationError: naming each locked machine, and the operation that holds the lock
-    """
+    """Check the VNF's machines as :func:`check_machines` does."""
     check_machines(request, services, lambda: _open(request, services, read_params(request)))
 
 

@@ -20,8 +20,7 @@ from mgmt_drivers.engine.phase import in_turn, on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.host import Host
-from mgmt_drivers.operations.groups import Works
-from mgmt_drivers.operations.opening import GATHER, choose_leader, open_operation, read_topology
+from mgmt_drivers.operations import groups, opening
 from mgmt_drivers.request import LcmRequest
 
 LOG = logging.getLogger(__name__)
@@ -35,13 +34,13 @@ def renew(request: LcmRequest, services: Services) -> None:
 
     :raises MgmtDriverError: naming machine, phase and cause; a retry continues the renewal
     """
-    known = read_topology(request, services)
+    known = opening.read_topology(request, services)
     named = replace(request, operation="renewal of certificates")
-    with open_operation(named, services, known) as operation:
+    with opening.open_operation(named, services, known) as operation:
         # With expired certificates no apiserver is ready, and kubectl cannot log in.
-        leader = choose_leader(operation, known, fallback=[kubeadm.check_member])
+        leader = opening.choose_leader(operation, known, fallback=[kubeadm.check_member])
         masters = operation.connect(known.control_plane, RUNNING_LIMIT)
-        operation.ask_each(GATHER, masters, kubeadm.check_member)
+        operation.ask_each(opening.GATHER, masters, kubeadm.check_member)
         cluster = Cluster(known, services.store, leader)
         workers = _connect_to_answering(operation, known.workers)
         operation.run(cluster, *renew_due(cluster, [*masters, *workers], certificates.ALL))
@@ -49,7 +48,7 @@ def renew(request: LcmRequest, services: Services) -> None:
 
 def renew_due(
     cluster: Cluster, due: Sequence[Host], within: float = certificates.SOON
-) -> Works:
+) -> groups.Works:
     """Renew the certificates of control-plane nodes, one node after another, then of workers.
 
     All control-plane nodes get their certificates before any program is restarted: a member of etcd
@@ -79,7 +78,7 @@ def find_due(
     hosts = _connect_to_answering(operation, [n for n in known.control_plane if n not in gone])
     now = operation.services.clock.time()
     due = []
-    states = operation.ask_each(GATHER, hosts, certificates.read)
+    states = operation.ask_each(opening.GATHER, hosts, certificates.read)
     for host, state in zip(hosts, states, strict=True):
         for warning in state.warnings(now):
             LOG.warning("%s: %s, and no operation renews the certificate", host.node, warning)
@@ -87,7 +86,7 @@ def find_due(
             due.append(host)
     workers = {known.address_of(node): node for node in known.workers if node not in gone}
     ask = functools.partial(kubelet_serving.list_ending, addresses=workers, days=certificates.SOON)
-    ending = operation.ask(GATHER, leader, ask) if workers else ()
+    ending = operation.ask(opening.GATHER, leader, ask) if workers else ()
     return due + _connect_to_answering(operation, [workers[address] for address in ending])
 
 

@@ -20,14 +20,7 @@ from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import InventoryError
-from mgmt_drivers.operations.groups import leave, prepare_backups, show_last_backup
-from mgmt_drivers.operations.opening import (
-    choose_leader,
-    connect_storage,
-    move_helm,
-    open_operation,
-    read_topology,
-)
+from mgmt_drivers.operations import groups, opening
 from mgmt_drivers.operations.renew import find_due, renew_due
 from mgmt_drivers.operations.targets import check_targets_of_scaling, targets_of
 from mgmt_drivers.request import LcmRequest
@@ -41,7 +34,7 @@ def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
 
     Targets whose machines Heat has deleted in an earlier attempt were removed in that attempt.
     """
-    known = read_topology(request, services)
+    known = opening.read_topology(request, services)
     if not request.targets:
         raise InventoryError("nothing to scale in: the request removes no VNFC of this VNF")
     gone = {vnfc.id for vnfc in request.vnfcs} - {node.vnfc_id for node in known.machines}
@@ -52,13 +45,13 @@ def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
     masters_go = check_targets_of_scaling(
         request, known, leaving, len(known.control_plane), len(staying)
     )
-    with open_operation(request, services, known) as operation:
-        leader = choose_leader(operation, known, leaving)
+    with opening.open_operation(request, services, known) as operation:
+        leader = opening.choose_leader(operation, known, leaving)
         cluster = Cluster(known, services.store, leader, leaving=leaving)
         # All must answer: a node that kept the old configuration could claim the virtual IP, too.
         masters = operation.connect(staying, RUNNING_LIMIT) if masters_go else []
         going = operation.connect_to_running(cluster.leaving_control_plane)
-        storage = connect_storage(operation, known, masters_change=masters_go)
+        storage = opening.connect_storage(operation, known, masters_change=masters_go)
         due = find_due(operation, leader, known, leaving)
         checking = [leader] if masters_go else []
         operation.run(
@@ -70,12 +63,12 @@ def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
             # Before the leaving apiservers lose etcd.
             on(going, ReleaseVirtualIp()),
             on(masters, ConfigureLoadBalancer()),
-            *leave(cluster, going),
+            *groups.leave(cluster, going),
             on(storage, ExportVolumes()),
-            *prepare_backups(cluster, masters, storage),
+            *groups.prepare_backups(cluster, masters, storage),
             on(masters, VerifyControlPlane()),
             on(checking, VerifyVirtualIp()),
-            show_last_backup(cluster),
+            groups.show_last_backup(cluster),
         )
     if masters_go:
-        move_helm(known, staying, vims)
+        opening.move_helm(known, staying, vims)

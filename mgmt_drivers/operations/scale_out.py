@@ -21,19 +21,7 @@ from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import Locked, text_of
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.operations.groups import back_up, join_nodes, leave, prepare, serve
-from mgmt_drivers.operations.opening import (
-    check_helm_login,
-    choose_leader,
-    connect_storage,
-    connect_to_new,
-    find_members,
-    move_helm,
-    open_operation,
-    read_markers,
-    read_topology,
-    read_upgraded,
-)
+from mgmt_drivers.operations import groups, opening
 from mgmt_drivers.operations.renew import find_due, renew_due
 from mgmt_drivers.operations.targets import check_targets_of_scaling, master_vdus, targets_of
 from mgmt_drivers.request import LcmRequest
@@ -48,7 +36,7 @@ def check_scale_out(request: LcmRequest, services: Services, coming: Mapping[str
     :param coming: number of new machines, by VDU
     :raises MgmtDriverError: if the number of etcd's members would be even
     """
-    known = read_topology(request, services)
+    known = opening.read_topology(request, services)
     masters = sum(coming.get(vdu, 0) for vdu in master_vdus(known))
     if masters:
         present = len(known.control_plane)
@@ -61,7 +49,7 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
     A scale-out that fails removes its nodes from the cluster again, so that the operation can be
     repeated, or Heat can delete the machines.
     """
-    known = read_topology(request, services)
+    known = opening.read_topology(request, services)
     coming = targets_of(request, known)
     staying = [node for node in known.control_plane if node not in coming]
     masters_come = check_targets_of_scaling(
@@ -70,15 +58,16 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
     undo = functools.partial(
         _undo, request, services, known, coming, staying if masters_come else []
     )
-    with _undone_if_it_fails(undo), open_operation(request, services, known) as operation:
-        leader = choose_leader(operation, known, coming)
-        known = read_upgraded(operation, known, leader)
+    with _undone_if_it_fails(undo), opening.open_operation(request, services, known) as operation:
+        leader = opening.choose_leader(operation, known, coming)
+        known = opening.read_upgraded(operation, known, leader)
         others = operation.connect(staying, RUNNING_LIMIT) if masters_come else []
-        new = connect_to_new(operation, known, coming)
-        members = find_members(operation, known, leader, read_markers(operation, known, new))
+        new = opening.connect_to_new(operation, known, coming)
+        marked = opening.read_markers(operation, known, new)
+        members = opening.find_members(operation, known, leader, marked)
         if masters_come:
-            check_helm_login(operation, known, new, vims)
-        storage = connect_storage(operation, known, masters_come, is_needed=True)
+            opening.check_helm_login(operation, known, new, vims)
+        storage = opening.connect_storage(operation, known, masters_come, is_needed=True)
         due = find_due(operation, leader, known, coming)
         cluster = Cluster(known, services.store, leader)
         masters, connected = cluster.masters(new), [*dict.fromkeys([leader, *others])]
@@ -88,13 +77,13 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
             on([leader] if masters else [], RemoveOrphanedMembers()),
             on([leader], CheckEtcdMembers(staying if masters else ())),
             on([leader], UncordonNodes(), ForgetBackup()),
-            *prepare(cluster, new, storage, connected if masters else []),
-            *join_nodes(cluster, new, members),
-            *serve(cluster, masters, connected),
-            *back_up(cluster, [*connected, *masters], are_new=bool(masters)),
+            *groups.prepare(cluster, new, storage, connected if masters else []),
+            *groups.join_nodes(cluster, new, members),
+            *groups.serve(cluster, masters, connected),
+            *groups.back_up(cluster, [*connected, *masters], are_new=bool(masters)),
         )
     if masters_come:
-        move_helm(known, known.control_plane, vims)
+        opening.move_helm(known, known.control_plane, vims)
 
 
 @contextmanager
@@ -125,15 +114,15 @@ def _undo(
 
     :param staying: the other control-plane nodes, if control-plane nodes are among the new ones
     """
-    with open_operation(request, services, known) as operation:
-        leader = choose_leader(operation, known, coming)
+    with opening.open_operation(request, services, known) as operation:
+        leader = opening.choose_leader(operation, known, coming)
         others = operation.connect_to_running(staying)
         cluster = Cluster(known, services.store, leader, leaving=coming)
         going = operation.connect_to_running(cluster.leaving_control_plane)
         operation.run(
             cluster,
             on(going, ReleaseVirtualIp()),
-            *leave(cluster, going),
+            *groups.leave(cluster, going),
             on([*dict.fromkeys([leader, *others])] if staying else [], ConfigureLoadBalancer()),
         )
 
@@ -143,26 +132,21 @@ def begin_roll_back(request: LcmRequest, services: Services, came: Collection[st
 
     Usually the scale-out has removed them itself. A deleted member of etcd would still count for
     the quorum; workers need no removal before the deletion.
-
-    :param came: the VDUs of the new machines
     """
-    if master_vdus(read_topology(request, services)) & {*came}:
+    if master_vdus(opening.read_topology(request, services)) & {*came}:
         roll_back_scale_out(request, services, came)
 
 
 def roll_back_scale_out(
     request: LcmRequest, services: Services, came: Collection[str] = ()
 ) -> None:
-    """Remove the nodes of a failed scale-out whose machines do not belong to the VNF.
-
-    :param came: the VDUs of the new machines
-    """
-    known = read_topology(request, services)
+    """Remove the nodes of a failed scale-out whose machines do not belong to the VNF."""
+    known = opening.read_topology(request, services)
     masters_came = bool(master_vdus(known) & {*came})
-    with open_operation(request, services, known) as operation:
-        leader = choose_leader(operation, known)
+    with opening.open_operation(request, services, known) as operation:
+        leader = opening.choose_leader(operation, known)
         masters = operation.connect_to_running(known.control_plane) if masters_came else []
-        storage = connect_storage(operation, known, masters_change=False)
+        storage = opening.connect_storage(operation, known, masters_change=False)
         operation.run(
             Cluster(known, services.store, leader),
             on([leader] if masters_came else [], RemoveOrphanedMembers()),

@@ -34,8 +34,6 @@ def check_targets_of_scaling(
 ) -> bool:
     """Check the targets of scaling; returns whether control-plane nodes are among them.
 
-    :param before: number of control-plane nodes before the operation
-    :param after: number of control-plane nodes after the operation
     :raises MgmtDriverError: if these targets cannot be scaled
     """
     if all(node in known.workers for node in targets):

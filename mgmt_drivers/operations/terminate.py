@@ -17,10 +17,7 @@ LOG = logging.getLogger(__name__)
 
 
 def check_unlocked(request: LcmRequest, services: Services) -> None:
-    """Check that no other operation works on the machines of a cluster.
-
-    :raises OperationError: naming each locked machine, and the operation that holds the lock
-    """
+    """Check the machines of a cluster as :func:`check_machines` does."""
 
     def prepare() -> tuple[Operation, Sequence[Node]]:
         known = read_topology(request, services)
@@ -39,7 +36,6 @@ def check_machines(
     Other problems of the VNF do not block a deletion: they are logged. A dry run takes no lock,
     and checks nothing.
 
-    :param prepare: makes the operation, and finds the VNF's machines
     :raises OperationError: naming each locked machine, and the operation that holds the lock
     """
     if services.dry_run:

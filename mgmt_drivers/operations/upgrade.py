@@ -43,15 +43,8 @@ from mgmt_drivers.engine.phase import in_lanes, in_turn, on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import MgmtDriverError, OperationError
 from mgmt_drivers.machine.host import Host
+from mgmt_drivers.operations import groups, opening
 from mgmt_drivers.operations.defragment import ask_etcd, defragment_members
-from mgmt_drivers.operations.groups import Works, give_kubeconfig, show_last_backup
-from mgmt_drivers.operations.opening import (
-    GATHER,
-    choose_leader,
-    open_operation,
-    read_topology,
-    read_upgraded,
-)
 from mgmt_drivers.operations.renew import find_due, renew_due
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.setup.configure_proxy import ConfigureProxy
@@ -70,11 +63,11 @@ def upgrade(request: LcmRequest, services: Services, change: Change) -> None:
 
     :raises MgmtDriverError: naming the cause, and the versions with which the cluster goes on
     """
-    known = read_topology(request, services, change.patch)
+    known = opening.read_topology(request, services, change.patch)
     try:
-        with open_operation(request, services, known) as operation:
-            leader = choose_leader(operation, known)
-            known = read_upgraded(operation, known, leader, change.patch)
+        with opening.open_operation(request, services, known) as operation:
+            leader = opening.choose_leader(operation, known)
+            known = opening.read_upgraded(operation, known, leader, change.patch)
             nodes = operation.connect(known.nodes, RUNNING_LIMIT)
             for version in _find_steps(operation, known, leader):
                 changed = changed_params.join(
@@ -92,7 +85,7 @@ def upgrade(request: LcmRequest, services: Services, change: Change) -> None:
 
 def _find_steps(operation: Operation, known: Topology, leader: Host) -> Sequence[Version]:
     """Find the versions to upgrade to: from the oldest kubelet, which a former attempt has left."""
-    nodes = operation.ask(GATHER, leader, kubectl.list_nodes)
+    nodes = operation.ask(opening.GATHER, leader, kubectl.list_nodes)
     own = [nodes[name] for name in map(known.name, known.nodes) if name in nodes]
     found = [read_version(kubectl.kubelet_release(node)) for node in own]
     target = known.params.version
@@ -104,10 +97,7 @@ def _upgrade(
     operation: Operation, cluster: Cluster, nodes: list[Host], changed: Changed,
     workers_at_once: int,
 ) -> None:
-    """Upgrade all nodes to a version of their series or of the next one.
-
-    :param changed: the changed parameters, which the cluster has afterwards
-    """
+    """Upgrade all nodes to a version of their series or of the next one."""
     kept = changed_params.load(cluster.store)
     before = read_params(changed_params.apply(operation.request, kept)).version
     keep = KeepVersion(changed, has_release=before.patch is not None)
@@ -116,7 +106,7 @@ def _upgrade(
     masters = sorted(cluster.masters(nodes), key=lambda host: host is not leader)
     etcd, lacks_space = ask_etcd(operation, cluster)
     look = functools.partial(UpdatePodNetwork().look, cluster=cluster)
-    updates_network = operation.ask(GATHER, leader, look) is not None
+    updates_network = operation.ask(opening.GATHER, leader, look) is not None
     operation.run(
         cluster,
         on([leader], CheckCluster(etcd)),
@@ -132,14 +122,14 @@ def _upgrade(
     )
 
 
-def _prepare(cluster: Cluster, nodes: list[Host], updates_network: bool) -> Works:
+def _prepare(cluster: Cluster, nodes: list[Host], updates_network: bool) -> groups.Works:
     """Give each node its kubeadm and its images.
 
     :param updates_network: the CNI manifest will be applied again
     """
     params = cluster.params
     return [
-        show_last_backup(cluster),
+        groups.show_last_backup(cluster),
         # The packages may come from a new host. The proxy is changed without a runtime's restart.
         on(nodes if cluster.proxy else [], ConfigureProxy(cluster.proxy)),
         on(nodes if params.registries else [], ConfigureRegistries()),
@@ -151,7 +141,7 @@ def _prepare(cluster: Cluster, nodes: list[Host], updates_network: bool) -> Work
 
 def _upgrade_control_plane(
     cluster: Cluster, masters: list[Host], upgrade: UpgradeCluster, keep: KeepVersion
-) -> Works:
+) -> groups.Works:
     """Upgrade the cluster on the leader, then the control-plane nodes one after another.
 
     :param masters: the leader first
@@ -162,16 +152,17 @@ def _upgrade_control_plane(
         on(leader if cluster.params.image_repository else [], SetImageRepository()),
         on(leader, upgrade, keep, UpdatePodNetwork()),
         in_turn(masters, UpgradeControlPlane()),
-        give_kubeconfig(cluster, masters),  # kubeadm has renewed the administrator's certificate
+        # kubeadm has renewed the administrator's certificate.
+        groups.give_kubeconfig(cluster, masters),
     ]
 
 
 def _read_versions(request: LcmRequest, services: Services, known: Topology) -> str:
     """Read the versions of the nodes, with a new login, since the old one may have failed."""
     try:
-        with open_operation(request, services, known) as operation:
-            leader = choose_leader(operation, known)
-            return operation.ask(GATHER, leader, _describe_versions)
+        with opening.open_operation(request, services, known) as operation:
+            leader = opening.choose_leader(operation, known)
+            return operation.ask(opening.GATHER, leader, _describe_versions)
     except MgmtDriverError as error:
         LOG.warning("the versions of the nodes are not known: %s", error)
         return "The versions of the nodes are not known, since no control-plane node answers"

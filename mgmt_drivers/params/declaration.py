@@ -313,10 +313,7 @@ def _read_one(declared: "dataclasses.Field[Any]", reader: Reader) -> Any:
 
 
 def _parsed(kind: Kind[T], default: Any) -> T:
-    """Read a default like a value of a request.
-
-    :raises ParameterError: if the default is not valid
-    """
+    """Read a default like a value of a request."""
     errors = ValidationErrors()
     value = kind.parse(Reader(default, "default", errors))
     errors.raise_if_any()

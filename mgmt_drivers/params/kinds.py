@@ -316,16 +316,6 @@ class PackageFile(TextKind[Path | None]):
         return None
 
 
-def read_yaml(path: Path, what: str, reader: Reader) -> list[Any]:
-    """Read the documents of a file; empty after an error, which says that it is not ``what``."""
-    try:
-        documents = package_yaml.read_all(path)
-    except package_yaml.BadYaml as error:
-        reader.refuse(f"is not {what}: {error}")
-        return []
-    if not documents:
-        reader.refuse(f"is not {what}: it is empty")
-    return documents
 class TextFile(PackageFile):
     """A file of text in UTF-8."""
 
@@ -337,10 +327,10 @@ class TextFile(PackageFile):
             reader.refuse(f"is not text in UTF-8: {error}")
             return None
         if path:
-            self.check(path, content, reader)
+            self.check(content, reader)
         return path
 
-    def check(self, path: Path, content: str, reader: Reader) -> None:
+    def check(self, content: str, reader: Reader) -> None:
         """Note errors in the content."""
 
 

@@ -116,19 +116,12 @@ def read_pem(path: Path) -> Secret:
     return Secret(path.read_bytes().decode("ascii", errors="ignore"))
 
 
-class _Htpasswd(kinds.PackageFile):
-    def take(self, text: str, reader: Reader) -> Path | None:
-        path = super().take(text, reader)
-        try:
-            lines = path.read_bytes().decode().split("\n") if path else []
-        except UnicodeDecodeError as error:
-            reader.refuse(f"is not text in UTF-8: {error}")
-            return None
-        for number, line in enumerate(lines, start=1):
+class _Htpasswd(kinds.TextFile):
+    def check(self, content: str, reader: Reader) -> None:
+        for number, line in enumerate(content.split("\n"), start=1):
             is_good = bool(_HTPASSWD_LINE.fullmatch(line)) and line.isprintable()
             if line and not line.startswith("#") and not is_good:
                 reader.refuse(f"line {number} is not of the form that `htpasswd -B` writes")
-        return path
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,6 @@ class Session(Protocol):
         """Run one command, without a shell's interpretation of its words.
 
         :param argv: program and arguments; never a secret among them
-        :param sudo: run the command as root
         :param check: raise CommandFailed if the exit status is not 0
         :param timeout: seconds until the command times out
         :param limit: bytes that the command may write
@@ -81,7 +80,6 @@ class Session(Protocol):
         Returns status 0 when the command has written its word. If the command ends before,
         returns its result as :meth:`run` does without ``check``.
 
-        :param word: the line that the command writes when it has begun
         :param timeout: seconds for the command to write its word
         """
 

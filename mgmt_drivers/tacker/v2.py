@@ -174,7 +174,6 @@ class Call:
 
 
 def resource_ids(call: Call) -> dict[str, str]:
-    """The ids of VNFCs by the ids of their VnfcResourceInfos."""
     resources = call.info.get("vnfcResourceInfo", ())
     return {resource["id"]: _vnfc(resource).id for resource in resources}
 

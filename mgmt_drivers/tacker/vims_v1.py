@@ -23,8 +23,8 @@ class RegisteredVims:
     """The VIMs in Tacker's registry; a :class:`mgmt_drivers.vim.Vims`.
 
     A VIM is the VNF's own by its id in the store and by its tenant. Anybody may write a description
-    of a VIM: it counts only within the tenant, if the id is unknown. Earlier versions of the
-    drivers kept no id, and an operation may fail before it keeps the id.
+    of a VIM: it counts only within the tenant, if the id is unknown, since an operation may fail
+    before it keeps the id.
     """
 
     log_in_for_helm = True

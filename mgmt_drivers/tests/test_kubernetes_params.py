@@ -242,9 +242,6 @@ class ParamsTest(ParamsTestCase):
         ):
             self.assertIn(words, error)
         self.assertEqual(script, self.read(self.values(), "heal").script)
-        # As the packages of the first editions have it.
-        script.write_text("# Contract: run as root, any number of times; exit status 0 means\n")
-        self.assertEqual(script, self.read(self.values()).script)
 
     def test_masters_at_floating_ips_need_one_for_the_cluster(self) -> None:
         values = self.values()

@@ -422,9 +422,6 @@ class OperationTest(unittest.TestCase):
         self.run_plan(Agree())
         trace = self.folder / "vnf-1.jsonl"
         self.assertEqual(0, trace.stat().st_mode & 0o027)
-        trace.chmod(0o644)
-        self.run_plan(Agree())
-        self.assertEqual(0o640, trace.stat().st_mode & 0o777)
 
     def test_a_trace_that_cannot_be_written_fails_nothing(self) -> None:
         blocked = self.folder / "file"

@@ -94,10 +94,7 @@ def find(host: Host, objects: Sequence[Object]) -> list[Object]:
 
 
 def apply(host: Host, objects: Sequence[Object], takes_over: bool) -> None:
-    """Apply objects in their order, on the server's side; definitions of custom resources first.
-
-    :param takes_over: also fields that others have changed, which are refused otherwise
-    """
+    """Apply objects in their order, on the server's side; definitions of custom resources first."""
     definitions = [thing for thing in objects if thing["kind"] == DEFINITION]
     others = [thing for thing in objects if thing["kind"] != DEFINITION]
     if definitions:

@@ -78,8 +78,6 @@ def choose(
     """Choose the backup that a request names, and verify the backup.
 
     ``latest`` is the newest of this cluster that is neither damaged nor forged.
-
-    :raises MgmtDriverError: if there is no such backup
     """
     left_out = []
     for saved in backup.find_requested(restore, backups, keys, now):

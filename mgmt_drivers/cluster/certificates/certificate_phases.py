@@ -95,5 +95,5 @@ class RestartPrograms(HostPhase[Cluster]):
             certificates.restart_programs(host, cluster)
         control_plane.wait_until_healthy(host, cluster, certificates.RESTART_LIMIT)
         if is_pending:
-            certificates.clear_pending(host)
+            host.sudo("rm", certificates.PENDING)
         return CHANGED if is_pending else UNCHANGED

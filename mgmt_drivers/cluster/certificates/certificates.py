@@ -187,10 +187,6 @@ def restart_programs(host: Host, cluster: Cluster) -> None:
     host.clock.until(restarted, RESTART_LIMIT, "programs with the certificates on the disk")
 
 
-def clear_pending(host: Host) -> None:
-    host.sudo("rm", PENDING)
-
-
 def _list_containers(host: Host, verb: str, cluster: Cluster) -> dict[str, set[str]]:
     """List the ids of containers in which each program runs, or ran until it was told to end."""
     words = (verb, cluster.runtime.service, cluster.name(host), *PROGRAMS)

@@ -45,10 +45,6 @@ def defragment(host: Host, cluster: Running) -> None:
     etcd.run(host, cluster, etcd.LOCAL, "defrag", timeout=_UPKEEP_LIMIT, tolerated="")
 
 
-def disarm(host: Host, cluster: Running) -> None:
-    etcd.run(host, cluster, etcd.LOCAL, "alarm", "disarm", tolerated="")
-
-
 def save_snapshot(host: Host, cluster: Cluster, name: str = "etcd-snapshot") -> str:
     """Save all that etcd holds on the machine's disk, checked; returns the file's path.
 

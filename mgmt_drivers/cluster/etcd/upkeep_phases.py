@@ -101,4 +101,4 @@ class EndNoSpace(Change[Cluster, EtcdStatus]):
                     "nobody needs, or raise `--quota-backend-bytes` of etcd on each control-plane "
                     "node (in the guide: \"Alarms of etcd\"), then repeat the operation"
                 )
-        upkeep.disarm(host, cluster)
+        etcd.run(host, cluster, etcd.LOCAL, "alarm", "disarm", tolerated="")

@@ -1,6 +1,5 @@
 """The parameters ``helm`` and ``helm_installation_script_path``: Helm on control-plane nodes."""
 
-import itertools
 import re
 import tarfile
 from dataclasses import dataclass
@@ -16,8 +15,7 @@ SCRIPT = "helm_installation_script_path"  # upstream's name
 
 # The program's name in an archive of the Helm project, such as linux-amd64/helm.
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}/helm")
-_MOST_ENTRIES = 100  # of an archive; archives of the project have four
-_LARGEST = 512 << 20  # bytes of an archive, and of an entry; the program has some sixty million
+_LARGEST = 512 << 20  # bytes of an archive; the program has some sixty million
 
 
 @dataclass(frozen=True)
@@ -70,10 +68,7 @@ HELM = ObjectOf(Helm)
 
 
 def helm_of(helm: Helm | None, script: Path | None, reader: Reader) -> Helm | None:
-    """The source of Helm from both parameters; None if neither is given.
-
-    :param reader: reader of the object that holds both parameters
-    """
+    """The source of Helm from both parameters; None if neither is given."""
     if helm and script:
         reader.at(SCRIPT).refuse(f"cannot be combined with {NAME}: give one of them")
     return Helm(script=script) if script else helm
@@ -81,11 +76,6 @@ def helm_of(helm: Helm | None, script: Path | None, reader: Reader) -> Helm | No
 
 def _program_in(path: Path) -> str | None:
     """The name of the only program ``helm`` in an archive; None if there is none or several."""
-    names = []
     with tarfile.open(path, "r:gz", tarinfo=ArchiveMember) as archive:
-        for entry in itertools.islice(archive, _MOST_ENTRIES):
-            if entry.size > _LARGEST:
-                return None
-            if entry.isfile() and _PROGRAM.fullmatch(entry.name):
-                names.append(entry.name)
+        names = [e.name for e in archive if e.isfile() and _PROGRAM.fullmatch(e.name)]
     return names[0] if len(names) == 1 else None

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Sequence
 
-from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.backup import restoring
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm, kubelet
@@ -53,18 +52,12 @@ class InitializeControlPlane(HostPhase[Cluster]):
 
 def _wait_for_virtual_ip(host: Host, cluster: Cluster) -> None:
     target = (cluster.topology.address, str(cluster.topology.port))
-
-    def answers() -> None:
-        seen = host.ask("timeout", "3", *kubelet.REACH.command(*target))
-        if not seen.ok:
-            raise NotYet(seen.tail or "no answer")
-
-    host.clock.until(
-        answers,
-        _VIP_LIMIT,
+    what = (
         f"virtual IP {cluster.topology.address} (do the masters' ports allow it in "
-        "allowed_address_pairs, and the security group VRRP?)",
+        "allowed_address_pairs, and the security group VRRP?)"
     )
+    words = ("timeout", "3", *kubelet.REACH.command(*target))
+    host.ask_until_ok(*words, within=_VIP_LIMIT, what=what)
 
 
 class CheckAllReached(Check[Cluster]):

@@ -6,7 +6,6 @@ which kubeadm removes after a join.
 
 from collections.abc import Sequence
 
-from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm, kubeadm_config, kubelet_serving
 from mgmt_drivers.cluster.kubeadm.kubelet_serving import PKI
@@ -25,7 +24,6 @@ _ANSWER_LIMIT = 20.0  # seconds for a machine that may be ill
 
 
 def restart(host: Host) -> None:
-    """Restart kubelet, and wait until it runs."""
     host.sudo("systemctl", "restart", "kubelet")
     _wait_until_it_runs(host)
 
@@ -40,22 +38,15 @@ def is_running(host: Host) -> bool:
 
 def _wait_until_it_runs(host: Host) -> None:
     """Wait until kubelet listens: systemd calls a kubelet active that ends immediately."""
-
-    def runs() -> None:
-        seen = host.ask("timeout", "3", *REACH.command(*_HEALTH))
-        if not seen.ok:
-            raise NotYet(seen.tail or "no answer")
-
     what = "kubelet's start (`journalctl -u kubelet` on the machine tells why it fails)"
-    host.clock.until(runs, _START_LIMIT, what)
+    words = ("timeout", "3", *REACH.command(*_HEALTH))
+    host.ask_until_ok(*words, within=_START_LIMIT, what=what)
 
 
 def renew_certificate(host: Host, cluster: Cluster) -> None:
     """Give kubelet a new client certificate from the leader, and restart kubelet.
 
     The API need not answer.
-
-    :raises MgmtDriverError: when the leader cannot issue it
     """
     leader = cluster.leader
     config = kubeadm_config.for_certificate(host, cluster, kubeadm.read_version(leader))
@@ -69,8 +60,6 @@ def renew_serving_certificate(host: Host, cluster: Cluster) -> None:
     """Give kubelet a new serving certificate from the leader, and restart kubelet.
 
     The API need not answer.
-
-    :raises MgmtDriverError: when the leader cannot issue it
     """
     leader = cluster.leader
     shown = _issue(leader, "serving", kubelet_serving.issuing(cluster, [host]))

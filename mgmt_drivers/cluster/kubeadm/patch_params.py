@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from mgmt_drivers.params.kinds import PackageFile, read_yaml
+from mgmt_drivers import package_yaml
+from mgmt_drivers.params.kinds import PackageFile
 from mgmt_drivers.params.reader import Reader
 
 FILES = "files"  # beside the patches: what the patched programs read
@@ -21,13 +22,20 @@ class PatchFolder(PackageFile):
     def take(self, text: str, reader: Reader) -> Path | None:
         folder = super().take(text, reader)
         for path in sorted(folder.iterdir()) if folder else ():
-            if path.name == FILES:
-                continue
-            if _NAME.fullmatch(path.name) and path.is_file():
-                read_yaml(path, f"{path.name}: a patch in YAML or JSON", reader)
-            else:
-                reader.refuse(
-                    f"{path.name} is no patch of kube-apiserver, kube-controller-manager, "
-                    "kube-scheduler or etcd: the name must be such as kube-apiserver+json.yaml"
-                )
+            if path.name != FILES and (fault := _fault_of(path)):
+                reader.refuse(fault)
         return folder
+
+
+def _fault_of(path: Path) -> str:
+    """Why a file is no patch; empty if it is one."""
+    if not _NAME.fullmatch(path.name) or not path.is_file():
+        return (
+            f"{path.name} is no patch of kube-apiserver, kube-controller-manager, "
+            "kube-scheduler or etcd: the name must be such as kube-apiserver+json.yaml"
+        )
+    try:
+        fault = "" if package_yaml.load_all(path.read_bytes()) else "it is empty"
+    except package_yaml.BadYaml as error:
+        fault = str(error)
+    return fault and f"is not {path.name}: a patch in YAML or JSON: {fault}"

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from mgmt_drivers.cluster.load_balancer.haproxy import HEALTH_PORT
 from mgmt_drivers.machine import syntax
 from mgmt_drivers.machine.files import File
-from mgmt_drivers.machine.host import Host
 
 PACKAGE = "keepalived"
-_CONFIG = "/etc/keepalived/keepalived.conf"
+CONFIG = "/etc/keepalived/keepalived.conf"
 _CHECK = "/etc/keepalived/check_haproxy.sh"
 _HIGHEST_PRIORITY = 200
 
@@ -43,7 +42,6 @@ def render(
     control-plane nodes only, and Neutron's port security prevents spoofed addresses.
 
     :param address: the address of this control-plane node, on ``interface``
-    :param others: addresses of the other control-plane nodes
     :param rank: from 0; of several candidates the node with the lowest rank takes the virtual IP
     """
     peers = "".join(f"        {syntax.words(peer)}\n" for peer in others)
@@ -90,14 +88,5 @@ def _router_id(virtual_ip: str) -> int:
     return int(ipaddress.IPv4Address(virtual_ip)) % 255 + 1
 
 
-def has_configuration(host: Host) -> bool:
-    return host.ask("test", "-e", _CONFIG).ok
-
-
-def stop(host: Host) -> None:
-    host.sudo("systemctl", "stop", PACKAGE)
-    host.sudo("systemctl", "disable", "--quiet", PACKAGE)
-
-
 def files(config: str) -> list[File]:
-    return [File(_CHECK, _CHECK_SCRIPT, "0755"), File(_CONFIG, config)]
+    return [File(_CHECK, _CHECK_SCRIPT, "0755"), File(CONFIG, config)]

@@ -65,9 +65,10 @@ class ReleaseVirtualIp(HostPhase[Cluster]):
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         try:
-            if not keepalived.has_configuration(host):
+            if not host.ask("test", "-e", keepalived.CONFIG).ok:
                 return UNCHANGED
-            keepalived.stop(host)
+            host.sudo("systemctl", "stop", keepalived.PACKAGE)
+            host.sudo("systemctl", "disable", "--quiet", keepalived.PACKAGE)
         except MgmtDriverError as error:
             # The machine may be broken, which may be why it is healed.
             LOG.warning("%s may keep the virtual IP until it is deleted: %s", host.node, error)

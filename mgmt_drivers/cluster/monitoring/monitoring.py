@@ -12,7 +12,6 @@ from mgmt_drivers.cluster.etcd import upkeep
 from mgmt_drivers.cluster.monitoring import node_health
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
-from mgmt_drivers.ssh.session import Result
 
 PACKAGE = "prometheus-node-exporter"
 UNITS = EXPORTER, SERVICE = f"{PACKAGE}.service", "tacker-node-health.service"
@@ -38,8 +37,9 @@ def units_of(host: Host, cluster: Cluster) -> Mapping[str, Sequence[File]]:
     }
 
 
-def ask_exporter(host: Host, cluster: Cluster) -> Result:
-    return host.ask("python3", _PROGRAM, "--check", str(port(cluster)))
+def asking_exporter(cluster: Cluster) -> Sequence[str]:
+    """The command that succeeds if the exporter tells the health of the machine."""
+    return ("python3", _PROGRAM, "--check", str(port(cluster)))
 
 
 def _arguments(host: Host, cluster: Cluster) -> Sequence[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.monitoring import monitoring
 from mgmt_drivers.engine.phase import Change
@@ -21,21 +20,15 @@ class ConfigureMonitoring(Change[Cluster, Mapping[str, Sequence[File]]]):
     def look(self, host: Host, cluster: Cluster) -> Mapping[str, Sequence[File]] | None:
         expected = monitoring.units_of(host, cluster)
         is_done = all(units.is_as_configured(host, *unit) for unit in expected.items())
-        return None if is_done and monitoring.ask_exporter(host, cluster).ok else expected
+        return None if is_done and host.ask(*monitoring.asking_exporter(cluster)).ok else expected
 
     def act(self, host: Host, cluster: Cluster, change: Mapping[str, Sequence[File]]) -> None:
         packages.install(host, [monitoring.PACKAGE])  # unless the machine came with monitoring
         for unit, expected in change.items():
             units.configure(host, unit, expected)
-
-        def told() -> None:
-            answer = monitoring.ask_exporter(host, cluster)
-            if not answer.ok:
-                raise NotYet(answer.tail or "no answer")
-
         what = (
             f"the health of the machine on port {monitoring.port(cluster)}. If another program "
             "has the port, instantiate with another `monitoring.port`; `journalctl --unit "
             f"{monitoring.EXPORTER} --unit {monitoring.SERVICE}` on the machine tells more"
         )
-        host.clock.until(told, _LIMIT, what)
+        host.ask_until_ok(*monitoring.asking_exporter(cluster), within=_LIMIT, what=what)

@@ -47,7 +47,6 @@ def drain(host: Host, name: str, longest: float) -> None:
     The limit is the longest time that a pod may take to end, and a margin, counted anew whenever a
     pod has gone.
 
-    :param longest: seconds for the whole drain
     :raises PodsEnding: when evicted pods have not ended
     :raises MgmtDriverError: with what cannot be evicted, when the node lives all the same
     """

@@ -104,7 +104,6 @@ def merge(host: Host, manifest: str, takes_over: bool) -> None:
 
 
 def wait_for(host: Host, condition: str, manifest: str) -> None:
-    """Wait until the objects of a manifest have a condition."""
     words = (f"--for=condition={condition}", f"--timeout={_LIMIT:g}s")
     _run(host, "wait", *words, "--filename", "-", stdin=manifest, limit=2 * _LIMIT)
 
@@ -239,7 +238,6 @@ def find_why_not_ready(host: Host, url: str = _OWN) -> str:
 
 
 def wait_for_api(host: Host, address: str, port: int, limit: float) -> None:
-    """Wait until the API at an address says that it is ready (its /readyz)."""
     url = f"https://{address}:{port}"
 
     def ready() -> None:

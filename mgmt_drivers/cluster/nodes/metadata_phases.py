@@ -54,8 +54,6 @@ class MarkNodes(Change[Cluster, Mapping[str, Mapping[str, Any]]]):
     """Make labels and taints of workers what the parameters say.
 
     Labels and taints that neither the parameters nor the earlier ones have stay.
-
-    :param before: the earlier parameters
     """
 
     title = "change labels and taints"

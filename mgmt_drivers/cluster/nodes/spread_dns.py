@@ -34,7 +34,7 @@ class SpreadDns(HostPhase[Cluster]):
         nodes = kubectl.list_nodes(host)
         moving = _to_move(pods, nodes)
         if moving:
-            cluster_dns.delete(host, moving)
+            kubectl.delete(host, "pod", *moving, namespace=cluster_dns.NAMESPACE)
             pods = cluster_dns.list_pods(host)
         ready = [name for name, node in nodes.items() if kubectl.is_ready(node)]
         _wait(host, pods, ready, len(moving) + 1)
@@ -51,10 +51,7 @@ def _to_move(pods: Sequence[DnsPod], nodes: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _wait(host: Host, pods: list[DnsPod], nodes: Collection[str], least: int) -> None:
-    """Wait until all pods on the given nodes are ready, and at least a number of pods.
-
-    :param pods: as they have just been seen
-    """
+    """Wait until all pods on the given nodes are ready, and at least a number of pods."""
     for number, _ in enumerate(host.clock.attempts(_LIMIT)):
         if number:
             pods = cluster_dns.list_pods(host)
@@ -70,9 +67,8 @@ def _wait(host: Host, pods: list[DnsPod], nodes: Collection[str], least: int) ->
 
 
 def _describe(host: Host, pod: DnsPod) -> str:
-    """Describe why a pod is not ready."""
     try:
-        log = cluster_dns.read_last_line(host, pod)
+        log = kubectl.read_last_line(host, pod.name, cluster_dns.NAMESPACE)
     except MgmtDriverError:  # its container has not begun
         log = ""
     place = f"on node {pod.node}" if pod.node else "on no node"

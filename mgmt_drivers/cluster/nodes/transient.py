@@ -47,7 +47,6 @@ def explained() -> Iterator[None]:
 
 
 def passes(text: str) -> bool:
-    """Whether an error of this text passes by itself."""
     return bool(_TRANSIENT.search(text))
 
 

@@ -36,7 +36,6 @@ class Docker:
         self._shown = [f"{registry.server}/" for registry in registries if registry.shown_login]
 
     def find_missing(self, host: Host, images: Sequence[str]) -> list[str]:
-        """Find the images that the machine does not have."""
         return [image for image in images if not docker.has_image(host, image)]
 
     def pull(self, host: Host, image: str) -> None:

@@ -6,8 +6,6 @@ from pathlib import Path
 from mgmt_drivers.params.kinds import PackageFile
 from mgmt_drivers.params.reader import Reader
 
-# Packages of the first editions declare it by the sentence that followed.
-_DECLARATION = re.compile(r"^# Contract: (?:tacker-mgmt-drivers\b|run as root,)", re.MULTILINE)
 DECLARATION = "# Contract: tacker-mgmt-drivers"  # the line that a script has
 UNDECLARED = (
     f"does not declare the drivers' contract by a line {DECLARATION!r}. The driver gives the "
@@ -21,7 +19,7 @@ UNDECLARED = (
 def declares_contract(script: Path | str) -> bool:
     """Whether a script, given as file or text, is one for these drivers."""
     text = script if isinstance(script, str) else script.read_text(errors="replace")
-    return bool(_DECLARATION.search(text))
+    return bool(re.search(rf"^{DECLARATION}\b", text, re.MULTILINE))
 
 
 class Script(PackageFile):

@@ -42,7 +42,6 @@ def note_passed(store: Store) -> None:
 
 
 def note_end(store: Store, vnfcs: Collection[str], now: float) -> None:
-    """Note the end of an automatic heal of these VNFCs."""
     known = load(store, now)
     store.save(_KEY, {**known, **{id_: [*known.get(id_, ()), now] for id_ in sorted(vnfcs)}})
     store.save(_PASSED, False)

@@ -62,8 +62,6 @@ def _check_blank(host: Host, device: str) -> None:
 
     blkid answers the same for a device that cannot be read, and from util-linux 2.39 on for a file
     system whose superblock has a wrong checksum, which wipefs shows.
-
-    :raises MgmtDriverError: if the device is one of these
     """
     words = (f"if={device}", "of=/dev/null", "bs=1M", "count=4", "status=none")
     result = host.ask("dd", *words)

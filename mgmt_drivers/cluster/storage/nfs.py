@@ -101,7 +101,6 @@ def _file(exports: Sequence[Export]) -> File:
 
 
 def _find_lacking(host: Host, exports: Sequence[Export]) -> list[str]:
-    """Find the exports that the kernel lacks."""
     lines = host.sudo("exportfs", "-s", limit=LIST_OUTPUT).splitlines()
     pairs = (line.split(None, 1) for line in lines if " " in line)
     active = {(folder, client.strip().partition("(")[0]) for folder, client in pairs}

@@ -157,7 +157,6 @@ class Storage:
 
     @property
     def exports_to_nodes(self) -> bool:
-        """Whether any export depends on the nodes of the cluster."""
         return any(export.network is None for export in self.exports)
 
     def folders(self) -> set[str]:
@@ -169,7 +168,6 @@ class Storage:
         }
 
     def volume_of(self, folder: str) -> Volume:
-        """The volume in which a folder lies."""
         return next(v for v in self.volumes if inside(folder, v.mount_point))
 
 

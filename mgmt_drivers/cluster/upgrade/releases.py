@@ -8,7 +8,6 @@ from mgmt_drivers.machine.host import Host
 
 
 def predict_release(release: str, cluster: Cluster) -> Prediction:
-    """The prediction for something that has a release."""
     wanted = cluster.params.version
     is_wanted = wanted.is_release(release)
     if is_wanted is None:

@@ -33,8 +33,6 @@ class UpgradeCluster(ReleaseChange):
 
     When it fails, kubeadm puts the old static pods back. The parameters that are wanted are saved
     before: the process may die when the cluster has changed, and machines would join with others.
-
-    :param changed: the parameters that the upgrade changes
     """
 
     title = "upgrade the cluster"
@@ -55,7 +53,6 @@ class KeepVersion(Change[Cluster, Changed]):
     cluster with a release keeps a release, also after an upgrade to a series: later machines get
     the release that the cluster has.
 
-    :param changed: the parameters that the upgrade has changed
     :param has_release: the cluster had a release, not a series
     """
 
