@@ -35,7 +35,8 @@ def probe(module: str) -> tuple[str, str]:
             cwd=folder, env=kept | paths, capture_output=True, text=True, check=False,
         )
         left = sorted(path.name for path in Path(folder).iterdir())
-    return ran.stdout, "" if left == ["file.json"] else f"files: {left}\n{ran.stderr}"
+    is_good = ran.returncode == 0 and left == ["file.json"]
+    return ran.stdout, "" if is_good else f"files: {left}\n{ran.stderr}"
 
 
 class CommandsTest(unittest.TestCase):
