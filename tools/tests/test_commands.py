@@ -1,6 +1,8 @@
 """Every command: its help and its refusals of wrong arguments do nothing else."""
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import re
@@ -68,6 +70,18 @@ class CommandsTest(unittest.TestCase):
 
 
 class KindsTest(unittest.TestCase):
+    def test_a_path_that_the_system_refuses(self) -> None:
+        for kind in (command.existing, command.existing_file, command.output_folder):
+            made = command.parser("python -m tools.some", "Some.")
+            made.add_argument("path", type=kind)
+            with (
+                contextlib.redirect_stderr(io.StringIO()) as said,
+                self.assertRaisesRegex(SystemExit, "^2$"),
+            ):
+                made.parse_args(["x" * 5000])
+            self.assertIn("argument path: 'xxx", said.getvalue())
+            self.assertIn("x': File name too long", said.getvalue())
+
     def test_what_is_refused(self) -> None:
         for kind, texts in (
             (command.whole(1), ("0", "-1", "1.5", "", "²")),
