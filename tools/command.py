@@ -41,6 +41,13 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(others)}; see {self.prog} --help")
         return parsed, others
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        try:
+            return super()._get_value(action, arg_string)
+        except OSError as error:  # such as the path of a folder that the user may not read
+            reason = f"{arg_string[:99]!r}: {error.strerror}"
+            raise argparse.ArgumentError(action, reason) from error
+
 
 def parser(prog: str, description: str | None) -> Parser:
     """The parser of a program, which the user starts by the words of ``prog``."""

@@ -39,6 +39,8 @@ def _why_not_together(arguments: argparse.Namespace) -> str:
     """Say which arguments do not go together; empty if all do."""
     if arguments.command == "build" and (arguments.sign is None) != (arguments.certificate is None):
         return "--sign and --certificate are given together"
+    if arguments.command == "build" and arguments.passphrase_file and not arguments.sign:
+        return "--passphrase-file needs --sign"
     if arguments.command == "verify":
         for package in arguments.packages:
             is_csar = Path(package).is_file()

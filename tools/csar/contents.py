@@ -4,6 +4,7 @@ import hashlib
 import io
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
 _CHUNK = 1 << 20
 _MOST_ENTRIES, _LARGEST = 10_000, 32 << 30  # files of a CSAR, and their bytes with images of disks
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the other methods know no limit for a piece
+_UNICODE_PATH = 0x7075  # a kind of extra field: unzip takes the name in it, and zipfile may not
+_FIELD = struct.Struct("<HH")  # the head of an extra field: kind, size
 _UNREADABLE = (
     OSError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError,
 )
@@ -161,7 +164,17 @@ def _refusal(entry: zipfile.ZipInfo) -> str:
         return "is a link or a device, and must be a file"
     if entry.compress_type not in _METHODS:
         return "is not compressed by deflate"
+    if _UNICODE_PATH in _extra_fields(entry.extra):
+        return "has a second name, which other programs read: make the zip without extra fields"
     return wrong(entry.orig_filename.removesuffix("/"))
+
+
+def _extra_fields(extra: bytes) -> Iterator[int]:
+    """Give the kinds of an entry's extra fields."""
+    while len(extra) >= _FIELD.size:
+        kind, size = _FIELD.unpack_from(extra)
+        yield kind
+        extra = extra[_FIELD.size + size :]
 
 
 @contextmanager

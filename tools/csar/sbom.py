@@ -4,7 +4,9 @@ The same package gives the same bytes: the bill has neither a time nor a serial 
 """
 
 import json
+import lzma
 import tarfile
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import metadata
@@ -53,6 +55,10 @@ _IMAGES = {
     "registry.k8s.io/": _APACHE,
 }
 _HUB = "docker.io"
+_OF_ANOTHER_KIND = (
+    BadYaml, CsarError, tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, LookupError,
+    ValueError, AttributeError, TypeError,
+)  # fmt: skip
 _LONGEST = 1 << 20  # bytes of the list of an archive of images
 
 Component = dict[str, Any]
@@ -155,9 +161,10 @@ def _references(files: Contents, name: str) -> list[str]:
             with files[name].open("rb") as stream, tarfile.open(fileobj=stream) as archive:
                 listed = archive.extractfile("manifest.json")
                 entries = json.loads(listed.read(_LONGEST)) if listed else []
-            return sorted({tag for entry in entries for tag in entry.get("RepoTags") or []})
-    except (BadYaml, CsarError, tarfile.TarError, LookupError, ValueError, AttributeError):
-        pass  # a file of another kind
+            tags = {tag for entry in entries for tag in entry.get("RepoTags") or []}
+            return sorted(tag for tag in tags if isinstance(tag, str))
+    except _OF_ANOTHER_KIND:
+        pass
     return []
 
 

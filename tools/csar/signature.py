@@ -25,6 +25,8 @@ CSAR, CMS, CERT = ".csar", ".cms", ".cert"
 _LIMIT = 3600.0  # seconds, for a CSAR with images of disks and for somebody to type a passphrase
 # Without these OpenSSL also trusts the machine's CAs.
 _NO_OTHER_CA = ("-no-CApath", "-no-CAstore")
+# From 112 bits on, as TLS has them: no certificates signed by SHA-1, no RSA keys below 2048 bits.
+_STRONG = ("-auth_level", "2")
 _NO_SIGNER = "signer certificate not found"
 _SAYS_NOTHING = ("", "CMS Verification failure")
 _DOCUMENTS = x509.ObjectIdentifier("1.3.6.1.5.5.7.3.36")  # RFC 9336
@@ -112,8 +114,8 @@ def _faults(csar: Path, authority: Path | None) -> Iterator[Fault]:
         yield Fault(cms.name, "", text, is_harmless=True)
         return
     signers = csar.with_name("signers")
-    trusted = ("-CAfile", authority, *_NO_OTHER_CA, "-purpose", "any", "-signer", signers)
-    why = _openssl(*check, *trusted)
+    trusted = ("-CAfile", authority, *_NO_OTHER_CA, *_STRONG, "-purpose", "any")
+    why = _openssl(*check, *trusted, "-signer", signers)
     if not why:
         yield from _unfit(cert.name, signers)
     elif why != broken:
@@ -134,10 +136,11 @@ def _unfit(name: str, signers: Path) -> Iterator[Fault]:
     """Give signers that the CA has certified for other uses alone, such as for servers."""
     try:
         for signer in x509.load_pem_x509_certificates(signers.read_bytes()):
-            usages = _usages(signer)
+            who, usages = signer.subject.rfc4514_string(), _usages(signer)
             if usages and _USAGES.isdisjoint(usages):
-                who = signer.subject.rfc4514_string()
                 yield Fault(name, who, "its extended key usage lets the key sign no packages")
+            if not _may_sign(signer):
+                yield Fault(name, who, "its key usage lets the key sign nothing")
     except ValueError as error:
         yield Fault(name, "", f"cannot be read: {error}")
 
@@ -147,6 +150,13 @@ def _usages(certificate: x509.Certificate) -> list[x509.ObjectIdentifier]:
     with suppress(x509.ExtensionNotFound):
         return list(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
     return []
+
+
+def _may_sign(certificate: x509.Certificate) -> bool:
+    with suppress(x509.ExtensionNotFound):
+        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
+        return usage.digital_signature or usage.content_commitment
+    return True
 
 
 def _openssl(*arguments: str | Path) -> str:

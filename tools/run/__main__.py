@@ -46,8 +46,9 @@ _PROGRAMS = {
 # Programs that environments of tox need which use no cloud; the others need all of the programs.
 _UNIT_TESTS = ("openssl", "ssh", "dpkg-deb")
 _NEEDED: Mapping[str, Sequence[str]] = {
-    "py3": _UNIT_TESTS, "tacker-2026.1": _UNIT_TESTS, "pep8": (), "docs": ("dot",)
-}
+    **{f"py3{minor}": _UNIT_TESTS for minor in ("", 10, 11, 12, 13)},
+    "tacker-2026.1": _UNIT_TESTS, "pep8": (), "docs": ("dot",),
+}  # fmt: skip
 # Locks of apt-get and dpkg, in the order in which apt-get takes them.
 _PACKAGE_LOCKS = [
     Path("/var/lib", name) for name in ("apt/lists/lock", "dpkg/lock-frontend", "dpkg/lock")
@@ -153,6 +154,8 @@ def _become_root(reason: str) -> None:
     """Restart under sudo, which asks for a password once, at the start."""
     if os.geteuid() == 0:
         return
+    if not shutil.which("sudo"):
+        raise FileNotFoundError(f"{reason}, and there is no sudo: be root")
     print(f"{reason}: continuing under sudo", flush=True)
     passed = ",".join(name for name in os.environ if _PRESERVED.fullmatch(name))
     words = ["sudo", f"--preserve-env={passed}", sys.executable, *sys.argv]

@@ -1,6 +1,8 @@
 """Every command: its help and its refusals of wrong arguments do nothing else."""
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import re
@@ -35,7 +37,8 @@ def probe(module: str) -> tuple[str, str]:
             cwd=folder, env=kept | paths, capture_output=True, text=True, check=False,
         )
         left = sorted(path.name for path in Path(folder).iterdir())
-    return ran.stdout, "" if left == ["file.json"] else f"files: {left}\n{ran.stderr}"
+    is_good = ran.returncode == 0 and left == ["file.json"]
+    return ran.stdout, "" if is_good else f"files: {left}\n{ran.stderr}"
 
 
 class CommandsTest(unittest.TestCase):
@@ -67,6 +70,18 @@ class CommandsTest(unittest.TestCase):
 
 
 class KindsTest(unittest.TestCase):
+    def test_a_path_that_the_system_refuses(self) -> None:
+        for kind in (command.existing, command.existing_file, command.output_folder):
+            made = command.parser("python -m tools.some", "Some.")
+            made.add_argument("path", type=kind)
+            with (
+                contextlib.redirect_stderr(io.StringIO()) as said,
+                self.assertRaisesRegex(SystemExit, "^2$"),
+            ):
+                made.parse_args(["x" * 5000])
+            self.assertIn("argument path: 'xxx", said.getvalue())
+            self.assertIn("x': File name too long", said.getvalue())
+
     def test_what_is_refused(self) -> None:
         for kind, texts in (
             (command.whole(1), ("0", "-1", "1.5", "", "²")),

@@ -82,7 +82,8 @@ class RootTest(unittest.TestCase):
     def test_only_the_scenarios_need_docker(self) -> None:
         self.assertEqual(set(), self.missing("pep8"))
         self.assertEqual({"graphviz"}, self.missing("docs"))
-        self.assertEqual({"openssl", "openssh-client", "dpkg"}, self.missing("py3"))
+        for name in ("py3", "py310", "py313", "tacker-2026.1"):
+            self.assertEqual({"openssl", "openssh-client", "dpkg"}, self.missing(name))
         self.assertLess({"docker.io", "mmdebstrap"}, self.missing("docs", "functional"))
 
     def test_root_is_for_the_engine_apt_and_what_root_has_left(self) -> None:
@@ -94,3 +95,11 @@ class RootTest(unittest.TestCase):
         ):
             with mock.patch.object(_RUN.os, "access", return_value=may_write):
                 self.assertRegex(_RUN._why_root(environments, missing), reason)
+
+    def test_a_machine_without_sudo(self) -> None:
+        with (
+            mock.patch.object(_RUN.shutil, "which", return_value=None),
+            mock.patch.object(_RUN.os, "geteuid", return_value=1000),
+            self.assertRaisesRegex(FileNotFoundError, "^so it is, and there is no sudo"),
+        ):
+            _RUN._become_root("so it is")

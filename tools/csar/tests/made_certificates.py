@@ -15,7 +15,10 @@ class Certificates:
 
     folder: Path
 
-    def issue(self, name: str, ca: Signer | None, *extensions: str, passphrase: str = "") -> Signer:
+    def issue(
+        self, name: str, ca: Signer | None, *extensions: str, passphrase: str = "",
+        digest: str = "sha256",
+    ) -> Signer:
         """Make a key, and its certificate by a CA; without a CA the key signs its own."""
         config = self.folder / "openssl.cnf"
         config.write_text("[req]\ndistinguished_name = dn\n[dn]\n")
@@ -26,7 +29,7 @@ class Certificates:
         command = [
             "openssl", "req", "-x509", "-config", str(config), "-newkey", "ec", "-pkeyopt",
             "ec_paramgen_curve:P-256", "-keyout", str(made.key), "-out", str(made.certificate),
-            "-subj", f"/CN={name}", "-days", "2", *locked, *by, *added,
+            "-subj", f"/CN={name}", "-days", "2", f"-{digest}", *locked, *by, *added,
         ]  # fmt: skip
         subprocess.run(command, check=True, capture_output=True)
         return made

@@ -1,5 +1,7 @@
+import gzip
 import io
 import json
+import lzma
 import re
 import tarfile
 import unittest
@@ -24,6 +26,15 @@ def components(document: dict[str, Any], kind: str = "") -> dict[str, dict[str, 
 def licence(component: dict[str, Any]) -> str:
     (found,) = component.get("licenses", [{"expression": ""}])
     return str(found.get("expression", found.get("license", {}).get("id")))
+
+
+def archive_of(manifest: object) -> bytes:
+    listed, stream = json.dumps(manifest).encode(), io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        entry = tarfile.TarInfo("manifest.json")
+        entry.size = len(listed)
+        archive.addfile(entry, io.BytesIO(listed))
+    return stream.getvalue()
 
 
 class SbomTest(unittest.TestCase):
@@ -93,15 +104,14 @@ class SbomTest(unittest.TestCase):
                 self.assertEqual("Files/x.yaml", image["properties"][0]["value"])
 
     def test_images_of_archives(self) -> None:
-        listed = json.dumps([{"RepoTags": ["registry:2.8"]}, {"RepoTags": None}]).encode()
-        stream = io.BytesIO()
-        with tarfile.open(fileobj=stream, mode="w") as archive:
-            entry = tarfile.TarInfo("manifest.json")
-            entry.size = len(listed)
-            archive.addfile(entry, io.BytesIO(listed))
-        files = {
-            "Files/images/registry.tar": InMemory("registry.tar", stream.getvalue()),
-            "Files/images/other.tar": InMemory("other.tar", b"no archive"),
+        good = archive_of([{"RepoTags": ["registry:2.8"]}, {"RepoTags": None}])
+        contents = (
+            good, b"no archive", gzip.compress(good)[:-20], lzma.compress(good)[:-20],
+            archive_of(5), archive_of([{"RepoTags": [{}, 1]}]), archive_of([{"RepoTags": 5}]),
+        )
+        files: Contents = {
+            f"Files/images/{number}.tar": InMemory(f"{number}.tar", content)
+            for number, content in enumerate(contents)
         }
         found = components(bill({**self.registry, **files}), "image:")
         self.assertEqual(["image:registry:2", "image:registry:2.8"], sorted(found))

@@ -1,6 +1,8 @@
 import os
+import struct
 import subprocess
 import zipfile
+import zlib
 from pathlib import Path
 from unittest import mock
 
@@ -124,14 +126,35 @@ class SignatureTest(CommandTest):
         self.assertEqual((0, "no faults, no warnings"), self.told(package, self.ca))
         self.assertEqual(0, self.told(self.changed({"a.cert": None}), self.ca)[0])
 
+    def test_a_file_with_two_names_is_refused(self) -> None:
+        """unzip would extract the file beside the CSAR as the CSAR."""
+        self.sign(self.signer)
+        package = self.changed({"a.cert": None})
+        other = zipfile.ZipInfo("a.cert")
+        name = struct.pack("<BL", 1, zlib.crc32(b"a.cert")) + b"a.csar"
+        other.extra = struct.pack("<HHBHH", 0x9999, 1, 0, 0x7075, len(name)) + name
+        with zipfile.ZipFile(package, "a") as archive:
+            archive.writestr(other, self.read("a.cert"))
+        status, said = self.verify(package, self.ca)
+        self.assertEqual(1, status)
+        self.assertIn("'a.cert' has a second name", said)
+
     def test_who_is_refused(self) -> None:
         made = Certificates(self.scratch)
         server = made.issue("server", self.ca, "extendedKeyUsage=serverAuth,clientAuth")
+        agrees = made.issue("agrees", self.ca, "keyUsage=keyAgreement")
+        weak = made.issue("weak", self.ca, digest="sha1")
+        no_ca = made.issue("no-ca", self.signer)
+        with no_ca.certificate.open("ab") as chain:
+            chain.write(self.signer.certificate.read_bytes())
         reason = "unable to get local issuer certificate"
         wrong_ca = f"a.cert: is not of the CA in {self.other_ca.certificate}: {reason}"
         use = "a.cert: CN=server: its extended key usage lets the key sign no packages"
         for signer, ca, expected in (
             (self.signer, self.other_ca, wrong_ca), (server, self.ca, use),
+            (agrees, self.ca, "a.cert: CN=agrees: its key usage lets the key sign nothing"),
+            (weak, self.ca, "algorithm too weak"),
+            (no_ca, self.ca, "invalid CA certificate"),
         ):
             self.sign(signer)
             status, said = self.verify(self.package, ca)
@@ -182,6 +205,8 @@ class SignatureTest(CommandTest):
         status, _, err = self.run_("build", self.folder, "--sign", self.signer.key)
         self.assertEqual(2, status)
         self.assertIn("--sign and --certificate are given together", err)
+        words = ("--passphrase-file", self.signer.key)
+        self.assertIn("needs --sign", self.run_("build", self.folder, *words)[2])
         with self.assertRaisesRegex(CsarError, "does not match certificate"):
             self.sign(Signer(self.signer.key, self.other_ca.certificate))
         self.assertFalse(self.package.exists())
