@@ -105,7 +105,7 @@ def make_cluster(
             cluster,
             on(cluster.nodes(hosts) if is_first else [], CheckNetworks()),
             *groups.prepare(cluster, hosts, cluster.storage(hosts)),
-            *_initialize(cluster, hosts, backup, is_initialized),
+            *_initialize(cluster, hosts, backup, is_initialized, is_first),
             *groups.join_nodes(cluster, hosts, members),
             *_finish(cluster, hosts, backup),
         )
@@ -117,7 +117,8 @@ def make_cluster(
 
 
 def _initialize(
-    cluster: Cluster, hosts: Sequence[Host], backup: Restore | None, is_initialized: bool
+    cluster: Cluster, hosts: Sequence[Host], backup: Restore | None, is_initialized: bool,
+    is_first: bool,
 ) -> groups.Works:
     """Make the leader the first control-plane node, unless an earlier attempt did.
 
@@ -130,13 +131,13 @@ def _initialize(
     if backup is None:
         return [
             on(masters, ConfigureLoadBalancer()),
-            on(to_initialize, InitializeControlPlane()),
+            on(to_initialize, InitializeControlPlane(is_first)),
             on(leader, ApplyCniManifest()),
         ]
     return [
         on(to_initialize, GetBackup(backup)),
         on(masters, ConfigureLoadBalancer()),
-        on(to_initialize, InitializeControlPlane(is_restored=True)),
+        on(to_initialize, InitializeControlPlane(is_first, is_restored=True)),
         on(leader, RestartKubeProxy(), KeepNodeMetadata(), RemoveOldNodes()),
     ]
 
