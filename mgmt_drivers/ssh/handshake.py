@@ -50,12 +50,14 @@ def connect(
     :raises WrongHostKey: see :mod:`mgmt_drivers.ssh.hostkeys`
     """
     refused_since: list[float] = []
+    refusals: list[ConnectionFailed] = []
     logins = deque([endpoint, *endpoint.formers])  # the next one to try first
 
     def attempt() -> Connection:
         try:
             return _log_in(endpoint, logins, host_keys, masker)
         except _Refused as refusal:
+            refusals.append(refusal.error)
             refused_since.append(time.monotonic())
             if refused_since[-1] - refused_since[0] > login_limit:
                 raise refusal.error from None
@@ -72,7 +74,9 @@ def connect(
         refusal = error.__cause__ and error.__cause__.__cause__
         if isinstance(refusal, _Refused):
             raise refusal.error from None
-        raise ConnectionFailed(str(error)) from None
+        # A machine that bans whoever tries wrong logins no longer answers (fail2ban).
+        before = f". Before that, {refusals[-1]}" if refusals else ""
+        raise ConnectionFailed(f"{error}{before}") from None
 
 
 def _log_in(

@@ -315,6 +315,11 @@ class ConnectionTest(ServerTest):
                 with self.assertRaisesRegex(ConnectionFailed, "refuses the login"):
                     connect(endpoint, self.keys, Masker([]), 10, login_limit=0.5)
 
+    def test_a_machine_that_answers_no_more_has_refused_the_login(self) -> None:
+        threading.Timer(0.5, self.sshd.close).start()
+        with self.assertRaisesRegex(ConnectionFailed, "refused.*Before that, .* refuses the login"):
+            self.log_in("wrong", login_limit=60, boot_limit=2)
+
     def test_password_that_cloud_init_sets_late(self) -> None:
         self.sshd.server.password = "not yet"
         threading.Timer(0.3, setattr, (self.sshd.server, "password", PASSWORD)).start()
