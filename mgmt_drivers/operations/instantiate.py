@@ -7,6 +7,7 @@ import functools
 import logging
 from collections.abc import Sequence
 
+from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
 from mgmt_drivers.cluster.access.service_account import Credentials, vim_account
@@ -113,6 +114,7 @@ def make_cluster(
             return
         read_account = functools.partial(service_account.read, account=vim_account(services.store))
         credentials = operation.ask("read the VIM credentials", leader, read_account)
+    changed_params.forget_wanted_logins(services.store)  # the machines are new
     _register(request, vims, known, credentials)
 
 

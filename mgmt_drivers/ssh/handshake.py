@@ -138,7 +138,8 @@ def _try_logins(transport: paramiko.Transport, logins: deque[Endpoint]) -> None:
     """
     for left in reversed(range(len(logins))):
         try:
-            return _authenticate(transport, logins[0])
+            _authenticate(transport, logins[0])
+            break
         except paramiko.AuthenticationException:
             logins.rotate(-1)
             if not left or not transport.is_active():
