@@ -41,6 +41,13 @@ def save_wanted(store: Store, params: Changed) -> None:
     store.save_secret(_WANTED, params)
 
 
+def names_logins(patch: Changed) -> bool:
+    """Whether a patch names logins of machines, and not labels or taints alone."""
+    groups = [patch.get(key) or () for key in LOGIN_GROUPS]
+    each = [one for group in groups for one in ([group] if isinstance(group, Mapping) else group)]
+    return any(not {"password", "private_key"}.isdisjoint(one) for one in each)
+
+
 def save_wanted_logins(store: Store, changed: Changed) -> None:
     """Save the logins that machines are about to get: a heal may have to log in by them."""
     logins = {key: changed[key] for key in LOGIN_GROUPS if key in changed}

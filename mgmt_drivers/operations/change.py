@@ -12,7 +12,7 @@ from mgmt_drivers.cluster.backup import backup, backup_keys
 from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
 from mgmt_drivers.cluster.certificates import certificate_phases
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.cluster_params import LOGIN_GROUPS, POOLS, WORKER
+from mgmt_drivers.cluster.cluster_params import POOLS, WORKER
 from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm
 from mgmt_drivers.cluster.kubeadm.control_plane_phases import VerifyControlPlane
 from mgmt_drivers.cluster.modification import Change
@@ -67,7 +67,7 @@ def change_params(request: LcmRequest, services: Services, vims: Vims, change: C
             etcd, _ = ask_etcd(operation, cluster)
             operation.run(cluster, on([leader], CheckCluster(etcd, is_upgrade=False)))
             operation.run(cluster, *_phases(cluster, change, machines))
-            if change.patch.keys() & {*LOGIN_GROUPS}:
+            if changed_params.names_logins(change.patch):
                 changed_params.save_wanted_logins(store, changed)
             operation.run(known, *opening.change_logins(known, machines))
             opening.move_helm(known, known.control_plane, vims)  # which has the login

@@ -7,6 +7,7 @@ import functools
 import logging
 from collections.abc import Sequence
 
+from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
 from mgmt_drivers.cluster.access.service_account import Credentials, vim_account
@@ -105,7 +106,7 @@ def make_cluster(
             cluster,
             on(cluster.nodes(hosts) if is_first else [], CheckNetworks()),
             *groups.prepare(cluster, hosts, cluster.storage(hosts)),
-            *_initialize(cluster, hosts, backup, is_initialized),
+            *_initialize(cluster, hosts, backup, is_initialized, is_first),
             *groups.join_nodes(cluster, hosts, members),
             *_finish(cluster, hosts, backup),
         )
@@ -113,11 +114,13 @@ def make_cluster(
             return
         read_account = functools.partial(service_account.read, account=vim_account(services.store))
         credentials = operation.ask("read the VIM credentials", leader, read_account)
+    changed_params.forget_wanted_logins(services.store)  # the machines are new
     _register(request, vims, known, credentials)
 
 
 def _initialize(
-    cluster: Cluster, hosts: Sequence[Host], backup: Restore | None, is_initialized: bool
+    cluster: Cluster, hosts: Sequence[Host], backup: Restore | None, is_initialized: bool,
+    is_first: bool,
 ) -> groups.Works:
     """Make the leader the first control-plane node, unless an earlier attempt did.
 
@@ -130,13 +133,13 @@ def _initialize(
     if backup is None:
         return [
             on(masters, ConfigureLoadBalancer()),
-            on(to_initialize, InitializeControlPlane()),
+            on(to_initialize, InitializeControlPlane(is_first)),
             on(leader, ApplyCniManifest()),
         ]
     return [
         on(to_initialize, GetBackup(backup)),
         on(masters, ConfigureLoadBalancer()),
-        on(to_initialize, InitializeControlPlane(is_restored=True)),
+        on(to_initialize, InitializeControlPlane(is_first, is_restored=True)),
         on(leader, RestartKubeProxy(), KeepNodeMetadata(), RemoveOldNodes()),
     ]
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mgmt_drivers.cluster import changed_params
-from mgmt_drivers.cluster.cluster_params import LOGIN_GROUPS, MASTER
+from mgmt_drivers.cluster.cluster_params import MASTER
 from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
 from mgmt_drivers.cluster.modification import NAME, Change, read_modification
 from mgmt_drivers.cluster.packages import node_packages
@@ -36,7 +36,7 @@ def note_wanted(request: LcmRequest, store: Store, modification: Any) -> None:
     wanted = changed_params.join(request, store, asked.patch)
     if asked.is_upgrade:
         changed_params.save_wanted(store, wanted)
-    elif asked.patch.keys() & {*LOGIN_GROUPS}:
+    elif changed_params.names_logins(asked.patch):
         changed_params.save_wanted_logins(store, wanted)
     else:
         text = "only an upgrade or a change of logins can be combined with another operation"

@@ -3,6 +3,7 @@
 import logging
 import socket
 import time
+from collections import deque
 
 import paramiko
 
@@ -49,11 +50,14 @@ def connect(
     :raises WrongHostKey: see :mod:`mgmt_drivers.ssh.hostkeys`
     """
     refused_since: list[float] = []
+    refusals: list[ConnectionFailed] = []
+    logins = deque([endpoint, *endpoint.formers])  # the next one to try first
 
     def attempt() -> Connection:
         try:
-            return _log_in(endpoint, host_keys, masker)
+            return _log_in(endpoint, logins, host_keys, masker)
         except _Refused as refusal:
+            refusals.append(refusal.error)
             refused_since.append(time.monotonic())
             if refused_since[-1] - refused_since[0] > login_limit:
                 raise refusal.error from None
@@ -70,10 +74,14 @@ def connect(
         refusal = error.__cause__ and error.__cause__.__cause__
         if isinstance(refusal, _Refused):
             raise refusal.error from None
-        raise ConnectionFailed(str(error)) from None
+        # A machine that bans whoever tries wrong logins no longer answers (fail2ban).
+        before = f". Before that, {refusals[-1]}" if refusals else ""
+        raise ConnectionFailed(f"{error}{before}") from None
 
 
-def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> Connection:
+def _log_in(
+    endpoint: Endpoint, logins: deque[Endpoint], host_keys: HostKeys, masker: Masker
+) -> Connection:
     target = (endpoint.address, endpoint.port)
     sock = socket.create_connection(target, timeout=CONNECT_TIMEOUT)
     weak = {"pubkeys": algorithms.WEAK_SIGNATURES}
@@ -84,7 +92,7 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> Connecti
     watchdog = Watchdog()
     try:
         with closed_after(watchdog, transport, _HANDSHAKE_LIMIT):
-            login = _shake_hands(transport, endpoint, host_keys)
+            login = _shake_hands(transport, endpoint, logins, host_keys)
     except BaseException as error:
         watchdog.close()
         transport.close()
@@ -99,7 +107,7 @@ def _log_in(endpoint: Endpoint, host_keys: HostKeys, masker: Masker) -> Connecti
 
 
 def _shake_hands(
-    transport: paramiko.Transport, endpoint: Endpoint, host_keys: HostKeys
+    transport: paramiko.Transport, endpoint: Endpoint, logins: deque[Endpoint], host_keys: HostKeys
 ) -> Endpoint:
     """Check the machine's host key, and log in; returns the login that the machine has."""
     types = host_keys.types_of(endpoint.server_id, endpoint.host_keys)
@@ -117,17 +125,25 @@ def _shake_hands(
         check_known(endpoint.host_keys, endpoint.address, shown)
     except WrongHostKey as error:
         raise _Refused(error) from None
-    logins = (endpoint, *endpoint.formers)
-    for login in logins:
-        try:
-            _authenticate(transport, login)
-            break
-        except paramiko.AuthenticationException:
-            if login is logins[-1]:
-                raise
+    _try_logins(transport, logins)
     host_keys.pin(endpoint.server_id, shown)
     transport.set_keepalive(_KEEPALIVE)
-    return login
+    return logins[0]
+
+
+def _try_logins(transport: paramiko.Transport, logins: deque[Endpoint]) -> None:
+    """Log in by one of the logins, which is the first one then.
+
+    sshd ends the connection after a few (MaxAuthTries): the next connection goes on with the rest.
+    """
+    for left in reversed(range(len(logins))):
+        try:
+            _authenticate(transport, logins[0])
+            break
+        except paramiko.AuthenticationException:
+            logins.rotate(-1)
+            if not left or not transport.is_active():
+                raise
 
 
 def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:

@@ -19,6 +19,7 @@ class Server(paramiko.ServerInterface):
     def __init__(self, password: str) -> None:
         self.password = password
         self.attempts = self.logins = 0
+        self.tries = 6  # MaxAuthTries
         self.refusals = 0  # so many sessions are still to be refused
         self.goes_deaf = False  # once a command runs
         self.is_silent = False  # when it is to run a command
@@ -29,6 +30,9 @@ class Server(paramiko.ServerInterface):
     def check_auth_password(self, username: str, password: str) -> int:
         self.attempts += 1
         if (username, password) != ("ubuntu", self.password):
+            transport = threading.current_thread()
+            assert isinstance(transport, _Transport)
+            transport.end_after(self.tries)
             return paramiko.common.AUTH_FAILED
         self.logins += 1
         return paramiko.common.AUTH_SUCCESSFUL
@@ -70,6 +74,13 @@ class _Transport(paramiko.Transport):
     """
 
     to_tell: threading.Event | None = None
+    failures = 0
+
+    def end_after(self, tries: int) -> None:
+        """End the connection after so many wrong logins, as OpenSSH's sshd does."""
+        self.failures += 1
+        if self.failures >= tries:
+            self.auth_handler._disconnect_no_more_auth()  # type: ignore[union-attr]
 
     def _send_user_message(self, data: paramiko.Message) -> None:
         super()._send_user_message(data)  # type: ignore[misc]

@@ -298,6 +298,13 @@ class LoginsTest(ChangedClusterTest):
             self.assertEqual(["N3w"] * 6, [machine.password for machine in self.machines()])
             self.assertEqual([], changed_params.load_wanted_logins(self.store))
 
+    def test_machines_that_are_all_new_have_no_login_of_a_change_that_failed(self) -> None:
+        changed_params.save_wanted_logins(self.store, {"worker_node": {"password": "N3w"}})
+        self.heal_start(self.request(), self.services())
+        self.replace_all()
+        self.heal_end(self.request(), self.services())
+        self.assertEqual([], changed_params.load_wanted_logins(self.store))
+
     def test_passwords_of_a_change_that_failed_are_undone_or_replaced(self) -> None:
         wanted, former = self.use_passwords(), {group: {"password": "hidden"} for group in GROUPS}
         other = {group: {"password": "0ther"} for group in GROUPS}

@@ -300,6 +300,26 @@ class ConnectionTest(ServerTest):
             new = dataclasses.replace(new, formers=(older,))
             connect(new, self.keys, Masker([]), login_limit=0)
 
+    def test_each_login_is_tried_also_if_a_connection_takes_few(self) -> None:
+        for tries, last in ((1, PASSWORD), (2, PASSWORD), (2, "none")):
+            self.sshd.server.tries, self.sshd.server.attempts = tries, 0
+            endpoint, *formers = (
+                Endpoint("127.0.0.1", "ubuntu", Secret(each), "s", self.sshd.port)
+                for each in ("new", "old", "older", last)
+            )
+            endpoint = dataclasses.replace(endpoint, formers=(*formers,))
+            if last == PASSWORD:
+                self.addCleanup(connect(endpoint, self.keys, Masker([]), 10).close)
+                self.assertEqual(4, self.sshd.server.attempts)
+            else:
+                with self.assertRaisesRegex(ConnectionFailed, "refuses the login"):
+                    connect(endpoint, self.keys, Masker([]), 10, login_limit=0.5)
+
+    def test_a_machine_that_answers_no_more_has_refused_the_login(self) -> None:
+        threading.Timer(0.5, self.sshd.close).start()
+        with self.assertRaisesRegex(ConnectionFailed, "refused.*Before that, .* refuses the login"):
+            self.log_in("wrong", login_limit=60, boot_limit=2)
+
     def test_password_that_cloud_init_sets_late(self) -> None:
         self.sshd.server.password = "not yet"
         threading.Timer(0.3, setattr, (self.sshd.server, "password", PASSWORD)).start()

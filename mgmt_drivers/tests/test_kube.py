@@ -126,6 +126,7 @@ class KubeadmTest(unittest.TestCase):
             made.leader,
             made,
             with_dns=with_dns,
+            validates=True,
             sets_conntrack=sets_conntrack,
             has_iptables=has_iptables,
         )

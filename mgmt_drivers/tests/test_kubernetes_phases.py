@@ -350,7 +350,7 @@ class ControlPlaneTest(PhaseTest):
         session.expect_control_plane_files()
         session.expect("sudo", "run-kubeadm")
         with self.assertLogs("mgmt_drivers", "WARNING"):
-            self.assertEqual(CHANGED, self.run_on(0, InitializeControlPlane()))
+            self.assertEqual(CHANGED, self.run_on(0, InitializeControlPlane(is_first=True)))
         self.assertIn("addon/coredns", session.ran[-1])
         self.assertNotIn(b"conntrack", session.stdin[-1])
 

@@ -254,8 +254,9 @@ class ChangeTest(SimulatedClusterTest):
         modify.note_wanted(self.request(), self.store, {"worker_node": {"password": "N3w"}})
         (logins,) = changed_params.load_wanted_logins(self.store)
         self.assertEqual({"worker_node": {"password": "N3w"}}, logins)
-        with self.assertRaisesRegex(ParameterError, "only an upgrade or a change of logins"):
-            modify.note_wanted(self.request(), self.store, {"drain_timeout": "1h"})
+        for patch in ({"drain_timeout": "1h"}, {"worker_node": {"labels": {"a": "b"}}}):
+            with self.assertRaisesRegex(ParameterError, "only an upgrade or a change of logins"):
+                modify.note_wanted(self.request(), self.store, patch)
 
 
 class ChangeFaultsTest(FaultsTestCase, SimulatedClusterTest):

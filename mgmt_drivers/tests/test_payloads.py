@@ -400,7 +400,10 @@ class ProxyOfTheImageTest(unittest.TestCase):
         self.session.expect_control_plane_files()
         self.session.expect("sudo", "kubeadm", "version", stdout="v1.20.2")
         self.session.expect("sudo", "run-kubeadm")
-        kubeadm.init(leader, self.made, with_dns=True, sets_conntrack=True, has_iptables=True)
+        kubeadm.init(
+            leader, self.made, with_dns=True, validates=True, sets_conntrack=True,
+            has_iptables=True,
+        )
         argv = self.session.commands[-1]
         begin = argv[: argv.index("init") + 1]
         self.assert_direct([*begin, "kubeadm", "init"], "kubeadm reset", "kubeadm init")

@@ -260,6 +260,15 @@ class OperationsTest(PooledClusterTest):
         with self.assertRaises(ParameterError):
             read_params(dataclasses.replace(self.request(), operation=INSTANTIATE))
 
+    def test_a_cluster_is_made_anew_with_fields_that_kubeadm_refuses(self) -> None:
+        """Its old machines are gone by then, and no modification changes the fields."""
+        self.params["worker_pools"] = [{**POOL, "kubelet_config": {"refused": True}}]
+        self.build()
+        self.heal_start(self.request(), self.services())
+        self.replace_all()
+        self.heal_end(self.request(), self.services())
+        self.assertEqual({"refused": True}, self.machine(POOLED).kubelet_fields)
+
     def test_configurations_to_validate(self) -> None:
         """Each is whole, so that kubeadm asks neither the network nor the internet."""
         made, _ = cluster(version="1.36")

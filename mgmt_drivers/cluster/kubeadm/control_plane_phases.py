@@ -25,13 +25,15 @@ class InitializeControlPlane(HostPhase[Cluster]):
 
     The data of a backup are laid down by the same command, under the lock of kubeadm, each time
     that it begins anew; never beneath a node that is a member.
+
+    :param is_first: the VNF has not been a cluster before
     """
 
     title = "initialize the control plane"
     prediction = Prediction(CHANGED)
 
-    def __init__(self, is_restored: bool = False) -> None:
-        self._is_restored = is_restored
+    def __init__(self, is_first: bool, is_restored: bool = False) -> None:
+        self._is_first, self._is_restored = is_first, is_restored
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         if cluster.topology.is_ha:
@@ -43,6 +45,7 @@ class InitializeControlPlane(HostPhase[Cluster]):
             host,
             cluster,
             with_dns=with_dns,
+            validates=self._is_first,
             sets_conntrack=host.ask(*_SET_CONNTRACK.command()).ok,
             has_iptables=host.ask(*_LIST_RULES).ok,
             before=restoring.prepare_command(host, cluster) if self._is_restored else (),

@@ -173,12 +173,15 @@ def init(
     cluster: Cluster,
     *,
     with_dns: bool,
+    validates: bool,
     sets_conntrack: bool,
     has_iptables: bool,
     before: Sequence[str] = (),
 ) -> None:
     """Make this machine the first control-plane node.
 
+    :param validates: whether kubelet's fields of single nodes are refused if kubeadm does not know
+        them; a cluster that is made anew had them before
     :param sets_conntrack: whether kube-proxy may set the limits of connections
     :param has_iptables: whether iptables works, which kube-proxy uses then
     :param before: a command that lays down etcd's data, and then runs the words behind its own
@@ -201,7 +204,7 @@ def init(
     first = kubelet_serving.beginning(host, cluster)
     words = [*before, *hardening.encrypting(is_new=True), *first, *words]
     checked = kubeadm_config.for_validation(host, cluster, read_version(host))
-    if checked and cluster.params.series.validates:
+    if checked and validates and cluster.params.series.validates:
         words = [*_VALIDATE.command(f"{len(checked)}"), *words]
         config = Secret("...\n".join(part.reveal() for part in (*checked, config)))
     _run(host, cluster, "init", words, config)

@@ -82,7 +82,7 @@ class VimOfInstanceTest(VimTest):
         self.assertEqual(before, instance)
 
     def test_cnfs_may_bring_roles_and_their_bindings(self) -> None:
-        """The guide's threat model has this as the reason why the account has all rights."""
+        """The guide's threat model has this among what the account may do."""
         from tacker.sol_refactored.infra_drivers.kubernetes import kubernetes_resource
         from tacker.vnfm.infra_drivers.kubernetes.k8s import translate_outputs
 
