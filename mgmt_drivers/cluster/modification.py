@@ -9,6 +9,7 @@ from typing import Any
 
 from mgmt_drivers import package_yaml
 from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.backup import backup_params
 from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
@@ -144,6 +145,14 @@ def _check_patch(change: Change, request: LcmRequest, reader: Reader) -> None:
             f"is of one series: to go by {', '.join(map(str, way))}, name a repository that has "
             f"each of them, or write {SERIES} in the place of the series"
         )
+    _check_result(change, after, reader)
+
+
+def _check_result(change: Change, after: KubernetesParams, reader: Reader) -> None:
+    """Check what only a change can bring about."""
+    backup = after.backup if backup_params.NAME in change.patch else None
+    if backup and backup.is_on_storage_server and not backup_params.unexported(after.storage):
+        reader.at(f"{backup_params.NAME}.folder").refuse(backup_params.EXPORTED)
     old, new = change.before.image_repository, after.image_repository
     if old and (not new or (old.server, old.plain_http) != (new.server, new.plain_http)):
         # The pod network may go on using the images of its manifest.

@@ -234,6 +234,7 @@ class ChangeTest(SimulatedClusterTest):
             ({"master_node": {"pod_cidr": "10.1.0.0/16"}},
              f"{NAME}.master_node.pod_cidr: cannot be changed by a modification, which changes .*"
              "kubernetes_version, .*automatic_heal"),
+            ({"etcd_backup": {}}, f"{NAME}.etcd_backup.folder: missing: each volume of the stor"),
             ({"colour": 1}, f"{NAME}.colour: cannot be changed by a modification, which changes"),
             ({"script_path": None}, f"{NAME}.script_path: cannot be changed"),
             ({"renew_certificates": True, "drain_timeout": "1h"},

@@ -23,6 +23,10 @@ BACKUP = re.compile(
 )
 # Folder in a volume of the storage server that has no exports.
 _ON_VOLUME = "etcd-backup"
+EXPORTED = (
+    "missing: each volume of the storage server has exports, whose clients could read the backups. "
+    "Give the storage server a volume without exports, or name a folder on the masters"
+)
 # Folders that a reboot of the machine, or a reset of kubeadm, empties.
 _PASSING = (
     "/dev", "/etc/kubernetes", "/proc", "/run", "/sys", "/tmp",  # noqa: S108 - none is used
@@ -87,21 +91,24 @@ def placed(backup: Backup | None, storage: Storage | None, reader: Reader) -> Ba
     if backup is None or reader.has("folder"):
         return backup
     points = [volume.mount_point for volume in storage.volumes] if storage else []
-    exported = [export.folder for export in storage.exports] if storage else []
-    # Clients of an export may reach all of its file system (exports(5), no_subtree_check).
-    own = [p for p in points if not any(inside(f, p) for f in exported)]
-    place = reader.at("folder")
+    own, place = unexported(storage), reader.at("folder")
     if isinstance(reader.value, Mapping) and storage is None:
         place.refuse("missing: without a storage_server, backups need a folder on the masters")
     elif isinstance(reader.value, Mapping) and not own and reader.context.is_new:
-        place.refuse(
-            "missing: each volume of the storage server has exports, whose clients could read the "
-            "backups. Give the storage server a volume without exports, or name a folder on the "
-            "masters"
-        )
+        place.refuse(EXPORTED)
     # Clusters from before this rule keep their place.
     folder = f"{(own or points)[0].rstrip('/')}/{_ON_VOLUME}" if points else ""
     return replace(backup, folder=folder, is_on_storage_server=True)
+
+
+def unexported(storage: Storage | None) -> list[str]:
+    """The mount points of volumes without exports.
+
+    Clients of an export may reach all of its file system (exports(5), no_subtree_check).
+    """
+    points = [volume.mount_point for volume in storage.volumes] if storage else []
+    exported = [export.folder for export in storage.exports] if storage else []
+    return [p for p in points if not any(inside(f, p) for f in exported)]
 
 
 def read_restore(reader: Reader, package: Path, backup: Backup | None, is_kept: bool) -> Restore:
