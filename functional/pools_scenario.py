@@ -18,6 +18,8 @@ from tools.client.machines import Remote
 POOL = "workerNode2"  # the VDU of the second pool
 ASPECTS = {WORKER: "worker_instance", POOL: "worker2_instance"}
 LABEL, DEDICATED = "example.com/pool", "example.com/dedicated"
+# An audit log, settings of an admission plugin, and a flag of the controller manager.
+_PATCHES = Path(__file__).parent / "overlays" / "patches"
 _TAINT = (DEDICATED, "dataplane", "NoSchedule")
 
 
@@ -26,8 +28,11 @@ class PoolsScenario(ClusterScenario):
 
     def instantiate_pools(self) -> Vnf:
         self.registry = shared.private_registry()
-        vnf = self.create_vnf(self.onboard_package(overlays=[f"pools{self.api.variant}"]))
-        self.assert_completed(vnf.instantiate(self.request("simple_pools", self.registry)))
+        overlays = [f"pools{self.api.variant}", str(_PATCHES)]
+        vnf = self.create_vnf(self.onboard_package(overlays=overlays))
+        patches = {"kubeadm_patches": "Files/kubernetes/patches"}
+        request = self.request("simple_pools", self.registry, **patches)
+        self.assert_completed(vnf.instantiate(request))
         master, folder = self.machines(vnf)[MASTER][0], self.enter(tempfile.TemporaryDirectory())
         url = self.vim(vnf).auth_url
         self.cluster = kubernetes.Cluster.from_vim(url, master, Path(folder))
@@ -47,6 +52,7 @@ class PoolsScenario(ClusterScenario):
             for vdu in counts:
                 for _, machine in self.vnfcs(vnf, vdu):
                     self.check_node(vdu, self.node_name(machine), master, label)
+            self.check_patches(master)
         show(master)
 
     def check_node(self, vdu: str, name: str, master: Remote, label: str) -> None:
@@ -61,6 +67,16 @@ class PoolsScenario(ClusterScenario):
         self.assertEqual("static" if is_pooled else "none", config["cpuManagerPolicy"])
         self.assertEqual({"cpu": "500m"} if is_pooled else {}, config.get("systemReserved") or {})
         self.assertEqual("systemd", config["cgroupDriver"])  # of the cluster
+
+    def check_patches(self, master: Remote) -> None:
+        """The control plane runs with the package's patches, and reads the files beside them."""
+        words = "run probe --image=probe --dry-run=server 2>&1"
+        self.assertIn("would violate PodSecurity", master.run(f"{kubernetes.KUBECTL} {words}"))
+        entry = json.loads(master.run("sudo tail --lines 1 /var/log/apiserver/audit.log"))
+        self.assertEqual("pods", entry["objectRef"]["resource"])
+        words = "--namespace kube-system get pods --selector component=kube-controller-manager"
+        shown = master.run(f"{kubernetes.KUBECTL} {words} --output yaml")
+        self.assertIn("--terminated-pod-gc-threshold=100", shown)
 
     def check_pods(self, vnf: Vnf) -> None:
         """A pod that tolerates the taint runs in the second pool; no other pod is there."""
