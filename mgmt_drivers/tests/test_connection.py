@@ -317,7 +317,8 @@ class ConnectionTest(ServerTest):
 
     def test_a_machine_that_answers_no_more_has_refused_the_login(self) -> None:
         threading.Timer(0.5, self.sshd.close).start()
-        with self.assertRaisesRegex(ConnectionFailed, "refused.*Before that, .* refuses the login"):
+        words = "(?i)refused.*Before that, .* refuses the login"
+        with self.assertRaisesRegex(ConnectionFailed, words):
             self.log_in("wrong", login_limit=60, boot_limit=2)
 
     def test_password_that_cloud_init_sets_late(self) -> None:
