@@ -24,7 +24,7 @@ from tools.client.machines import Remote
 from tools.client.web import ask
 
 _EXPECTED = Path(__file__).with_name("conformance.csv")  # the guide shows the file
-# Of the file that tells the tests where their images are; all of them are in one registry.
+# Keys of the file that tells the tests where their images are: all are in one registry.
 _REGISTRIES = (
     "promoterE2eRegistry", "buildImageRegistry", "gcEtcdRegistry", "gcRegistry",
     "sigStorageRegistry", "dockerLibraryRegistry", "cloudProviderGcpRegistry",

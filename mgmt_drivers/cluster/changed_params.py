@@ -63,7 +63,7 @@ def load_wanted_logins(store: Store) -> list[Changed]:
 
 
 def forget_wanted_logins(store: Store) -> None:
-    """Forget them: all machines have one login."""
+    """Forget the logins of changes that failed: all machines have one login."""
     if load_wanted_logins(store):
         store.save_secret(_LOGINS, [])
 

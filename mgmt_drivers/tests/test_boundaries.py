@@ -1,4 +1,4 @@
-"""What keeps the house in order: imports, and Tacker's boundary."""
+"""The order of the house: imports, and Tacker's boundary."""
 
 import ast
 import importlib.metadata
