@@ -179,7 +179,7 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
         server.run(
             f"echo other | sudo dd of={folder}/{changed} bs=1 seek=9000 conv=notrunc status=none"
         )
-        missing = "etcd-20200101T000000Z-v1.37.0-master-000000000000.tar.gz"
+        missing = "etcd-20200101T000000Z-v1.37.0-00000000-master-000000000000.tar"
         for name, words in (
             (missing, f"there is no backup {missing}"),
             (changed, "was changed after node"),

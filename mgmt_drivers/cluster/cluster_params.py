@@ -317,7 +317,7 @@ class KubernetesParams:
         left_out="kubeadm's pods",
     )
     restore_from: Path | None = param(
-        RESTORE, PackageFile(LARGEST_ARCHIVE), example="Files/backup.tar.gz",
+        RESTORE, PackageFile(LARGEST_ARCHIVE), example="Files/backup.tar",
         meaning="backup that the new cluster is made of: its path in the VNF package "
         "(:doc:`backup`)",
     )
@@ -325,7 +325,7 @@ class KubernetesParams:
         RESTORE_KEYS, KeysOfBackups(), example='{"pairs": [], "signers": {}}',
         meaning="the keys of that backup, if another VNF saved it: the value of "
         "``mgmt_driver_etcd_backup_keys`` in the metadata of the VNF instance",
-        left_out="the backup is of the first format, or of this VNF",
+        left_out="the backup is of this VNF",
     )
     unmanaged_vdu: str | None = None
 

@@ -68,7 +68,7 @@ def write_package(folder: Path) -> None:
         "Files/tls.crt": certificate,
         "Files/tls.key": key,
         "Files/htpasswd": b"user01:$2y$05$" + b"a" * 53 + b"\n",
-        "Files/backup.tar.gz": b"backup",
+        "Files/backup.tar": b"backup",
         "Files/helm-v3.19.0-linux-amd64.tar.gz": helm_archive(),
         "Files/images/private_registry.tar": image_archive(),
     }

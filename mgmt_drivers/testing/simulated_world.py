@@ -61,7 +61,7 @@ class Saved:
 
     told: Mapping[str, Any]
     held: Any = field(repr=False)
-    shown: str = ""  # what the payload show-backup prints of it; of the first format: empty
+    shown: str = ""  # what the payload show-backup prints of it
 
 
 @dataclass

@@ -2,10 +2,7 @@
 
 import copy
 import dataclasses
-import io
-import json
 import logging
-import tarfile
 from collections.abc import Sequence
 from typing import Any
 from unittest import mock
@@ -47,22 +44,16 @@ _KEYS = f"{STATE_FOLDER}/etcd-backup-account/.ssh/authorized_keys"
 _CONF = f"{STATE_FOLDER}/etcd-backup.conf"
 _COPY = f"{STATE_FOLDER}/restore.tar.gz"
 _LATEST = "latest"
-_NONE = "etcd-20260101T000000Z-v1.20.2-master-0123456789ab.tar.gz"
+_NONE = "etcd-20260101T000000Z-v1.20.2-0a1b2c3d-master-0123456789ab.tar"
 _CLAIM = {
     "metadata": {"namespace": "default", "name": "data", "uid": "u-data"},
     "spec": {"volumeName": "pv1"},
 }
 
 
-def archive(told: dict[str, Any]) -> bytes:
-    """A backup, as far as its metadata."""
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w:gz") as file:
-        data = json.dumps(told).encode()
-        info = tarfile.TarInfo("metadata.json")
-        info.size = len(data)
-        file.addfile(info, io.BytesIO(data))
-    return stream.getvalue()
+def unsigned(saved: Saved) -> Saved:
+    manifest, _, *rest = saved.shown.split("\n")
+    return dataclasses.replace(saved, shown="\n".join([manifest, "", *rest]))
 
 
 class BackedUpClusterTest(SimulatedClusterTest):
@@ -102,21 +93,13 @@ class BackedUpClusterTest(SimulatedClusterTest):
         self.world.nodes[worker]["metadata"]["labels"]["rack"] = "r7"
         self.world.claimed, self.world.claims = True, [copy.deepcopy(_CLAIM)]
         keys, node = backup_keys.load(self.store), self.names("master")[0]
-        if keys.pairs:
-            self.name = (
-                f"etcd-19691231T100000Z-{self.world.release}-{keys.current.id}-{node}.tar"
-            )
-        else:
-            self.name = f"etcd-19691231T100000Z-{self.world.release}-{node}.tar.gz"
+        self.name = f"etcd-19691231T100000Z-{self.world.release}-{keys.current.id}-{node}.tar"
         self.world.backups[self.name] = self.saved()
 
     def saved(self) -> Saved:
         """A backup of now, by the first control-plane node."""
         keys, node = backup_keys.load(self.store), self.names("master")[0]
-        saved = self.world.saved()
-        if not keys.pairs:
-            return saved
-        return seal(saved, node, keys.current.id, keys.current.public)
+        return seal(self.world.saved(), node, keys.current.id, keys.current.public)
 
     def assert_restored(self) -> None:
         """The old cluster's objects are there, and its nodes are not."""
@@ -343,7 +326,8 @@ class RestoreTest(BackedUpClusterTest):
 
     def test_what_is_refused_changes_nothing(self) -> None:
         self.instantiated()
-        other = f"etcd-19691231T100000Z-v1.22.0-{self.names('master')[0]}.tar.gz"
+        keys, node = backup_keys.load(self.store).current, self.names("master")[0]
+        other = self.name.replace(self.world.release, "v1.22.0")
         (self.package / "backup").write_bytes(b"no archive")
         for wanted, changes, words in (
             (_NONE, {}, f"there is no backup {_NONE}"),
@@ -359,7 +343,7 @@ class RestoreTest(BackedUpClusterTest):
         ):
             with self.subTest(wanted):
                 told = {**self.world.backups[self.name].told, "release": "v1.22.0"}
-                self.world.backups[other] = Saved(told, None)
+                self.world.backups[other] = seal(Saved(told, None), node, keys.id, keys.public)
                 with self.assertRaisesRegex(ParameterError, words) as caught:
                     self.heal_start(self.whole(wanted, **changes), self.services())
                 self.assertIn("additionalParams.restore_from: ", str(caught.exception))
@@ -373,7 +357,7 @@ class RestoreTest(BackedUpClusterTest):
             self.name.replace("19691231", "20991231"),
             self.name.replace(keys.current.id, "00000000").replace("T10", "T11"),
             "etcd-99999999T999999Z-v1.20.2-0a1b2c3d-master-0123456789ab.tar",
-            "etcd-19691231T110000Z-v1-x.tar.gz",
+            "etcd-19691231T110000Z-v1-x.tar",
         ):
             self.world.backups[name] = dataclasses.replace(held, held=None)
         with all_logs() as log:
@@ -403,7 +387,7 @@ class RestoreTest(BackedUpClusterTest):
         for saved, words in (
             (forged, "signed by a node that the VNF has never had"),
             (renamed, f"was saved by node {other} for the key pair .*: somebody renamed it"),
-            (self.world.saved(), "is not signed, and its name does not end with .tar.gz"),
+            (unsigned(renamed), f"the backup's signature is not one of node {other}"),
         ):
             self.world.backups[newest] = saved
             with self.subTest(words), self.assertRaisesRegex(ParameterError, words):
@@ -426,7 +410,7 @@ class RestoreTest(BackedUpClusterTest):
             other = {**good.told, "release": "a release"}
             odd = seal(Saved(other, None), node, keys.id, keys.public)
             newer = [self.name.replace("T10", f"T1{hour}") for hour in (1, 2, 3)]
-            broken = (dataclasses.replace(good, shown=changed), odd, self.world.saved())
+            broken = (dataclasses.replace(good, shown=changed), odd, unsigned(good))
             self.world.backups.update(zip(newer, broken, strict=True))
             self.machine(STORAGE).alive = storage_lives
             with all_logs() as log:
@@ -437,12 +421,12 @@ class RestoreTest(BackedUpClusterTest):
             self.assertIn(f"{self.name} is the backup to restore, since newer ones", text)
             self.assertIn(f"{newer[0]}: the backup was changed after node {node}", text)
             self.assertIn(f"{newer[1]}: the backup's manifest cannot be read", text)
-            self.assertIn(f"{newer[2]}: {newer[2]} is not signed", text)
+            self.assertIn(f"{newer[2]}: the backup's signature is not one of", text)
 
     def test_no_backup_can_be_verified(self) -> None:
         self.instantiated()
-        self.world.backups[self.name] = self.world.saved()
-        words = "no new backup of this cluster can be verified: etcd-.* is not signed"
+        self.world.backups[self.name] = unsigned(self.saved())
+        words = "no new backup of this cluster can be verified: etcd-.*: the backup's signature is"
         with self.assertRaisesRegex(ParameterError, words):
             self.heal_start(self.whole(), self.services())
         self.assertTrue(self.vims.registered)
@@ -534,18 +518,6 @@ class RestoreTest(BackedUpClusterTest):
         self.assertNotIn(keys.current.id, (lost, backup_keys.parse(kept).current.id))
         self.assertTrue(any(f"-{keys.current.id}-" in name for name in self.world.backups))
 
-    def test_a_backup_of_the_first_format(self) -> None:
-        self.instantiated()
-        old = f"etcd-19691231T120000Z-v1.20.2-{self.names('master')[0]}.tar.gz"
-        self.world.backups = {old: self.world.saved()}
-        with self.assertRaisesRegex(ParameterError, "there is no backup latest of this cluster"):
-            self.heal_start(self.whole(), self.services())
-        with all_logs() as log:
-            logging.disable(logging.NOTSET)
-            self.heal(old)
-        self.assert_restored()
-        self.assertIn(f"{old} is of the first format: nothing proves", log.getvalue())
-
     def test_keys_that_somebody_has_changed(self) -> None:
         self.instantiated()
         good = self.store.kept[backup_keys.STORE_KEY]
@@ -623,11 +595,11 @@ class RestoreFileTest(BackedUpClusterTest):
         self.params = {**self.params, "restore_keys": self.keys}
 
     def give(self, data: bytes) -> None:
-        (self.package / "Files/backup.tar.gz").write_bytes(data)
+        (self.package / "Files/backup.tar").write_bytes(data)
         self.build(is_clustered=False)
         self.replace_all()
         self.world.package[data.decode(errors="replace")] = self.saved_file
-        self.params = {**self.params, "restore_from": "Files/backup.tar.gz"}
+        self.params = {**self.params, "restore_from": "Files/backup.tar"}
 
     def test_instantiation(self) -> None:
         instantiate.validate(self.request(), self.vims)
@@ -645,12 +617,10 @@ class RestoreFileTest(BackedUpClusterTest):
 
     def test_a_heal_through_v1_restores_a_file(self) -> None:
         self.instantiate(self.services())
-        request = self.whole("Files/backup.tar.gz", keeps_volumes=False)
+        request = self.whole("Files/backup.tar", keeps_volumes=False)
         self.heal_start(request, self.services())
         self.replace_all()
-        self.heal_end(
-            self.whole("Files/backup.tar.gz", keeps_volumes=False), self.services()
-        )
+        self.heal_end(request, self.services())
         self.assertEqual((2, [_CLAIM]), (self.world.restored, self.world.claims))
 
     def test_without_the_keys_of_the_vnf_that_saved_it(self) -> None:
@@ -664,14 +634,6 @@ class RestoreFileTest(BackedUpClusterTest):
             ParameterError, "restore_keys: must be the value of mgmt_driver_etcd_backup_keys"
         ):
             instantiate.validate(self.request(), self.vims)
-
-    def test_a_file_of_the_first_format_needs_no_keys(self) -> None:
-        del self.params["restore_keys"]
-        self.saved_file = dataclasses.replace(self.saved_file, shown="")
-        self.give(archive(dict(self.saved_file.told)))
-        instantiate.validate(self.request(), self.vims)
-        self.instantiate(self.services())
-        self.assertEqual((1, [_CLAIM]), (self.world.restored, self.world.claims))
 
     def test_another_series_is_refused_before_any_machine_exists(self) -> None:
         self.params = {**self.params, "kubernetes_version": "1.36"}

@@ -147,7 +147,7 @@ class StoreTest(PayloadTest):
     def test_nodes_that_are_gone_keep_as_many_together(self) -> None:
         for hour in (1, 2, 3):
             self.save(hour, OTHER)
-        old = "etcd-20261121T000000Z-v1.37.2-master-0123456789ff.tar.gz"
+        old = "etcd-20261121T000000Z-v1.37.2-0a1b2c3d-master-0123456789ff.tar"
         (self.store / old).write_bytes(b"old")
         self.let_in(NODE)
         self.save(4, keep=2)
@@ -452,7 +452,7 @@ class MasterTest(PayloadTest):
         name = _name(1).replace("0a1b2c3d", self.keys.current.id)
         (self.store / name.replace("2026", "2999").replace(NODE, OTHER)).write_bytes(b"")
         (self.store / name.replace(self.keys.current.id, "00000000")).write_bytes(b"")
-        (self.store / "etcd-99999999T999999Z-v1.37.2-x.tar.gz").write_bytes(b"")
+        (self.store / "etcd-99999999T999999Z-v1.37.2-x.tar").write_bytes(b"")
         self.assert_saved(self.backup("save"), count=4)
 
     def test_over_ssh(self) -> None:

@@ -4,14 +4,10 @@ An archive is a tar file of four members. ``data.enc`` is a compressed tar file,
 password (AES-256-CBC, ``openssl enc``); ``password.enc`` is the password, encrypted to a key pair
 of Tacker's; ``manifest.json`` tells the release, the networks, the node, the time and the SHA-256
 of both; ``manifest.json.sig`` is the manifest's signature by the node (``ssh-keygen -Y sign``).
-
-Archives of the first format are compressed tar files, neither encrypted nor signed.
 """
 
 import base64
-import gzip
 import hashlib
-import itertools
 import json
 import tarfile
 from collections.abc import Mapping
@@ -28,7 +24,6 @@ from mgmt_drivers.machine import answers
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.package import BROKEN_ARCHIVE, ArchiveMember
-from mgmt_drivers.params.kinds import LARGEST_ARCHIVE
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh import signatures
 from mgmt_drivers.ssh.session import LIST_OUTPUT
@@ -40,9 +35,6 @@ LIMIT = 900.0  # seconds to read or to move a backup
 _SHOW, _OPEN = Script(__package__, "show-backup"), Script(__package__, "open-backup")
 _LARGEST_PART = 1 << 16  # bytes of each member but the data
 _PIECE = 1 << 20  # bytes
-_GZIP = b"\x1f\x8b"
-# Archives of the first format have some ten members.
-_METADATA, _MOST_MEMBERS = "metadata.json", 100
 _FORMAT = 2
 
 
@@ -54,17 +46,16 @@ class BrokenBackup(MgmtDriverError):
 class Contents:
     """The cluster that a backup has: the apiserver's release, and the cluster's networks.
 
-    ``node`` and ``time`` (seconds since 1970) tell who saved it, and when; ``password`` opens it. A
-    backup of the first format has neither, and nothing proves where it comes from.
+    ``node`` and ``time`` (seconds since 1970) tell who saved it, and when; ``password`` opens it.
     """
 
     release: str
     pod_cidr: str
     service_cidr: str
-    node: str = ""
-    time: float = 0.0
-    key: str = ""
-    password: Secret | None = None
+    node: str
+    time: float
+    key: str
+    password: Secret
 
 
 @dataclass(frozen=True)
@@ -72,9 +63,9 @@ class _Parts:
     """Members of an archive before they are verified; ``digest`` is the data's SHA-256."""
 
     manifest: bytes
-    signature: str = ""
-    password: bytes = b""
-    digest: str = ""
+    signature: str
+    password: bytes
+    digest: str
 
 
 def read(host: Host, path: str, keys: BackupKeys) -> Contents:
@@ -83,42 +74,24 @@ def read(host: Host, path: str, keys: BackupKeys) -> Contents:
     if not seen.ok:
         raise BrokenBackup(f"{path} is not a whole backup: {seen.tail}")
     try:
-        manifest, *rest = (base64.b64decode(line) for line in seen.stdout.split("\n")[:3])
-        signature, password = rest or (b"", b"")
-        digest = seen.stdout.split("\n")[3] if rest else ""
+        *lines, digest = seen.stdout.splitlines()
+        manifest, signature, password = map(base64.b64decode, lines)
         parts = _Parts(manifest, signature.decode(), password, digest)
-    except (ValueError, IndexError) as error:
+    except ValueError as error:
         raise BrokenBackup(f"{path} is not a whole backup") from error
     return _verified(parts, keys)
 
 
-def read_file(path: Path, keys: BackupKeys, largest: int = LARGEST_ARCHIVE) -> Contents:
-    """Verify a backup of the VNF package; ``largest`` are the bytes of an old one when unpacked."""
+def read_file(path: Path, keys: BackupKeys) -> Contents:
+    """Verify a backup of the VNF package."""
     try:
         with path.open("rb") as file:
-            is_old = file.read(len(_GZIP)) == _GZIP
-            file.seek(0)
-            parts = _Parts(_read_old(path, largest)) if is_old else _read_parts(file)
+            parts = _read_parts(file)
     except BROKEN_ARCHIVE as error:
         raise BrokenBackup(
             f"{path.name} is not a whole backup: {type(error).__name__}"
         ) from error
     return _verified(parts, keys)
-
-
-def _read_old(path: Path, largest: int) -> bytes:
-    size = 0
-    with gzip.open(path) as whole:
-        while piece := whole.read(_PIECE):  # the checksum stands at the end
-            size += len(piece)
-            if size > largest:
-                raise tarfile.ReadError(f"more than {largest} bytes")
-    with tarfile.open(path, "r:gz", tarinfo=ArchiveMember) as archive:
-        for member in itertools.islice(archive, _MOST_MEMBERS):
-            stream = archive.extractfile(member) if member.isfile() else None
-            if stream and member.name == _METADATA:
-                return stream.read(_LARGEST_PART)
-    raise tarfile.ReadError(f"no {_METADATA}")
 
 
 def _read_parts(file: IO[bytes]) -> _Parts:
@@ -143,9 +116,6 @@ def _verified(parts: _Parts, keys: BackupKeys) -> Contents:
         networks = manifest["pod_cidr"], manifest["cluster_cidr"]
         release = answers.checked(manifest["release"], answers.RELEASE, "a release of Kubernetes")
         pods, services = map(_network, networks)
-        contents = Contents(release, pods, services)
-        if not parts.signature and "format" not in manifest:
-            return contents
         node, moment = manifest["node"], float(manifest["time"])
         key = str(manifest["key"])
         digests = manifest["password"], manifest["data"]
@@ -172,7 +142,7 @@ def _verified(parts: _Parts, keys: BackupKeys) -> Contents:
         password = keys.pairs[key].decrypt(parts.password)
     except ValueError:
         raise BrokenBackup("the backup's password cannot be decrypted") from None
-    return Contents(release, contents.pod_cidr, contents.service_cidr, node, moment, key, password)
+    return Contents(release, pods, services, node, moment, key, password)
 
 
 def _network(word: Any) -> str:
@@ -181,11 +151,8 @@ def _network(word: Any) -> str:
 
 def decrypt(host: Host, path: str, contents: Contents, opened: str) -> None:
     """Decrypt a backup on a machine into a file that only root reads."""
-    if contents.password:
-        host.session.hide(contents.password)
-        host.sudo(*_OPEN.command(path, opened), stdin=contents.password, timeout=LIMIT)
-    else:
-        host.sudo("mv", path, opened)
+    host.session.hide(contents.password)
+    host.sudo(*_OPEN.command(path, opened), stdin=contents.password, timeout=LIMIT)
 
 
 def why_not_restorable(contents: Contents, params: KubernetesParams, reach: int = 0) -> str:

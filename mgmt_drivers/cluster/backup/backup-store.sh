@@ -12,7 +12,7 @@ umask 077
 folder=$1 node=$2 keep=$3
 read -r verb word key _ <<<"${SSH_ORIGINAL_COMMAND-${4-}} - - -"
 release='v[0-9]{1,3}(\.[0-9]{1,3}){2}'
-form="^etcd-[0-9]{8}T[0-9]{6}Z-$release-([0-9a-f]{8}-)?master-[0-9a-f]{12}\.tar(\.gz)?\$"
+form="^etcd-[0-9]{8}T[0-9]{6}Z-$release-[0-9a-f]{8}-master-[0-9a-f]{12}\.tar\$"
 
 fail() {
     echo "$*" >&2
@@ -59,7 +59,7 @@ save() {
     trap 'rm -f "$new"' EXIT
     # A node leaves half of the space, with what the node has already, to the others.
     space=$(df --output=avail --block-size=1 "$folder" | tail -n 1)
-    used=$(find "$folder" -maxdepth 1 -name "*-$node.tar*" -printf '%s\n' |
+    used=$(find "$folder" -maxdepth 1 -name "*-$node.tar" -printf '%s\n' |
         awk '{ sum += $1 } END { printf "%.0f", sum }')
     limit=$(((space + used) / 2 - used))
     [ "$limit" -gt 0 ] || fail "the backups of $node take up half of the space: give it more"

@@ -169,7 +169,7 @@ def save(host: Host) -> None:
 
 @dataclass(frozen=True)
 class SavedBackup:
-    """A backup by its name; ``key`` is the id of its key pair, empty for the first format."""
+    """A backup by its name; ``key`` is the id of its key pair."""
 
     name: str
     time: datetime
@@ -204,7 +204,7 @@ def _saved(name: str) -> SavedBackup | None:
         time = datetime.strptime(match["time"], "%Y%m%dT%H%M%SZ")
     except ValueError:
         return None
-    return SavedBackup(name, time.replace(tzinfo=timezone.utc), match["node"], match["key"] or "")
+    return SavedBackup(name, time.replace(tzinfo=timezone.utc), match["node"], match["key"])
 
 
 def readable(backups: Sequence[SavedBackup], keys: BackupKeys, now: float) -> list[SavedBackup]:

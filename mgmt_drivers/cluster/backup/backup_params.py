@@ -15,11 +15,10 @@ from mgmt_drivers.params.reader import Context, Reader
 NAME = "etcd_backup"
 RESTORE, RESTORE_KEYS = "restore_from", "restore_keys"
 LATEST = "latest"
-# The time (UTC), the release of the apiserver, the id of the key pair, and the node that saved it;
-# backups of the first format end with .tar.gz, and have no key pair.
+# The time (UTC), the release of the apiserver, the id of the key pair, and the node that saved it.
 BACKUP = re.compile(
-    r"etcd-(?P<time>[0-9]{8}T[0-9]{6}Z)-v[0-9]{1,3}(?:\.[0-9]{1,3}){2}-(?:(?P<key>[0-9a-f]{8})-)?"
-    r"(?P<node>master-[0-9a-f]{12})\.tar(?:\.gz)?"
+    r"etcd-(?P<time>[0-9]{8}T[0-9]{6}Z)-v[0-9]{1,3}(?:\.[0-9]{1,3}){2}-(?P<key>[0-9a-f]{8})-"
+    r"(?P<node>master-[0-9a-f]{12})\.tar"
 )
 # Folder in a volume of the storage server that has no exports.
 _ON_VOLUME = "etcd-backup"

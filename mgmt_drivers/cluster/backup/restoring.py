@@ -113,14 +113,8 @@ def take_version(store: Store, params: KubernetesParams, contents: Contents) -> 
 def _why_not_its_name(saved: SavedBackup, restore: Restore, contents: Contents) -> str:
     """Why a backup is not the one that its name tells; empty if it is.
 
-    A request that names a backup may name one of the first format, or one that was saved while a
-    clock was wrong.
+    A request that names a backup may name one that was saved while a clock was wrong.
     """
-    if not contents.password:
-        if saved.key or restore.name == LATEST:
-            return f"{saved.name} is not signed, and its name does not end with .tar.gz"
-        LOG.warning("%s is of the first format: nothing proves where it comes from", saved.name)
-        return ""
     if (saved.node, saved.key) != (contents.node, contents.key):
         return (
             f"{saved.name} was saved by node {contents.node} for the key pair {contents.key}: "
