@@ -50,10 +50,15 @@ def _repack(package: Path, target: Path) -> None:
         made.addfile(entry, program)
 
 
-def chart_csar() -> Path:
-    """The CSAR of a CNF with a chart of web servers."""
+def chart() -> dict[str, Path]:
+    """A chart of web servers, by its path in a CSAR."""
     CONFIG.build.mkdir(parents=True, exist_ok=True)
     path = CONFIG.build / "chart.tgz"
     with tarfile.open(path, "w:gz") as archive:
         archive.add(HERE / "chart", arcname="webserver")
-    return build_csar(HERE / "cnf_package", {CHART: path})
+    return {CHART: path}
+
+
+def chart_csar() -> Path:
+    """The CSAR of a CNF with a chart of web servers."""
+    return build_csar(HERE / "cnf_package", chart())

@@ -10,7 +10,6 @@ import urllib.request
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -46,6 +45,10 @@ class Selection:
 
 PARALLEL = Selection("parallel", "Conformance && !(Serial || Disruptive)", limit=60)
 SERIAL = Selection("serial", "Conformance && (Serial || Disruptive)", limit=45, processes=1)
+POLICIES = Selection(  # those that need nothing but a network that enforces policies
+    "policies", "Feature: containsAny NetworkPolicy && Feature: isSubsetOf {NetworkPolicy}",
+    limit=45,
+)
 SUBSET = Selection(
     "subset", "Conformance && !(Serial || Disruptive || Slow)", limit=30,
     names=r"\[sig-(network|apps)\]|\[sig-storage\] (EmptyDir|Projected)",
@@ -182,9 +185,8 @@ def _fetch_programs() -> Path:
     return folder
 
 
-@cache
 def _push_images(registry: str) -> None:
-    """Push the images of the tests, once."""
+    """Push the images of the tests: another registry may have the address of an earlier one."""
     with step(f"push the images of the conformance tests to {registry}"):
         with requests.Session() as session:
             archive = ask(session, "GET", f"{_mirror()}/images.tar").content

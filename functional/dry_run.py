@@ -16,6 +16,8 @@ from tools.client.config import CHECKOUT, CONFIG
 from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
 
+_REFUSED = 1  # the exit status; others tell of no prediction, such as a machine that is silent
+
 
 class DryRunVnf(Vnf):
     """Each operation is predicted, but for its end."""
@@ -88,10 +90,12 @@ class DryRunVnf(Vnf):
             with step(f"dry run of {operation} of {self.name}"):
                 predicted = _run_tool(*command, "--json", str(path))
             assert self._known() == before, "the dry run has changed the VNF instance"
+            words = f"status {predicted.returncode}: {predicted.stderr}"
+            assert predicted.returncode in (0, _REFUSED), f"no dry run of {operation}: {words}"
             report.write_text(predicted.stdout)
             occurrence = carry_out()
             is_completed = occurrence["operationState"] == "COMPLETED"
-            if predicted.returncode:
+            if predicted.returncode == _REFUSED:
                 log(f"the dry run: {predicted.stderr}")
                 assert not is_completed, f"{operation} was predicted to be refused"
             elif is_completed:

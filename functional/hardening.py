@@ -7,13 +7,16 @@ import urllib.request
 from collections.abc import Iterable, Mapping
 
 from functional import kubernetes
-from functional.kubernetes import KUBECTL
+from functional.kubernetes import KUBECTL, Cluster
 from tools.client.errors import ClientError
 from tools.client.log import log, step
 from tools.client.machines import Remote
 
 _CA = "/etc/kubernetes/pki/ca.crt"
+_ENCRYPTION = "/etc/kubernetes/pki/encryption.yaml"
 _SECRET = "/registry/secrets/kube-system/tacker-vim"  # noqa: S105 - its path in etcd
+# The apiserver of the machine itself, not the one behind the virtual IP.
+_KUBECTL_HERE = f"{KUBECTL} --server https://127.0.0.1:6443 --tls-server-name kubernetes"
 _AUDIT_LOG = "/var/log/kubernetes/audit/audit.log"
 # Pods that every node has, each with the address of its node.
 _PROXIES = (
@@ -61,6 +64,23 @@ def _check_master(name: str, master: Remote) -> None:
     seen = {path: _ask(f"https://{master.address}:6443{path}") for path in ("/livez", "/version")}
     log(f"{name}: Secrets are encrypted, the audit log grows; without credentials: {seen}")
     assert seen == {"/livez": 200, "/version": 401}, seen
+
+
+def check_keys(cluster: Cluster, masters: Iterable[Remote], name: str) -> None:
+    """Check that all Secrets are encrypted by a key, that apiservers read them, and know no other.
+
+    :param name: of the key
+    """
+    for master in masters:
+        node = cluster.node_name_at(master.address)
+        kept = kubernetes.list_etcd(master, node, "/registry/secrets/")
+        words = f"sudo grep --only-matching --extended-regexp 'key[0-9]+' {_ENCRYPTION}"
+        known = master.run(words).split()
+        log(f"{node}: {len(kept)} Secrets, keys {known}")
+        begin = f"k8s:enc:secretbox:v1:{name}:"
+        others = [key for key, text in kept.items() if not text.startswith(begin)]
+        assert kept and not others and known == [name], (others, known)
+        master.run(f"{_KUBECTL_HERE} get secrets --all-namespaces --output json >/dev/null")
 
 
 def _check_kubelets(master: Remote, number: int) -> None:

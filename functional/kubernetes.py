@@ -214,6 +214,13 @@ def read_etcd(master: Remote, node: str, key: str) -> str:
     return value[:64].decode(errors="replace")
 
 
+def list_etcd(master: Remote, node: str, prefix: str) -> dict[str, str]:
+    """The beginnings of all that etcd keeps at keys with a prefix, by key."""
+    found = _ask_etcd(master, node, f"get {prefix} --prefix").get("kvs", ())
+    decoded = [[base64.b64decode(item[part]) for part in ("key", "value")] for item in found]
+    return {key.decode(): value[:64].decode(errors="replace") for key, value in decoded}
+
+
 def _ask_etcd(master: Remote, node: str, words: str) -> Any:
     return json.loads(_etcdctl(master, node, words))
 

@@ -1,14 +1,16 @@
 """Add-ons: metrics, network policies, and volumes on demand, over the life of a cluster."""
 
 import json
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
+from kubernetes.utils import parse_quantity
 
-from functional import shared
+from functional import charts, shared
 from functional.cluster_scenario import MASTER
 from functional.dns import Resolver
 from functional.kubernetes import KUBECTL
@@ -22,10 +24,14 @@ from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
 
-_OVERLAY = Path(__file__).parents[1] / "overlays" / "addons"
+OVERLAY = Path(__file__).parents[1] / "overlays" / "addons"
 _FOLDER = "Files/kubernetes/addons"
-_METRICS, _POLICIES, _STORAGE = "metrics-server", "network-policies", "nfs-storage"
-_ALL = (_METRICS, _POLICIES, _STORAGE)
+_METRICS, POLICIES, _STORAGE = "metrics-server", "network-policies", "nfs-storage"
+_WEB = {"name": "web", "chart_path": charts.CHART, "values_path": f"{_FOLDER}/web-values.yaml"}
+# The chart's image is in no registry but that of the cluster's images.
+_VALUES = "image: charts.example/library/busybox:1\nreplicas: {}\n"
+_MORE = f"{_FOLDER}/more-web-values.yaml"
+_LARGEST_AGENT = 100  # MiB of memory that the agent of network policies takes on a node
 _EXPORT = "/volume/nfs/claims"
 _METADATA = "169.254.169.254"
 # A server that only pods with the label access=allowed may reach.
@@ -74,31 +80,34 @@ class Addons(UpgradeScenario, StorageScenario):
         params = request["additionalParams"]["k8s_cluster_installation_param"]
         exports = params["storage_server"]["nfs_server_setup_params"]
         exports.append({**exports[0], "export_dir": _EXPORT})
-        params["addons"] = listed(_ALL)
+        params["addons"] = [*listed((_METRICS, POLICIES)), _WEB, *listed((_STORAGE,))]
+        params["helm"] = {"archive_path": charts.HELM_ARCHIVE}
         return request
 
     def test_addons(self) -> None:
         self.registry = shared.private_registry()
-        overlays = [f"storage{self.api.variant}", str(_OVERLAY)]
+        overlays = [f"storage{self.api.variant}", str(OVERLAY)]
         changed = self.write_changed()
-        files = {f"{_FOLDER}/changed.yaml": changed}
+        files = {f"{_FOLDER}/changed.yaml": changed, **charts.helm_archive(), **charts.chart()}
+        files |= {_WEB["values_path"]: self.write_values(2), _MORE: self.write_values(3)}
         vnf = self.create_vnf(self.onboard_package(files, overlays))
         self.assert_completed(vnf.instantiate(self.storage_request("simple")))
         self.look_at(vnf)
         self.start_pods()
         self.check_all(vnf)
-        with step("another manifest of an add-on"):
-            addons = [*listed((_METRICS,), "changed"), *listed((_POLICIES, _STORAGE))]
+        with step("another manifest of an add-on, and other values of a chart"):
+            web = {**_WEB, "values_path": _MORE}
+            addons = [*listed((_METRICS,), "changed"), web, *listed((POLICIES, _STORAGE))]
             self.assert_completed(self.modify_addons(vnf, addons))
             words = "deployment metrics-server --namespace kube-system --output json"
             found = json.loads(self.kubectl(f"get {words}"))
             args = found["spec"]["template"]["spec"]["containers"][0]["args"]
             self.assertIn("--metric-resolution=20s", args)
-            self.check_all(vnf)
-        with step("an add-on that leaves"):
-            self.assert_completed(self.modify_addons(vnf, listed((_POLICIES, _STORAGE))))
-            self.assertEqual("", self.objects_of(_METRICS))
-            self.assertNotEqual("", self.objects_of(_POLICIES))
+            self.check_all(vnf, web_servers=3)
+        with step("add-ons that leave"):
+            self.assert_completed(self.modify_addons(vnf, listed((POLICIES, _STORAGE))))
+            self.assertEqual(["", ""], [self.objects_of(_METRICS), self.objects_of("web")])
+            self.assertNotEqual("", self.objects_of(POLICIES))
         with step("an upgrade"):
             self.assert_completed(self.modify(vnf))
             self.check_versions(NEWEST)
@@ -116,9 +125,14 @@ class Addons(UpgradeScenario, StorageScenario):
         self.check_terminate(vnf)
 
     def write_changed(self) -> Path:
-        text = (_OVERLAY / _FOLDER / f"{_METRICS}.yaml").read_text()
+        text = (OVERLAY / _FOLDER / f"{_METRICS}.yaml").read_text()
         path = Path(self.enter(tempfile.TemporaryDirectory()), "changed.yaml")
         path.write_text(text.replace("resolution=15s", "resolution=20s"))
+        return path
+
+    def write_values(self, replicas: int) -> Path:
+        path = Path(self.enter(tempfile.TemporaryDirectory()), "values.yaml")
+        path.write_text(_VALUES.format(replicas))
         return path
 
     def look_at(self, vnf: Vnf) -> None:
@@ -148,8 +162,10 @@ class Addons(UpgradeScenario, StorageScenario):
         self.create("---\n".join([*pods, _POLICY, _CLAIM]))
         self.kubectl(f"wait pod {' '.join(names)} --for=condition=Ready --timeout=120s")
 
-    def check_all(self, vnf: Vnf) -> None:
+    def check_all(self, vnf: Vnf, web_servers: int = 2) -> None:
         self.check_metrics()
+        self.check_agents()
+        self.check_chart(web_servers)
         self.check_policies()
         self.check_claim(vnf)
         self.check_metadata()
@@ -161,6 +177,26 @@ class Addons(UpgradeScenario, StorageScenario):
             "metrics of three nodes",
         )
         log(f"metrics of nodes: {seen}")
+
+    def check_agents(self) -> None:
+        """The agents of network policies take little memory on each node."""
+        path = "/apis/metrics.k8s.io/v1beta1/namespaces/kube-system/pods"
+        words = f"get --raw '{path}?labelSelector=app%3Dkube-network-policies' || true"
+        seen = wait.until(
+            lambda: re.findall('"memory":"([0-9]+[A-Za-z]*)"', self.kubectl(words)),
+            lambda found: len(found) == 3, 120, "metrics of three agents",
+        )
+        taken = [int(parse_quantity(memory)) >> 20 for memory in seen]
+        log(f"memory of the agents of network policies, in MiB: {taken}")
+        self.assertLess(max(taken), _LARGEST_AGENT)
+
+    def check_chart(self, replicas: int) -> None:
+        """The objects of the chart, with an image of the cluster's own repository."""
+        found = json.loads(self.kubectl("get deployment cnf-web-web --output json"))
+        self.assertEqual(replicas, found["status"]["readyReplicas"])
+        (container,) = found["spec"]["template"]["spec"]["containers"]
+        self.assertEqual(f"{self.registry}/busybox:1", container["image"])
+        self.assertEqual("deployment.apps/cnf-web-web", self.objects_of("web"))
 
     def check_policies(self) -> None:
         path = "'{.status.podIP}'"

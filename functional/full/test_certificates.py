@@ -3,7 +3,7 @@
 import json
 import ssl
 
-from functional import certificates, guide_outputs
+from functional import certificates, guide_outputs, hardening
 from functional.cluster_scenario import WORKER
 from functional.kubernetes import KUBECTL
 from functional.nodes_scenario import NodesScenario
@@ -39,6 +39,7 @@ class Certificates(NodesScenario):
         self.check_nothing_is_renewed_again(vnf)
         self.renew_expired(vnf)
         self.check_defragmented(vnf)
+        self.rotate_key(vnf)
         # Through the VIM, whose credentials are those of before.
         self.check_terminate(vnf, self.check_cnf(vnf))
 
@@ -53,6 +54,15 @@ class Certificates(NodesScenario):
         request = json.loads((REQUESTS / _DEFRAGMENT).read_text())
         self.assert_completed(vnf.modify(request))
         self.check_status(vnf, 0, " MiB in use)")
+
+    def rotate_key(self, vnf: Vnf) -> None:
+        """The API answers meanwhile."""
+        request = json.loads((REQUESTS / "kubernetes/rotation.json").read_text())
+        with poll_api(self.vim_before.auth_url) as seen:
+            self.assert_completed(vnf.modify(request))
+        self.assertLess(seen.answers.longest, 5)
+        hardening.check_keys(self.cluster, self.masters(vnf).values(), "key2")
+        self.check_balanced_cluster(vnf, workers=3)
 
     def renew_expired(self, vnf: Vnf) -> None:
         """No apiserver is ready, kubectl gets in nowhere, and no kubelet starts."""

@@ -9,7 +9,7 @@ from typing import Any
 import paramiko
 from kubernetes.client.exceptions import ApiException
 
-from functional import faults, kubernetes, shared
+from functional import faults, hardening, kubernetes, shared
 from functional.cluster_scenario import MASTER, ClusterScenario
 from functional.proxies import PORT, start_proxy
 from functional.requests import REQUESTS
@@ -57,10 +57,12 @@ class Changes(ClusterScenario):
         )
         servers, first, second = self.servers(vnf), made_key(), made_key()
         self.modify(vnf, **dict.fromkeys(_GROUPS, {"private_key": first}))
+        vim_rights.bind_to_all(self.machines(vnf)[MASTER][0])
         self.change_all(vnf, second)
         self.check_machines(vnf, first, second)
         self.check_api(vnf)
         self.check_rights(vnf)
+        self.rotate_key(vnf)
         self.assertEqual(servers, self.servers(vnf))
         self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
         self.check_logins(vnf, first, second)
@@ -114,8 +116,21 @@ class Changes(ClusterScenario):
                 self.assertTrue(takes(machine, new), machine.address)
                 self.assertFalse(takes(machine, old), machine.address)
 
+    def rotate_key(self, vnf: Vnf) -> None:
+        """A fault before the old key goes; the retry goes on with the same new key."""
+        machines = self.machines(vnf)[MASTER]
+        request = json.loads((REQUESTS / "kubernetes/rotation.json").read_text())
+        with faults.injected(machines, "cut", "rewrite-objects"):
+            failed = vnf.modify(request)
+        self.assert_failed(failed, "phase 'encrypt all Secrets again'")
+        self.assert_completed(vnf.retry(failed))
+        hardening.check_keys(self.cluster, machines, "key2")
+
     def check_rights(self, vnf: Vnf) -> None:
-        """Tacker's account is no administrator, unless the parameter makes it one."""
+        """Tacker's account is no administrator, unless the parameter makes it one.
+
+        The renewal of the token has removed the binding of earlier drivers.
+        """
         (master,) = self.machines(vnf)[MASTER]
         self.assertTrue(vim_rights.may(master, "create", "deployments"))
         self.assertFalse(vim_rights.may(master, "delete", "nodes"))

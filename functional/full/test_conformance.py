@@ -1,5 +1,8 @@
 """Kubernetes' conformance tests that may run beside each other, on a new cluster."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from functional import conformance, shared
 from functional.cluster_scenario import MASTER, ClusterScenario
 from tools.client.api import V2
@@ -11,16 +14,21 @@ class ConformanceScenario(ClusterScenario):
 
     api = V2()
     image = CONFIG.prepared_image
+    overlays: Sequence[str] = ()
+    options: Mapping[str, Any] = {}
 
-    def check_conformance(self, selection: conformance.Selection) -> None:
+    def check_conformance(self, *selections: conformance.Selection) -> None:
         if not CONFIG.kubernetes_mirror:
             self.skipTest("the conformance tests are those of the embedded cloud's mirror")
         self.registry = shared.private_registry()
-        vnf = self.create_vnf(self.onboard_package())
-        self.assert_completed(vnf.instantiate(self.request("complex", self.registry)))
+        vnf = self.create_vnf(self.onboard_package(overlays=self.overlays))
+        request = self.request("complex", self.registry, **self.options)
+        self.assert_completed(vnf.instantiate(request))
         self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)
         master = self.machines(vnf)[MASTER][0]
-        conformance.check(master, self.registry, selection, self.name)
+        for selection in selections:
+            with self.subTest(selection.name):
+                conformance.check(master, self.registry, selection, self.name)
         self.assertEqual(5, len(self.cluster.ready_nodes()))
         self.check_terminate(vnf)
 

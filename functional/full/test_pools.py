@@ -3,10 +3,11 @@
 from typing import Any
 
 from functional import shared
-from functional.cluster_scenario import WORKER
+from functional.cluster_scenario import MASTER, WORKER
 from functional.pools_scenario import POOL, PoolsScenario
 from functional.upgrade_scenario import BEFORE, NEWEST, UpgradeScenario, configured
 from mgmt_drivers.cluster.series import SUPPORTED
+from tools.client import vim_rights
 from tools.client.api import V2
 
 _TWO_BEFORE = list(SUPPORTED)[-3]
@@ -25,7 +26,10 @@ class PoolsThroughV2(PoolsScenario, UpgradeScenario):
         self.heal_one_of_each(vnf, WORKER, POOL)
         self.change_label(vnf, "edge")
         self.check_pools(vnf, workers=2, pooled=1, label="edge")
+        master = self.machines(vnf)[MASTER][0]
+        vim_rights.bind_to_all(master)
         self.assert_completed(self.modify(vnf))
+        self.assertFalse(vim_rights.may(master, "delete", "nodes"))
         self.check_versions(NEWEST)
         self.check_pools(vnf, workers=2, pooled=1, label="edge")
         self.check_terminate(vnf)

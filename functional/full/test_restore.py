@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from functional import conformance, shared
+from functional import conformance, hardening, shared
 from functional.cluster_scenario import MASTER, WORKER, ClusterScenario, show
 from functional.kubernetes import create, deployment
+from functional.requests import REQUESTS
 from functional.storage_scenario import StorageScenario
 from mgmt_drivers.machine.files import STATE_FOLDER
 from tools.client import stacks, wait
@@ -232,6 +233,7 @@ class RestoreInAnotherVnf(BackupScenario):
         self.create_notes(with_volume=False)
         self.notes()
         master = self.machines(vnf)[MASTER][0]
+        self.rotate_key(vnf, master)
         copy = self.copy_of(master, self.save_backup(master))
         failed = vnf.heal({"additionalParams": {"restore_from": "latest"}})
         self.assert_failed(failed, "restore_from: the backups are in /var/backups/etcd on the mast")
@@ -249,8 +251,17 @@ class RestoreInAnotherVnf(BackupScenario):
         for pod in self.notes():
             self.assertEqual("kept", self.in_pod(other, pod, "cat /words/word"))
         master = self.machines(other)[MASTER][0]
+        hardening.check_keys(self.cluster, [master], "key2")
         conformance.check(master, self.registry, conformance.SUBSET, self.name)
         self.check_terminate(other)
+
+    def rotate_key(self, vnf: Vnf, master: Remote) -> None:
+        """The old key is gone, and the backup that the rotation saves has the new one."""
+        before = master.run(f"{_BACKUP} list").split()
+        request = json.loads((REQUESTS / "kubernetes/rotation.json").read_text())
+        self.assert_completed(vnf.modify(request))
+        hardening.check_keys(self.cluster, [master], "key2")
+        self.assertLess(before[-1], master.run(f"{_BACKUP} list").split()[-1])
 
     def copy_of(self, master: Remote, name: str) -> Path:
         data = base64.b64decode(master.run(f"{_BACKUP} read {name} | base64"))

@@ -78,6 +78,13 @@ class DryRunVnfTest(unittest.TestCase):
             self.heal("COMPLETED")
         self.assertEqual([], self.traces)
 
+    def test_a_dry_run_that_did_not_find_out(self) -> None:
+        for status in (2, 3, -9):
+            self.status["heal"] = status
+            for state in ("FAILED_TEMP", "COMPLETED"):
+                with self.assertRaisesRegex(AssertionError, f"no dry run of heal: status {status}"):
+                    self.heal(state)
+
     def test_a_dry_run_that_changes_something(self) -> None:
         shown = iter([{"metadata": {}}, {"metadata": {"a": "key"}}])
         with (

@@ -74,7 +74,7 @@ DEFAULT_POD_CIDR = "192.168.0.0/16"
 DEFAULT_SERVICE_CIDR = "10.96.0.0/12"
 DEFAULT_CNI_MANIFEST = "Files/kubernetes/flannel.yaml"
 CONTAINERD, DOCKER = "containerd", "docker"
-CIS, CLUSTER_ADMIN = "cis", "cluster-admin"
+CIS, CLUSTER_ADMIN, EXTERNAL = "cis", "cluster-admin", "external"
 
 # Each node gets a /24 of the pod CIDR, which is kubeadm's default. Of one that has less
 # than 32 of them it gets a 32nd, but no less than a /28.
@@ -112,6 +112,12 @@ class NodeGroup:
         meaning="fields of kubelet's configuration on these nodes alone; needs Kubernetes 1.25 or "
         "later (:doc:`pools`)",
         left_out="the cluster's",
+    )
+    cloud_provider: str | None = param(
+        "cloud_provider", Choice(EXTERNAL), example=EXTERNAL,
+        meaning="these nodes are closed to pods until a cloud controller manager has initialized "
+        "them (:ref:`cloud-provider`)",
+        left_out="kubelet initializes its node",
     )
 
 

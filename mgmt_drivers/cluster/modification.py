@@ -25,6 +25,8 @@ from mgmt_drivers.request import LcmRequest
 NAME = "k8s_cluster_modification_param"
 DEFAULT_FILE = "Files/kubernetes/modification.yaml"
 VERSION, _RENEW, _DEFRAGMENT = "kubernetes_version", "renew_certificates", "defragment_etcd"
+_ROTATE = "rotate_encryption_key"
+_ALONE = (_RENEW, _DEFRAGMENT, _ROTATE)
 _TOKEN = "renew_vim_token"  # noqa: S105 - not a token
 # Parameters that an upgrade may change, too.
 WITH_UPGRADE = {
@@ -50,6 +52,11 @@ class Instructions:
         _DEFRAGMENT, Flag(), default=False, example=True,
         meaning="in place of all others: defragments the databases of etcd, and ends its alarm "
         "``NOSPACE`` (:doc:`etcd`)",
+    )
+    rotates_key: bool = param(
+        _ROTATE, Flag(), default=False, example=True,
+        meaning="in place of all others: encrypts the Secrets in etcd by a new key "
+        "(:ref:`encryption`)",
     )
     renews_vim_token: bool = param(
         _TOKEN, Flag(), default=False, example=True,
@@ -99,8 +106,10 @@ def read_modification(given: Any, request: LcmRequest) -> Change:
     instructions = declaration.read_fields(Instructions, reader)
     own = {parameter.name for parameter in parameters(Instructions)}
     patch = {f"{key}": value for key, value in values.items() if key not in own}
+    if patch.get(VERSION, ...) is None:  # not given: the default would be an upgrade
+        del patch[VERSION]
     change = Change(instructions, read_params(request), patch)
-    alone = next((key for key in (_RENEW, _DEFRAGMENT) if values.get(key)), "")
+    alone = next((key for key in _ALONE if values.get(key)), "")
     for key, value in values.items() if alone else ():
         if key != alone and value not in (None, False):  # an upgrade does both
             reader.at(f"{key}").refuse(f"cannot be combined with {alone}: send a request for each")
@@ -117,7 +126,7 @@ def _check_patch(change: Change, request: LcmRequest, reader: Reader) -> None:
     """Check the changes, and the parameters with the changes as a whole."""
     names = ", ".join(parameter.name for parameter in parameters(PATCH.cls))
     if not change.patch and not change.instructions.renews_vim_token:
-        reader.refuse(f"changes nothing: name {_RENEW}, {_DEFRAGMENT} or one of {names}")
+        reader.refuse(f"changes nothing: name {', '.join(_ALONE)} or one of {names}")
     if change.is_upgrade and change.instructions.renews_vim_token:
         reader.at(_TOKEN).refuse(f"cannot be combined with {VERSION}: send a request for each")
     modified = changed_params.apply(request, change.patch)

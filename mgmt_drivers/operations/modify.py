@@ -1,4 +1,4 @@
-"""Modify a cluster: another version, other parameters, new certificates, or a defragmentation."""
+"""Modify a cluster: its version, parameters, certificates or key, or defragment its etcd."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.modification import NAME, Change, read_modification
 from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import ParameterError
-from mgmt_drivers.operations import change, defragment, renew, upgrade
+from mgmt_drivers.operations import change, defragment, renew, rotate, upgrade
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vims
 
@@ -58,6 +58,8 @@ def modify(request: LcmRequest, services: Services, vims: Vims, modification: An
         renew.renew(request, services)
     elif asked.instructions.defragments_etcd:
         defragment.defragment(request, services)
+    elif asked.instructions.rotates_key:
+        rotate.rotate(request, services)
     elif asked.is_upgrade:
         upgrade.upgrade(request, services, asked)
     else:

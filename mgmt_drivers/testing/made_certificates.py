@@ -103,7 +103,7 @@ def _certificate(
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
     )
     if not is_authority:
-        listed = [x509.DNSName(name), *map(_general, names)]
+        listed = [*map(_general, (name, *names))]
         builder = builder.add_extension(x509.SubjectAlternativeName(listed), critical=False)
     return builder.sign(issuer_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 

@@ -25,11 +25,13 @@ from mgmt_drivers.operations import (
     modify,
     registry,
     renew,
+    rotate,
     scale_in,
     scale_out,
 )
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
+    NOT_NEW,
     PARAMS,
     STORAGE,
     WORKERS,
@@ -93,7 +95,7 @@ class _Story:
         (folder / "package").mkdir()
         self.trace = folder / "trace"
         self.cloud = cloud or _SpreadCloud(folder / "package")
-        self.cloud.params = _ALL
+        self.cloud.params, self.cloud.operation = _ALL, NOT_NEW
 
     def services(self, before: Fault = no_fault) -> Services:
         return replace(self.cloud.services(before, trace_folder=self.trace), threads=1)
@@ -298,6 +300,12 @@ def _defragment(folder: Path) -> list[Row]:
     return story.rows()
 
 
+def _rotate(folder: Path) -> list[Row]:
+    story = _clustered(folder)
+    rotate.rotate(story.cloud.request(), story.services())
+    return story.rows()
+
+
 def _registry(folder: Path) -> list[Row]:
     (folder / "registry").mkdir()
     story = _Story(folder, SimulatedRegistry(folder / "registry"))
@@ -329,6 +337,7 @@ _STORIES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "change": _change,
     "renew": _renew,
     "defragment": _defragment,
+    "rotate": _rotate,
     "registry": _registry,
 }
 

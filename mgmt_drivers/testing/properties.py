@@ -75,7 +75,8 @@ _EXCLUSIVE = (
     ("image_path", "image_sha256"), ("manifest_path", "chart_path"),
     ("manifest_path", "values_path"),
 )  # fmt: skip
-_ALONE = {"renew_certificates", "defragment_etcd"}  # exclude everything else in a modification
+# Each excludes everything else in a modification.
+_ALONE = {"renew_certificates", "defragment_etcd", "rotate_encryption_key"}
 _NEEDING = {"pv_registration_params": "storage_server", "image_sha256": "image_url",
             "values_path": "chart_path"}
 # Text that is special to shells, systemd, apt, TOML, YAML, JSON, HAProxy, expressions and paths.

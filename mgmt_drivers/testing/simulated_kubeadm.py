@@ -47,6 +47,25 @@ def _settings(stdin: bytes) -> dict[str, str]:
     return dict(given)
 
 
+UNINITIALIZED = {
+    "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true",
+    "effect": "NoSchedule",
+}
+# As the script writes it.
+_NEW_ENCRYPTION = b"""\
+apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+  - resources: [secrets]
+    providers:
+      - secretbox:
+          keys:
+            - name: key1
+              secret: %s
+      - identity: {}
+""" % base64.b64encode(b"1" * 32)
+
+
 class KubeadmPrograms(Backups):
     """kubeadm on a simulated machine, and the certificates that it makes."""
 
@@ -73,6 +92,7 @@ class KubeadmPrograms(Backups):
             for program in names:
                 if program not in {*running, *machine.failed}:
                     machine.start(program)  # a moment later
+            self.world.write_secrets()
         return Result(0, shown)
 
     def _issue_api_certificate(self, words: list[str], stdin: bytes) -> Result:
@@ -184,7 +204,8 @@ class KubeadmPrograms(Backups):
         if "restore-etcd" in words:
             self._laid_down(words[words.index("restore-etcd") + 1 :])
         assert "encryption-key" in words, words
-        self._encrypt({"key of": machine.name})
+        if ENCRYPTION not in machine.files:  # which a backup may bring
+            machine.files[ENCRYPTION] = (_NEW_ENCRYPTION, "600")
         _, _, *given = words[words.index("kubelet-serving") + 1 :]
         self._serve(serving(*given[:2]))
         world.settings, world.api_names = _settings(stdin), _api_server(stdin)["certSANs"]
@@ -227,7 +248,9 @@ class KubeadmPrograms(Backups):
             arguments = {argument["name"]: argument["value"] for argument in arguments}
         labels = filter(None, arguments.get("node-labels", "").split(","))
         node["metadata"]["labels"] |= dict(label.split("=") for label in labels)
-        node["spec"]["taints"] = registration.get("taints", [])
+        node["spec"]["taints"] = [*registration.get("taints", [])]
+        if arguments.get("cloud-provider") == "external":
+            node["spec"]["taints"].append(UNINITIALIZED)
         self._patch(config.get("patches", {}).get("directory", ""))
         self.machine.files[self.machine.marker] = (b"", "644")
         return OK

@@ -96,6 +96,11 @@ class KubectlPrograms(Programs):
             return Result(2, known, _CONFLICT)
         return Result(int(any(world.objects.get(n) != objects[n] for n in objects)), known)
 
+    def _rewrite_objects(self, words: list[str], stdin: bytes) -> Result:
+        assert words[0] == "secrets", words
+        self.world.write_secrets(is_all=True)
+        return OK
+
     def _managed(self, stdin: bytes) -> Result:
         """Objects of a manifest as the cluster has them, with those who manage their fields."""
         items = []

@@ -1,6 +1,7 @@
 """Simulated machines and their cluster: what they keep, whatever happens to connections."""
 
 import copy
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ API_CERTIFICATE = "/etc/kubernetes/pki/apiserver.crt"
 SYSCTLS = "/etc/sysctl.d/90-kubelet.conf"
 NARROW = {role: role for role in ("tacker-vim-cnf", "tacker-vim-added")}  # bindings of Tacker's
 ENCRYPTION = "/etc/kubernetes/pki/encryption.yaml"
+KEYS = re.compile(r"secret: (\S+)")  # in that file
 KUBECONFIG = "~/.kube/config"  # of the login user
 IMAGE_NAMES = ("kube-apiserver", "kube-proxy")  # of images that come with each release
 RELEASE = "v1.20.2"
@@ -126,6 +128,7 @@ class Machine:
     # serial numbers that each program uses.
     certificates: dict[str, tuple[float, int]] = field(default_factory=dict)
     programs: dict[str, dict[str, int]] = field(default_factory=dict)
+    keys_of_secrets: list[str] = field(default_factory=list)  # that the apiserver has read
     ended: list[str] = field(default_factory=list)  # programs, in their order
     # Programs that have ended since kubelet began; one that does so again waits to be started.
     crashed: set[str] = field(default_factory=set)
@@ -182,6 +185,9 @@ class Machine:
 
     def start(self, program: str) -> None:
         self.programs[program] = {name: self.certificates[name][1] for name in USED[program]}
+        if program == PROGRAMS[0]:
+            text = self.files.get(ENCRYPTION, (b"", ""))[0].decode()
+            self.keys_of_secrets = KEYS.findall(text)
 
     def outdated(self, program: str) -> list[str]:
         used = self.programs[program]
@@ -245,6 +251,7 @@ class World:
     claimed: bool = False
     claims: list[dict[str, Any]] = field(default_factory=list)  # PersistentVolumeClaims
     tokens: set[str] = field(default_factory=set)
+    encrypting: set[str] = field(default_factory=set)  # keys by which Secrets are encrypted
     certificates: str = ""  # the Secret with which those end that are uploaded, if any are
     # Objects that server-side apply has made, by names such as daemonset.apps/flannel; those that
     # others have changed since; and the definitions of custom resources that are in force.
@@ -341,6 +348,14 @@ class World:
                 machine.certify(days, *RENEWED)
                 for program in PROGRAMS:
                     machine.start(program)
+
+    def write_secrets(self, is_all: bool = False) -> None:
+        """Let each apiserver write a Secret, or all of them; each must be able to read all."""
+        lists = [m.keys_of_secrets for m in self.machines.values() if m.keys_of_secrets]
+        written = {keys[0] for keys in lists}
+        self.encrypting = written if is_all else self.encrypting | written
+        for keys in lists:
+            assert self.encrypting <= {*keys}, "an apiserver lacks the key of a Secret"
 
     def account_token(self, secret: str = "tacker-vim") -> str:
         """The token in a Secret; one of the same name, of the same account, has the same."""

@@ -21,7 +21,7 @@ from mgmt_drivers.testing.fakes import MemoryStore, fed
 # of uploaded certificates, and the names of processes and containers that run once.
 _RANDOM = re.compile(
     r"\b[a-z0-9]{6}\.[a-z0-9]{16}\b|(?<=bootstrap-token-)[a-z0-9]{6}\b"
-    r"|\b[0-9a-f]{64}\b|\b[0-9a-f]{16}\b"
+    r"|\b[0-9a-f]{64}\b|\b[0-9a-f]{16}\b|(?<=secret: )[A-Za-z0-9+/]{43}="
 )
 _KEY = re.compile(r"-----BEGIN (PRIVATE|PUBLIC) KEY-----.*?-----END \1 KEY-----")
 # Words that stand in so many commands that a transcript shortens them.

@@ -28,6 +28,7 @@ from mgmt_drivers.testing.made_keys import SigningKey
 from mgmt_drivers.testing.simulated_backup import archive_of, seal
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
+    NOT_NEW,
     PARAMS,
     STORAGE,
     WORKERS,
@@ -57,8 +58,9 @@ def unsigned(saved: Saved) -> Saved:
 
 
 class BackedUpClusterTest(SimulatedClusterTest):
-    """A cluster whose storage server keeps its backups."""
+    """A cluster of earlier drivers, whose storage server keeps its backups beside exports."""
 
+    operation = NOT_NEW
     place: dict[str, Any] = {"interval": "1h", "keep": 3}
 
     def setUp(self) -> None:

@@ -2,20 +2,27 @@
 
 import base64
 import os
+import re
 import stat
 import subprocess
 import tempfile
 import unittest
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from mgmt_drivers import package_yaml
+from mgmt_drivers.cluster.backup import backup
+from mgmt_drivers.cluster.certificates.certificates import PENDING
 from mgmt_drivers.cluster.cluster_params import CIS
-from mgmt_drivers.cluster.hardening import hardening
-from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.operations import scale_out
+from mgmt_drivers.cluster.hardening import encryption, hardening
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import MgmtDriverError, ParameterError
+from mgmt_drivers.machine.files import STATE_FOLDER
+from mgmt_drivers.operations import modify, scale_out
+from mgmt_drivers.secret import Secret
 from mgmt_drivers.testing.fake_cluster import FLANNEL, params
 from mgmt_drivers.testing.fakes import fake_host
 from mgmt_drivers.testing.simulated_cloud import (
@@ -26,9 +33,12 @@ from mgmt_drivers.testing.simulated_cloud import (
     new_node,
 )
 from mgmt_drivers.testing.simulated_world import ENCRYPTION, SYSCTLS, Machine
+from mgmt_drivers.testing.simulation import SimulatedSession
+from mgmt_drivers.tests.test_faults import FaultsTestCase
 from mgmt_drivers.tests.test_upgrade import UpgradableClusterTest
 
 _SCRIPTS = Path(hardening.__file__).parent
+_BACKUPS = Path(backup.__file__).parent
 _FILES = "/etc/kubernetes/apiserver/"
 _CA = "/etc/kubernetes/pki/ca.crt"
 _SECRET = base64.b64encode(b"k" * 32).decode()
@@ -90,14 +100,14 @@ class SettingsTest(unittest.TestCase):
     def test_the_key_is_masked_and_the_file_is_one_document(self) -> None:
         host, session = fake_host()
         session.expect("sudo", "read-file", ENCRYPTION, stdout=f"keys:\n- secret: {_SECRET}\n")
-        found = hardening.read_encryption(host)
+        found = encryption.read_file(host)
         self.assertEqual(f"keys:\n- secret: {_SECRET}\n", found and found.reveal())
         self.assertEqual([_SECRET], session.hidden)
         session.expect("sudo", "read-file", ENCRYPTION)
-        self.assertIsNone(hardening.read_encryption(host))
+        self.assertIsNone(encryption.read_file(host))
         session.expect("sudo", "read-file", ENCRYPTION, stdout="a: 1\n---\nb: 2\n")
         with self.assertRaisesRegex(MgmtDriverError, "one document"):
-            hardening.read_encryption(host)
+            encryption.read_file(host)
 
 
 class ScriptsTest(unittest.TestCase):
@@ -167,6 +177,28 @@ class ScriptsTest(unittest.TestCase):
         self.assertEqual(0, self.run_script("restrict-files").returncode)
         self.assertEqual(3, self.run_script("restrict-files", "sh", "-c", "exit 3").returncode)
 
+
+    def test_all_secrets_are_written_again(self) -> None:
+        """A Secret that somebody changes meanwhile lets all be read and written once more."""
+        kubectl = self.root / "bin/kubectl"
+        kubectl.parent.mkdir()
+        kubectl.write_text(
+            '#!/bin/bash\necho "$*" >>"$0.log"\n'
+            'if [ "$2" = get ]; then echo "objects"; exit; fi\n'
+            'read -r objects\n[ "$objects" = objects ] || exit 9\n'
+            '[ "$(grep -c replace "$0.log")" -le "$(cat "$0.conflicts")" ] || exit 0\n'
+            'echo "object has been modified" >&2; echo "secret/x replaced"; exit 1\n'
+        )
+        kubectl.chmod(0o755)
+        for conflicts, status, errors in ((0, 0, ""), (2, 0, ""), (9, 1, "object has been mod")):
+            (self.root / "bin/kubectl.conflicts").write_text(f"{conflicts}")
+            (self.root / "bin/kubectl.log").unlink(missing_ok=True)
+            ran = self.run_script("../nodes/rewrite-objects", "secrets", "kubectl", "--server=x")
+            self.assertEqual((status, ""), (ran.returncode, ran.stdout))
+            self.assertTrue(ran.stderr.startswith(errors), ran.stderr)
+            calls = (self.root / "bin/kubectl.log").read_text().splitlines()
+            self.assertEqual(2 * min(conflicts + 1, 5), len(calls))
+            self.assertIn("--server=x get secrets --all-namespaces --output json", calls)
 
     def test_the_kernel_is_as_kubelet_wants_it(self) -> None:
         names = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
@@ -243,6 +275,131 @@ class KeptTest(SimulatedClusterTest):
         self.build()
         self.scale_out("10.10.0.12", "10.10.0.121")
         self.assertEqual([], [m for m in self.masters() if ENCRYPTION in m.files])
+
+
+class RotationTest(FaultsTestCase):
+    """No simulated apiserver ever lacks a key by which another one encrypts Secrets."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.build()
+
+    def build(self, is_clustered: bool = True) -> None:
+        """Nodes with the first key, and apiservers that have read it."""
+        super().build()
+        for address in MASTERS:
+            self.give(address, 1)
+        self.world.write_secrets()
+
+    def give(self, address: str, *numbers: int) -> None:
+        machine = self.machine(address)
+        text = yaml.safe_dump(encryption._document([_key(number) for number in numbers]))
+        machine.files[ENCRYPTION] = (text.encode(), "600")
+        machine.start("kube-apiserver")
+
+    def rotate(self, services: Services | None = None) -> None:
+        wanted = {"rotate_encryption_key": True}
+        modify.modify(self.request(), services or self.services(), self.vims, wanted)
+
+    def names(self) -> list[list[str]]:
+        """The names of the keys of each control-plane node."""
+        texts = [self.machine(address).files[ENCRYPTION][0].decode() for address in MASTERS]
+        return [re.findall("key[0-9]+", text) for text in texts]
+
+    def assert_rotated(self, name: str) -> None:
+        """The key has another value on all nodes, the apiservers use it, and none must restart."""
+        self.assertEqual([[name]] * 3, self.names())
+        machines = [self.machine(address) for address in MASTERS]
+        (keys,) = {(*machine.keys_of_secrets,) for machine in machines}
+        self.assertEqual({*keys}, self.world.encrypting)
+        self.assertNotIn(_key(1).secret.reveal(), keys)
+        self.assertEqual([], [m.name for m in machines if PENDING in m.files])
+
+    def test_all_secrets_have_a_new_key(self) -> None:
+        self.rotate()
+        self.assert_rotated("key2")
+        self.rotate()
+        self.assert_rotated("key3")
+
+    def test_a_rotation_goes_on_wherever_it_was_broken_off(self) -> None:
+        """Also with another leader, and a node that came meanwhile with the leader's file."""
+        for lists in (
+            ((1, 2), (1,), (1,)), ((1,), (1, 2), (1,)), ((2, 1), (1, 2), (1, 2)),
+            ((1, 2), (2, 1), (2, 1)), ((2,), (2, 1), (2,)), ((2, 1), (2,), (2,)),
+        ):
+            with self.subTest(lists):
+                super().build()
+                for address, numbers in zip(MASTERS, lists, strict=True):
+                    self.give(address, *numbers)
+                self.world.encrypting.clear()
+                self.rotate()
+                self.assert_rotated("key2")
+                self.assertEqual({_key(2).secret.reveal()}, self.world.encrypting)
+
+    def test_no_key_leaves_while_a_backup_is_saved_or_with_a_connection(self) -> None:
+        ran: list[tuple[str, str]] = []
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if argv[0] == "flock" and ENCRYPTION in argv:
+                ran.append((argv[1], argv[argv.index(ENCRYPTION) - 1]))
+
+        self.rotate(self.services(note))
+        # By the script that keeps the old file unless the new one has come as a whole.
+        self.assertEqual([(f"{STATE_FOLDER}/etcd-backup.lock", "write-files")] * 9, ran)
+        self.assertIn('"$here/etcd-backup.lock"', (_BACKUPS / "etcd-backup.sh").read_text())
+
+    def test_a_backup_has_the_new_key(self) -> None:
+        self.params = {**PARAMS, "etcd_backup": {"folder": "/var/backups/etcd"}}
+        super().build(is_clustered=False)
+        self.instantiate(self.services())
+        saved = self.machine(MASTERS[0]).backups
+        before = len(saved)
+        self.rotate()
+        self.assertEqual(before + 1, len(saved))
+
+    def test_what_is_refused_before_anything_changes(self) -> None:
+        def text(key: str) -> str:
+            return self.machine(MASTERS[1]).files[ENCRYPTION][0].decode().replace("key1", key)
+
+        for content, words in (
+            ("", "does not encrypt Secrets"), (text("mine"), "other providers than the drivers"),
+            ("a: [", "other providers"), ("resources: 1", "other providers"),
+            (text("key1").replace("identity", "kms"), "other providers"),
+            (text("key1").replace("NDQ0", "AAAA").replace("MTEx", "AAAA"), "different keys of one"),
+        ):
+            with self.subTest(content):
+                self.build()
+                self.machine(MASTERS[1]).files[ENCRYPTION] = (content.encode(), "600")
+                with self.assertRaisesRegex(MgmtDriverError, words) as caught:
+                    self.rotate()
+                self.assertNotIn("MTEx", str(caught.exception))
+                self.assertEqual(["key1"], self.names()[0])
+
+    def test_a_machine_that_has_not_joined(self) -> None:
+        """Its lack of the file does not mean that the cluster encrypts nothing."""
+        stranger = self.machine(MASTERS[1])
+        del stranger.files[ENCRYPTION], self.world.nodes[stranger.name]
+        with self.assertRaisesRegex(MgmtDriverError, f"{stranger.name} is not ready.*Heal the mac"):
+            self.rotate()
+
+    def test_it_is_a_request_of_its_own(self) -> None:
+        wanted = {"rotate_encryption_key": True, "drain_timeout": "1h"}
+        with self.assertRaisesRegex(ParameterError, "drain_timeout: cannot be combined with rot"):
+            modify.modify(self.request(), self.services(), self.vims, wanted)
+
+    def test_faults(self) -> None:
+        def story(number: int, fault: str) -> bool:
+            struck = self.cured(self.rotate, number, fault)
+            (name,) = {*map(tuple, self.names())}
+            self.assertIn(name, (("key2",), ("key3",)))  # a fault may strike behind the end
+            self.assert_rotated(*name)
+            return struck
+
+        self.assertGreater(self.all_faults(story), 150)
+
+
+def _key(number: int) -> encryption.Key:
+    return encryption.Key(number, Secret(base64.b64encode(f"{number}".encode() * 32).decode()))
 
 
 class UpgradeTest(UpgradableClusterTest):

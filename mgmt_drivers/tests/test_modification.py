@@ -166,6 +166,12 @@ class ChangeTest(SimulatedClusterTest):
         self.modify(automatic_heal=None)
         self.assertEqual({}, changed_params.load(self.store))
 
+    def test_a_version_that_is_not_given_is_no_upgrade(self) -> None:
+        self.modify(kubernetes_version=None, drain_timeout="2h")
+        self.assertEqual({"drain_timeout": "2h"}, changed_params.load(self.store))
+        with self.assertRaisesRegex(ParameterError, "changes nothing"):
+            self.modify(kubernetes_version=None)
+
     def test_what_was_removed_and_comes_again_has_nothing_old(self) -> None:
         self.params = {**self.params, "automatic_heal": {"share": 10, "heals_an_hour": 9}}
         self.modify(automatic_heal=None)

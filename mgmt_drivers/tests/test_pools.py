@@ -23,6 +23,7 @@ from mgmt_drivers.testing.simulated_cloud import (
     SimulatedClusterTest,
     new_node,
 )
+from mgmt_drivers.testing.simulated_kubeadm import UNINITIALIZED
 from mgmt_drivers.tests.test_faults import FaultsTestCase
 from mgmt_drivers.tests.test_kubernetes_params import ParamsTestCase
 from mgmt_drivers.tests.test_upgrade import WANTED, UpgradableClusterTest
@@ -117,6 +118,7 @@ class PoolParamsTest(ParamsTestCase):
             ({"effect": "NoExecute"}, f"{place}.key: missing"),
             ({"key": "a b", "effect": "NoExecute"}, f"{place}.key: must have a key"),
             ({"key": "node.kubernetes.io/x", "effect": "NoExecute"}, f"{place}.key: taints of"),
+            ({**UNINITIALIZED}, f"{place}.key: taints of"),
             ({"key": "a", "value": "a b", "effect": "NoExecute"}, f"{place}.value: must be a str"),
         ):
             self.refused(self.with_pool(taints=[taint]), words)
@@ -238,6 +240,28 @@ class OperationsTest(PooledClusterTest):
         self.instantiate(self.services())
         self.assert_whole(3, 3)
         self.assert_pooled(POOLED)
+
+    def test_nodes_that_a_cloud_controller_manager_initializes(self) -> None:
+        """A node that was lost before leaves its taint to nobody."""
+        self.params["worker_pools"] = [{**POOL, "cloud_provider": "external"}]
+        self.build(is_clustered=False)
+        self.instantiate(self.services())
+        target = self.machine(POOLED)
+        taints = {name: node["spec"]["taints"] for name, node in self.world.nodes.items()}
+        self.assertEqual([_SHOWN, UNINITIALIZED], taints.pop(target.name))
+        self.assertEqual([[]] * 5, [*taints.values()])
+        self.heal_start(self.request(target.node.vnfc_id), self.services())
+        self.assertNotIn(UNINITIALIZED["key"], str(self.metadata()))
+
+    def test_all_nodes_wait_for_a_cloud_controller_manager(self) -> None:
+        """Cluster DNS starts when an add-on has opened a node: nobody waits for it before."""
+        for key in ("master_node", "worker_node"):
+            self.params[key] = {**self.params[key], "cloud_provider": "external"}
+        self.params["worker_pools"] = [{**POOL, "cloud_provider": "external"}]
+        self.build(is_clustered=False)
+        self.world.dns, self.world.dns_broken = ["", ""], {"coredns-0": {}, "coredns-1": {}}
+        self.instantiate(self.services())
+        self.assertEqual(6, str(self.world.nodes).count(UNINITIALIZED["key"]))
 
     def test_kubeadm_validates_the_fields_of_each_pool_before_anything_changes(self) -> None:
         refused = {**POOL, "kubelet_config": {"logging": {"refused": True}}}

@@ -35,6 +35,7 @@ from mgmt_drivers.testing.leak import Leak, LeakingConnection, Shape
 from mgmt_drivers.testing.made_certificates import key_and_certificate
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
+    NOT_NEW,
     PARAMS,
     STORAGE,
     WORKERS,
@@ -185,7 +186,7 @@ class Cluster(SimulatedCloud):
             self.store.kept.pop("wanted_logins", None)
 
     def _backed_up(self) -> Services:
-        self.params["etcd_backup"] = {"interval": "1h", "keep": 3}
+        self.params["etcd_backup"], self.operation = {"interval": "1h", "keep": 3}, NOT_NEW
         services = self.start(is_clustered=False)
         self.instantiate(self.services())  # whose secrets are not those of the story
         return services

@@ -23,6 +23,7 @@ from mgmt_drivers.testing.fake_cluster import MASTER_CP
 from mgmt_drivers.testing.fakes import named
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
+    NOT_NEW,
     PARAMS,
     STORAGE,
     WORKERS,
@@ -166,6 +167,7 @@ class InstantiateTest(TranscriptTest):
         self.made(container_runtime="docker")
 
     def test_instantiate_with_backups(self) -> None:
+        self.operation = NOT_NEW
         self.made(etcd_backup={"interval": "1h", "keep": 3}, **_STORAGE)
 
     def test_instantiate_with_monitoring(self) -> None:
@@ -333,6 +335,10 @@ class BackUpTest(TranscriptTest, BackedUpClusterTest):
 
     def test_heal_that_restores_a_backup(self) -> None:
         self.heal_whole(self.whole)
+
+    def test_rotation_of_the_encryption_key(self) -> None:
+        modify.modify(self.request(), self.services(), self.vims, {"rotate_encryption_key": True})
+        self.assert_told()
 
     def test_heal_of_the_backup_server(self) -> None:
         self.world.claimed, self.world.claims = False, []

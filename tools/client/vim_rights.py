@@ -29,6 +29,13 @@ def may(master: Remote, verb: str, resource: str) -> bool:
     return master.run(f"{_KUBECTL} {words}", check=False).strip() == "yes"
 
 
+def bind_to_all(master: Remote) -> None:
+    """Give the account the binding to cluster-admin that earlier drivers gave each cluster."""
+    words = "create clusterrolebinding tacker-vim --clusterrole cluster-admin"
+    master.run(f"{_KUBECTL} {words} --serviceaccount kube-system:tacker-vim")
+    wait.until(lambda: may(master, "delete", "nodes"), bool, 60, "all rights")
+
+
 def extend(master: Remote) -> None:
     """Give the account what scenarios need beyond CNFs, as an administrator adds rights."""
     master.run(f"echo {shlex.quote(json.dumps(_ROLE))} | {_KUBECTL} apply --filename -")

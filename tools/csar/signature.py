@@ -5,6 +5,7 @@ The form is option 2 of ETSI SOL004's clause 5.1. The three files have one name,
 """
 
 import os
+import re
 import subprocess
 import tempfile
 import zipfile
@@ -27,6 +28,9 @@ _LIMIT = 3600.0  # seconds, for a CSAR with images of disks and for somebody to 
 _NO_OTHER_CA = ("-no-CApath", "-no-CAstore")
 # From 112 bits on, as TLS has them: no certificates signed by SHA-1, no RSA keys below 2048 bits.
 _STRONG = ("-auth_level", "2")
+# Of each signature, in what OpenSSL prints; an option that refuses a weak one there is none.
+_DIGEST = re.compile(r"^ +digestAlgorithm: *\n +algorithm: (.*?) \(", re.MULTILINE)
+_DIGESTS = ("sha256", "sha384", "sha512")
 _NO_SIGNER = "signer certificate not found"
 _SAYS_NOTHING = ("", "CMS Verification failure")
 _DOCUMENTS = x509.ObjectIdentifier("1.3.6.1.5.5.7.3.36")  # RFC 9336
@@ -103,6 +107,8 @@ def _faults(csar: Path, authority: Path | None) -> Iterator[Fault]:
         yield Fault(cms.name, "", "missing")
         return
     check = _check(csar, cms, cert)
+    if weak := _weak_digests(cms):
+        yield Fault(cms.name, "", f"signs by {weak}: sign by one of {', '.join(_DIGESTS)}")
     broken = _openssl(*check, "-noverify")  # whoever the signer is
     if _NO_SIGNER in broken:
         text = f"is not the signer's of {cms.name}" if cert.is_file() else "missing"
@@ -122,14 +128,25 @@ def _faults(csar: Path, authority: Path | None) -> Iterator[Fault]:
         yield Fault(cert.name, "", f"is not of the CA in {authority}: {why}")
 
 
+def _weak_digests(cms: Path) -> str:
+    """Return the digests of the signatures that somebody could forge; empty if there are none."""
+    done = _run("-cmsout", "-print", "-noout", "-inform", _form(cms), "-in", cms)
+    names = _DIGEST.findall(done.stdout)  # of something else: OpenSSL says why it is no signature
+    return ", ".join(sorted({*names} - {*_DIGESTS}))
+
+
+def _form(cms: Path) -> str:
+    return "PEM" if contents.read(cms).lstrip().startswith(b"-----BEGIN") else "DER"
+
+
 def _check(csar: Path, cms: Path, cert: Path) -> Sequence[str | Path]:
     """Return OpenSSL's arguments, with the certificate from the file beside the CSAR, if any."""
-    form = "PEM" if contents.read(cms).lstrip().startswith(b"-----BEGIN") else "DER"
     given = []
     if cert.is_file():
         contents.read(cert)  # refused if it is too large for OpenSSL's memory, as above
         given = ["-certfile", str(cert), "-nointern"]
-    return ["-verify", "-inform", form, "-in", cms, "-content", csar, "-out", os.devnull, *given]
+    given += ["-inform", _form(cms), "-in", str(cms), "-content", str(csar)]
+    return ["-verify", *given, "-out", os.devnull]
 
 
 def _unfit(name: str, signers: Path) -> Iterator[Fault]:
@@ -161,9 +178,14 @@ def _may_sign(certificate: x509.Certificate) -> bool:
 
 def _openssl(*arguments: str | Path) -> str:
     """Run ``openssl cms``; return the reason of a failure, empty after a success."""
+    done = _run(*arguments)
+    return "" if done.returncode == 0 else _reason(done.stderr) or f"status {done.returncode}"
+
+
+def _run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
     command = ["openssl", "cms", "-binary", *map(str, arguments)]
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
             check=False, timeout=_LIMIT,
         )  # fmt: skip
@@ -171,7 +193,6 @@ def _openssl(*arguments: str | Path) -> str:
         raise CsarError("openssl is not installed, which makes and checks signatures") from error
     except subprocess.TimeoutExpired as error:
         raise CsarError(f"openssl has not ended within {_LIMIT:.0f} seconds") from error
-    return "" if done.returncode == 0 else _reason(done.stderr) or f"status {done.returncode}"
 
 
 def _reason(output: str) -> str:

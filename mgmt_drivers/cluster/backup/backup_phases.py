@@ -94,6 +94,16 @@ class SaveFirstBackup(HostPhase[Cluster]):
         return CHANGED
 
 
+class SaveBackup(HostPhase[Cluster]):
+    """Save a backup of etcd as it is now."""
+
+    title, prediction = "save a backup of etcd", Prediction(CHANGED)
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        backup.save(host)
+        return CHANGED
+
+
 class ShowLastBackup(Check[Cluster]):
     """Log the time of the last good backup, or a warning; never a reason to fail an operation."""
 

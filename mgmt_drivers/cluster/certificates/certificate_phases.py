@@ -80,14 +80,14 @@ class IssueApiCertificate(Change[Cluster, Collection[str]]):
 
 
 class RestartPrograms(HostPhase[Cluster]):
-    """Restart the programs of the control plane on a node whose certificates were renewed.
+    """Restart the programs of the control plane on a node whose certificates or keys changed.
 
     Each control-plane node is verified before the next one. A node that was not is restarted again
     by the next attempt: its marker is removed last.
     """
 
     title = "restart the control plane"
-    prediction = Prediction(DEPENDS, "on whether a certificate is renewed")
+    prediction = Prediction(DEPENDS, "on whether a certificate or a key changes")
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         is_pending = certificates.read(host).is_pending

@@ -5,25 +5,19 @@ so that a machine that joins, and an upgrade, get those with which the cluster w
 get other names, and are of versions that all releases read which know the setting.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
-from mgmt_drivers.errors import MgmtDriverError
-from mgmt_drivers.machine import files
+from mgmt_drivers.cluster.hardening import encryption
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
-from mgmt_drivers.secret import Secret
 
 _FOLDER = "/etc/kubernetes/apiserver"  # which kubeadm does not reset
 _AUDIT_LOGS = "/var/log/kubernetes/audit"
-# In the folder of the PKI, which the apiserver has, and which kubeadm resets.
-_ENCRYPTION = "/etc/kubernetes/pki/encryption.yaml"
-_KEY = re.compile(r"secret:\s*(\S+)")
 _CIPHERS = (
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
     "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
@@ -53,7 +47,7 @@ _ARGUMENTS: Mapping[str, Sequence[_Setting]] = {
         _PROFILING,
         _Setting("service-account-extend-token-expiration", "false"),
         _Setting("tls-cipher-suites", ",".join(_CIPHERS)),
-        _Setting("encryption-provider-config", _ENCRYPTION),
+        _Setting("encryption-provider-config", encryption.FILE),
         _Setting("kubelet-certificate-authority", "/etc/kubernetes/pki/ca.crt"),
         _Setting("audit-policy-file", f"{_FOLDER}/audit-policy.yaml"),
         _Setting("audit-log-path", f"{_AUDIT_LOGS}/audit.log"),
@@ -85,7 +79,6 @@ _TEXTS = {
     f"{_FOLDER}/{name}": (resources.files(__package__ or "") / name).read_text()
     for name in ("audit-policy.yaml", "authentication.yaml", "admission.yaml")
 }
-_ENCRYPT = Script(__package__, "encryption-key")
 _RESTRICT = Script(__package__, "restrict-files")
 _SET_KERNEL = Script(__package__, "kernel-defaults")
 
@@ -141,21 +134,3 @@ def control_plane_files(params: KubernetesParams) -> list[File]:
 def restricting() -> Sequence[str]:
     """The command that restricts the files of a node, after a command behind its own words."""
     return _RESTRICT.command()
-
-
-def encrypting(is_new: bool) -> Sequence[str]:
-    """The beginning of a command that starts an apiserver which encrypts Secrets.
-
-    :param is_new: the cluster is new, and gets a key unless a backup has one; otherwise the command
-        reads on its standard input what :func:`read_encryption` has read
-    """
-    return _ENCRYPT.command("new" if is_new else "joined", _ENCRYPTION)
-
-
-def read_encryption(host: Host) -> Secret | None:
-    """Read by which keys the apiservers encrypt Secrets; None in a cluster that does not."""
-    text = files.read(host, _ENCRYPTION)
-    host.session.hide(*(Secret(key) for key in _KEY.findall(text)))
-    if "---" in text.split("\n"):
-        raise MgmtDriverError(f"{_ENCRYPTION} on the machine must be one document of YAML")
-    return Secret(text.rstrip("\n") + "\n") if text else None

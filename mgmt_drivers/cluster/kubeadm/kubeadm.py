@@ -17,7 +17,7 @@ import yaml
 from mgmt_drivers import package_yaml
 from mgmt_drivers.cluster.changed_params import merge
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.hardening import hardening
+from mgmt_drivers.cluster.hardening import encryption, hardening
 from mgmt_drivers.cluster.kubeadm import kubeadm_config, kubelet_serving, patches
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.nodes import kubectl, transient
@@ -202,7 +202,7 @@ def init(
         patches.folder(host, cluster),
     )
     first = kubelet_serving.beginning(host, cluster)
-    words = [*before, *hardening.encrypting(is_new=True), *first, *words]
+    words = [*before, *encryption.encrypting(is_new=True), *first, *words]
     checked = kubeadm_config.for_validation(host, cluster, read_version(host))
     if checked and validates and cluster.params.series.validates:
         words = [*_VALIDATE.command(f"{len(checked)}"), *words]
@@ -222,8 +222,8 @@ def create_join_credentials(
     certificate_key = Secret(secrets.token_hex(32)) if for_control_plane else None
     if certificate_key:
         host.session.hide(certificate_key)
-    encryption = hardening.read_encryption(host) if for_control_plane else None
-    credentials = JoinCredentials(_make_token(host), certificate_key, encryption=encryption)
+    keys = encryption.read_file(host) if for_control_plane else None
+    credentials = JoinCredentials(_make_token(host), certificate_key, encryption=keys)
     config = kubeadm_config.for_credentials(host, cluster, read_version(host), credentials)
     upload = ("kubeadm", "init", "phase", "upload-certs", "--upload-certs")
     words = without_proxy((*upload, "--config", "/dev/stdin"))
@@ -252,7 +252,7 @@ def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
     if cluster.is_control_plane(host):
         words += _patch_options(cluster)
         if credentials.encryption:
-            words = [*hardening.encrypting(is_new=False), *words]
+            words = [*encryption.encrypting(is_new=False), *words]
     config = kubeadm_config.for_join(host, cluster, credentials, patches.folder(host, cluster))
     _run(host, cluster, "join", words, config)
 

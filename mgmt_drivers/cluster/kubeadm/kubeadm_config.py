@@ -14,7 +14,7 @@ import yaml
 from mgmt_drivers.cluster.access.kubeconfig import by_token
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
-from mgmt_drivers.cluster.topology import API_PORT, marks_of
+from mgmt_drivers.cluster.topology import API_PORT, group_of, marks_of
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Secret
 
@@ -238,6 +238,8 @@ def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
     arguments = {"node-ip": cluster.address(host)}
     marks = marks_of(host.node, cluster.params)
     taints = [taint.shown() for taint in marks.taints]
+    if provider := group_of(host.node, cluster.params).cloud_provider:
+        arguments["cloud-provider"] = provider
     if marks.labels:
         labels = [f"{key}={value}" for key, value in marks.labels.items()]
         arguments["node-labels"] = ",".join(labels)

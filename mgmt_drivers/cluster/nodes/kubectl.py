@@ -29,6 +29,8 @@ LEAVING, UPGRADE = "true", "upgrade"
 _OVERDUE = 30
 READY = "ready"
 _COMPARE = Script(__package__, "compare-objects")
+_REWRITE = Script(__package__, "rewrite-objects")
+_REWRITE_LIMIT = 900.0  # seconds
 MANAGER = "tacker-mgmt-drivers"  # of the fields that server-side apply sets for us
 
 
@@ -118,6 +120,13 @@ def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> 
 def delete_all(host: Host, manifest: str) -> None:
     """Delete the objects of a manifest; one that is gone is fine."""
     _run(host, "delete", "--filename", "-", "--ignore-not-found", stdin=manifest)
+
+
+def rewrite(host: Host, kind: str) -> None:
+    """Write all objects of a kind as they are: the API encrypts them as it is told to now."""
+    words = _REWRITE.command(kind, *_KUBECTL)
+    ask = functools.partial(host.session.run, words, sudo=True, timeout=_REWRITE_LIMIT)
+    transient.retry(host.clock, ask)
 
 
 def delete_pods(host: Host, namespace: str, selector: str, node: str) -> None:

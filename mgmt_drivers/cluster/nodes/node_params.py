@@ -11,7 +11,9 @@ from mgmt_drivers.params.declaration import Always, ObjectOf, param
 from mgmt_drivers.params.kinds import Choice, Kind, ListOf, TextKind, is_object
 from mgmt_drivers.params.reader import Reader
 
-OWN_TAINTS = "node.kubernetes.io/"  # of Kubernetes, which come and go with a node's state
+# Of Kubernetes and of cloud controller managers; they come and go with a node's state.
+UNINITIALIZED = "node.cloudprovider.kubernetes.io/"
+OWN_TAINTS = ("node.kubernetes.io/", UNINITIALIZED)
 PLACEMENT = ("CIS-node", "kubernetes.io/zone", "topology.kubernetes.io/zone")
 # Domains of Kubernetes, and what a kubelet may set in them (its documentation, "NodeRestriction").
 _DOMAIN = re.compile(r"(?:.*\.)?(?:kubernetes|k8s)\.io")
@@ -75,7 +77,8 @@ class _TaintKey(TextKind[str]):
         if not grammar.is_label_key(text):
             reader.refuse(_BAD_KEY)
         elif text.startswith(OWN_TAINTS):
-            reader.refuse(f"taints of {OWN_TAINTS} tell the state of a node; use another key")
+            names = " and ".join(OWN_TAINTS)
+            reader.refuse(f"taints of {names} tell the state of a node; use another key")
         return text
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import cluster_dns, kubectl
 from mgmt_drivers.cluster.nodes.cluster_dns import DnsPod
+from mgmt_drivers.cluster.nodes.node_params import UNINITIALIZED
 from mgmt_drivers.engine.phase import DEPENDS, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
@@ -32,6 +33,8 @@ class SpreadDns(HostPhase[Cluster]):
         if not pods:
             return UNCHANGED  # the cluster has no DNS of kubeadm
         nodes = kubectl.list_nodes(host)
+        if all(map(_is_uninitialized, nodes.values())):
+            return UNCHANGED  # a cloud controller manager, such as an add-on, opens them later
         moving = _to_move(pods, nodes)
         if moving:
             kubectl.delete(host, "pod", *moving, namespace=cluster_dns.NAMESPACE)
@@ -73,6 +76,11 @@ def _describe(host: Host, pod: DnsPod) -> str:
         log = ""
     place = f"on node {pod.node}" if pod.node else "on no node"
     return f"{pod.name} {place}: {pod.state}" + (log and f"; the last line of its log: {log}")
+
+
+def _is_uninitialized(node: Mapping[str, Any]) -> bool:
+    taints = node["spec"].get("taints", ())
+    return any(taint["key"].startswith(UNINITIALIZED) for taint in taints)
 
 
 def _is_able(node: Mapping[str, Any]) -> bool:

@@ -84,7 +84,8 @@ class SbomTest(unittest.TestCase):
         self.assertEqual({"Apache-2.0"}, {licence(image) for image in found.values()})
         versions = {image["name"]: image["version"] for image in found.values()}
         self.assertRegex(versions[FLANNEL], r"^v\d")
-        self.assertEqual({FLANNEL, f"{FLANNEL}-cni-plugin"}, {*versions})
+        agent = "registry.k8s.io/networking/kube-network-policies"  # of the package's add-on
+        self.assertEqual({FLANNEL, f"{FLANNEL}-cni-plugin", agent}, {*versions})
 
     def test_references(self) -> None:
         digest = f"sha256:{'a' * 64}"

@@ -108,14 +108,22 @@ class SignatureTest(CommandTest):
                 self.assertEqual(1, status)
                 self.assertIn(expected, said)
 
-    def without_certificate(self) -> bytes:
+    def test_a_weak_digest_is_refused(self) -> None:
+        self.sign(self.signer)
+        for digest, status in (("sha1", 1), ("sha224", 1), ("sha384", 0), ("sha512", 0)):
+            package = self.changed({"a.cms": self.without_certificate(digest)})
+            found, said = self.verify(package, self.ca)
+            self.assertEqual(status, found, said)
+            self.assertEqual(bool(status), f"a.cms: signs by {digest}: sign by one of" in said)
+
+    def without_certificate(self, digest: str = "sha256") -> bytes:
         csar = self.scratch / "content"
         csar.write_bytes(self.read("a.csar"))
         key, certificate = map(str, (self.signer.key, self.signer.certificate))
         return subprocess.run(
             [
                 "openssl", "cms", "-sign", "-binary", "-outform", "PEM", "-in", str(csar),
-                "-inkey", key, "-signer", certificate, "-nocerts",
+                "-inkey", key, "-signer", certificate, "-nocerts", "-md", digest,
             ],
             check=True, capture_output=True,
         ).stdout  # fmt: skip

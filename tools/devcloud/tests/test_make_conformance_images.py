@@ -59,7 +59,7 @@ class ImagesTest(unittest.TestCase):
 
     def test_what_tests_look_for_in_images(self) -> None:
         self.assertEqual(0o6755, self.entries("nonewprivs")["usr/local/bin/nnp"].mode)
-        self.assertEqual("bash", self.entries("busybox")["bin/sh"].linkname)
+        self.assertTrue(self.entries("busybox")["bin/sh"].isreg())
         self.assertEqual("busybox", self.entries("busybox")["bin/ls"].linkname)
         self.assertTrue(self.entries("busybox")["bin/bash"].isreg())
         agnhost = self.entries("agnhost")

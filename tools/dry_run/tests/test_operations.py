@@ -19,6 +19,7 @@ from mgmt_drivers.request import Vnfc
 from mgmt_drivers.testing.fakes import named
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
+    NOT_NEW,
     PARAMS,
     STORAGE,
     WORKERS,
@@ -275,6 +276,8 @@ class ClusterDryRunTest(DryRunTest):
 class BackupDryRunTest(DryRunTest):
     """Of a cluster that saves backups on its storage server."""
 
+    operation = NOT_NEW
+
     def setUp(self) -> None:
         super().setUp()
         self.params = {**PARAMS, "etcd_backup": {}}
@@ -361,6 +364,14 @@ class UpgradeDryRunTest(DryRunTest):
         self.assertIn("2048 MiB, of which 12 are in use", str(result.lines))
         found = sorted(self.outcomes(result, "defragment etcd"))
         self.assertEqual(["changed", "depends", "depends"], found)
+        self.done(result, lambda: modify.modify(self.request(), self.traced(), self.vims, wanted))
+
+    def test_a_rotation_of_the_encryption_key(self) -> None:
+        self.build(is_clustered=False)
+        self.instantiate(self.services())
+        wanted = {"rotate_encryption_key": True}
+        result = self.predicted(lambda vnf: vnf.modify(wanted))
+        self.assertEqual(["changed"] * 3, self.outcomes(result, "remove the old encryption key"))
         self.done(result, lambda: modify.modify(self.request(), self.traced(), self.vims, wanted))
 
     def test_a_modification_that_is_not_the_drivers(self) -> None:
