@@ -29,7 +29,8 @@ _AUTHENTICATION = f"{_PATCHES}/files/authentication.yaml"
 _TAINT = (DEDICATED, "dataplane", "NoSchedule")
 _UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 _RESERVED = {"cpu": "500m", "memory": "256Mi"}
-_EVICTION = "200Mi"  # of memory, below which kubelet evicts pods
+_KUBE_RESERVED = {"memory": "200Mi"}
+_EVICTION = {"memory.available": "400Mi"}  # below which kubelet evicts pods after a while
 _ASK_KUBELET = "sudo cat /proc/$(systemctl show --property MainPID --value kubelet)/cmdline"
 # Without the feature gate HPAScaleToZero the API takes no autoscaler with this minimum.
 _AUTOSCALER = {
@@ -144,8 +145,10 @@ class PoolsScenario(ClusterScenario):
         self.assertEqual("50ms" if is_pooled else "100ms", config["cpuCFSQuotaPeriod"])
         words = machine.run(_ASK_KUBELET).split("\0")
         self.assertEqual(is_pooled, "--cloud-provider=external" in words, str(words))
+        self.assertEqual(_EVICTION if is_pooled else {}, config.get("evictionSoft") or {})
         if is_pooled:
-            check_allocatable(node)
+            # A flag of the image may have replaced the hard threshold.
+            check_allocatable(node, config["evictionHard"]["memory.available"])
 
     def check_patches(self, master: Remote) -> None:
         """The control plane runs with the package's patches, and reads the files beside them."""
@@ -213,15 +216,15 @@ class PoolsScenario(ClusterScenario):
             self.assertNotEqual(name, node.metadata.name)
 
 
-def check_allocatable(node: Any) -> None:
-    """What kubelet keeps from pods: the reserved part, and memory below which it evicts pods."""
+def check_allocatable(node: Any, evicted_below: str) -> None:
+    """What kubelet keeps from pods: what is reserved, and memory below which it evicts pods."""
     capacity, allocatable = node.status.capacity, node.status.allocatable
     kept = {
         kind: parse_quantity(capacity[kind]) - parse_quantity(allocatable[kind])
         for kind in _RESERVED
     }
     wanted = {kind: parse_quantity(quantity) for kind, quantity in _RESERVED.items()}
-    wanted["memory"] += parse_quantity(_EVICTION)
+    wanted["memory"] += parse_quantity(_KUBE_RESERVED["memory"]) + parse_quantity(evicted_below)
     assert kept == wanted, (capacity, allocatable)
 
 
