@@ -37,7 +37,7 @@ class Series:
     ``reserves_etcd_storage`` tells whether its kubeadm asks for ephemeral storage for etcd.
     ``patches_kubelet`` tells whether its kubeadm patches kubelet's configuration (kubeadm's
     documentation, "Customizing with patches"), and ``validates`` whether it has ``kubeadm config
-    validate``.
+    validate``. ``ends_quickly`` tells whether its apiserver takes --shutdown-send-retry-after.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Series:
     reserves_etcd_storage: bool
     patches_kubelet: bool
     validates: bool
+    ends_quickly: bool
 
     @property
     def minor(self) -> int:
@@ -63,6 +64,7 @@ def _series(first: int, last: int, kubeadm_api: KubeadmApi) -> dict[str, Series]
     last_with_etcd_storage, last_with_dockershim, first_with_learners = 21, 23, 29
     first_with_kubelet_patches, first_with_validation = 25, 26
     first_with_nftables, first_without_cgroup_v1 = 33, 35
+    first_with_quick_end = 23
     return {
         f"1.{minor}": Series(
             f"1.{minor}",
@@ -74,6 +76,7 @@ def _series(first: int, last: int, kubeadm_api: KubeadmApi) -> dict[str, Series]
             reserves_etcd_storage=minor <= last_with_etcd_storage,
             patches_kubelet=minor >= first_with_kubelet_patches,
             validates=minor >= first_with_validation,
+            ends_quickly=minor >= first_with_quick_end,
         )
         for minor in range(first, last + 1)
     }

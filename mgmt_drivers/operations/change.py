@@ -34,7 +34,13 @@ from mgmt_drivers.engine.trace import CHANGED
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations import opening
 from mgmt_drivers.operations.defragment import ask_etcd
-from mgmt_drivers.operations.groups import RUNTIMES, Works, back_up, prepare_backups
+from mgmt_drivers.operations.groups import (
+    RUNTIMES,
+    Works,
+    back_up,
+    prepare_backups,
+    restart_programs,
+)
 from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.setup.configure_proxy import ConfigureProxy
@@ -100,7 +106,7 @@ def _phases(cluster: Cluster, change: Change, machines: Sequence[Host]) -> Works
         backup_keys.make_pair(cluster.store)
     return [
         in_turn(certified, certificate_phases.IssueApiCertificate(before.api_names)),
-        in_turn(certified, certificate_phases.RestartPrograms()),
+        in_turn(certified, restart_programs(certified)),
         *(_change_proxy(cluster, machines) if has_other_proxy else ()),
         on(configured, ConfigureRegistries(before.registries)),
         on(nodes if has_other_images or params.addons else [], PullImages()),

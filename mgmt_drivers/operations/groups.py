@@ -13,12 +13,14 @@ from mgmt_drivers.cluster.backup.backup_phases import (
     SaveFirstBackup,
     ShowLastBackup,
 )
+from mgmt_drivers.cluster.certificates.certificate_phases import RestartPrograms
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd.check_disk import CheckDisk
 from mgmt_drivers.cluster.etcd.etcd_phases import RemoveEtcdMembers
 from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm, CopyCharts, InstallHelm
 from mgmt_drivers.cluster.kubeadm.control_plane_phases import CheckAllReached, VerifyControlPlane
 from mgmt_drivers.cluster.kubeadm.join_nodes import join
+from mgmt_drivers.cluster.load_balancer.left_out import LeftOut
 from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     ConfigureLoadBalancer,
     VerifyVirtualIp,
@@ -119,6 +121,11 @@ def serve(cluster: Cluster, masters: Sequence[Host], staying: Sequence[Host]) ->
         on([cluster.leader, *masters], VerifyVirtualIp()),
         on(masters if cluster.params.helm else [], ConfigureHelm(), CopyCharts()),
     ]
+
+
+def restart_programs(masters: Sequence[Host]) -> LeftOut:
+    """Restart the control plane on a node, to which the load balancers send nobody meanwhile."""
+    return LeftOut(RestartPrograms(), masters, ends_connections=False)
 
 
 def leave(cluster: Cluster, connected: Sequence[Host]) -> Works:

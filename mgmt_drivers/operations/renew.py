@@ -10,7 +10,6 @@ from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.certificates.certificate_phases import (
     RenewCertificates,
     RenewKubeletCertificate,
-    RestartPrograms,
 )
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm, kubelet_serving
@@ -57,8 +56,9 @@ def renew_due(
     :param within: days; certificates that expire within this time are renewed
     """
     masters, kubelet = cluster.masters(due), RenewKubeletCertificate(within)
+    restart = groups.restart_programs(masters)
     return [
-        in_turn(masters, RenewCertificates(within), kubelet, RestartPrograms()),
+        in_turn(masters, RenewCertificates(within), kubelet, restart),
         on([] if cluster.params.helm else masters, RenewKubeconfig()),
         on(cluster.workers(due), kubelet),
     ]

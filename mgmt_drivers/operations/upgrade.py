@@ -17,6 +17,7 @@ from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_checks import read_params
+from mgmt_drivers.cluster.load_balancer.left_out import LeftOut
 from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     ConfigureLoadBalancer,
     VerifyVirtualIp,
@@ -150,8 +151,9 @@ def _upgrade_control_plane(
     return [
         on(masters if cluster.topology.is_ha else [], ConfigureLoadBalancer()),
         on(leader if cluster.params.image_repository else [], SetImageRepository()),
-        on(leader, upgrade, keep, UpdatePodNetwork()),
-        in_turn(masters, UpgradeControlPlane()),
+        # While kubeadm upgrades its etcd, too, the apiserver of a node serves nobody.
+        on(leader, LeftOut(upgrade, masters, ends_connections=True), keep, UpdatePodNetwork()),
+        in_turn(masters, LeftOut(UpgradeControlPlane(), masters, ends_connections=True)),
         # kubeadm has renewed the administrator's certificate.
         groups.give_kubeconfig(cluster, masters),
     ]

@@ -346,6 +346,7 @@ class SimulatedClusterTest(SimulatedCloud, unittest.TestCase):
             others = sorted(m.address for m in masters if m is not machine)
             self.assertEqual(others, sorted(machine.peers))
             self.assertLessEqual({"haproxy", "keepalived"}, machine.services)
+            self.assertEqual(set(), machine.left_out)
 
     def assert_whole(self, masters: int, workers: int) -> None:
         everyone = self.world.machines.values()

@@ -29,6 +29,7 @@ from mgmt_drivers.testing.simulated_world import (
     NO,
     OK,
     SYSCTLS,
+    arguments_of,
     minor,
 )
 
@@ -37,14 +38,6 @@ def _api_server(stdin: bytes) -> dict[str, Any]:
     """The part of the apiserver in the configuration of an init."""
     documents = {document["kind"]: document for document in yaml.safe_load_all(stdin)}
     return dict(documents["ClusterConfiguration"]["apiServer"])
-
-
-def _settings(stdin: bytes) -> dict[str, str]:
-    """The arguments of the apiserver in the configuration of an init."""
-    given = _api_server(stdin)["extraArgs"]
-    if isinstance(given, list):
-        given = {argument["name"]: argument["value"] for argument in given}
-    return dict(given)
 
 
 UNINITIALIZED = {
@@ -208,7 +201,8 @@ class KubeadmPrograms(Backups):
             machine.files[ENCRYPTION] = (_NEW_ENCRYPTION, "600")
         _, _, *given = words[words.index("kubelet-serving") + 1 :]
         self._serve(serving(*given[:2]))
-        world.settings, world.api_names = _settings(stdin), _api_server(stdin)["certSANs"]
+        server = _api_server(stdin)
+        world.settings, world.api_names = arguments_of(server), server["certSANs"]
         self._check_settings()
         world.release = machine.kubeadm
         return self._joined(next(yaml.safe_load_all(stdin)))
@@ -278,6 +272,9 @@ class KubeadmPrograms(Backups):
 
     def _restrict_files(self, words: list[str], stdin: bytes) -> Result:
         return OK
+
+    def _hurry_kubelet(self, words: list[str], stdin: bytes) -> Result:
+        return self._answer(words, stdin)
 
     def _restart_kubelet(self, words: list[str], stdin: bytes) -> Result:
         assert self._answer(words, stdin).ok, words

@@ -10,6 +10,8 @@ from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.simulated_world import (
     OK,
     Programs,
+    arguments_of,
+    minor,
 )
 
 _NO_KIND = 'no matches for kind "Thing" in version "example.com/v1"'
@@ -156,7 +158,13 @@ class KubectlPrograms(Programs):
                 return Result(0, json.dumps(world.objects.get("/".join(words[:2]), {})))
             config = {
                 "kubernetesVersion": world.release, "imageRepository": world.repository,
-                "apiServer": {"certSANs": world.api_names, "timeoutForControlPlane": "4m0s"},
+                "apiServer": {
+                    "certSANs": world.api_names, "timeoutForControlPlane": "4m0s",
+                    "extraArgs": (
+                        [{"name": name, "value": value} for name, value in world.settings.items()]
+                        if minor(world.release) > 30 else world.settings
+                    ),
+                },
             }
             return Result(0, json.dumps({"data": {"ClusterConfiguration": yaml.safe_dump(config)}}))
         if words[:2] == ["secret", "kubeadm-certs"] and world.certificates:
@@ -228,9 +236,11 @@ class KubectlPrograms(Programs):
             return OK if words[1] in known else Result(1, stderr="Error from server (NotFound)")
         if words[0] == "configmap":
             config = yaml.safe_load(patch["data"]["ClusterConfiguration"])
+            server = config["apiServer"]
+            assert "timeoutForControlPlane" in server, config
             self.world.repository = config["imageRepository"]
-            self.world.api_names = config["apiServer"]["certSANs"]
-            assert "timeoutForControlPlane" in config["apiServer"], config
+            self.world.api_names = server["certSANs"]
+            self.world.settings = arguments_of(server)
             return OK
         _merge(self.world.nodes[words[1]], patch)
         return OK

@@ -210,6 +210,15 @@ class MachinePrograms(Programs):
         """The virtual IP answers, and a kubelet that runs."""
         return OK if words[-1] != "10248" or self.machine.kubelet_runs else NO
 
+    def _leave_out(self, words: list[str], stdin: bytes) -> Result:
+        verb, _, name, *_ = words
+        if verb == "out":
+            assert not self.machine.left_out, f"{self.machine.left_out} and {name} at once"
+            self.machine.left_out.add(name)
+        else:
+            self.machine.left_out.discard(name)
+        return OK
+
     def _check_haproxy(self, words: list[str], stdin: bytes) -> Result:
         return OK
 

@@ -49,6 +49,14 @@ OK = Result(0)
 NO = Result(1)
 
 
+def arguments_of(server: Mapping[str, Any]) -> dict[str, str]:
+    """The arguments of the apiserver by its part in ClusterConfiguration."""
+    given = server["extraArgs"]
+    if isinstance(given, list):
+        given = {argument["name"]: argument["value"] for argument in given}
+    return dict(given)
+
+
 def minor(release: str) -> int:
     return number(release)[1]
 
@@ -124,6 +132,7 @@ class Machine:
     reboots: int | None = None  # that cloud-init is still to make; None without cloud-init
     interrupted: bool = False  # a transaction of dpkg was broken off
     clock: float = 0.0  # seconds that it is ahead
+    left_out: set[str] = field(default_factory=set)  # nodes to which its HAProxy sends nobody
     # On a control-plane node: each certificate's days left and serial number, by name, and the
     # serial numbers that each program uses.
     certificates: dict[str, tuple[float, int]] = field(default_factory=dict)

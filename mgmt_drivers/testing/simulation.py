@@ -44,7 +44,7 @@ class SimulatedSession(
     def __init__(self, world: World, machine: Machine, before: Fault, after: Fault) -> None:
         self.world, self.machine = world, machine
         self.before, self.after = before, after
-        self.broken = False
+        self.broken = self.guards = False
 
     def run(
         self,
@@ -77,7 +77,10 @@ class SimulatedSession(
         self.before(self, argv)
         if self.broken or not self.machine.alive:
             raise ConnectionFailed(f"{self.machine.address}: connection lost")
-        name, _, who, _ = named(argv)
+        name, who = named(argv)[0], named(argv)[2]
+        if name == "leave-out":
+            self.guards = True
+            return Result(0, f"{word}\n")
         assert name == "hold-lock", argv
         with self.world.lock:
             holder = self.machine.holder
@@ -91,7 +94,10 @@ class SimulatedSession(
         """Errors of the simulation quote nothing."""
 
     def close(self) -> None:
+        """The guard of the load balancer, if there is one, lets all apiservers in."""
         self.broken = True
+        if self.guards:
+            self.machine.left_out.clear()
 
     def _note_depth(self, deepest: list[str]) -> None:
         """Functions of the drivers from the hook to here, across the threads, and this command."""

@@ -105,6 +105,19 @@ class RenewalTest(AgingClusterTest):
         wanted = [*(f"renew {name}" for name in MASTERS), *sum(each, [])]
         self.assertEqual([f"ready {MASTERS[0]}", *wanted], order)
 
+    def test_the_load_balancers_leave_out_the_node_whose_programs_end(self) -> None:
+        order: list[tuple[str, list[set[str]]]] = []
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if named(argv)[:2] == ("static-pods", "end"):
+                left_out = [set(machine.left_out) for machine in self.masters()]
+                order.append((session.machine.name, left_out))
+
+        self.renew(self.services(note))
+        expected = [(machine.name, [{machine.name}] * 3) for machine in self.masters()]
+        self.assertEqual(expected, order)
+        self.assertEqual([set()] * 3, [machine.left_out for machine in self.masters()])
+
     def test_the_login_users_kubeconfig(self) -> None:
         self.params = {name: value for name, value in self.params.items() if name != "helm"}
         self.renew()

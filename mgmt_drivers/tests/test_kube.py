@@ -14,14 +14,14 @@ import yaml
 from mgmt_drivers.cluster.addons import addons, manifests
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import CniManifest, KubernetesParams
-from mgmt_drivers.cluster.kubeadm import kubeadm
+from mgmt_drivers.cluster.kubeadm import kubeadm, kubeadm_config
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
 from mgmt_drivers.cluster.packages import images
 from mgmt_drivers.cluster.packages.repository_params import ImageRepository
 from mgmt_drivers.cluster.packages.runtime import Containerd, Docker
 from mgmt_drivers.cluster.registries.registries_params import Login, Registry
-from mgmt_drivers.cluster.series import KubeadmApi, read_version
+from mgmt_drivers.cluster.series import SUPPORTED, KubeadmApi, read_version
 from mgmt_drivers.cluster.topology import check_networks, topology
 from mgmt_drivers.errors import CommandFailed, InventoryError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
@@ -230,6 +230,29 @@ class KubeadmTest(unittest.TestCase):
         expect_release("v1.20.2")
         self.assertEqual("v1.20.2", kubeadm.read_cluster_release(made.leader))
         session.assert_done()
+
+    def test_apiservers_that_end_quickly(self) -> None:
+        """In the form of each kubeadm, from the series on that has the argument."""
+        name = "shutdown-send-retry-after"
+        listed, other = {"name": name, "value": "true"}, {"name": "profiling", "value": "false"}
+        for version, known, expected in (
+            ("1.22", None, None),
+            ("1.23", None, {name: "true"}),
+            ("1.30", {"profiling": "false"}, {"profiling": "false", name: "true"}),
+            ("1.31", None, [listed]),
+            ("1.33", [other], [other, listed]),
+        ):
+            series = SUPPORTED[version]
+            with self.subTest(version, known=known):
+                added = kubeadm_config.add_api_arguments(known, series)
+                self.assertEqual(expected, added)
+                self.assertEqual(expected, kubeadm_config.add_api_arguments(added, series))
+                made, sessions = cluster(version=version)
+                session = sessions[made.name(made.leader)]
+                self.expect_init(session)
+                self.init(made)
+                found = self.documents(session.stdin[-1])["ClusterConfiguration"]["apiServer"]
+                self.assertEqual(version != "1.22", name in str(found["extraArgs"]))
 
     def test_node_cidrs_of_a_small_pod_cidr(self) -> None:
         for network, prefix, pods in (

@@ -3,8 +3,10 @@
 import base64
 import os
 import re
+import socketserver
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 from collections.abc import Sequence
@@ -97,6 +99,132 @@ class IssueApiCertificateTest(unittest.TestCase):
                 ((pki / "apiserver.crt").read_text(), (pki / "apiserver.key").read_text()),
             )
             self.assertEqual({"pki", "bin"}, {path.name for path in Path(folder).iterdir()})
+
+
+# Each look of the script at the programs reads a line: whether the apiserver is ready, and process
+# ids. kubeadm ends after the last line, which is read again and again.
+_LOOKED_AT = {
+    "kubeadm": r"""
+        echo "$@" >"$ROOT/told"
+        until [ -e "$ROOT/done" ]; do /bin/sleep 0.1; done
+        exit 7""",
+    "sleep": "",
+    "pgrep": r"""
+        { read -r ready ids; cat >"$ROOT/rest"; } <"$ROOT/looks"
+        [ -s "$ROOT/rest" ] && mv "$ROOT/rest" "$ROOT/looks" || touch "$ROOT/done"
+        echo "$ready" >"$ROOT/ready"
+        printf '%s\n' $ids
+        [ -n "$ids" ]""",
+    "kubectl": '[ "$(cat "$ROOT/ready")" = yes ]',
+    "systemctl": 'echo "$@: $(wc -l <"$ROOT/looks")" >>"$ROOT/told"',
+}
+
+
+class HurryKubeletTest(unittest.TestCase):
+    """Beside a kubeadm that ends with status 7."""
+
+    def hurry(self, *looks: str) -> list[int]:
+        """Returns behind which look each restart of kubelet was, counted from the first."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name, text in _LOOKED_AT.items():
+                (root / name).write_text(f"#!/bin/bash\n{text}\n")
+                (root / name).chmod(0o755)
+            (root / "looks").write_text("".join(f"{look}\n" for look in looks))
+            script = (_FOLDER / "cluster/kubeadm/hurry-kubelet.sh").read_text()
+            ran = subprocess.run(
+                ["bash", "-c", script, "hurry-kubelet", "kubeadm", "upgrade", "node"], timeout=60,
+                env={"PATH": f"{root}:{os.environ['PATH']}", "ROOT": folder},
+            )
+            self.assertEqual(7, ran.returncode)
+            given, *restarts = (root / "told").read_text().splitlines()
+        self.assertEqual("upgrade node", given)
+        behind = [line.removeprefix("try-restart kubelet: ") for line in restarts]
+        return [len(looks) - int(left) for left in behind]
+
+    def test_a_program_that_ends_is_not_waited_for(self) -> None:
+        """Once each, however long the new one takes: the scheduler, then the controller manager."""
+        looks = ["yes 1 2 3 4", "yes 1 2 3", "yes 1 2 3", "yes 1 2 3", "yes 1 2 3 5", "yes 1 2 5"]
+        self.assertEqual([3, 7], self.hurry(*looks, "yes 1 2 5", "yes 1 2 5 6", "yes 1 2 5 6"))
+
+    def test_an_apiserver_that_was_away(self) -> None:
+        """kubelet, which asks no other one, is restarted once more when the new one is ready."""
+        looks = ["yes 1 2 3 4", "no 1 2 3", "no 1 2 3", "no 1 2 3 5", "no 1 2 3 5", "yes 1 2 3 5"]
+        self.assertEqual([3, 6], self.hurry(*looks, "yes 1 2 3 5", "no 1 2 3 5"))
+
+    def test_nothing_to_hurry(self) -> None:
+        """Programs that kubelet replaces at once, and a machine that does not tell any."""
+        self.assertEqual([], self.hurry("yes 1 2 3 4", "no 1 2 3", "no 1 2 3 5", "yes 1 2 3 5"))
+        self.assertEqual([], self.hurry(*["yes 1 2 3 4"] * 4))
+        self.assertEqual([], self.hurry(*["no"] * 4))
+
+
+class LeaveOutTest(unittest.TestCase):
+    """A socket that answers as HAProxy's does, line by line, and notes what it is told."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = f"{folder.name}/admin.sock"
+        self.states = {"master-1": "UP", "master-2": "UP 1/3", "BACKEND": "UP"}
+        told: list[str] = []
+        self.told = told
+        states = self.states
+
+        class Answer(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                line = self.rfile.readline().decode().strip()
+                if line != "show stat":
+                    told.append(line)
+                    return
+                lines = (f"apiservers,{name}{',' * 16}{states[name]},1\n" for name in states)
+                self.wfile.write("".join(["# pxname,svname\n", *lines, "\n"]).encode())
+
+        server = socketserver.UnixStreamServer(self.path, Answer)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, args=(0.05,)).start()
+
+    def command(self, verb: str, *words: str) -> list[str]:
+        script = (_FOLDER / "cluster/load_balancer/leave-out.sh").read_text()
+        return ["bash", "-c", script, "leave-out", verb, self.path, *words]
+
+    def leave_out(self, *words: str) -> list[str]:
+        subprocess.run(self.command(*words), check=True, stdout=subprocess.DEVNULL, timeout=60)
+        told = self.told[:]
+        self.told.clear()
+        return told
+
+    def test_out_and_in(self) -> None:
+        out = "set server apiservers/master-1 state"
+        self.assertEqual([f"{out} drain"], self.leave_out("out", "master-1", "drain"))
+        sessions = "shutdown sessions server apiservers/master-1"
+        self.assertEqual([f"{out} maint", sessions], self.leave_out("out", "master-1", "maint"))
+        self.assertEqual([f"{out} ready"], self.leave_out("in", "master-1"))
+
+    def test_the_last_apiserver_stays(self) -> None:
+        self.states["master-2"] = "DOWN"
+        self.assertEqual([], self.leave_out("out", "master-1", "maint"))
+        self.assertEqual(2, len(self.leave_out("out", "master-2", "maint")))
+
+    def test_the_end_of_the_connection(self) -> None:
+        """Nobody reads what the guard writes any more."""
+        guard = subprocess.Popen(
+            self.command("guard"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert guard.stdin and guard.stdout
+        self.assertEqual("guarding\n", guard.stdout.readline())
+        self.assertEqual([], self.told)
+        guard.stdout.close()
+        guard.stdin.close()
+        self.assertEqual(0, guard.wait(60))
+        expected = [f"set server apiservers/master-{n} state ready" for n in (1, 2)]
+        self.assertEqual(expected, self.told)
+
+    def test_a_configuration_of_earlier_drivers(self) -> None:
+        self.path += ".other"
+        for words in (("out", "master-1", "maint"), ("in", "master-1"), ("guard",)):
+            self.assertEqual([], self.leave_out(*words))
 
 
 class SetConntrackTest(unittest.TestCase):

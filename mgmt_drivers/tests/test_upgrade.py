@@ -91,6 +91,31 @@ class UpgradeTest(UpgradableClusterTest):
                 for n in (first, *others, *self.names(*WORKERS))]
         self.assertEqual([f"apply {first}", *sum(each, [])], noted)
 
+    def test_the_load_balancers_leave_out_each_node_in_turn(self) -> None:
+        """None when the workers follow, and none after a failure; a node that is done stays in."""
+        seen: list[set[str]] = []
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "upgrade" in argv:
+                left_out, *others = [set(self.machine(address).left_out) for address in MASTERS]
+                self.assertEqual([left_out] * 2, others)
+                seen.append(left_out)
+
+        def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
+            note(session, argv)
+            if "upgrade" in argv and len(seen) == 3:
+                raise MgmtDriverError("failed")
+
+        first, second, third = ({name} for name in self.names(*MASTERS))
+        with self.assertRaises(upgrade.UpgradeFailed):
+            modify.modify(self.request(), self.services(fail), self.vims, WANTED)
+        self.assertEqual([first, first, second], seen)
+        self.assert_balanced()
+        seen.clear()
+        wanted = {"kubernetes_version": "1.37.2"}
+        modify.modify(self.request(), self.services(note), self.vims, wanted)
+        self.assertEqual([second, third, set(), set()], seen)
+
     def test_again_nothing_is_left_to_do(self) -> None:
         self.modify()
         noted, note = self.commands()
@@ -182,6 +207,16 @@ class UpgradeTest(UpgradableClusterTest):
         self.modify(image_repository="registry.example.org/k8s")
         self.assertEqual("registry.example.org/k8s", self.world.repository)
         self.assert_upgraded()
+
+    def test_apiservers_get_the_arguments_of_new_clusters(self) -> None:
+        """The next upgrade keeps what the owner of the cluster has made of them."""
+        self.modify()
+        self.assertEqual({"shutdown-send-retry-after": "true"}, self.world.settings)
+        self.world.settings = {"shutdown-send-retry-after": "false", "profiling": "true"}
+        before = dict(self.world.settings)
+        self.world.have("v1.37.3")
+        self.modify(kubernetes_version="1.37.3")
+        self.assertEqual(before, self.world.settings)
 
     def test_downwards(self) -> None:
         path = "k8s_cluster_modification_param.kubernetes_version: "
@@ -340,8 +375,7 @@ class UpgradeTest(UpgradableClusterTest):
         _, second, _ = self.names(*MASTERS)
 
         def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
-            is_second = session.machine.name == second
-            if is_second and named(argv)[2:5] == ("kubeadm", "upgrade", "node"):
+            if session.machine.name == second and {"upgrade", "node"} <= {*argv}:
                 raise MgmtDriverError("failed")
 
         with self.assertRaisesRegex(upgrade.UpgradeFailed, f"{second} [(]cordoned[)]"):

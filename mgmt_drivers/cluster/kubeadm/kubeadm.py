@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from mgmt_drivers import package_yaml
+from mgmt_drivers.cluster import series
 from mgmt_drivers.cluster.changed_params import merge
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import encryption, hardening
@@ -75,6 +76,7 @@ _NAMES_NODE = Script(__package__, "names-node")
 _CREATE_TOKEN = Script(__package__, "create-token")
 _ISSUE_API_CERTIFICATE = Script(__package__, "issue-api-certificate")
 _VALIDATE = Script(__package__, "validate-config")
+_HURRY_KUBELET = Script(__package__, "hurry-kubelet")
 
 
 def is_member(host: Host) -> bool:
@@ -317,7 +319,16 @@ def issue_api_certificate(host: Host, cluster: Cluster) -> None:
 
 
 def upgrade_cluster(host: Host, cluster: Cluster, release: str) -> None:
-    """Upgrade the control plane of the first node, and what the cluster keeps of its version."""
+    """Upgrade the control plane of the first node, and what the cluster keeps of its version.
+
+    Apiservers of a cluster of earlier drivers get the arguments that new clusters have: those that
+    the cluster's series knows, since the upgrade may fail, and a node join.
+    """
+    current = series.read_version(read_cluster_release(host))
+    known = (_read_cluster_part(host).get("apiServer") or {}).get("extraArgs")
+    wanted = kubeadm_config.add_api_arguments(known, current.series) if current else known
+    if wanted != known:
+        _change_cluster_part(host, {"apiServer": {"extraArgs": wanted}})
     host.forget(_CONFIGURATION)
     _upgrade(host, cluster, "apply", release, "--yes")
 
@@ -372,7 +383,8 @@ def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
     options = [*_patch_options(cluster), *_ignored(_keeps_cgroup_v1(host, cluster))]
     if folder := patches.folder(host, cluster):
         options += ["--patches", folder]
-    command = ("flock", _LOCK, "kubeadm", "upgrade", *words, *options)
+    hurrying = _HURRY_KUBELET.command() if cluster.is_control_plane(host) else ()
+    command = ("flock", _LOCK, *hurrying, "kubeadm", "upgrade", *words, *options)
     host.sudo(*without_proxy(command), timeout=_UPGRADE_LIMIT, limit=LARGE_OUTPUT)
 
 

@@ -14,6 +14,7 @@ import yaml
 from mgmt_drivers.cluster.access.kubeconfig import by_token
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
+from mgmt_drivers.cluster.series import Series
 from mgmt_drivers.cluster.topology import API_PORT, group_of, marks_of
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Secret
@@ -28,6 +29,10 @@ _PATIENT_ETCD = {"heartbeat-interval": "500", "election-timeout": "5000"}
 # (kubeadm's API reference, Timeouts; the defaults are one and two minutes.)
 _TIMEOUTS = {"kubernetesAPICall": "3m0s", "etcdAPICall": "4m0s"}
 _KUBELET = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+# An apiserver that is told to end waits up to a minute for watches, which do not end by themselves,
+# and serves nobody else meanwhile. With the argument it ends all other requests, and waits for two
+# seconds more (k8s.io/apiserver, pkg/server/genericapiserver.go, RunWithContext).
+_QUICK_END = {"shutdown-send-retry-after": "true"}
 DESCRIPTION = "tacker-mgmt-drivers"  # of join tokens
 _TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
 # Where run-kubeadm puts the kubeconfig with which a machine joins.
@@ -183,6 +188,23 @@ def api_names(cluster: Cluster) -> list[str]:
     return sorted({cluster.topology.address, cluster.topology.public, *cluster.params.api_names})
 
 
+def add_api_arguments(known: Any, series: Series) -> Any:
+    """Add the arguments that a cluster of earlier drivers lacks, in the form of its kubeadm.
+
+    :param known: the cluster's ``extraArgs`` of apiservers, or None
+    """
+    wanted = _api_arguments(series)
+    if not series.kubeadm_api.lists_arguments:
+        return {**wanted, **(known or {})} or None
+    names = [argument["name"] for argument in known or ()]
+    lacking = {name: value for name, value in wanted.items() if name not in names}
+    return [*(known or ()), *_list_arguments(lacking)]
+
+
+def _api_arguments(series: Series) -> dict[str, str]:
+    return _QUICK_END if series.ends_quickly else {}
+
+
 def _most_pods(cluster: Cluster) -> int:
     """Kubelet's default, or as many as a node's pod CIDR has addresses for."""
     addresses = 2 ** (32 - cluster.params.node_cidr_prefix)
@@ -206,7 +228,7 @@ def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
         },
         "apiServer": {
             "certSANs": api_names(cluster),
-            **component("apiServer"),
+            **component("apiServer", **_api_arguments(cluster.params.series)),
             "extraVolumes": hardening.volumes(),
         },
         "controllerManager": component("controllerManager", **mask),
@@ -253,8 +275,12 @@ def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
 
 def _extra_arguments(cluster: Cluster, arguments: Mapping[str, str]) -> Any:
     if cluster.params.series.kubeadm_api.lists_arguments:
-        return [{"name": name, "value": value} for name, value in arguments.items()]
+        return _list_arguments(arguments)
     return dict(arguments)
+
+
+def _list_arguments(arguments: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in arguments.items()]
 
 
 def _local_endpoint(host: Host, cluster: Cluster) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 
 PACKAGE = "haproxy"
+SOCKET = "/run/haproxy/admin.sock"  # for root alone, in the folder that Debian's package makes
 HEALTH_PORT = 16444  # on the loopback address, for health checks of HAProxy itself
 _CONFIG = "/etc/haproxy/haproxy.cfg"
 # The limit of one source, so that connections without requests leave some for others. A node has
@@ -26,6 +27,7 @@ global
     log /dev/log local0
     user haproxy
     group haproxy
+    stats socket {SOCKET} mode 600 level admin
 
 defaults
     log global
