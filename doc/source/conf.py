@@ -15,16 +15,24 @@ project = "tacker-mgmt-drivers"
 html_title = f"{project} {release}"
 copyright = "2026, the tacker-mgmt-drivers developers"  # noqa: A001 - Sphinx's name
 extensions = [
+    "anchored",
     "api_requests",
     "parameters",
     "phase_pictures",
     "outlines",
     "reno.sphinxext",
     "sphinx.ext.graphviz",
+    "sphinx_copybutton",
     "sphinx_design",
     "timelines",
 ]
+anchored_pages = ["howto/faq", "howto/symptoms", "howto/troubleshooting"]
 graphviz_output_format = "svg"
+# The button copies commands without their prompts, and no output.
+copybutton_prompt_text = r"[$#] "
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
+copybutton_here_doc_delimiter = "END"
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["guide.css"]

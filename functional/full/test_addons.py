@@ -27,7 +27,10 @@ from tools.client.machines import Remote
 OVERLAY = Path(__file__).parents[1] / "overlays" / "addons"
 _FOLDER = "Files/kubernetes/addons"
 _METRICS, POLICIES, _STORAGE = "metrics-server", "network-policies", "nfs-storage"
-_WEB = {"name": "web", "chart_path": charts.CHART, "values_path": f"{_FOLDER}/web-values.yaml"}
+_WEB = {
+    "name": "web", "namespace": "default", "chart_path": charts.CHART,
+    "values_path": f"{_FOLDER}/web-values.yaml",
+}
 # The chart's image is in no registry but that of the cluster's images.
 _VALUES = "image: charts.example/library/busybox:1\nreplicas: {}\n"
 _MORE = f"{_FOLDER}/more-web-values.yaml"

@@ -42,8 +42,9 @@ def check_before(
             "quorum",
             targets,
             "no control-plane node of the cluster would be left",
-            "If the machines stay dead, heal the whole VNF (a request without vnfcInstanceId), "
-            "which makes a new cluster",
+            "If the machines stay dead, heal the whole VNF (a request without vnfcInstanceId) with "
+            "restore_from: without restore_from all objects and workloads of the cluster are "
+            "deleted",
         )
 
 

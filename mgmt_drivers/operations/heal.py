@@ -34,7 +34,10 @@ from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vims
 
 _REFUSED = "the control-plane node cannot be healed now, nothing was changed"
-_WAY_OUT = "To have a new cluster instead, heal the whole VNF (a request without vnfcInstanceId)"
+_WAY_OUT = (
+    "If those nodes are lost for good, heal the whole VNF (a request without vnfcInstanceId) with "
+    "restore_from: without restore_from all objects and workloads of the cluster are deleted"
+)
 
 
 def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
@@ -78,7 +81,8 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
     if not staying:
         raise MgmtDriverError(
             "no control-plane node of the cluster would be left. Heal the whole VNF (a request "
-            "without vnfcInstanceId), which makes a new cluster"
+            "without vnfcInstanceId) with restore_from: without restore_from all objects and "
+            "workloads of the cluster are deleted"
         )
     lost = [node for node in leaving if known.is_control_plane(node)]
     with opening.open_operation(request, services, known) as operation:

@@ -43,7 +43,7 @@ def _strings(folder: Path) -> Iterator[str]:
 
 class TroubleshootingTest(unittest.TestCase):
     def test_its_errors_are_those_of_the_drivers(self) -> None:
-        text = (_GUIDE / "troubleshooting.rst").read_text()
+        text = (_GUIDE / "howto" / "troubleshooting.rst").read_text()
         quoted = re.findall(r"^``(.+)``$", text, re.MULTILINE)
         self.assertGreater(len(quoted), 20)
         known = tuple(_strings(_DRIVERS))
@@ -66,11 +66,20 @@ class TimelinesTest(unittest.TestCase):
                 self.assertEqual([title for title in titles if title in seen], seen)
 
 
+class FirstScreenTest(unittest.TestCase):
+    def test_each_how_to_begins_with_a_command_or_a_request(self) -> None:
+        for page in (_GUIDE / "howto").glob("*.rst"):
+            if page.stem != "faq":
+                with self.subTest(page.name):
+                    first = page.read_text().splitlines()[:20]
+                    self.assertTrue(any(line.startswith(".. code-block::") for line in first))
+
+
 def _commands() -> Iterator[list[str]]:
     """Calls of OpenStack's client, of all pages."""
-    for page in _GUIDE.glob("*.rst"):
+    for page in _GUIDE.rglob("*.rst"):
         text = page.read_text().replace("\\\n", " ")
-        for line in re.findall(r"\$ .*?(openstack [^|)\n]*)", text):
+        for line in re.findall(r"[$#] .*?(openstack [^|)\n]*)", text):
             words = shlex.split(line)[1:]
             yield words[2:] if words[0] == "--os-tacker-api-version" else words
 

@@ -323,7 +323,7 @@ class MastersTest(MastersTestCase):
         names = [self.machine(address).name for address in _NEW]
         self.delete(*_NEW)
         self.machine(MASTERS[1]).alive = False
-        told = f"The VNF does not have the machines of {names[0]} .*{names[1]} .* any more. To have"
+        told = f"The VNF does not have the machines of {names[0]} .*{names[1]} .* any more. If"
         with self.assertRaisesRegex(MgmtDriverError, told):
             self.heal_start(self.request(*self.ids(MASTERS[0])), self.services())
 

@@ -66,7 +66,7 @@ def svg(run: Run) -> str:
     body = "".join([*_axis(run, height), *_rows(run)])
     return (
         f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" font-family="system-ui, sans-serif" '
-        f'font-size="11" fill="#1c2430" style="background: #fff" '
+        f'font-size="11" fill="currentColor" '
         f'aria-label="{html.escape(run.operation)}">\n{body}</svg>\n'
     )
 
@@ -81,8 +81,13 @@ def _axis(run: Run, height: int) -> Iterator[str]:
     step = next((s for s in _STEPS if length / s <= _TICKS), _STEPS[-1])
     for number in range(int(length / step) + 1):
         x = _x(run, run.start + number * step)
-        yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="20" y2="{height}" stroke="#e3e7ec"/>\n'
-        yield f'<text fill="#66707f" x="{x + 2:.1f}" y="14">{number * step:g} s</text>\n'
+        yield (
+            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="20" y2="{height}" stroke="currentColor" '
+            'stroke-opacity=".15"/>\n'
+        )
+        # The last label would leave the picture.
+        beside = f'x="{x - 2:.1f}" text-anchor="end"' if x > _WIDTH - 40 else f'x="{x + 2:.1f}"'
+        yield f'<text fill-opacity=".7" {beside} y="14">{number * step:g} s</text>\n'
 
 
 def _rows(run: Run) -> Iterator[str]:

@@ -11,12 +11,18 @@ from tools.client.api import V1, V2
 
 _REQUESTS = Path(__file__).parents[3] / "functional" / "requests"
 _APIS = {"v1": V1(), "v2": V2()}
+# What the reader fills in, and the scenarios with ids of their cloud.
+_PLACEHOLDERS = {
+    '"vimId": ""': '"vimId": "VIM-ID"',
+    '"resourceId": "public"': '"resourceId": "NETWORK-ID"',
+}
 
 
 class RequestDirective(Directive):
     """``.. request:: kubernetes/complex.json``, with ``:api: v2`` for the newer API.
 
-    ``:without: image_path`` leaves a parameter of the driver out.
+    ``:without: image_path`` leaves a parameter of the driver out. The ids of VIM and networks are
+    placeholders.
     """
 
     required_arguments = 1
@@ -35,6 +41,8 @@ class RequestDirective(Directive):
             if isinstance(params, dict):
                 params.pop(self.options.get("without", ""), None)
         sent = json.dumps(api.instantiation(request), indent=2)
+        for empty, placeholder in _PLACEHOLDERS.items():
+            sent = sent.replace(empty, placeholder)
         return [nodes.literal_block(sent, sent, language="json")]
 
 

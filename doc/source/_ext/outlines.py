@@ -18,7 +18,8 @@ class OutlineDirective(Directive):
             paragraph = nodes.paragraph()
             paragraph += nodes.strong(text=row.title)
             purpose = row.purpose[0].lower() + row.purpose[1:]
-            paragraph += nodes.Text(f" on {row.machines}: {purpose}")
+            text, _ = self.state.inline_text(f" on {row.machines}: {purpose}", self.lineno)
+            paragraph += text
             listed += nodes.list_item("", paragraph)
         return [listed]
 

@@ -1,6 +1,7 @@
 """The directive ``parameters``: each parameter of an object, as the drivers declare it."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,9 +82,17 @@ class ParametersDirective(Directive):
         term += nodes.reference("", "¶", refuri=f"#{path}", classes=["headerlink"])
         self._note(path, parameter.name)
         body = nodes.definition()
-        lines = StringList(list(_lines(parameter, path)), "parameters")
+        written = [self._with_folders(line) for line in _lines(parameter, path)]
+        lines = StringList(written, "parameters")
         self.state.nested_parse(lines, 0, body)
         return nodes.definition_list_item("", term, body)
+
+    def _with_folders(self, line: str) -> str:
+        """Refer to pages by their folders: a declaration knows only the names of pages."""
+        found_docs = self.state.document.settings.env.found_docs
+        pages = {name.rpartition("/")[2]: name for name in found_docs}
+        named = re.compile(r":doc:`([\w-]+)`")
+        return named.sub(lambda found: f":doc:`/{pages.get(found[1], found[1])}`", line)
 
     def _note(self, anchor: str, title: str) -> None:
         """Let other pages refer to an anchor."""

@@ -80,7 +80,7 @@ def _svg(rows: Sequence[Row], length: float) -> str:
     body = "".join(line for number, row in enumerate(rows) for line in _drawn(row, number, length))
     return (
         f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" font-family="system-ui, sans-serif" '
-        f'font-size="12" fill="#1c2430" style="background: #fff" '
+        f'font-size="12" fill="currentColor" '
         f'aria-label="phases and their durations">\n{body}</svg>'
     )
 

@@ -135,7 +135,7 @@ class RemoveEtcdMembers(_RemoveMembers):
 
 
 class RemoveOrphanedMembers(_RemoveMembers):
-    """Remove members of etcd that a scale-out has left, which failed, and whose machines went.
+    """Remove members of etcd without a machine, which a failed scale-out has left.
 
     Each of them counts for the quorum.
     """

@@ -19,7 +19,7 @@ _DONE = f"{STATE_FOLDER}/helm"  # the digest of the installed archive, or of the
 
 
 class InstallHelm(Change[Cluster, str]):
-    """Install Helm from the VNF package; the package ``helm`` is installed with other packages."""
+    """Install Helm from the VNF package; a repository's package comes with other packages."""
 
     title = "install Helm"
 

@@ -18,7 +18,7 @@ _LIMIT = 60.0  # seconds for a machine that has just booted to set its clock
 
 
 class CheckClocks(Phase[Cluster]):
-    """Compare the clocks of new machines with the leader's: etcd and certificates need one time."""
+    """Compare the clocks of new machines with the leader's, for etcd and certificates."""
 
     title = "compare clocks"
     prediction = Prediction(CHECKED)

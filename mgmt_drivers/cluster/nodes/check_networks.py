@@ -9,7 +9,7 @@ from mgmt_drivers.machine.host import Host
 
 
 class CheckNetworks(Check[Cluster]):
-    """Check that conductor and name servers lie outside the cluster's own networks.
+    """Check that conductor and name servers are outside the cluster's own networks.
 
     Nodes would lose the way to them, some day, when a node gets that part of the pod CIDR.
     """

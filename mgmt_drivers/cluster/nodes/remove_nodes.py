@@ -54,7 +54,7 @@ class RemoveNodes(Change[Cluster, Sequence[str]]):
 
 
 class RemoveOrphanedNodes(RemoveNodes):
-    """Remove orphaned nodes: those whose machines are not the VNF's any more.
+    """Remove orphaned nodes, whose machines do not belong to the VNF any more.
 
     :param with_masters: control-plane nodes, too: their members of etcd are removed, or were never
         there, as in a cluster that is restored
