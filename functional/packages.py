@@ -58,6 +58,34 @@ def _changed_templates(
     return made
 
 
+def isolated_templates(package: str, flavour: str, network: str) -> dict[str, Path]:
+    """The package's templates of a flavour, whose security groups let packets leave for a network.
+
+    Machines reach the metadata service, too, without which cloud-init knows no login.
+    """
+    prefixes = (network, "169.254.169.254/32")
+    made, folder = {}, SOURCES / package
+    for source in sorted(folder.glob(f"BaseHOT/{flavour}/**/*.yaml")):
+        template = yaml.safe_load(source.read_text())
+        groups = [
+            resource
+            for resource in template["resources"].values()
+            if resource["type"] == "OS::Neutron::SecurityGroup"
+        ]
+        for group in groups:
+            # Heat removes Neutron's own rule, which lets all out, if there is another.
+            group["properties"]["rules"] += [
+                {"direction": "egress", "remote_ip_prefix": prefix} for prefix in prefixes
+            ]
+        if groups:
+            template["heat_template_version"] = str(template["heat_template_version"])
+            path = CONFIG.build / f"isolated-{source.name}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(yaml.safe_dump(template))
+            made[str(source.relative_to(folder))] = path
+    return made
+
+
 def tosca_csar(name: str, image: Path, data: Mapping[str, Any], files: Mapping[str, Path]) -> Path:
     """A CSAR of a package with a VNFD alone, whose machines run an image of the package.
 

@@ -1,7 +1,14 @@
 """The class that Tacker loads for the private registry VNF; the CSAR has the same file."""
 
 from mgmt_drivers.operations import registry
-from mgmt_drivers.tacker.v1 import MgmtDriver, keep_attributes, lcm_request, services
+from mgmt_drivers.registry.registry_params import MODIFICATION
+from mgmt_drivers.tacker.v1 import (
+    InstanceStore,
+    MgmtDriver,
+    keep_attributes,
+    lcm_request,
+    services,
+)
 
 
 class PrivateRegistryMgmtDriver(MgmtDriver):
@@ -25,6 +32,15 @@ class PrivateRegistryMgmtDriver(MgmtDriver):
         source = vnf_instance.instantiated_vnf_info
         request = lcm_request("heal", context, vnf_instance, source)
         registry.instantiate(request, services(context, vnf_instance))
+
+    def modify_information_end(self, context, vnf_instance, modify_vnf_request=None, **kwargs):
+        # Tacker passes no request, but has merged the request's metadata into the instance's.
+        modification = (vnf_instance.vnf_metadata or {}).get(MODIFICATION)
+        if modification:
+            source = vnf_instance.instantiated_vnf_info
+            request = lcm_request("modify", context, vnf_instance, source)
+            registry.add_bundles(request, services(context, vnf_instance), modification)
+            InstanceStore(vnf_instance).remove(MODIFICATION)
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
         source = vnf_instance.instantiated_vnf_info

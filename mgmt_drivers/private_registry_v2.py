@@ -1,6 +1,9 @@
 """The script of the private registry VNF for Tacker's v2 API."""
 
+from typing import Any
+
 from mgmt_drivers.operations import registry
+from mgmt_drivers.registry.registry_params import MODIFICATION
 from mgmt_drivers.tacker.v2 import Call
 from mgmt_drivers.tacker.v2_process import run
 
@@ -25,6 +28,24 @@ def heal_end(call: Call) -> None:
     registry.instantiate(call.lcm_request("heal"), call.services)
 
 
+def modify_information_start(call: Call) -> None:
+    if modification := _modification(call):
+        registry.validate_modification(call.lcm_request("modify"), call.store, modification)
+
+
+def modify_information_end(call: Call) -> None:
+    if modification := _modification(call):
+        registry.add_bundles(call.lcm_request("modify"), call.services, modification)
+        call.store.remove(MODIFICATION)
+
+
+def _modification(call: Call) -> Any:
+    return (call.request.get("metadata") or {}).get(MODIFICATION)
+
+
 if __name__ == "__main__":
-    hooks = (instantiate_start, instantiate_end, terminate_start, terminate_end, heal_end)
+    hooks = (
+        instantiate_start, instantiate_end, terminate_start, terminate_end, heal_end,
+        modify_information_start, modify_information_end,
+    )
     run({hook.__name__: hook for hook in hooks})

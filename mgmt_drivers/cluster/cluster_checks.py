@@ -27,7 +27,12 @@ from mgmt_drivers.cluster.cluster_params import (
 )
 from mgmt_drivers.cluster.helm.helm_params import helm_of
 from mgmt_drivers.cluster.nodes.kubelet_fields import why_unknown
-from mgmt_drivers.cluster.packages.repository_params import SERIES, PackageRepository
+from mgmt_drivers.cluster.packages.repository_params import (
+    OFFLINE,
+    PUBLIC,
+    SERIES,
+    PackageRepository,
+)
 from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
 from mgmt_drivers.cluster.registries.registries_params import server_name
 from mgmt_drivers.cluster.storage.storage_params import CP as STORAGE_CP
@@ -80,6 +85,7 @@ def _storage_cps(request: LcmRequest, cps: Collection[str]) -> Collection[str]:
 
 def _checked(params: KubernetesParams, reader: Reader, request: LcmRequest) -> KubernetesParams:
     """The parameters with defaults that depend on others; errors are noted in the reader."""
+    params = _of_offline_registry(params, reader)
     repository = _package_repository(params, reader)
     storage = with_manifests(params.storage, params.manifests, reader)
     proxy = params.proxy
@@ -121,16 +127,26 @@ def _check_groups(params: KubernetesParams, request: LcmRequest, reader: Reader)
         reader.at(PATCHES).refuse("needs Kubernetes 1.22 or later")
 
 
+def _of_offline_registry(params: KubernetesParams, reader: Reader) -> KubernetesParams:
+    offline = params.offline
+    if not offline:
+        return params
+    for key in ("package_repository", "image_repository"):
+        if reader.has(key):
+            reader.at(key).refuse(f"follows from {OFFLINE}: leave it out")
+    packages = offline.packages(str(params.version))
+    return replace(params, package_repository=packages, image_repository=offline.images)
+
+
 def _package_repository(params: KubernetesParams, reader: Reader) -> PackageRepository:
     """The request's repository, or the Kubernetes project's own for the series."""
     series, key = params.series, "package_repository"
-    if not reader.has(key) and series.dockershim:
+    if not (params.package_repository or reader.has(key)) and series.dockershim:
         reader.at(key).refuse(
             f"missing: the Kubernetes project's own has no packages of {series.name}, only of "
             "1.24 and later"
         )
-    own = PackageRepository(f"https://pkgs.k8s.io/core:/stable:/v{SERIES}/deb/")
-    chosen = params.package_repository or own
+    chosen = params.package_repository or PackageRepository(PUBLIC)
     return replace(chosen, url=chosen.url.replace(SERIES, series.name))
 
 

@@ -25,9 +25,12 @@ from mgmt_drivers.cluster.monitoring.monitoring_params import MONITORING, Monito
 from mgmt_drivers.cluster.monitoring.monitoring_params import NAME as MONITORING_NAME
 from mgmt_drivers.cluster.nodes.node_params import KubeletFields, Labels, Taint, Taints
 from mgmt_drivers.cluster.packages.repository_params import (
+    OFFLINE,
     PACKAGE_REPOSITORY,
     ImageRepository,
     ImageRepositoryKind,
+    OfflineRegistry,
+    OfflineRegistryKind,
     PackageRepository,
 )
 from mgmt_drivers.cluster.packages.script_params import Script
@@ -252,6 +255,12 @@ class KubernetesParams:
         "speaks plain HTTP",
         left_out="kubeadm's own",
     )
+    offline: OfflineRegistry | None = param(
+        OFFLINE, OfflineRegistryKind(), example="10.10.0.251",
+        meaning="in place of ``package_repository`` and ``image_repository``: the address of a "
+        "private registry with bundles, for machines without internet (:doc:`offline`)",
+        left_out="machines use the two",
+    )
     container_runtime: str = param(
         "container_runtime", Choice(CONTAINERD, DOCKER), default=CONTAINERD, example=CONTAINERD,
         meaning="docker with Kubernetes 1.23 and older only",
@@ -374,9 +383,11 @@ class KubernetesParams:
             replace(registry, has_kubernetes=registry.server == server)
             for registry in self.private_registries
         )
-        if not images.plain_http or any(registry.has_kubernetes for registry in known):
+        is_set = images.plain_http or images.certificate
+        if not is_set or any(registry.has_kubernetes for registry in known):
             return known
-        return (*known, Registry(images.server, plain_http=True))
+        own = Registry(images.server, images.plain_http, certificate=images.certificate)
+        return (*known, own)
 
     @property
     def node_cidr_prefix(self) -> int:
@@ -408,6 +419,9 @@ class KubernetesParams:
         for key, url in (("http", proxy and proxy.http), ("https", proxy and proxy.https)):
             if url:
                 yield urlsplit(url.reveal()).hostname or "", f"proxy.{key}_proxy"
+        if self.offline:
+            yield self.offline.host, OFFLINE
+            return
         yield urlsplit(self.package_repository.url).hostname or "", "package_repository.url"
         if self.image_repository:
             yield self.image_repository.server.partition(":")[0], "image_repository"

@@ -1,6 +1,5 @@
 """The parameter ``k8s_cluster_modification_param``: what a cluster is to become."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.params import declaration
 from mgmt_drivers.params.declaration import ObjectOf, inline, param, parameters
 from mgmt_drivers.params.kinds import Count, Flag, is_object
-from mgmt_drivers.params.reader import Reader, ValidationErrors
+from mgmt_drivers.params.reader import Reader, ValidationErrors, object_of
 from mgmt_drivers.request import LcmRequest
 
 NAME = "k8s_cluster_modification_param"
@@ -101,7 +100,7 @@ def read_modification(given: Any, request: LcmRequest) -> Change:
     :param request: with the parameters of the cluster as it is
     :raises ParameterError: with every error, each with its path
     """
-    reader = Reader(_object(given), NAME, ValidationErrors())
+    reader = Reader(object_of(given, NAME), NAME, ValidationErrors())
     values = reader.value if is_object(reader) else {}
     instructions = declaration.read_fields(Instructions, reader)
     own = {parameter.name for parameter in parameters(Instructions)}
@@ -184,12 +183,3 @@ def of_package(package: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ParameterError([f"{DEFAULT_FILE}: must be an object"])
     return values
-
-
-def _object(given: Any) -> Any:
-    if not isinstance(given, str):
-        return given
-    try:
-        return json.loads(given)
-    except (ValueError, RecursionError) as error:
-        raise ParameterError([f"{NAME}: must be an object, or its text in JSON: {error}"]) from None

@@ -10,10 +10,10 @@ from typing import Any
 from mgmt_drivers import grammar
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
-from mgmt_drivers.machine import answers, facts, files, image_fetch
+from mgmt_drivers.machine import answers, downloads, facts, files
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
-from mgmt_drivers.secret import Secret
+from mgmt_drivers.params.proxy import Proxy
 
 CONFIG = "/etc/docker/daemon.json"
 _NETWORK_KEYS = {"bip", "bridge", "default-address-pools"}  # of the file
@@ -22,7 +22,6 @@ _NETWORKS = ("172.31.255.0/24", "192.168.255.0/24", "10.255.255.0/24", "198.19.2
 _START_LIMIT = 120.0  # seconds for the engine to answer
 _RELOADS, _RELOAD_LIMIT = 6, 20.0  # number of reloads, and seconds for each to take effect
 _HAS_PROGRAMS = Script(__package__, "has-program")
-_FETCH = Path(image_fetch.__file__).read_text()
 _TRANSFER_LIMIT = 1800.0  # seconds to load or pull an image
 
 
@@ -99,11 +98,9 @@ def load(host: Host, archive: Path, reference: str, tag: str) -> None:
     host.sudo("docker", "tag", reference, tag)
 
 
-def fetch(host: Host, url: str, sha256: str | None, proxy: Secret | None, tag: str) -> None:
+def fetch(host: Host, url: str, sha256: str | None, proxy: Proxy | None, tag: str) -> None:
     """Let the machine download an archive, load it, and tag its image; raises CommandFailed."""
-    request = {"url": url, "sha256": sha256, "proxy": proxy.reveal() if proxy else None}
-    stdin = Secret(json.dumps({key: value for key, value in request.items() if value}))
-    output = host.sudo("python3", "-c", _FETCH, stdin=stdin, timeout=_TRANSFER_LIMIT)
+    output = downloads.fetch(host, url, sha256, proxy, "docker", "load", "--quiet")
     name = output.rstrip().rpartition("\n")[2].partition(": ")[2]  # Loaded image: NAME
     host.sudo("docker", "tag", answers.checked(name, answers.IMAGE, "the name of an image"), tag)
 

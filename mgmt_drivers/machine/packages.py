@@ -4,6 +4,8 @@ import functools
 from collections.abc import Callable, Sequence
 
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError, WaitTimeout
+from mgmt_drivers.machine import syntax
+from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.ssh.session import LARGE_OUTPUT
 
@@ -24,7 +26,26 @@ _APT = (
     *_NO_QUESTIONS, *_NO_RESTARTS, "apt-get", "-q", "-o", "Acquire::Retries=1",
     *(word for option in _KEPT for word in ("-o", f"DPkg::Options::={option}")),
 )
+# As the script of VNF packages writes them.
+KEYRING, _SOURCE = "/etc/apt/keyrings/kubernetes.asc", "/etc/apt/sources.list.d/kubernetes.list"
+_CA, _ONLY = "/etc/apt/keyrings/mgmt-driver.crt", "/etc/apt/apt.conf.d/95-mgmt-driver-source"
 _CONFIGURE = (*_NO_QUESTIONS, "dpkg", *_KEPT, "--configure", "-a")
+
+
+def only_source(line: str, key: bytes = b"", ca: bytes = b"") -> Sequence[File]:
+    """The files by which apt knows one source, whatever sources the image has brought.
+
+    :param line: of sources.list(5)
+    :param key: the repository's, ASCII-armored, which the line names by ``KEYRING``
+    :param ca: that signs the certificate of the source's server (PEM)
+    """
+    options = {"Dir::Etc::SourceList": _SOURCE, "Dir::Etc::SourceParts": "-"}
+    own = [File(KEYRING, key)] if key else []
+    if ca:
+        options["Acquire::https::CaInfo"] = _CA
+        own.append(File(_CA, ca))
+    text = "".join(syntax.apt_option(*pair) for pair in options.items())
+    return [*own, File(_SOURCE, line), File(_ONLY, text)]
 
 
 def find_missing(host: Host, names: Sequence[str]) -> list[str]:

@@ -15,6 +15,11 @@ class Platform:
     name: str
     docker: tuple[str, ...] = ("docker.io",)
 
+    @property
+    def slug(self) -> str:
+        """The name in a URL, such as ``debian-13``."""
+        return self.name.lower().replace(" ", "-")
+
 
 # (ID, VERSION_ID) of /etc/os-release
 SUPPORTED = {

@@ -33,6 +33,7 @@ from mgmt_drivers.cluster.nodes.spread_dns import SpreadDns
 from mgmt_drivers.cluster.nodes.wait_for_nodes import WaitForNodes
 from mgmt_drivers.cluster.packages.install_packages import InstallPackages
 from mgmt_drivers.cluster.packages.pull_images import PullImages
+from mgmt_drivers.cluster.packages.use_offline_registry import UseOfflineRegistry
 from mgmt_drivers.cluster.pod_network.metadata_service import CloseMetadataService
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes, MountVolumes, WaitForVolumes
@@ -60,6 +61,7 @@ def prepare(
         on([host for host in new if host is not cluster.leader], CheckClocks()),
         on(cluster.masters(new), CheckDisk()),
         on(new if cluster.proxy else [], ConfigureProxy(cluster.proxy, RUNTIMES)),
+        on(new if params.offline else [], UseOfflineRegistry()),
         on(new, InstallPackages()),
         on(cluster.masters(new) if has_own_helm else [], InstallHelm()),
         on(cluster.storage(new), WaitForVolumes(), MountVolumes()),

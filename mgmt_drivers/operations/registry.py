@@ -1,15 +1,25 @@
 """The private registry: instantiate the VNF, and heal its machines."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from mgmt_drivers import inventory
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import on
-from mgmt_drivers.engine.services import Services
+from mgmt_drivers.engine.services import Services, Store
+from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations.terminate import check_machines
+from mgmt_drivers.registry.bundles import ServePackages, UnpackBundles, WaitForPackages
 from mgmt_drivers.registry.provide_image import ProvideImage
-from mgmt_drivers.registry.registry_params import PrivateRegistryParams, read_params
+from mgmt_drivers.registry.registry_params import (
+    BUNDLES,
+    NAME,
+    PrivateRegistryParams,
+    read_modification,
+    read_params,
+)
 from mgmt_drivers.registry.run_registry import RunRegistry, WaitForRegistry
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.setup.configure_proxy import ConfigureProxy
@@ -33,7 +43,7 @@ def instantiate(request: LcmRequest, services: Services) -> None:
 
     :raises MgmtDriverError: naming machine, phase and cause
     """
-    params = read_params(request)
+    params = read_params(_with_bundles(request, services.store))
     operation, machines = _open(request, services, params)
     with operation:
         hosts = operation.connect(machines)
@@ -41,8 +51,42 @@ def instantiate(request: LcmRequest, services: Services) -> None:
             params,
             on(hosts, WaitForCloudInit(), CheckPlatform()),
             on(hosts if params.proxy else [], ConfigureProxy(params.proxy, ("docker",))),
+            on(hosts if params.bundles else [], UnpackBundles()),
             on(hosts, InstallDocker(), ProvideImage(), RunRegistry(), WaitForRegistry()),
+            on(hosts if params.bundles else [], ServePackages(), WaitForPackages()),
         )
+
+
+def validate_modification(request: LcmRequest, store: Store, modification: Any) -> LcmRequest:
+    """Check a modification without asking any machine; returns the request with its bundles.
+
+    :param modification: the parameter ``private_registry_modification_param``
+    :raises ParameterError: with every error
+    """
+    new = read_modification(modification, request)
+    if not read_params(request).bundles:  # then its security group lets nobody in to packages
+        raise ParameterError([f"{NAME}.{BUNDLES}: missing: instantiate a registry with a bundle"])
+    modified = _with_bundles(request, store, new)
+    read_params(modified)
+    return modified
+
+
+def add_bundles(request: LcmRequest, services: Services, modification: Any) -> None:
+    """Add bundles to a registry; :raises MgmtDriverError: naming the cause; a retry goes on."""
+    modified = validate_modification(request, services.store, modification)
+    instantiate(modified, services)
+    services.store.save_secret(BUNDLES, modified.additional_params[NAME][BUNDLES])
+
+
+def _with_bundles(request: LcmRequest, store: Store, new: Sequence[Any] = ()) -> LcmRequest:
+    """The request with the bundles of modifications, each once."""
+    params = request.additional_params
+    own, added = params.get(NAME), [*store.load(BUNDLES, []), *new]
+    if not added or not isinstance(own, dict):
+        return request
+    first = own.get(BUNDLES) or []
+    others = [bundle for n, bundle in enumerate(added) if bundle not in [*first, *added[:n]]]
+    return replace(request, additional_params={**params, NAME: {**own, BUNDLES: [*first, *others]}})
 
 
 def check_unlocked(request: LcmRequest, services: Services) -> None:

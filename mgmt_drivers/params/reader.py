@@ -1,11 +1,22 @@
 """A place in untrusted values: errors are noted with their paths, and reading goes on."""
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.errors import ParameterError
+
+
+def object_of(given: Any, name: str) -> Any:
+    """The value of a parameter that may be text in JSON; raises ParameterError if it is not."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return json.loads(given)
+    except (ValueError, RecursionError) as error:
+        raise ParameterError([f"{name}: must be an object, or its text in JSON: {error}"]) from None
 
 
 class ValidationErrors:

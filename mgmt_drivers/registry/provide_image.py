@@ -1,7 +1,5 @@
 """The registry's image on the machine: from the VNF package, from a server, or pulled."""
 
-from urllib.parse import urlsplit
-
 from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.machine import docker
@@ -40,10 +38,8 @@ class ProvideImage(Change[PrivateRegistryParams, str]):
 
 
 def _fetch(host: Host, image: RemoteImage, proxy: Proxy | None) -> None:
-    parts = urlsplit(image.url)
-    way = proxy.way_to(parts.scheme, parts.hostname or "") if proxy else None
     try:
-        docker.fetch(host, image.url, image.sha256, way, image.tag)
+        docker.fetch(host, image.url, image.sha256, proxy, image.tag)
     except CommandFailed as error:
         raise MgmtDriverError(f"image_url cannot be used from the machine. {error}") from error
 

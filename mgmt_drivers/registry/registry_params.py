@@ -1,5 +1,6 @@
 """The parameter ``private_registry_installation_param``."""
 
+import functools
 import hashlib
 import json
 import re
@@ -15,17 +16,26 @@ from cryptography.hazmat.primitives import serialization
 
 from mgmt_drivers import grammar
 from mgmt_drivers.package import BROKEN_ARCHIVE, ArchiveMember, sha256_of
-from mgmt_drivers.params import kinds
-from mgmt_drivers.params.declaration import Always, Beside, ObjectOf, inline, param, read_object
+from mgmt_drivers.params import kinds, registry_ports
+from mgmt_drivers.params.declaration import (
+    Always,
+    Beside,
+    ObjectOf,
+    Unless,
+    inline,
+    param,
+    read_object,
+)
 from mgmt_drivers.params.login import host_keys_param
 from mgmt_drivers.params.proxy import PROXY, Proxy
-from mgmt_drivers.params.reader import Context, Reader
+from mgmt_drivers.params.reader import Context, Reader, object_of
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.hostkeys import KnownKey
 
 NAME = "private_registry_installation_param"
-DEFAULT_PORT = 5000
+MODIFICATION = "private_registry_modification_param"
+BUNDLES = "bundles"
 _OWN_NAME = "private-registry"  # name on the machine of an image from the request
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -139,6 +149,52 @@ class Tls:
 
 
 @dataclass(frozen=True)
+class Bundle:
+    """A file of ``python -m tools.bundle``: of the package, or one that the machine downloads."""
+
+    path: Path | None = param(
+        "path", kinds.PackageFile(kinds.LARGEST_ARCHIVE), required=Unless("url"),
+        example="Files/bundles/1.37.2.tar", meaning="a bundle in the VNF package",
+    )
+    url: str = param(
+        "url", kinds.OpenUrl(), value="", example="http://files.example.com/1.37.2.tar",
+        meaning="in place of ``path``: URL from which the machine fetches the bundle",
+    )
+    sha256: str = param(
+        "sha256", _Sha256(), required=Beside("url"), value="", example="0a" * 32,
+        meaning="digest of the bundle at ``url``",
+    )
+
+    @property
+    def name(self) -> str:
+        return self.path.name if self.path else self.url
+
+    @functools.cached_property
+    def digest(self) -> str:
+        return sha256_of(self.path) if self.path else self.sha256
+
+
+def _check_bundle(bundle: Bundle, reader: Reader) -> Bundle:
+    for key in ("url", "sha256"):
+        if reader.has("path") and reader.has(key):
+            reader.at(key).refuse("cannot be combined with path")
+    return bundle
+
+
+BUNDLE_LIST = kinds.ListOf(ObjectOf(Bundle, _check_bundle))
+
+
+@dataclass(frozen=True)
+class RegistryModification:
+    """The changes that a modification may make to a registry."""
+
+    bundles: tuple[Bundle, ...] = param(
+        BUNDLES, BUNDLE_LIST, required=Always(),
+        meaning="bundles that the registry gets beside those that it has (:doc:`offline`)",
+    )
+
+
+@dataclass(frozen=True)
 class PrivateRegistryParams:
     """The parameters of a private registry.
 
@@ -160,7 +216,8 @@ class PrivateRegistryParams:
     )
     host_keys: tuple[KnownKey, ...] = host_keys_param()
     port: int = param(
-        "port_no", kinds.Port(), default=DEFAULT_PORT, example=5001, meaning="port of the registry",
+        "port_no", kinds.Port(), default=registry_ports.DEFAULT_PORT, example=5001,
+        meaning="port of the registry; packages of bundles are at the next port",
     )
     archive: ImageArchive | None = param(
         "image_path", _ImageArchive(), example="Files/images/private_registry.tar",
@@ -186,12 +243,22 @@ class PrivateRegistryParams:
         meaning="file of ``htpasswd -B``; pushing and pulling then need a login",
     )
     push_port: int | None = param(
-        "push_port_no", kinds.Port(), example=5002,
+        "push_port_no", kinds.Port(), example=5010,
         meaning="port for pushes on the machine's loopback address, which an SSH tunnel reaches; "
         "``port_no`` is for pulls only then",
         left_out="everybody who may pull may push",
     )
+    bundles: tuple[Bundle, ...] = param(
+        BUNDLES, BUNDLE_LIST,
+        meaning="bundles of Kubernetes for clusters without internet (:doc:`offline`); needs the "
+        "certificate, and ``port_no`` is for pulls only then",
+        left_out="the registry has the images that users push",
+    )
     image: ImageArchive | RemoteImage | None = None
+
+    @property
+    def packages_port(self) -> int:
+        return registry_ports.of_packages(self.port)
 
     def secrets(self) -> Iterator[Secret]:
         """Every secret of the parameters, for masking the output of machines."""
@@ -211,6 +278,17 @@ def read_params(request: LcmRequest) -> PrivateRegistryParams:
     return read_object(_KIND, request.additional_params, NAME, context)
 
 
+def read_modification(given: Any, request: LcmRequest) -> list[Any]:
+    """Read and check a modification; returns the bundles that it names, as requests have them.
+
+    :param given: an object, or its text in JSON: Tacker's v1 API keeps nothing but text
+    :raises ParameterError: with every error
+    """
+    values = object_of(given, MODIFICATION)
+    read_object(_MODIFICATION, {MODIFICATION: values}, MODIFICATION, Context(request.package))
+    return list(values[BUNDLES])
+
+
 def _checked(params: PrivateRegistryParams, reader: Reader) -> PrivateRegistryParams:
     url, sha256 = params.image_url, params.image_sha256
     if sha256 is not None and url is None:
@@ -223,11 +301,25 @@ def _checked(params: PrivateRegistryParams, reader: Reader) -> PrivateRegistryPa
         reader.at("image_url").refuse("cannot be combined with image_path: give one of them")
     if params.push_port == params.port:
         reader.at("push_port_no").refuse("must be another port than port_no")
+    if params.bundles:
+        _check_bundles(params, reader)
     _check_pair(params.tls, reader.at("tls_key_path"))
     return replace(params, image=RemoteImage(url, sha256) if url else params.archive)
 
 
+def _check_bundles(params: PrivateRegistryParams, reader: Reader) -> None:
+    if params.tls is None:
+        reader.at(BUNDLES).refuse("needs tls_certificate_path and tls_key_path: clusters use HTTPS")
+    if params.htpasswd:
+        reader.at("htpasswd_path").refuse("cannot be combined with bundles, which are for all")
+    if params.push_port == params.packages_port:
+        reader.at("push_port_no").refuse("must be another port than that of packages")
+    if not grammar.port(str(params.packages_port)):
+        reader.at("port_no").refuse("must leave a port behind it, for packages")
+
+
 _KIND = ObjectOf(PrivateRegistryParams, _checked)
+_MODIFICATION = ObjectOf(RegistryModification)
 
 
 def _check_pair(tls: Tls | None, reader: Reader) -> None:

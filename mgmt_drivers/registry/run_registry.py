@@ -42,7 +42,7 @@ class RunRegistry(Change[PrivateRegistryParams, _Lacking]):
         return ", ".join(container.name for container, _ in lacking)
 
     def act(self, host: Host, params: PrivateRegistryParams, lacking: _Lacking) -> None:
-        if not params.htpasswd and not params.push_port:
+        if not (params.htpasswd or params.push_port or params.bundles):
             LOG.warning(
                 "%s: everybody who reaches the registry may replace its images. Give push_port_no "
                 "or htpasswd_path, or let the security group admit only machines that you trust",
@@ -85,27 +85,26 @@ class WaitForRegistry(Check[PrivateRegistryParams]):
     title = "wait for the registry"
 
     def check(self, host: Host, params: PrivateRegistryParams) -> None:
+        status = "401" if params.htpasswd else "200"
         for container in containers(params):
-            _wait_for(host, container)
+            scheme = "tls" if container.tls else "plain"
+            logs = ("docker", "logs", "--tail", "20", container.name)
+            wait_for_port(host, container.port, scheme, status, logs)
 
 
-def _wait_for(host: Host, container: Container) -> None:
+def wait_for_port(host: Host, port: int, scheme: str, status: str, logs: Sequence[str]) -> None:
+    """Wait until a server answers the question for a registry with a status.
+
+    :param logs: the command that shows what the server has to say otherwise
+    """
+
     def answers() -> None:
-        is_good, line = _ask(host, container)
-        if not is_good:
-            raise NotYet(line)
+        result = host.ask(*_ASK.command(str(port), scheme))
+        line = result.stdout.strip()
+        if status not in line.split()[1:2]:
+            raise NotYet(line or result.tail or "no answer")
 
     try:
-        host.clock.until(answers, _LIMIT, f"the registry on port {container.port}")
+        host.clock.until(answers, _LIMIT, f"the registry on port {port}")
     except WaitTimeout as error:
-        logs = host.ask("docker", "logs", "--tail", "20", container.name)
-        raise WaitTimeout(f"{error}; its log ends: {logs.tail}") from None
-
-
-def _ask(host: Host, container: Container) -> tuple[bool, str]:
-    """Ask the registry; returns whether the status is as expected, and the line of the answer."""
-    scheme = "tls" if container.tls else "plain"
-    result = host.ask(*_ASK.command(str(container.port), scheme))
-    line = result.stdout.strip()
-    expected = "401" if container.params.htpasswd else "200"
-    return expected in line.split()[1:2], line or result.tail or "no answer"
+        raise WaitTimeout(f"{error}; its log ends: {host.ask(*logs).tail}") from None

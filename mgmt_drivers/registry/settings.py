@@ -40,16 +40,11 @@ class Container:
         return None if self.address else self.params.tls
 
     def config_files(self) -> list[File]:
-        return [File(path, content, "0600") for path, content in self._contents()]
-
-    def _contents(self) -> list[tuple[str, Secret]]:
-        contents: dict[str, Secret] = {}
-        if self.tls:
-            contents["tls.crt"] = read_pem(self.tls.certificate)
-            contents["tls.key"] = read_pem(self.tls.key)
+        found = tls_files(self.params) if self.tls else []
         if self.params.htpasswd:
-            contents["htpasswd"] = Secret(self.params.htpasswd.read_bytes().decode())
-        return [(f"{CONFIG_FOLDER}/{name}", content) for name, content in contents.items()]
+            content = Secret(self.params.htpasswd.read_bytes().decode())
+            found.append(File(f"{CONFIG_FOLDER}/htpasswd", content, "0600"))
+        return found
 
     def _environment(self) -> dict[str, str]:
         """Settings of the registry, by the names of its configuration reference."""
@@ -80,14 +75,28 @@ class Container:
     def digest(self) -> str:
         """The digest of the settings: a container with another digest is outdated."""
         described = [self.run_arguments(), image_tag(self.params.image)]
-        described += [[path, content.reveal()] for path, content in self._contents()]
+        described += [
+            [file.path, file.content.reveal()]
+            for file in self.config_files()
+            if isinstance(file.content, Secret)
+        ]
         return hashlib.sha256(json.dumps(described).encode()).hexdigest()[:16]
 
 
+def tls_files(params: PrivateRegistryParams) -> list[File]:
+    """Certificate and key, which root alone may read, if the registry speaks HTTPS."""
+    tls = params.tls
+    pair = {"tls.crt": tls.certificate, "tls.key": tls.key} if tls else {}
+    return [File(f"{CONFIG_FOLDER}/{name}", read_pem(path), "0600") for name, path in pair.items()]
+
+
 def containers(params: PrivateRegistryParams) -> Sequence[Container]:
-    """The registry's container; with a port for pushes, one for pulls and one for pushes."""
+    """The registry's container; with a port for pushes, one for pulls and one for pushes.
+
+    Whoever could push over the images of bundles would change what clusters run.
+    """
     if params.push_port is None:
-        return [Container(params, CONTAINER, params.port)]
+        return [Container(params, CONTAINER, params.port, is_read_only=bool(params.bundles))]
     return [
         Container(params, CONTAINER, params.port, is_read_only=True),
         Container(params, _PUSH_CONTAINER, params.push_port, "127.0.0.1:"),

@@ -18,6 +18,7 @@ OBJECTS: Mapping[str, type[Any]] = {
     cluster_params.NAME: cluster_params.KubernetesParams,
     modification.NAME: modification.Modification,
     registry_params.NAME: registry_params.PrivateRegistryParams,
+    registry_params.MODIFICATION: registry_params.RegistryModification,
 }
 FOLDER = Path(__file__).parent
 _DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import NameOID
 
 from mgmt_drivers import grammar
@@ -18,6 +18,22 @@ def key_and_certificate() -> tuple[bytes, bytes]:
     """A private key and a certificate signed by it."""
     key = ec.generate_private_key(ec.SECP256R1())
     return _pem(key), _certificate(key, "localhost", key, "localhost")
+
+
+def fixed() -> tuple[bytes, bytes]:
+    """A private key and a certificate signed by it, the same each time, for transcripts."""
+    key = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))
+    epoch = datetime.datetime(1970, 1, 2)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(_name("localhost"))
+        .issuer_name(_name("localhost"))
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(epoch)
+        .not_valid_after(epoch + datetime.timedelta(days=36500))
+    )
+    return _pem(key), builder.sign(key, None).public_bytes(serialization.Encoding.PEM)
 
 
 @dataclass(frozen=True)
@@ -30,7 +46,7 @@ class Signed:
 
 
 def signed(name: str) -> Signed:
-    """A certificate for a server of that name, signed by a CA of its own."""
+    """A certificate for a server of that name or address, signed by a CA of its own."""
     authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = f"CA of {name}"
     return Signed(
@@ -117,7 +133,7 @@ def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def _pem(key: ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,

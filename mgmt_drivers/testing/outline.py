@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from mgmt_drivers.cluster.packages.repository_params import CA_FILE, KEY_FILE
 from mgmt_drivers.engine.phase import Phase
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
@@ -29,6 +30,7 @@ from mgmt_drivers.operations import (
     scale_in,
     scale_out,
 )
+from mgmt_drivers.testing.made_certificates import authority
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
     NOT_NEW,
@@ -42,11 +44,13 @@ from mgmt_drivers.testing.simulated_cloud import (
 )
 from mgmt_drivers.testing.simulation import Fault, SimulatedSession
 
+_REPOSITORY = "package_repository"
 _ALL = {
     **PARAMS,
     "etcd_backup": {"interval": "1h", "keep": 3},
     "proxy": {"http_proxy": "http://10.10.0.3:3128"},
-    "image_repository": "mirror.example.com/k8s",
+    _REPOSITORY: None,
+    "offline_registry": "mirror.example.com",
     "monitoring": {},
 }
 _OLD, _NEW = "1.36.4", {"kubernetes_version": "1.37"}
@@ -96,6 +100,10 @@ class _Story:
         self.trace = folder / "trace"
         self.cloud = cloud or _SpreadCloud(folder / "package")
         self.cloud.params, self.cloud.operation = _ALL, NOT_NEW
+        for name, content in ((KEY_FILE, b"a key"), (CA_FILE, authority("CA")[1])):
+            path = self.cloud.package / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
 
     def services(self, before: Fault = no_fault) -> Services:
         return replace(self.cloud.services(before, trace_folder=self.trace), threads=1)
@@ -281,7 +289,7 @@ def _upgrade(folder: Path) -> list[Row]:
 
 
 def _change(folder: Path) -> list[Row]:
-    story = _clustered(folder)
+    story = _clustered(folder, offline_registry=None, package_repository=PARAMS[_REPOSITORY])
     patch: dict[str, Any] = {"image_repository": "mirror.example.com/others"}
     patch["worker_node"] = {"labels": {"rack": "r7"}}
     modify.modify(story.cloud.request(), story.services(), story.cloud.vims, patch)
@@ -308,9 +316,12 @@ def _rotate(folder: Path) -> list[Row]:
 
 def _registry(folder: Path) -> list[Row]:
     (folder / "registry").mkdir()
-    story = _Story(folder, SimulatedRegistry(folder / "registry"))
-    story.cloud.build()
-    registry.instantiate(story.cloud.request(), story.services())
+    cloud = SimulatedRegistry(folder / "registry")
+    story = _Story(folder, cloud)
+    cloud.build()
+    bundles = cloud.have_bundles("bundle.tar")
+    cloud.registry |= {"bundles": bundles}
+    registry.instantiate(cloud.request(), story.services())
     return [replace(row, machines="the machine") for row in story.rows()]
 
 

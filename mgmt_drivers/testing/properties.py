@@ -73,12 +73,14 @@ _EXAMPLES: Mapping[str, Any] = {
 _EXCLUSIVE = (
     ("helm", "helm_installation_script_path"), ("image_path", "image_url"),
     ("image_path", "image_sha256"), ("manifest_path", "chart_path"),
-    ("manifest_path", "values_path"),
+    ("manifest_path", "values_path"), ("path", "url"), ("path", "sha256"),
+    ("htpasswd_path", "bundles"), ("package_repository", "offline_registry"),
+    ("image_repository", "offline_registry"),
 )  # fmt: skip
 # Each excludes everything else in a modification.
 _ALONE = {"renew_certificates", "defragment_etcd", "rotate_encryption_key"}
 _NEEDING = {"pv_registration_params": "storage_server", "image_sha256": "image_url",
-            "values_path": "chart_path"}
+            "values_path": "chart_path", "bundles": "tls_certificate_path"}
 # Text that is special to shells, systemd, apt, TOML, YAML, JSON, HAProxy, expressions and paths.
 _PIECES = (
     "\n", "\r", "\0", "\t", " ", "\x1b[2J", "\x7f", "\x85", "\u2028", "\ufeff", "\ud800", "\udfff",
@@ -115,6 +117,7 @@ _OF_KEYS: Mapping[str, Sequence[Any]] = {
     "folder": _FOLDERS,
     "interval": ("5m", "4m", "30d", "31d", "1h", "1s"),
     "image_sha256": ("AB" * 32, "ab" * 31),
+    "offline_registry": _NAMES,
 }  # fmt: skip
 _CHARACTERS = "aZ0'\"\\$`;&|<>(){}[]#!*?~=%:,- é漢😀"
 _NETWORKS = ("10.0.0.0/8", "10.10.0.0/24", "172.16.3.0/16", "192.168.1.5", "10.0.0.0/29", "::/0",
@@ -141,7 +144,7 @@ class Input:
 def make(seed: str) -> Input:
     """The input of a seed, the same each time."""
     source = random.Random(seed)
-    name = source.choices([*OBJECTS], weights=[4, 1, 1])[0]
+    name = source.choices([*OBJECTS], weights=[8, 2, 2, 1])[0]
     params: Any = _example_of(OBJECTS[name], name, source)
     changes = []
     for _ in range(source.choices([0, 1, 2, 3], weights=[3, 4, 2, 1])[0]):
@@ -351,6 +354,10 @@ class Properties:
             return cluster_checks.read_params(changed_params.apply(self._before, change.patch))
         if given.name == cluster_params.NAME:
             return cluster_checks.read_params(request)
+        if given.name == registry_params.MODIFICATION:
+            bundles = registry_params.read_modification(given.params, request)
+            own = {**complete(registry_params.NAME), "htpasswd_path": None, "bundles": bundles}
+            return registry_params.read_params(self._request(registry_params.NAME, own))
         return registry_params.read_params(request)
 
     def _request(self, name: str, params: Any) -> LcmRequest:
@@ -358,7 +365,7 @@ class Properties:
             operation="instantiate",
             vnf_instance_id="vnf-1",
             package=self._package,
-            cps={"CP1": "VDU1"} if name == registry_params.NAME else CPS,
+            cps={"CP1": "VDU1"} if name.startswith("private_registry") else CPS,
             additional_params={name: params},
             flavour=FLAVOUR,
             aspects=frozenset({"master_instance", "worker_instance"}),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
+from mgmt_drivers.cluster.packages.repository_params import CA_FILE, KEY_FILE
 from mgmt_drivers.cluster.packages.script_params import DECLARATION
 from mgmt_drivers.testing.made_certificates import key_and_certificate
 from mgmt_drivers.testing.simulated_cloud import helm_archive
@@ -65,6 +66,9 @@ def write_package(folder: Path) -> None:
         "Files/kubernetes/key.asc": b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n",
         "Files/kubernetes/nfs-pv1.yaml": _VOLUME.encode(),
         "Files/ca.crt": certificate,
+        CA_FILE: certificate,
+        KEY_FILE: b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n",
+        "Files/bundles/1.37.2.tar": b"a bundle",
         "Files/tls.crt": certificate,
         "Files/tls.key": key,
         "Files/htpasswd": b"user01:$2y$05$" + b"a" * 53 + b"\n",

@@ -23,6 +23,7 @@ from mgmt_drivers.cluster.kubeadm import kubeadm_config
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
 from mgmt_drivers.cluster.packages import node_packages
+from mgmt_drivers.cluster.packages.repository_params import SYSTEM
 from mgmt_drivers.cluster.packages.runtime import Containerd
 from mgmt_drivers.cluster.registries import registries
 from mgmt_drivers.cluster.registries.registries_params import Registry
@@ -121,7 +122,9 @@ def _check_cluster(params: KubernetesParams) -> None:
     # Storage server and floating IP have no part in the files of nodes.
     master = dataclasses.replace(params.master, cluster_fip_name=None)
     nodes_only = dataclasses.replace(params, storage=None, master=master)
-    made, _ = cluster_of(nodes_only, masters, workers=1)
+    made, sessions = cluster_of(nodes_only, masters, workers=1)
+    if params.offline:
+        sessions[made.name(made.hosts[0])].expect_facts("debian 13")
     if made.proxy:
         _check_proxy(made.proxy)
     _check_kubeadm(made)
@@ -248,7 +251,7 @@ def _check_packages(made: FakeCluster) -> None:
     """The package's script writes the repository's URL to sources.list."""
     params, host = made.params, made.hosts[0]
     read: Mapping[str, str] = node_packages.settings(host, made, ())
-    url = params.package_repository.url
+    url = params.package_repository.url.replace(SYSTEM, "debian-13")
     _same("the repository", url, read["PACKAGE_REPOSITORY"])
     if not _SOURCE.fullmatch(url) or not urlsplit(url).hostname or not url.isascii():
         raise Broken(f"{url!r} is more than one word of sources.list")

@@ -29,6 +29,7 @@ from mgmt_drivers.inventory import Address, Contents, Node
 from mgmt_drivers.operations import heal, instantiate
 from mgmt_drivers.request import INSTANTIATE, LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
+from mgmt_drivers.testing import made_certificates
 from mgmt_drivers.testing.fake_cluster import FLANNEL, MASTER_CP, STORAGE_CP, VIP_CP, WORKER_CP
 from mgmt_drivers.testing.fakes import NODE, FakeClock, FakeStacks, MemoryStore, stack_of
 from mgmt_drivers.testing.made_keys import made_pairs
@@ -297,10 +298,22 @@ class SimulatedCloud:
 
 
 class SimulatedRegistry(SimulatedCloud):
-    """The VNF of the private registry: one machine."""
+    """The VNF of the private registry: one machine. ``registry`` are parameters of its request."""
+
+    registry: dict[str, Any]
+
+    def have_bundles(self, *names: str) -> list[dict[str, str]]:
+        """Put a certificate and bundles into the package; returns the bundles' parameters."""
+        key, certificate = made_certificates.fixed()
+        files = {name: name.encode() for name in names}
+        for name, content in {"tls.key": key, "tls.crt": certificate, **files}.items():
+            (self.package / name).write_bytes(content)
+        self.registry = {"tls_certificate_path": "tls.crt", "tls_key_path": "tls.key"}
+        return [{"path": name} for name in names]
 
     def build(self, is_clustered: bool = True) -> None:
         super().build(is_clustered=False)
+        self.registry = {}
         self.world.machines.clear()
         self._node = dataclasses.replace(NODE, addresses={MASTER_CP: "192.0.2.10"})
         self.world.add(self._node)
@@ -311,6 +324,7 @@ class SimulatedRegistry(SimulatedCloud):
     def request(self, *targets: str) -> LcmRequest:
         node = self._node
         params = {"ssh_cp_name": MASTER_CP, "ssh_username": "ubuntu", "ssh_password": "hidden"}
+        params |= self.registry
         return LcmRequest(
             operation=NOT_NEW,
             vnf_instance_id="vnf-1",

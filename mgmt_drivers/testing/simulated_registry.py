@@ -26,6 +26,16 @@ class RegistryPrograms(Programs):
     def _ss(self, words: list[str], stdin: bytes) -> Result:
         return OK
 
+    def _unpack_bundle(self, words: list[str], stdin: bytes) -> Result:
+        """The bundle has packages for the machine's own system."""
+        folder, note = words
+        assert stdin, "no bundle"
+        for path in (f"{folder}/packages/debian-12", note):
+            self.machine.files[path] = (b"", "644")
+        return OK
+
     def _ask_registry(self, words: list[str], stdin: bytes) -> Result:
+        if words[0] != "5000":
+            return Result(0, "HTTP/1.1 404 File not found\r\n")
         wanted = "401" if "/etc/private_registry/htpasswd" in self.machine.files else "200"
         return Result(0, f"HTTP/1.0 {wanted} as is right\r\n")

@@ -38,7 +38,9 @@ def docker_save(path: Path, tags: Any, images: int = 1) -> None:
         archive.addfile(entry, io.BytesIO(manifest))
 
 
-class ParamsTest(unittest.TestCase):
+class ParamsTestCase(unittest.TestCase):
+    """A VNF package, and requests with parameters for it."""
+
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -55,16 +57,18 @@ class ParamsTest(unittest.TestCase):
         return self.read_all({NAME: values})
 
     def read_all(self, additional_params: dict[str, Any]) -> PrivateRegistryParams:
-        request = LcmRequest(
-            "instantiate", "vnf-1", self.package, {"CP1": "VDU1"}, additional_params
-        )
-        return read_params(request)
+        return read_params(self.request(additional_params))
+
+    def request(self, additional_params: dict[str, Any]) -> LcmRequest:
+        return LcmRequest("instantiate", "vnf-1", self.package, {"CP1": "VDU1"}, additional_params)
 
     def errors(self, **params: Any) -> tuple[str, ...]:
         with self.assertRaises(ParameterError) as caught:
             self.read(**params)
         return caught.exception.errors
 
+
+class ParamsTest(ParamsTestCase):
     def test_defaults(self) -> None:
         params = self.read()
         self.assertEqual(5000, params.port)

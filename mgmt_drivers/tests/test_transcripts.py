@@ -8,6 +8,7 @@ A change that is meant writes them anew, and its commit explains their diff::
 import dataclasses
 import difflib
 import itertools
+import json
 import os
 import tempfile
 import unittest
@@ -404,6 +405,22 @@ class RegistryTest(TranscriptTest, SimulatedRegistry):
         self.build()
         registry.instantiate(self.request(), self.services())
         self.recorder.say("heal")
+        registry.instantiate(self.request(), self.services())
+        self.assert_told()
+
+    def test_registry_with_bundles(self) -> None:
+        """One of the request, and one that a modification adds, which later heals bring back."""
+        self.build()
+        first, second = self.have_bundles("first.tar", "second.tar")
+        self.registry |= {"bundles": [first]}
+        registry.instantiate(self.request(), self.services())
+        for text in ("modify", "modify again"):
+            self.recorder.say(text)
+            wanted = json.dumps({"bundles": [second]})
+            registry.add_bundles(self.request(), self.services(), wanted)
+        self.recorder.say("heal")
+        self.world.machines.clear()
+        self.world.add(self._node)
         registry.instantiate(self.request(), self.services())
         self.assert_told()
 

@@ -24,6 +24,7 @@ _EXAMPLES: dict[str, Any] = {
     "api_remote_ip_prefix": "192.0.2.0/24",
     "fixed_ips": [{"ip_address": "192.0.2.5", "subnet": "192.0.2.0/24"}],
     "registry_port": 5000,
+    "registry_last_port": 5001,
     "ssh_remote_ip_prefix": "192.0.2.0/24",
     "virtual_ips": "192.0.2.6,2001:db8::6",
 }

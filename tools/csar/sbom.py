@@ -7,7 +7,7 @@ import json
 import lzma
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import PurePosixPath
@@ -38,7 +38,7 @@ SCRIPT = {
 }  # fmt: skip
 RUNTIMES = {"containerd": _APACHE, "docker.io": _APACHE, "docker-cli": _APACHE}
 # The driver installs these if a request asks for what they do.
-_ON_REQUEST = {
+ON_REQUEST = {
     haproxy.PACKAGE: _GPL,
     keepalived.PACKAGE: _GPL,
     nfs.CLIENT_PACKAGE: f"{_GPL} AND BSD-3-Clause",
@@ -46,6 +46,7 @@ _ON_REQUEST = {
     monitoring.PACKAGE: _APACHE,
     helm.PACKAGE: _APACHE,
 }
+LICENCES = SCRIPT | RUNTIMES | ON_REQUEST
 _REGISTRY = {**RUNTIMES, "apparmor": _GPL_2}
 _REGISTRY_MODULES = {"private_registry_mgmt.py", "private_registry_v2.py"}
 # The projects' licences: an image has other software beside the project's.
@@ -70,33 +71,39 @@ def bill(assembled: Contents, drivers: Contents) -> InMemory:
     :param drivers: the files among the package's that are the drivers'
     """
     package = Package(assembled)
-    document = {
+    components = [*_drivers(drivers), *_packages(package), *_images(package)]
+    return InMemory(NAME, document(_whole(package), components))
+
+
+def document(whole: Component, components: Sequence[Component]) -> bytes:
+    """Return the file of a bill: what it is of, and the components of that."""
+    content = {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
-        "metadata": {"component": _whole(package)},
-        "components": [*_drivers(drivers), *_packages(package), *_images(package)],
+        "metadata": {"component": whole},
+        "components": [*components],
     }
-    return InMemory(NAME, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def _whole(package: Package) -> Component:
     top = package.documents.get(str(package.header().get("Entry-Definitions")))
     found = mapping(top, "topology_template", "node_templates", "VNF", "properties")
     name = str(found.get("product_name") or "VNF package")
-    whole = _component("application", "vnf-package", name, version=found.get("software_version"))
+    whole = component("application", "vnf-package", name, version=found.get("software_version"))
     return whole | ({"publisher": str(found["provider"])} if found.get("provider") else {})
 
 
-def _component(
+def component(
     kind: str, ref: str, name: str, licence: str = "", version: Any = None, **more: Any
 ) -> Component:
-    component = {"type": kind, "bom-ref": ref, "name": name}
+    made = {"type": kind, "bom-ref": ref, "name": name}
     if version:
-        component["version"] = str(version)
+        made["version"] = str(version)
     licences = [{"expression": licence}] if " " in licence else [{"license": {"id": licence}}]
-    return component | ({"licenses": licences} if licence else {}) | more
+    return made | ({"licenses": licences} if licence else {}) | more
 
 
 def _drivers(files: Contents) -> Iterator[Component]:
@@ -107,13 +114,13 @@ def _drivers(files: Contents) -> Iterator[Component]:
     with suppress(metadata.PackageNotFoundError):  # packages for the v2 API need no installation
         version = metadata.version(_DRIVERS)
     packed = [
-        _component("file", f"file:{name}", name, hashes=[_digest(contents.sha256(source))])
+        component("file", f"file:{name}", name, hashes=[digest_of(contents.sha256(source))])
         for name, source in sorted(files.items())
     ]
-    yield _component("library", _DRIVERS, _DRIVERS, _APACHE, version, components=packed)
+    yield component("library", _DRIVERS, _DRIVERS, _APACHE, version, components=packed)
 
 
-def _digest(sha256: str) -> dict[str, str]:
+def digest_of(sha256: str) -> dict[str, str]:
     return {"alg": "SHA-256", "content": sha256}
 
 
@@ -122,7 +129,7 @@ def _packages(package: Package) -> Iterator[Component]:
     required: dict[str, str] = {}
     optional: dict[str, str] = {}
     if check_kubernetes.flavours(package):
-        optional |= _ON_REQUEST
+        optional |= ON_REQUEST
         if check_kubernetes.scripts(package):
             required |= SCRIPT
             optional |= RUNTIMES
@@ -130,7 +137,7 @@ def _packages(package: Package) -> Iterator[Component]:
         optional |= _REGISTRY
     for scope, found in (("required", required), ("optional", optional)):
         for name, licence in sorted(found.items()):
-            yield _component("application", f"package:{name}", name, licence, scope=scope)
+            yield component("application", f"package:{name}", name, licence, scope=scope)
 
 
 def _has_registry(package: Package) -> bool:
@@ -150,7 +157,7 @@ def _images(package: Package) -> Iterator[Component]:
             named.setdefault(reference, []).append(file)
     for reference, files in sorted(named.items()):
         properties = [{"name": f"{_DRIVERS}:file", "value": file} for file in files]
-        yield _image(reference, **({"properties": properties} if files else {}))
+        yield image(reference, **({"properties": properties} if files else {}))
 
 
 def _references(files: Contents, name: str) -> list[str]:
@@ -168,7 +175,7 @@ def _references(files: Contents, name: str) -> list[str]:
     return []
 
 
-def _image(reference: str, **more: Any) -> Component:
+def image(reference: str, **more: Any) -> Component:
     tagged, _, digest = reference.partition("@")
     repository, colon, tag = tagged.rpartition(":")
     if not colon or "/" in tag:  # the colon of a port
@@ -180,6 +187,6 @@ def _image(reference: str, **more: Any) -> Component:
     licence = next((_IMAGES[p] for p in _IMAGES if f"{host}/{path}".startswith(p)), "")
     at = f"@{quote(version, safe='')}" if version else ""
     purl = f"pkg:docker/{quote(path)}{at}?repository_url={quote(host, safe='')}"
-    return _component("container", f"image:{reference}", repository, licence, version, **more) | {
+    return component("container", f"image:{reference}", repository, licence, version, **more) | {
         "purl": purl
     }

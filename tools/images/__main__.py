@@ -9,14 +9,12 @@ from collections.abc import Sequence
 import docker
 from docker.errors import DockerException
 
-from mgmt_drivers.cluster.series import read_version
 from tools import command
-from tools.client.config import CONFIG
 from tools.client.errors import ClientError
-from tools.client.packages import SOURCES
-from tools.command import existing_file, existing_folder, free_text
+from tools.command import existing_file, free_text
 from tools.images import of_cloud, registry
-from tools.images.references import ImageError, max_series, min_series, of_package, of_release
+from tools.images import options as image_options
+from tools.images.references import ImageError, of_package, of_release
 from tools.progress import Progress, print_error
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+")
@@ -47,10 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "which is removed afterwards",
     )
     for added in (listing, pushing):
-        added.add_argument(
-            "--kubernetes-version", type=_version, default=CONFIG.kubernetes_version,
-            metavar="VERSION", help="a series or a release; default: %(default)s",
-        )
+        image_options.add(added)
         added.add_argument(
             "--kubeadm", type=existing_file, metavar="FILE",
             help="kubeadm of this version; default: it is downloaded",
@@ -59,15 +54,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             "--kubeadm-sha256", type=_digest, metavar="DIGEST",
             help="digest of kubeadm, from a source that you trust; default: the download is "
             "trusted as its server's certificate is",
-        )
-        added.add_argument(
-            "--package", type=existing_folder, default=SOURCES / "kubernetes", metavar="FOLDER",
-            help="the VNF package whose pod network is meant; default: vnf_packages/kubernetes",
-        )
-        added.add_argument(
-            "--addon", type=free_text, action="append", default=[], metavar="MANIFEST",
-            help="manifest of an add-on in the package, such as "
-            "Files/kubernetes/addons/metrics-server.yaml; may be given several times",
         )
     options = parser.parse_args(argv)
     if options.command == "push" and options.from_cloud:
@@ -80,13 +66,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (DockerException, OSError) as error:
         print_error(str(error))
         return command.UNKNOWN
-
-
-def _version(text: str) -> str:
-    if not read_version(text):
-        wanted = f"a version from {min_series()} to {max_series()} is needed"
-        raise argparse.ArgumentTypeError(f"{text!r}: {wanted}")
-    return text
 
 
 def _digest(text: str) -> str:

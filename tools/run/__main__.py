@@ -42,9 +42,11 @@ _PROGRAMS = {
     "ssh": "openssh-client",
     "dot": "graphviz",
     "dpkg-deb": "dpkg",
+    "gpg": "gpg",
+    "skopeo": "skopeo",
 }
 # Programs that environments of tox need which use no cloud; the others need all of the programs.
-_UNIT_TESTS = ("openssl", "ssh", "dpkg-deb")
+_UNIT_TESTS = ("openssl", "ssh", "dpkg-deb", "gpg", "skopeo")
 _NEEDED: Mapping[str, Sequence[str]] = {
     **{f"py3{minor}": _UNIT_TESTS for minor in ("", 10, 11, 12, 13)},
     "tacker-2026.1": _UNIT_TESTS, "pep8": (), "docs": ("dot",),

@@ -15,8 +15,8 @@ _GATE = r"^functional\.(?=test_)"
 _FULL = r"^functional\.full\.(?=test_)"
 # Series of Kubernetes that groups need besides the newest. Add-ons and conformance tests need
 # images besides.
-_OLDER = {"addons": "addons", "conformance": "conformance", "pools": "1.35",
-          "restore": "conformance", "rough_image": "1.36", "serial": "conformance",
+_OLDER = {"addons": "addons", "conformance": "conformance", "offline": "1.36",
+          "pools": "1.35", "restore": "conformance", "rough_image": "1.36", "serial": "conformance",
           "series": "1.36", "upgrade": "conformance", "upgrade_troubles": "1.36",
           "docker": "1.20"}
 # Groups whose cloud is of another release of OpenStack than the newest.

@@ -9,9 +9,10 @@ from mgmt_drivers.cluster.helm import helm
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
 from mgmt_drivers.cluster.monitoring import monitoring
+from mgmt_drivers.cluster.packages.repository_params import SYSTEM
 from mgmt_drivers.cluster.storage import nfs
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
-from mgmt_drivers.machine import files, packages
+from mgmt_drivers.machine import files, packages, platforms
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.ssh.session import LARGE_OUTPUT
@@ -60,6 +61,12 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
         ) from error
 
 
+def repository_url(host: Host, cluster: Cluster) -> str:
+    """The URL of the packages for the system of a machine."""
+    url = cluster.params.package_repository.url
+    return url.replace(SYSTEM, platforms.detect(host).slug) if SYSTEM in url else url
+
+
 def needed(host: Host, cluster: Cluster) -> Sequence[str]:
     """The packages that the driver needs on a machine, besides the runtime and Kubernetes."""
     names = [monitoring.PACKAGE] if cluster.params.monitoring else []
@@ -83,7 +90,7 @@ def settings(host: Host, cluster: Cluster, extra: Sequence[str]) -> Mapping[str,
         "NODE_ROLE": "master" if cluster.is_control_plane(host) else "worker",
         "CONTAINER_RUNTIME": params.container_runtime,
         "KUBERNETES_VERSION": str(params.version),
-        "PACKAGE_REPOSITORY": repository.url,
+        "PACKAGE_REPOSITORY": repository_url(host, cluster),
         "PACKAGE_KEY": _KEY if repository.key else "",
         "IMAGE_REPOSITORY": params.image_repository.reference if params.image_repository else "",
         "EXTRA_PACKAGES": " ".join(extra),

@@ -77,7 +77,7 @@ class _UserName(Text):
         return text
 
 
-class _Certificates(TextKind[bytes | None]):
+class Certificates(TextKind[bytes | None]):
     """The certificates in a file, without the text around them, which not all programs bear."""
 
     words = PackageFile.words
@@ -163,7 +163,7 @@ class Registry:
     )
     login: Login | None = inline(Login, is_optional=True)
     certificate: bytes | None = param(
-        "certificate_path", _Certificates(), example="Files/ca.crt",
+        "certificate_path", Certificates(), example="Files/ca.crt",
         meaning="HTTPS only: the CA (PEM, perhaps several) that signs the registry's certificate",
         left_out="the CAs that machines trust already",
     )

@@ -77,7 +77,7 @@ class SbomTest(unittest.TestCase):
     def test_a_package_without_the_script(self) -> None:
         del self.cluster[SCRIPT]
         names = {c["name"] for c in components(bill(self.cluster), "package:").values()}
-        self.assertEqual({*sbom._ON_REQUEST}, names)
+        self.assertEqual({*sbom.ON_REQUEST}, names)
 
     def test_images_of_manifests(self) -> None:
         found = components(bill(self.cluster), "image:")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from tools.client.config import CONFIG
 from tools.images import __main__ as program
 from tools.images import references
 
@@ -126,7 +127,7 @@ class ImagesTest(unittest.TestCase):
         pushed: list[tuple[str, str]] = []
 
         def push(registry: str) -> None:
-            pushed.append((registry, program.CONFIG.kubernetes_version))
+            pushed.append((registry, CONFIG.kubernetes_version))
 
         with (
             mock.patch.dict(os.environ, {**os.environ, "OS_CLOUD": "x"}, clear=True),

@@ -5,9 +5,8 @@ from typing import Any
 from tacker.vnfm.lcm_user_data import utils
 from tacker.vnfm.lcm_user_data.abstract_user_data import AbstractUserData
 
+from mgmt_drivers.params import registry_ports
 from mgmt_drivers.tacker import addresses
-
-_DEFAULT_PORT = 5000
 
 
 class PrivateRegistryUserData(AbstractUserData):
@@ -39,15 +38,17 @@ class PrivateRegistryUserData(AbstractUserData):
         # The same once more, for the templates: a heal leaves flavor and image alone in the VDU.
         parameters["nfv"]["zones"] = vdus
         # Tacker's function knows nothing but VDUs and CPs.
-        parameters["nfv"]["registry_port"] = _port(inst_req_info)
+        parameters["nfv"].update(_ports(inst_req_info))
         others = utils.get_diff_base_hot_param_from_api(base_hot_dict, inst_req_info)
         return {**others, **parameters}
 
 
-def _port(request: Any) -> int:
-    """Return the port that clients are let in to."""
+def _ports(request: Any) -> dict[str, int]:
+    """Return the first and the last port that clients are let in to."""
     params = (request.additional_params or {}).get("private_registry_installation_param", {})
-    return int(params.get("port_no", _DEFAULT_PORT))
+    port = int(params.get("port_no", registry_ports.DEFAULT_PORT))
+    last = registry_ports.of_packages(port) if params.get("bundles") else port
+    return {"registry_port": port, "registry_last_port": last}
 
 
 def _networks(request: Any) -> dict[str, dict[str, Any]]:

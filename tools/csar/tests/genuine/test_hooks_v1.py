@@ -216,6 +216,15 @@ class ModificationTest(unittest.TestCase):
             self.modify(instance)
         self.assertIn(_KEY, instance.vnf_metadata)  # for the next attempt
 
+    def test_the_metadata_name_bundles_of_a_registry(self) -> None:
+        from mgmt_drivers.private_registry_mgmt import PrivateRegistryMgmtDriver
+
+        self.driver, key = PrivateRegistryMgmtDriver(), "private_registry_modification_param"
+        instance = _Instance(**{key: '{"bundles": 1}'})
+        with self.assertRaisesRegex(ParameterError, f"{key}.bundles: must be a list"):
+            self.modify(instance)
+        self.assertIn(key, instance.vnf_metadata)  # for the next attempt
+
     def test_a_scale_names_its_aspect(self) -> None:
         from mgmt_drivers import kubernetes_mgmt
 

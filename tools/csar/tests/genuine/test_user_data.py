@@ -26,6 +26,11 @@ REQUESTS = build.PACKAGES.parent / "functional/requests"
 CLUSTERS = (("simple", ""), ("complex", ""), ("podaffinity", ""), ("complex", "storage"),
             ("simple", "pools"))  # fmt: skip
 _MORE = {"storage": "storage_server", "pools": "workerNode2"}  # VDU of an overlay
+# Parameters of a registry, and the first and the last port that clients are let in to.
+_PORTS: tuple[tuple[dict[str, Any], int, int], ...] = (
+    ({}, 5000, 5000), ({"port_no": 5001}, 5001, 5001), ({"port_no": "5002"}, 5002, 5002),
+    ({"port_no": "6000", "bundles": [{"path": "1.37.tar"}]}, 6000, 6001),
+)
 SSH_PREFIX = "ssh_remote_ip_prefix"
 PREFIXES = {SSH_PREFIX: "192.0.2.0/24", "api_remote_ip_prefix": "10.0.0.0/8"}
 ANTI_AFFINITY = "master_anti_affinity"
@@ -303,10 +308,10 @@ class V1Test(UserDataTest):
 
     def test_registry(self) -> None:
         self.assemble("private_registry", "simple")
-        for params, port in (({}, 5000), ({"port_no": 5001}, 5001), ({"port_no": "5002"}, 5002)):
-            parameters = self.instantiate(self.request("private_registry/instantiate.json",
-                                                       **params))
-            self.assertEqual(port, parameters["nfv"]["registry_port"])
+        for params, port, last in _PORTS:
+            file = "private_registry/instantiate.json"
+            nfv = self.instantiate(self.request(file, **params))["nfv"]
+            self.assertEqual((port, last), (nfv["registry_port"], nfv["registry_last_port"]))
 
 
     def test_prefixes(self) -> None:
@@ -695,10 +700,10 @@ class V2Test(UserDataTest):
     def test_registry(self) -> None:
         self.assemble("private_registry_v2", "simple")
         file = "private_registry/instantiate.json"
-        for params, port in (({}, 5000), ({"port_no": "5002"}, 5002)):
+        for params, port, last in _PORTS:
             self.setUp()
             nfv = self.instantiate(self.request(file, **params), "PrivateRegistryVDU")
-            self.assertEqual(port, nfv["registry_port"])
+            self.assertEqual((port, last), (nfv["registry_port"], nfv["registry_last_port"]))
 
 
 @needs_openstack

@@ -1,7 +1,8 @@
-"""Downloads an image archive and loads it into Docker; this program runs on the machine itself.
+"""Downloads a file and gives it to a command; this program runs on the machine itself.
 
 The program needs Python 3.8 or later and no other package. It reads a JSON object with ``url`` and
-optionally ``sha256`` (hexadecimal) and ``proxy`` (URL), and prints the output of ``docker load``.
+optionally ``sha256`` (hexadecimal) and ``proxy`` (URL). Its arguments are the command, which reads
+the file from standard input.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import urllib.request
 from types import FrameType
 
 _LIMIT = 60  # seconds without a byte
-# Seconds for the whole image, since a slow server may send a byte now and then. Shorter than the
+# Seconds for the whole file, since a slow server may send a byte now and then. Shorter than the
 # driver's own limit, so that no download outlives its command.
 _WHOLE_LIMIT = 1200
 _CHUNK = 1 << 20
-_MOST = 16 << 30  # bytes; no registry's image is larger, and more could fill the disk
+_MOST = 16 << 30  # bytes; no image or bundle is larger, and more could fill the disk
 
 
 def main() -> None:
@@ -37,16 +38,16 @@ def main() -> None:
             with opener.open(request["url"], timeout=_LIMIT) as answer:
                 while chunk := answer.read(_CHUNK):
                     if file.tell() + len(chunk) > _MOST:
-                        sys.exit(f"the image is larger than {_MOST >> 30} GiB")
+                        sys.exit(f"the file is larger than {_MOST >> 30} GiB")
                     sha.update(chunk)
                     file.write(chunk)
         except (OSError, ValueError, http.client.HTTPException) as error:
-            sys.exit(f"cannot fetch the image: {getattr(error, 'reason', error)}")
+            sys.exit(f"cannot fetch the file: {getattr(error, 'reason', error)}")
         signal.alarm(0)
-        file.flush()
+        file.seek(0)
         if request.get("sha256") not in (None, sha.hexdigest()):
-            sys.exit(f"the image that was fetched has another SHA-256: {sha.hexdigest()}")
-        subprocess.run(["docker", "load", "--quiet", "--input", file.name], check=True)
+            sys.exit(f"the file that was fetched has another SHA-256: {sha.hexdigest()}")
+        sys.exit(subprocess.run(sys.argv[1:], stdin=file, check=False).returncode)
 
 
 def _give_up(number: int, frame: FrameType | None) -> None:

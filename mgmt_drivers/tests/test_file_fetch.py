@@ -1,4 +1,4 @@
-"""Fetching an image archive: from a real server into a program called docker."""
+"""Fetching a file: from a real server into a program called docker."""
 
 import contextlib
 import hashlib
@@ -16,11 +16,11 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer  # not eventlet's copies
 from pathlib import Path
 
-from mgmt_drivers.machine import image_fetch
+from mgmt_drivers.machine import file_fetch
 
 # Says what docker load would, of a file that it shows.
 _DOCKER = """#!/bin/sh
-[ "$1 $2 $3" = "load --quiet --input" ] && cat "$4" && echo "Loaded image: a:1"
+[ "$*" = "load --quiet" ] && cat && echo "Loaded image: a:1"
 """
 
 
@@ -45,12 +45,12 @@ class ImageFetchTest(unittest.TestCase):
     ) -> subprocess.CompletedProcess[str]:
         """:param limit: name and value of a limit of the program"""
         question = {"url": f"http://127.0.0.1:{self.server.server_port}/{name}", **more}
-        program = Path(image_fetch.__file__).read_text()
+        program = Path(file_fetch.__file__).read_text()
         if limit:
             program, count = re.subn(f"(?m)^{limit.split()[0]} = .*", limit, program)
             self.assertEqual(1, count)
         return subprocess.run(
-            [sys.executable, "-I", "-c", program],
+            [sys.executable, "-I", "-c", program, "docker", "load", "--quiet"],
             input=json.dumps(question), capture_output=True, text=True,
             env={**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"},
         )
@@ -68,12 +68,12 @@ class ImageFetchTest(unittest.TestCase):
     def test_only_http_is_opened(self) -> None:
         ran = self.fetch(url=f"file://{self.folder}/r.tar")
         self.assertEqual((1, ""), (ran.returncode, ran.stdout))
-        self.assertIn("cannot fetch the image: unknown url type: file", ran.stderr)
+        self.assertIn("cannot fetch the file: unknown url type: file", ran.stderr)
 
     def test_no_file(self) -> None:
         ran = self.fetch("none.tar")
         self.assertEqual(1, ran.returncode)
-        self.assertIn("cannot fetch the image: File not found", ran.stderr)
+        self.assertIn("cannot fetch the file: File not found", ran.stderr)
 
     def test_a_file_without_end_is_given_up(self) -> None:
         ran = self.fetch(limit="_MOST = 4")
@@ -84,7 +84,7 @@ class ImageFetchTest(unittest.TestCase):
     def test_what_comes_with_a_redirection_is_not_read(self) -> None:
         with redirection() as (port, was_read):
             ran = self.fetch(url=f"http://127.0.0.1:{port}/")
-        self.assertIn("cannot fetch the image: unknown url type: ftp", ran.stderr)
+        self.assertIn("cannot fetch the file: unknown url type: ftp", ran.stderr)
         self.assertFalse(was_read.is_set())
 
     def test_a_server_that_sends_a_byte_now_and_then_is_given_up(self) -> None:
@@ -93,7 +93,7 @@ class ImageFetchTest(unittest.TestCase):
                 url = f"http://127.0.0.1:{port}/"
                 ran = self.fetch(url=url, limit="_WHOLE_LIMIT = 1")
                 self.assertEqual((1, ""), (ran.returncode, ran.stdout))
-                self.assertIn("cannot fetch the image: not within 1 s", ran.stderr)
+                self.assertIn("cannot fetch the file: not within 1 s", ran.stderr)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,32 @@
+"""Options of commands that find the images of a release and of a VNF package."""
+
+import argparse
+
+from mgmt_drivers.cluster.series import read_version
+from tools.client.config import CONFIG
+from tools.client.packages import SOURCES
+from tools.command import existing_folder, free_text
+from tools.images.references import max_series, min_series
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kubernetes-version", type=_version, default=CONFIG.kubernetes_version,
+        metavar="VERSION", help="a series or a release; default: %(default)s",
+    )
+    parser.add_argument(
+        "--package", type=existing_folder, default=SOURCES / "kubernetes", metavar="FOLDER",
+        help="the VNF package whose pod network is meant; default: vnf_packages/kubernetes",
+    )
+    parser.add_argument(
+        "--addon", type=free_text, action="append", default=[], metavar="MANIFEST",
+        help="manifest of an add-on in the package, such as "
+        "Files/kubernetes/addons/metrics-server.yaml; may be given several times",
+    )
+
+
+def _version(text: str) -> str:
+    if not read_version(text):
+        wanted = f"a version from {min_series()} to {max_series()} is needed"
+        raise argparse.ArgumentTypeError(f"{text!r}: {wanted}")
+    return text
