@@ -244,13 +244,13 @@ class ClusterScenario(Scenario):
 
     def check_status(self, vnf: Vnf, status: int, words: str = "") -> str:
         """Returns what an operator sees of the cluster."""
-        command = [sys.executable, "-m", "tools.cluster", "status", vnf.id]
-        command += ["--api", self.api.version, "--username", CONFIG.username]
+        command = [sys.executable, "-m", "tools.k8s_vnf", "status", vnf.id]
+        command += ["--username", CONFIG.username]
         environment = {**os.environ, "CLUSTER_PASSWORD": CONFIG.password}
         ran = subprocess.run(
             command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=300
         )
-        log(f"tools.cluster status: {ran.returncode}\n{ran.stdout}{ran.stderr}")
+        log(f"k8s-vnf status: {ran.returncode}\n{ran.stdout}{ran.stderr}")
         self.assertEqual(status, ran.returncode, ran.stderr)
         self.assertIn(words, ran.stdout)
         return ran.stdout

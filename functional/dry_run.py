@@ -35,7 +35,7 @@ class DryRunVnf(Vnf):
 
     def instantiate(self, body: dict[str, Any]) -> dict[str, Any]:
         words = ["--package", str(self.csar)]
-        request = self._api.instantiation(body)
+        request = self.api.instantiation(body)
         return self._predicted(
             "instantiate", words, request, lambda: super(DryRunVnf, self).instantiate(body)
         )
@@ -44,13 +44,13 @@ class DryRunVnf(Vnf):
         body = {"type": kind, "aspectId": aspect, "numberOfSteps": steps}
         return self._predicted_of_vnf(
             "scale",
-            self._api.operation(body),
+            self.api.operation(body),
             lambda: super(DryRunVnf, self).scale(kind, aspect, steps),
         )
 
     def heal(self, body: dict[str, Any]) -> dict[str, Any]:
         return self._predicted_of_vnf(
-            "heal", self._api.operation(body), lambda: super(DryRunVnf, self).heal(body)
+            "heal", self.api.operation(body), lambda: super(DryRunVnf, self).heal(body)
         )
 
     def modify(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class DryRunVnf(Vnf):
     def change_package(self, body: dict[str, Any]) -> dict[str, Any]:
         return self._predicted_of_vnf(
             "change-package",
-            self._api.operation(body),
+            self.api.operation(body),
             lambda: super(DryRunVnf, self).change_package(body),
         )
 
@@ -85,10 +85,10 @@ class DryRunVnf(Vnf):
         with TemporaryDirectory() as folder:
             path, report = Path(folder, "request.json"), Path(folder, "report.json")
             path.write_text(json.dumps(request))
-            command = [operation, *words, "--api-version", self._api.version]
+            command = [operation, *words, "--api", self.api.version]
             before = self._known()
             with step(f"dry run of {operation} of {self.name}"):
-                predicted = _run_tool(*command, "--json", str(path))
+                predicted = _run_tool(*command, "-o", "json", str(path))
             assert self._known() == before, "the dry run has changed the VNF instance"
             words = f"status {predicted.returncode}: {predicted.stderr}"
             assert predicted.returncode in (0, _REFUSED), f"no dry run of {operation}: {words}"
@@ -120,5 +120,5 @@ class DryRunVnf(Vnf):
 
 
 def _run_tool(*words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "tools.dry_run", *words]
+    command = [sys.executable, "-m", "tools.k8s_vnf", "plan", *words]
     return subprocess.run(command, check=False, capture_output=True, text=True, cwd=CHECKOUT)

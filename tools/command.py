@@ -4,7 +4,9 @@ Only Python's standard library is used here: tools/run reads its arguments on a 
 """
 
 import argparse
+import json
 import math
+import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any, NoReturn
 
 from mgmt_drivers import __version__
 
+NAME = "k8s-vnf"
 GOOD, FINDING, USAGE, UNKNOWN = range(4)
 # Each --help and the guide's page "Commands" show this text.
 _STATUSES = """\
@@ -52,8 +55,50 @@ class Parser(argparse.ArgumentParser):
 def parser(prog: str, description: str | None) -> Parser:
     """The parser of a program, which the user starts by the words of ``prog``."""
     made = Parser(prog=prog, description=description)
-    made.add_argument("--version", action="version", version=f"tacker-mgmt-drivers {__version__}")
+    add_version(made)
     return made
+
+
+def add_version(parser: Parser) -> None:
+    version = f"tacker-mgmt-drivers {__version__}"
+    parser.add_argument("--version", action="version", version=version)
+
+
+class UsageError(Exception):
+    """Arguments that do not go together."""
+
+
+def part(name: str, description: str, run: Callable[[argparse.Namespace], int]) -> Parser:
+    """The parser of a command of k8s-vnf.
+
+    :param run: the command, a function of the options that returns an exit status and raises
+        UsageError before it does anything
+    """
+    made = Parser(prog=f"{NAME} {name}", description=description)
+    made.set_defaults(run=run)
+    how_much = made.add_mutually_exclusive_group()
+    how_much.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    how_much.add_argument("-v", "--verbose", action="store_true", help="print the log, too")
+    return made
+
+
+def add_api(parser: Parser, default: str) -> None:
+    """The option for the version of Tacker's LCM API; None if nobody has chosen one.
+
+    :param default: what the command does then
+    """
+    versions, chosen = ("1", "2"), os.environ.get("OS_TACKER_API_VERSION")
+    parser.add_argument(
+        "--api", choices=versions, default=chosen if chosen in versions else None,
+        help=f"version of Tacker's API; default: OS_TACKER_API_VERSION, or {default}",
+    )
+
+
+def add_output(parser: Parser) -> None:
+    """The option for the form in which a result is printed."""
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json"), default="table", help="default: %(default)s"
+    )
 
 
 def free_text(text: str) -> str:
@@ -93,6 +138,18 @@ def output_folder(text: str) -> Path:
     path = Path(text)
     _check_folder(text, path)
     return path
+
+
+def request(text: str) -> dict[str, Any]:
+    """The body of a request to Tacker, in a file."""
+    path = existing_file(text)
+    try:
+        body = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a request in JSON: {error}"
+        ) from error
+    return body if isinstance(body, dict) else _refuse(text, "no request: an object is needed")
 
 
 def _check_folder(text: str, path: Path) -> None:

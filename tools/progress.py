@@ -14,6 +14,7 @@ from typing import TextIO
 from tools.live_lines import LiveLines, can_show
 
 _LOCK = threading.Lock()
+_QUIET = threading.Event()
 _SHORT = 0.5  # seconds; the end of a shorter step is not worth a line
 
 
@@ -36,7 +37,8 @@ class Progress:
 
     def say(self, text: str) -> None:
         """Print a line that stays."""
-        _print(f"[{self.elapsed:6.1f} s] {text}")
+        if not is_quiet():
+            _print(f"[{self.elapsed:6.1f} s] {text}")
 
     @contextmanager
     def step(self, text: str) -> Iterator["Step"]:
@@ -45,7 +47,7 @@ class Progress:
         Several steps may run at once, in threads.
         """
         step = Step(self, text)
-        lines = _live_lines(sys.stdout)
+        lines = None if is_quiet() else _live_lines(sys.stdout)
         if not lines:
             self.say(f"{text} ...")
         try:
@@ -104,6 +106,15 @@ class Step:
 def print_error(text: str) -> None:
     """Print an error to stderr."""
     _print(f"error: {text}", sys.stderr)
+
+
+def is_quiet() -> bool:
+    return _QUIET.is_set()
+
+
+def be_quiet(quiet: bool = True) -> None:
+    """Print errors alone from now on."""
+    (_QUIET.set if quiet else _QUIET.clear)()
 
 
 @functools.cache

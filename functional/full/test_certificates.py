@@ -17,7 +17,7 @@ from tools.client.poll import poll_api
 
 _READY = f"{KUBECTL} --server https://127.0.0.1:6443 --tls-server-name kubernetes get --raw /readyz"
 _REQUEST, _DEFRAGMENT = "kubernetes/certificates.json", "kubernetes/defragment.json"
-_STATUS = "python -m tools.cluster status VNF-INSTANCE-ID --username ubuntu"  # of the guide
+_STATUS = "k8s-vnf status VNF-INSTANCE-ID --username ubuntu"  # of the guide
 
 
 class Certificates(NodesScenario):

@@ -125,7 +125,7 @@ class SamplesPackage(SmallCluster):
     def check_refusal_of_the_old_script(self, package: Package, registry: str) -> None:
         vnf = self.create_vnf(package)
         failed = vnf.instantiate(self.request("simple", registry, script_path=_OLD_SCRIPT))
-        words = "script_path", "does not declare the drivers' contract", "tools.csar migrate"
+        words = "script_path", "does not declare the drivers' contract", "k8s-vnf package migrate"
         self.assert_failed(failed, *words)
         self.assertEqual([], stacks.stack_ids(self.cloud, vnf.id))
 

@@ -49,7 +49,7 @@ class DryRunVnfTest(unittest.TestCase):
 
     def test_what_is_as_predicted(self) -> None:
         self.assertEqual({"operationState": "COMPLETED"}, self.heal("COMPLETED"))
-        self.assertEqual(("heal", "--vnf", "vnf-1", "--api-version", "2"), self.ran[0])
+        self.assertEqual(("heal", "--vnf", "vnf-1", "--api", "2"), self.ran[0])
         (request,) = self.requests
         self.assertEqual(["x"], request["vnfcInstanceId"])
         self.assertIn("lcm-operation-user-data", request["additionalParams"])
@@ -62,7 +62,7 @@ class DryRunVnfTest(unittest.TestCase):
         vnf = DryRunVnf.create(client, package, "scenario")
         with mock.patch.object(Vnf, "instantiate", lambda *_: {"operationState": "COMPLETED"}):
             vnf.instantiate({"flavourId": "simple"})
-        self.assertEqual(("instantiate", "--package", "cluster.zip", "--api-version", "1"),
+        self.assertEqual(("instantiate", "--package", "cluster.zip", "--api", "1"),
                          self.ran[0])
         self.assertEqual([{"flavourId": "simple"}], self.requests)
 

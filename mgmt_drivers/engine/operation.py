@@ -295,24 +295,17 @@ class Operation:
         nodes = [item.node if isinstance(item, Host) else item for item in lane]
         for number, (node, item) in enumerate(zip(nodes, lane, strict=True), start=1):
             start = clock.time()
+            request = self.request
+            traced = (request.operation, request.vnf_instance_id, title, str(node), start)
+            self._trace.begin(*traced)
             failure: errors.NodeError | None = None
             outcome: Outcome = FAILED
             try:
                 outcome = step(item, context)
             except Exception as error:  # noqa: BLE001 - reported with its node, never lost
                 failure = errors.NodeError(node, title, _clean(error, self._masker), nodes[number:])
-            self._trace.add(
-                Record(
-                    operation=self.request.operation,
-                    vnf=self.request.vnf_instance_id,
-                    phase=title,
-                    node=str(node),
-                    start=start,
-                    end=clock.time(),
-                    outcome=outcome,
-                    error=errors.text_of(failure.cause) if failure else "",
-                )
-            )
+            why = errors.text_of(failure.cause) if failure else ""
+            self._trace.add(Record(*traced, clock.time(), outcome, why))
             if failure:
                 return failure
         return None

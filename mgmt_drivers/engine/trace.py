@@ -3,7 +3,8 @@
 One object a line: ``operation`` (its name), ``vnf`` (the VNF instance's id), ``phase``, ``node``
 (VDU and VNFC), ``start`` and ``end`` (seconds since the epoch), ``outcome`` (``changed``;
 ``unchanged``: nothing had to change; ``checked``: the phase only looks or waits; ``failed``) and,
-if the phase failed, ``error``.
+if the phase failed, ``error``. When a phase begins on a node, the outcome is ``running``, and
+``end`` is ``start``.
 """
 
 import json
@@ -15,11 +16,12 @@ from typing import Final, Literal
 
 LOG = logging.getLogger(__name__)
 
-Outcome = Literal["changed", "unchanged", "checked", "failed"]
+Outcome = Literal["changed", "unchanged", "checked", "failed", "running"]
 CHANGED: Final = "changed"
 UNCHANGED: Final = "unchanged"
 CHECKED: Final = "checked"
 FAILED: Final = "failed"
+RUNNING: Final = "running"
 _MODE = 0o640  # errors quote the output of machines, which not everybody may read
 _LARGEST = 4 << 20  # bytes (some ten thousand lines); an operation renames a larger file
 _OLD = ".1"  # suffix of a renamed file
@@ -27,7 +29,7 @@ _OLD = ".1"  # suffix of a renamed file
 
 @dataclass(frozen=True)
 class Record:
-    """The outcome of one phase on one node."""
+    """The outcome of one phase on one node, or its beginning."""
 
     operation: str
     vnf: str
@@ -51,6 +53,10 @@ class Trace:
         self._lock = threading.Lock()
         self._has_begun = False
 
+    def begin(self, operation: str, vnf: str, phase: str, node: str, start: float) -> None:
+        """Write that a phase begins on a node, for those who watch."""
+        self._write(Record(operation, vnf, phase, node, start, start, RUNNING))
+
     def add(self, record: Record) -> None:
         LOG.log(
             logging.ERROR if record.outcome == FAILED else logging.INFO,
@@ -58,6 +64,9 @@ class Trace:
             record.operation, record.vnf, record.phase, record.node, record.outcome,
             record.end - record.start, f": {record.error}" if record.error else "",
         )
+        self._write(record)
+
+    def _write(self, record: Record) -> None:
         fields = {key: value for key, value in asdict(record).items() if value != ""}
         with self._lock:
             if self._folder is None:

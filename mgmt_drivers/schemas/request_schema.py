@@ -1,6 +1,6 @@
 """The parameters in JSON Schema (draft 2020-12), for editors and pipelines; the drivers read none.
 
-``python -m mgmt_drivers.schemas.request_schema`` writes the schemas anew: of each object of
+``k8s-vnf package schema mgmt_drivers/schemas`` writes the schemas anew: of each object of
 parameters, and of a request that has some of the objects in ``additionalParams``.
 """
 
@@ -41,8 +41,3 @@ def schemas() -> Iterator[tuple[str, dict[str, Any]]]:
 def text(schema: Mapping[str, Any]) -> str:
     """A schema as its file has it."""
     return json.dumps(schema, indent=2) + "\n"
-
-
-if __name__ == "__main__":
-    for file_name, file_schema in schemas():
-        (FOLDER / file_name).write_text(text(file_schema))

@@ -17,6 +17,7 @@ import yaml
 from mgmt_drivers.cluster.packages.repository_params import CA_FILE, KEY_FILE
 from mgmt_drivers.engine.phase import Phase
 from mgmt_drivers.engine.services import Services
+from mgmt_drivers.engine.trace import RUNNING
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError
 from mgmt_drivers.inventory import Contents, Placement
 from mgmt_drivers.operations import (
@@ -121,6 +122,8 @@ class _Story:
         machines: dict[str, dict[str, None]] = {}
         for line in (self.trace / "vnf-1.jsonl").read_text().splitlines():
             record = json.loads(line)
+            if record["outcome"] == RUNNING:
+                continue
             vnfc = record["node"].partition("VNFC ")[2].partition(",")[0]
             machines.setdefault(record["phase"], {})[vnfc] = None
         purposes = {phase.title: _purpose(phase) for phase in all_phases()}

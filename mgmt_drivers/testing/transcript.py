@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from mgmt_drivers.engine.trace import RUNNING
 from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Session, Stdin
 from mgmt_drivers.testing.fakes import MemoryStore, fed
 
@@ -78,7 +79,8 @@ class Recorder:
         for record in map(json.loads, lines[self._read :]):
             found = _ADDRESS.search(record["node"])
             assert found, record
-            self._lines[found[1]].append(f"-- {record['phase']}: {record['outcome']}")
+            if record["outcome"] != RUNNING:
+                self._lines[found[1]].append(f"-- {record['phase']}: {record['outcome']}")
         self._read = len(lines)
 
     def text(self, store: MemoryStore) -> str:

@@ -73,7 +73,7 @@ class DeclarationTest(unittest.TestCase):
 
 class SchemaTest(unittest.TestCase):
     def test_the_installed_ones_are_those_of_the_code(self) -> None:
-        """``python -m mgmt_drivers.schemas.request_schema`` writes them."""
+        """``k8s-vnf package schema mgmt_drivers/schemas`` writes them."""
         files = {path.name: path.read_text() for path in FOLDER.glob("*.json")}
         self.assertEqual({name: text(schema) for name, schema in schemas()}, files)
 

@@ -238,7 +238,7 @@ class ParamsTest(ParamsTestCase):
         (error,) = self.errors(self.values())
         for words in (
             "script_path: install.sh does not declare the drivers' contract by a line '# Contract:",
-            "no arguments but environment variables", "tools.csar migrate FOLDER",
+            "no arguments but environment variables", "k8s-vnf package migrate FOLDER",
         ):
             self.assertIn(words, error)
         self.assertEqual(script, self.read(self.values(), "heal").script)

@@ -17,7 +17,7 @@ import yaml
 from mgmt_drivers.engine import trace
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import Change, Check, Phase, Work, in_lanes, in_turn, on
-from mgmt_drivers.engine.trace import Record, Trace
+from mgmt_drivers.engine.trace import RUNNING, Record, Trace
 from mgmt_drivers.errors import (
     CommandFailed,
     ConnectionFailed,
@@ -193,7 +193,11 @@ class OperationTest(unittest.TestCase):
         for record in records:
             self.assertLessEqual(record["start"], record["end"])
             self.assertEqual(("scale", "vnf-1"), (record["operation"], record["vnf"]))
-        return sorted((r["phase"], r["node"].split()[2].strip(","), r["outcome"]) for r in records)
+        rows = sorted((r["phase"], r["node"].split()[2].strip(","), r["outcome"]) for r in records)
+        begun = [row[:2] for row in rows if row[2] == RUNNING]
+        ended = [row for row in rows if row[2] != RUNNING]
+        self.assertEqual(begun, [row[:2] for row in ended])
+        return ended
 
     def test_a_trace_that_has_grown_is_set_aside(self) -> None:
         path, old = self.folder / "vnf-1.jsonl", self.folder / "vnf-1.jsonl.1"

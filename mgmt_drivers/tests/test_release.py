@@ -60,6 +60,23 @@ class ReleaseTest(unittest.TestCase):
         self.assertEqual({"mgmt_drivers", f"{_NAME}.dist-info"}, tops)
         self.assertFalse([name for name in files if "/tests" in name or "/testing" in name])
 
+    def test_the_tools_add_the_command_of_a_checkout(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            source, home = Path(folder, "tools"), Path(folder, "installed")
+            source.mkdir()
+            for name in ("__init__.py", "pyproject.toml", "requirements.txt"):
+                shutil.copy(CHECKOUT / "tools" / name, source)
+            words = ("install", "--quiet", "--no-deps", "--ignore-installed", "--prefix", str(home))
+            run("-m", "pip", *words, "--editable", str(source), folder=folder)
+            (command,) = home.glob("bin/k8s-vnf")
+            self.assertIn("from tools.k8s_vnf.app import main", command.read_text())
+            (finder,) = home.rglob("__editable___*_finder.py")
+            self.assertIn(f"'tools': '{source}'", finder.read_text())
+            (metadata,) = home.rglob("METADATA")
+            self.assertIn("\nRequires-Dist: cliff", metadata.read_text())
+
     def test_release_notes_and_policy_tell_the_version(self) -> None:
-        for name in ("doc/release-notes/config.yaml", "SECURITY.rst", "README.rst"):
+        for name in (
+            "doc/release-notes/config.yaml", "SECURITY.rst", "README.rst", "tools/pyproject.toml"
+        ):
             self.assertIn(__version__, (CHECKOUT / name).read_text(), name)

@@ -90,7 +90,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Strike, print a line for each fault and the table; 0 if the goals are reached."""
     if missing := monitoring.why_missing():
-        raise ClientError(f"{missing}. Run devcloud up --monitoring, and eval its openrc")
+        raise ClientError(f"{missing}. Run k8s-vnf cloud up --monitoring, and eval its openrc")
     seed = options.seed if options.seed is not None else random.randrange(1 << 32)  # noqa: S311
     print(f"seed {seed}; results in {options.output}", flush=True)
     results: list[Result] = []

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import openstack
+from keystoneauth1.exceptions import MissingRequiredOptions
 from openstack.connection import Connection
 from tackerclient.v1_0.client import Client as TackerClient
 
 from mgmt_drivers.cluster.series import DEFAULT_VERSION
+from tools.client.errors import ClientError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
@@ -70,8 +72,8 @@ class CloudConfig:
     ovn_trace = _Variable("FUNCTIONAL_OVN_TRACE", "", str)
     # Shell command that runs the gate's playbooks on this cloud; its arguments are their names.
     playbooks = _Variable("FUNCTIONAL_PLAYBOOKS", "", str)
-    # Folder from which the cloud's Prometheus and Alertmanager read the files that tools.monitoring
-    # writes, and URL of this Prometheus; empty if the cloud has none.
+    # Folder from which the cloud's Prometheus and Alertmanager read the files that k8s-vnf
+    # monitoring writes, and URL of this Prometheus; empty if the cloud has none.
     monitoring = _Variable("FUNCTIONAL_MONITORING", "", str)
     prometheus = _Variable("FUNCTIONAL_PROMETHEUS", "", str)
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)
@@ -88,8 +90,17 @@ CONFIG = CloudConfig()
 
 
 def cloud() -> Connection:
-    """The cloud that OS_CLOUD or the OS_* variables name."""
-    return openstack.connect()
+    """The cloud that OS_CLOUD or the OS_* variables name.
+
+    :raises ClientError: if they name none
+    """
+    try:
+        return openstack.connect()
+    except MissingRequiredOptions as error:
+        raise ClientError(
+            f"no cloud is chosen by OS_CLOUD or OS_* ({error}); on the embedded cloud run "
+            'eval "$(k8s-vnf cloud openrc)"'
+        ) from error
 
 
 def tacker(connection: Connection, version: str = "1") -> TackerClient:

@@ -51,10 +51,10 @@ class Vnf:
     """A VNF instance. Each operation waits for its end and returns its occurrence."""
 
     def __init__(self, client: Client, vnf_id: str, name: str, api: Api | None = None) -> None:
-        self._client = client
+        self.client = client
         self.id = vnf_id
         self.name = name
-        self._api = api or V1()
+        self.api = api or V1()
 
     @classmethod
     def create(cls, client: Client, package: Package, name: str, api: Api | None = None) -> "Vnf":
@@ -63,22 +63,22 @@ class Vnf:
         return cls(client, client.create_vnf_instance(body)["id"], name, api)
 
     @classmethod
-    def all(cls, client: Client) -> list["Vnf"]:
+    def all(cls, client: Client, api: Api | None = None) -> list["Vnf"]:
         """List all instances in Tacker."""
         listed = client.list_vnf_instances()
         vnfs = listed if isinstance(listed, list) else listed["vnf_instances"]
-        return [cls(client, vnf["id"], vnf.get("vnfInstanceName", "")) for vnf in vnfs]
+        return [cls(client, vnf["id"], vnf.get("vnfInstanceName", ""), api) for vnf in vnfs]
 
     def show(self) -> dict[str, Any]:
-        shown: dict[str, Any] = self._client.show_vnf_instance(self.id)
+        shown: dict[str, Any] = self.client.show_vnf_instance(self.id)
         return shown
 
     def vnfcs(self) -> list[dict[str, Any]]:
-        return self._api.vnfcs(self.show())
+        return self.api.vnfcs(self.show())
 
     def cluster_vims(self) -> list[ClusterVim]:
         """The clusters that are registered as VIMs of the instance."""
-        return self._api.cluster_vims(self.show(), self._client)
+        return self.api.cluster_vims(self.show(), self.client)
 
     def instantiate(self, body: dict[str, Any]) -> dict[str, Any]:
         with step(f"instantiate {self.name}"):
@@ -87,7 +87,7 @@ class Vnf:
 
     def start_instantiate(self, body: dict[str, Any]) -> None:
         """Start the instantiation without waiting for its end."""
-        self._client.instantiate_vnf_instance(self.id, self._api.instantiation(body))
+        self.client.instantiate_vnf_instance(self.id, self.api.instantiation(body))
 
     def cancel(self) -> dict[str, Any]:
         """Cancel the newest operation as soon as Tacker allows it; returns the occurrence."""
@@ -95,7 +95,7 @@ class Vnf:
 
         def attempt() -> str:
             try:
-                self._client.cancel_vnf_instance(occurrence["id"], {"cancelMode": "FORCEFUL"})
+                self.client.cancel_vnf_instance(occurrence["id"], {"cancelMode": "FORCEFUL"})
             except TackerClientException as error:
                 return str(error)
             return ""
@@ -109,7 +109,7 @@ class Vnf:
         what = f"{count} VNFCs" if count else "the whole VNF"
         with step(f"heal {what} of {self.name}"):
             known = self._occurrence_ids()
-            self._client.heal_vnf_instance(self.id, self._api.operation(body))
+            self.client.heal_vnf_instance(self.id, self.api.operation(body))
             return self.await_outcome("HEAL", known=known)
 
     def scale(self, kind: str, aspect: str, steps: int) -> dict[str, Any]:
@@ -117,35 +117,35 @@ class Vnf:
         with step(f"{kind} of {self.name} by {steps}"):
             known = self._occurrence_ids()
             body = {"type": kind, "aspectId": aspect, "numberOfSteps": steps}
-            self._client.scale_vnf_instance(self.id, self._api.operation(body))
+            self.client.scale_vnf_instance(self.id, self.api.operation(body))
             return self.await_outcome("SCALE", known=known)
 
     def modify(self, body: dict[str, Any]) -> dict[str, Any]:
         with step(f"modify {self.name}"):
             known = self._occurrence_ids()
-            self._client.update_vnf_instance(self.id, body)
+            self.client.update_vnf_instance(self.id, body)
             return self.await_outcome("MODIFY_INFO", known=known)
 
     def change_package(self, body: dict[str, Any]) -> dict[str, Any]:
         """Change Current VNF Package, which only the v2 API has."""
         with step(f"change the package of {self.name}"):
             known = self._occurrence_ids()
-            self._client.change_vnfpkg_vnf_instance(self.id, self._api.operation(body))
+            self.client.change_vnfpkg_vnf_instance(self.id, self.api.operation(body))
             return self.await_outcome("CHANGE_VNFPKG", known=known)
 
     def terminate(self) -> dict[str, Any]:
         with step(f"terminate {self.name}"):
-            self._client.terminate_vnf_instance(self.id, {"terminationType": "FORCEFUL"})
+            self.client.terminate_vnf_instance(self.id, {"terminationType": "FORCEFUL"})
             return self.await_outcome("TERMINATE")
 
     def retry(self, occurrence: dict[str, Any]) -> dict[str, Any]:
         with step(f"retry {occurrence['operation']} of {self.name}"):
-            self._client.retry_vnf_instance(occurrence["id"])
+            self.client.retry_vnf_instance(occurrence["id"])
             return self.await_outcome(occurrence["operation"], occurrence)
 
     def rollback(self, occurrence: dict[str, Any]) -> dict[str, Any]:
         with step(f"roll back {occurrence['operation']} of {self.name}"):
-            self._client.rollback_vnf_instance(occurrence["id"])
+            self.client.rollback_vnf_instance(occurrence["id"])
             return self.await_outcome(occurrence["operation"], occurrence)
 
     def delete(self) -> None:
@@ -153,7 +153,7 @@ class Vnf:
 
         def attempt() -> str:
             try:
-                self._client.delete_vnf_instance(self.id)
+                self.client.delete_vnf_instance(self.id)
             except TackerClientException as error:
                 return str(error)
             return ""
@@ -161,18 +161,18 @@ class Vnf:
         wait.until(attempt, lambda refusal: not refusal, 30, f"deletion of {self.name}")
 
     def occurrences(self) -> list[dict[str, Any]]:
-        listed = self._client.list_vnf_lcm_op_occs(filter=f"(eq,vnfInstanceId,{self.id})")
+        listed = self.client.list_vnf_lcm_op_occs(filter=f"(eq,vnfInstanceId,{self.id})")
         occurrences = listed if isinstance(listed, list) else listed["vnf_lcm_op_occs"]
         return sorted(occurrences, key=lambda occurrence: str(occurrence["startTime"]))
 
     def occurrence(self, occurrence_id: str) -> dict[str, Any]:
         """Show an operation, with the error and the parameters that a list of v2 leaves out."""
-        shown: dict[str, Any] = self._client.show_vnf_lcm_op_occs(occurrence_id)
+        shown: dict[str, Any] = self.client.show_vnf_lcm_op_occs(occurrence_id)
         return shown
 
     def fail(self, occurrence: dict[str, Any]) -> None:
         """End an operation that is FAILED_TEMP: Tacker begins no other one before."""
-        self._client.fail_vnf_instance(occurrence["id"])
+        self.client.fail_vnf_instance(occurrence["id"])
 
     def _occurrence_ids(self) -> set[str]:
         return {occurrence["id"] for occurrence in self.occurrences()}
@@ -198,7 +198,7 @@ class Vnf:
             ]
             if not new:
                 return {"operationState": "none yet"}
-            if operation == "MODIFY_INFO" and not self._api.ends_modifications:
+            if operation == "MODIFY_INFO" and not self.api.ends_modifications:
                 return new[-1]  # Tacker 16's v1 API cannot show it; a list of v2 has no errors
             return self.occurrence(new[-1]["id"])
 
@@ -211,14 +211,14 @@ class Vnf:
 
     def remove(self) -> None:
         """Terminate and delete the instance, whatever its state is."""
-        if self.id not in {vnf.id for vnf in Vnf.all(self._client)}:
+        if self.id not in {vnf.id for vnf in Vnf.all(self.client)}:
             return
         for occurrence in self.occurrences():
             if occurrence["operationState"] != "FAILED_TEMP":
                 continue
             if occurrence["operation"] == "INSTANTIATE":
                 self.rollback(occurrence)  # deletes the stack as well
-            elif occurrence["operation"] != "MODIFY_INFO" or self._api.ends_modifications:
+            elif occurrence["operation"] != "MODIFY_INFO" or self.api.ends_modifications:
                 self.fail(occurrence)
         if self.show()["instantiationState"] == "INSTANTIATED":
             self.terminate()

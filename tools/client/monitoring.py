@@ -16,7 +16,7 @@ from tools.client.errors import ClientError
 from tools.client.log import step
 from tools.client.web import ask
 
-_TOOL = (sys.executable, "-m", "tools.monitoring", "--all")
+_TOOL = (sys.executable, "-m", "tools.k8s_vnf", "monitoring", "--all")
 
 
 class Prometheus:
@@ -131,6 +131,6 @@ def kept_up_to_date(folder: Path) -> Iterator[None]:
             yield
             if tool.poll() is not None:
                 said = output.read_text()[-500:]
-                raise ClientError(f"tools.monitoring ended with status {tool.returncode}: {said}")
+                raise ClientError(f"k8s-vnf monitoring ended with status {tool.returncode}: {said}")
         finally:
             tool.terminate()  # a job of a shell's background ignores SIGINT, and so do its children

@@ -16,13 +16,16 @@ from tools.client.log import step
 SOURCES = CHECKOUT / "vnf_packages"
 
 
-def _run_tool(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", *arguments], check=True, cwd=CHECKOUT)
+_COMMAND = (sys.executable, "-m", "tools.k8s_vnf")
+
+
+def _run(*words: str) -> None:
+    subprocess.run([*_COMMAND, *words], check=True, cwd=CHECKOUT)
 
 
 def ask_csar(*arguments: str) -> tuple[int, str]:
-    """Run a command of tools.csar; returns its exit status and its output."""
-    command = [sys.executable, "-m", "tools.csar", *arguments]
+    """Run a command of `k8s-vnf package`; returns its exit status and its output."""
+    command = [*_COMMAND, "package", *arguments]
     ran = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     return ran.returncode, ran.stdout + ran.stderr
 
@@ -34,7 +37,7 @@ def registry_image() -> Path:
     if not path.exists():
         with step("make the registry image"):
             path.parent.mkdir(parents=True, exist_ok=True)
-            _run_tool("tools.registry_image", "-o", str(path))
+            _run("image", "registry", "-o", str(path))
     return path
 
 
@@ -69,7 +72,7 @@ def build_csar(source: Path, files: Mapping[str, Path], overlays: Sequence[str] 
     options += [word for to, path in files.items() for word in ("--file", f"{to}={path}")]
     options += [word for overlay in overlays for word in ("--overlay", overlay)]
     with step(f"build the CSAR {source.name}"):
-        _run_tool("tools.csar", "build", str(source), *options)
+        _run("package", "build", str(source), *options)
     return csar
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from tools import command
@@ -15,8 +15,7 @@ _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]+")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(argv)
+def _build(options: argparse.Namespace) -> int:
     login = Login(options.user, options.password_file, options.public_key_file)
     try:
         prepare(options.source, options.output, login, tuple(options.install), Progress())
@@ -32,13 +31,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = command.parser(
-        "python -m tools.cloud_image",
+def parsers() -> Iterator[command.Parser]:
+    parser = command.part(
+        "image build",
         "Give a cloud image of Debian or Ubuntu a user whom the drivers can log in "
         "as, with sudo, and packages that machines without a package source need. The image "
         "itself is left as it is; a copy is changed. Whoever has an image with a password knows "
         "the password of all its machines: prefer a key.",
+        _build,
     )
     parser.add_argument("source", type=_file, metavar="IMAGE", help="the cloud image")
     parser.add_argument(
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         "--install", type=_package, action="append", default=[], metavar="PACKAGE",
         help="preinstall this package (may be repeated)",
     )
-    return parser
+    yield parser
 
 
 def _file(text: str) -> Path:

@@ -1,1 +1,1 @@
-"""Shows the status of clusters that the drivers have made; changes nothing."""
+"""Shows, and heals, clusters that the drivers have made."""

@@ -1,149 +1,209 @@
-"""The command line for the status of clusters."""
+"""The command line of clusters: status, kubeconfig, heal."""
 
 import argparse
 import contextlib
-import getpass
+import functools
 import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from mgmt_drivers.engine.operation import RUNNING_LIMIT
-from mgmt_drivers.errors import WrongHostKey
+from openstack.connection import Connection
+from tackerclient.common.exceptions import TackerClientException
+
+from mgmt_drivers.cluster import topology
+from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.inventory import Node
+from mgmt_drivers.machine import files
 from mgmt_drivers.machine.host import Host
-from mgmt_drivers.secret import Masker, Secret
-from mgmt_drivers.ssh.connection import Endpoint
-from mgmt_drivers.ssh.handshake import connect
-from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from tools import command
-from tools.client import stacks
-from tools.client.api import V1, V2
-from tools.client.config import CONFIG, cloud, tacker
+from tools.client import instances
+from tools.client.config import cloud
+from tools.client.errors import ClientError
 from tools.client.lcm import Vnf
+from tools.cluster import login
 from tools.cluster.status import Status, look_at
-from tools.command import existing_file, free_text, unique_id
+from tools.command import UsageError, free_text, output_file
+from tools.dry_run import cli as dry_run
+from tools.dry_run import report
+from tools.progress import Progress, print_error
 
-_PASSWORD = "CLUSTER_PASSWORD"  # noqa: S105 - the name of a variable
-# Name of the drivers' SSH host keys in the metadata of a VNF instance, as Tacker's API shows it.
-_HOST_KEYS = "mgmtdriversshhostkeys"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Look at a cluster; returns an exit status."""
-    options = parser().parse_args(argv)
-    status = Status()
-    try:
-        with contextlib.ExitStack() as connections:
-            masters = _masters(options, status, connections)
-            look_at(status, masters, time.time())
-    except Exception as error:
-        print(f"cluster: the cluster cannot be checked: {error}", file=sys.stderr)
-        return command.UNKNOWN
-    print("\n".join([*status.lines, *(f"FAULT: {fault}" for fault in status.faults)]))
-    return int(bool(status.faults))
+_PAUSE = 10  # seconds between two looks
+_KUBECONFIG = "/etc/kubernetes/admin.conf"
+_CLEAR = "\033[H\033[2J"  # what is on the terminal
 
 
-def parser() -> argparse.ArgumentParser:
-    parser = command.parser("python -m tools.cluster", "Look at a cluster.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    status = commands.add_parser(
+def parsers() -> Iterator[command.Parser]:
+    status = _part(
         "status",
-        help="nodes, members of etcd, days left of certificates",
-        description="Show the nodes, the members of etcd and the days left of the certificates of "
-        "a cluster in the Tacker of OS_CLOUD or OS_*. What is not healthy, or expires soon, "
-        "is a finding.",
+        "Show the health of a cluster: nodes, members of etcd, days left of certificates. What is "
+        "not healthy, or expires soon, is a finding, with the command that heals it.",
+        _status,
     )
-    status.add_argument("vnf", type=unique_id, metavar="VNF-INSTANCE-ID")
-    status.add_argument("--api", choices=("1", "2"), default="1", help="default: %(default)s")
-    status.add_argument(
-        "--vdu", type=free_text, default="masterNode",
-        help="VDU of the control-plane nodes; default: %(default)s",
+    login.add_options(status)
+    command.add_output(status)
+    text = f"look again every {_PAUSE} s, until Ctrl-C"
+    status.add_argument("--watch", action="store_true", help=text)
+    yield status
+    kubeconfig = _part(
+        "kubeconfig",
+        "Write the kubeconfig of a cluster's administrator. Whoever has the file can do "
+        "everything in the cluster: only its owner can read it.",
+        _kubeconfig,
     )
-    status.add_argument(
-        "--username", type=free_text, default=CONFIG.username,
-        help="SSH user of the machines; default: %(default)s",
+    text = "new file; default: NAME.kubeconfig, with the name of the VNF"
+    kubeconfig.add_argument("file", type=output_file, nargs="?", metavar="FILE", help=text)
+    login.add_options(kubeconfig)
+    yield kubeconfig
+    heal = _part(
+        "heal",
+        "Replace the machine of a node: tell what the heal would change, ask, and send the "
+        "request. A node that answers is drained before.",
+        _heal,
     )
-    status.add_argument(
-        "--private-key", type=existing_file, metavar="FILE",
-        help=f"private key of the user; default: the password in {_PASSWORD}, or from a prompt",
-    )
-    trust = status.add_mutually_exclusive_group()
-    trust.add_argument(
-        "--host-key", type=_known_key, action="append", default=[], metavar="FINGERPRINT",
-        help="SSH host key that a machine may show if the drivers have pinned none of it: "
-        "SHA256:..., or the line of a public key; may be given again",
-    )
-    trust.add_argument(
-        "--trust-on-first-use", action="store_true",
-        help="log in, with the password, to whatever machine answers if no key of it is pinned",
-    )
-    return parser
+    heal.add_argument("node", type=_node, metavar="NODE", help="its name, which status shows")
+    heal.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    yield heal
 
 
-def _known_key(text: str) -> KnownKey:
+def _part(
+    name: str, description: str, run: Callable[[Connection, Vnf, argparse.Namespace], int]
+) -> command.Parser:
+    """A command on one VNF instance in Tacker."""
+
+    def on_instance(options: argparse.Namespace) -> int:
+        connection = cloud()
+        return run(connection, instances.find(connection, options.vnf, options.api), options)
+
+    made = command.part(
+        name, f"{description} Tacker is that of OS_CLOUD or OS_*.", on_instance
+    )
+    made.add_argument("vnf", type=free_text, metavar="VNF", help="id or name of the VNF instance")
+    command.add_api(made, "the one that has the VNF")
+    return made
+
+
+def _node(text: str) -> str:
+    if not topology.NODE_NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r}: a node is named like worker-af8aec3f835c")
+    return text
+
+
+def _status(connection: Connection, vnf: Vnf, options: argparse.Namespace) -> int:
+    if options.watch and options.output == "json":
+        raise UsageError("--watch shows a table: leave out -o json")
+    user = login.Login(options)
+    look = functools.partial(_look, connection, vnf, user, options.vdu)
+    if not options.watch:
+        status = look()
+        print(json.dumps(status.as_json(), indent=2) if options.output == "json" else status)
+        return int(bool(status.faults))
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            text = _look_again(look)
+            clear = _CLEAR if sys.stdout.isatty() else ""
+            print(f"{clear}{time.strftime('%H:%M:%S')}\n{text}", flush=True)
+            time.sleep(_PAUSE)
+    return command.GOOD
+
+
+def _look_again(look: Callable[[], Status]) -> str:
+    """An error of one look, such as of a cloud that does not answer, ends no watch."""
     try:
-        return KnownKey.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no fingerprint, and {error}") from error
+        return str(look())
+    except Exception as error:
+        return f"the cluster cannot be checked: {printable(str(error))}"
 
 
-def _masters(
-    options: argparse.Namespace, status: Status, connections: contextlib.ExitStack
-) -> list[Host]:
-    """Log in to the control-plane nodes; a node that does not answer is a fault."""
-    connection = cloud()
-    api = V2() if options.api == "2" else V1()
-    vnf = Vnf(tacker(connection, api.version), options.vnf, options.vnf, api)
-    vnfcs = [vnfc for vnfc in vnf.vnfcs() if vnfc["vduId"] == options.vdu]
-    if not vnfcs:
-        raise LookupError(f"VNF instance {vnf.id} has no VNFC of VDU {options.vdu}")
-    addresses = stacks.server_addresses(connection, vnf.id)
-    keys = HostKeys(pinned(vnf.show().get("metadata") or {}))
-    key = Secret(options.private_key.read_text()) if options.private_key else None
-    password = os.environ.get(_PASSWORD) or (None if key else getpass.getpass("SSH password: "))
-    secret = Secret(password) if password else None
-    masker = Masker([s for s in (key, secret) if s])
-    hosts: list[Host] = []
-    for vnfc in vnfcs:
-        server = vnfc["computeResource"]["resourceId"]
-        address = addresses[server]
-        placement = stacks.placement(connection, server)
-        node = Node(vnfc["id"], vnfc["vduId"], server, {"SSH": address}, placement)
-        with status.looking_at(address):
-            known = known_keys(keys, server, options)
-            endpoint = Endpoint(
-                address, options.username, secret, server, private_key=key, host_keys=known
-            )
-            session = connect(endpoint, keys, masker, RUNNING_LIMIT)
-            connections.callback(session.close)
-            hosts.append(Host(node, session))
-    return hosts
+def _look(connection: Connection, vnf: Vnf, user: login.Login, master: str) -> Status:
+    """:param master: VDU of the control-plane nodes"""
+    vnfcs = {
+        f"{'master' if vdu == master else 'worker'}-{end}": vnfc for end, vdu, vnfc in _nodes(vnf)
+    }
+    status = Status(vnf.name or vnf.id, vnfcs)
+    with user.to_masters(connection, vnf, status.looking_at) as hosts:
+        look_at(status, hosts, time.time())
+    return status
 
 
-def known_keys(
-    keys: HostKeys, server: str, options: argparse.Namespace
-) -> tuple[KnownKey, ...]:
-    """The keys that the user names for a machine; empty if a key is pinned, or any is trusted.
-
-    :raises WrongHostKey: nothing is known of the machine's key
-    """
-    if keys.type_of(server):
-        return ()
-    if not options.host_key and not options.trust_on_first_use:
-        raise WrongHostKey(
-            f"the drivers have pinned no SSH host key of server {server}: name its fingerprint, "
-            f"which `openstack console log show {server}` shows, with --host-key"
-        )
-    return tuple(options.host_key)
+def _nodes(vnf: Vnf) -> Iterator[tuple[str, str, str]]:
+    """What ends the name of each node, its VDU, and the id of its VNFC."""
+    for vnfc in vnf.vnfcs():
+        node = Node("", "", vnfc["computeResource"]["resourceId"], {})
+        yield node.short_id, vnfc["vduId"], vnfc["id"]
 
 
-def pinned(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """The SSH host keys that the drivers have pinned, by server id."""
-    for name, value in metadata.items():
-        if name.replace("_", "").lower() == _HOST_KEYS:
-            keys: dict[str, str] = json.loads(value)
-            return keys
-    return {}
+def _kubeconfig(connection: Connection, vnf: Vnf, options: argparse.Namespace) -> int:
+    path: Path = options.file or Path(f"{vnf.name or vnf.id}.kubeconfig".replace("/", "-"))
+    if path.exists():
+        raise UsageError(f"{path} exists, and is left as it is: name another file")
+    errors: list[str] = []
+    catching = functools.partial(_collecting, errors)
+    with login.Login(options).to_masters(connection, vnf, catching) as hosts:
+        text = next(_read(hosts, errors), "")
+    if not text:
+        raise ClientError(f"no control-plane node gives {_KUBECONFIG}: {'; '.join(errors)}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    print(f"kubectl --kubeconfig {path} get nodes")
+    return command.GOOD
+
+
+@contextlib.contextmanager
+def _collecting(errors: list[str], what: str) -> Iterator[None]:
+    try:
+        yield
+    except MgmtDriverError as error:
+        errors.append(f"{what}: {error}")
+
+
+def _read(hosts: list[Host], errors: list[str]) -> Iterator[str]:
+    for host in hosts:
+        with _collecting(errors, host.node.addresses["SSH"]):
+            yield files.read(host, _KUBECONFIG)
+
+
+def _heal(connection: Connection, vnf: Vnf, options: argparse.Namespace) -> int:
+    wanted = options.node.partition("-")[2]
+    vnfc = next((vnfc for end, _, vnfc in _nodes(vnf) if end == wanted), None)
+    if not vnfc:
+        raise ClientError(f"VNF instance {vnf.id} has no VNFC whose node is {options.node}")
+    body = {"vnfcInstanceId": [vnfc]}
+    try:
+        found = dry_run.run_on(connection, vnf, "heal", vnf.api.operation(body))
+    except MgmtDriverError as error:
+        print_error(f"the heal would be refused: {error}")
+        return command.FINDING
+    print(report.text(report.as_json(found)))
+    if not (options.yes or _agrees(f"Replace {options.node} (VNFC {vnfc})?")):
+        print("nothing was changed")
+        return command.GOOD
+    try:
+        with Progress().step(f"healing {options.node}") as step:
+            occurrence = vnf.heal(body)
+            step.failed = occurrence["operationState"] != "COMPLETED"
+    except TackerClientException as error:
+        print_error(f"Tacker refuses the heal: {printable(str(error))}")
+        return command.FINDING
+    return _end(occurrence)
+
+
+def _agrees(question: str) -> bool:
+    """Ask on the terminal; without one, the answer is no."""
+    try:
+        return input(f"\n{question} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+def _end(occurrence: Mapping[str, Any]) -> int:
+    state, error = occurrence["operationState"], occurrence.get("error") or {}
+    if state == "COMPLETED":
+        return command.GOOD
+    print_error(f"{state}: {printable(str(error.get('detail', '')))}")
+    print(f"Remove the cause, then: openstack vnflcm op retry {occurrence['id']}", file=sys.stderr)
+    return command.FINDING

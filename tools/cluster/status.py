@@ -1,8 +1,9 @@
 """The status of a cluster, read from its control-plane nodes."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mgmt_drivers.cluster.certificates import certificates
@@ -16,10 +17,20 @@ from mgmt_drivers.machine.host import Host
 
 @dataclass
 class Status:
-    """The lines of the status, and the faults with their advice."""
+    """What was seen of a cluster, and the faults with their advice.
 
-    lines: list[str] = field(default_factory=list)
+    ``vnfcs`` are the ids of the VNFCs by the names of their nodes; ``broken`` are the nodes that a
+    heal replaces.
+    """
+
+    vnf: str = "VNF"
+    vnfcs: Mapping[str, str] = field(default_factory=dict)
+    nodes: list[dict[str, Any]] = field(default_factory=list)
+    members: list[dict[str, Any]] = field(default_factory=list)
+    certificates: dict[str, dict[str, int]] = field(default_factory=dict)  # days left
+    warnings: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
 
     @contextmanager
     def looking_at(self, what: str) -> Iterator[None]:
@@ -28,6 +39,48 @@ class Status:
             yield
         except MgmtDriverError as error:
             self.faults.append(f"{what}: {error}")
+
+    def vnfc(self, node: str) -> str:
+        """The id of a node's VNFC; empty if another one has joined the node."""
+        return self.vnfcs.get(node, "")
+
+    def add_broken(self, node: str, fault: str) -> None:
+        self.faults.append(fault)
+        if self.vnfc(node) and node not in self.broken:
+            self.broken.append(node)
+
+    @property
+    def heals(self) -> list[str]:
+        """The commands that replace what is broken."""
+        return [f"k8s-vnf heal {shlex.quote(self.vnf)} {node}" for node in self.broken]
+
+    def as_json(self) -> dict[str, Any]:
+        fields = asdict(self)
+        del fields["vnfcs"], fields["broken"]
+        return {**fields, "heal": self.heals}
+
+    @property
+    def lines(self) -> Iterator[str]:
+        yield "nodes:"
+        for node in self.nodes:
+            cordoned = ", cordoned" if node["cordoned"] else ""
+            line = f"  {node['name']}  {node['release']}  {node['state']}{cordoned}"
+            yield f"{line}  VNFC {node['vnfc']}" if node["vnfc"] else line
+        yield from (f"WARNING: {warning}" for warning in self.warnings)
+        yield "members of etcd:"
+        for member in self.members:
+            line = f"  {member['name']}  {member['state']}{', leader' if member['leader'] else ''}"
+            if sizes := member.get("MiB"):
+                line += ", {size} of {quota} MiB ({in_use} MiB in use)".format(**sizes)
+            yield line
+        for address, days in self.certificates.items():
+            yield f"days left of the certificates of {address}:"
+            yield from (f"  {name}  {left}" for name, left in days.items())
+        yield from (f"FAULT: {fault}" for fault in self.faults)
+        yield from (f"$ {command}" for command in self.heals)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
 
 
 @dataclass(frozen=True)
@@ -57,7 +110,7 @@ def look_at(status: Status, masters: Sequence[Host], now: float) -> None:
             runtime = _runtime_of(nodes)
             _add_nodes(status, nodes)
     shared = describe_shared_hosts(host.node for host in masters)
-    status.lines += [f"WARNING: {shared}"] if shared else []
+    status.warnings += [shared] if shared else []
     for host in (ready or masters)[:1]:
         with status.looking_at("etcd"):
             _add_members(status, host, runtime, len(masters))
@@ -73,13 +126,14 @@ def _check_ready(host: Host) -> None:
 
 
 def _add_nodes(status: Status, nodes: Mapping[str, Mapping[str, Any]]) -> None:
-    status.lines.append("nodes:")
     for name, node in sorted(nodes.items()):
         state = printable(kubectl.state_of(node))
-        cordoned = ", cordoned" if node["spec"].get("unschedulable") else ""
-        status.lines.append(f"  {name}  {kubectl.kubelet_release(node)}  {state}{cordoned}")
+        status.nodes.append({
+            "name": name, "release": kubectl.kubelet_release(node), "state": state,
+            "cordoned": bool(node["spec"].get("unschedulable")), "vnfc": status.vnfc(name),
+        })
         if not kubectl.is_ready(node):
-            status.faults.append(f"node {name} is not ready: {state}. Heal its VNFC")
+            status.add_broken(name, f"node {name} is not ready: {state}. Heal its VNFC")
 
 
 def _runtime_of(nodes: Mapping[str, Mapping[str, Any]]) -> ContainerRuntime:
@@ -91,19 +145,17 @@ def _runtime_of(nodes: Mapping[str, Mapping[str, Any]]) -> ContainerRuntime:
 def _add_members(status: Status, host: Host, runtime: ContainerRuntime, expected: int) -> None:
     """:param expected: number of members"""
     found = etcd.read_status(host, _Runtime(runtime))
-    status.lines.append("members of etcd:")
     for member in found.members:
         state = found.state(member)
-        line = f"  {member}  {state}{', leader' if member.id == found.leader else ''}"
+        seen = {"name": str(member), "state": state, "leader": member.id == found.leader}
         if database := found.databases.get(member.id):
             quota = upkeep.read_quota(host, database)
-            line += f", {database.size >> 20} of {quota >> 20} MiB"
-            line += f" ({database.in_use >> 20} MiB in use)"
-        status.lines.append(line)
+            sizes = {"size": database.size, "quota": quota, "in_use": database.in_use}
+            seen["MiB"] = {name: size >> 20 for name, size in sizes.items()}
+        status.members.append(seen)
         if state != etcd.HEALTHY:
-            status.faults.append(
-                f"etcd's member {member} is not a healthy voter ({state}). Heal its VNFC"
-            )
+            text = f"etcd's member {member} is not a healthy voter ({state}). Heal its VNFC"
+            status.add_broken(member.name, text)
     if found.alarms:
         status.faults.append(found.describe_alarms())
     if len(found.members) < expected:
@@ -112,9 +164,9 @@ def _add_members(status: Status, host: Host, runtime: ContainerRuntime, expected
 
 def _add_certificates(status: Status, host: Host, now: float) -> None:
     state = certificates.read(host)
-    status.lines.append(f"days left of the certificates of {_address(host)}:")
-    for name, certificate in state.certificates.items():
-        status.lines.append(f"  {name}  {certificate.days_left(now)}")
+    status.certificates[_address(host)] = {
+        name: certificate.days_left(now) for name, certificate in state.certificates.items()
+    }
     due = state.due(now, certificates.SOON)
     if due:
         first = min(due, key=lambda certificate: certificate.end)

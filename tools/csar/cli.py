@@ -1,57 +1,51 @@
-"""The command line: build, verify and migrate."""
+"""The command line of VNF packages: build, verify and migrate."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from mgmt_drivers.schemas import request_schema
 from tools import command
-from tools.command import existing_file, existing_folder, output_file, output_folder, unique_id
+from tools.command import (
+    Parser,
+    UsageError,
+    existing_file,
+    existing_folder,
+    output_file,
+    output_folder,
+    part,
+    unique_id,
+)
 from tools.csar import build, check_heat, contents, drivers, migrate, signature, verify
 from tools.csar.errors import CsarError
 from tools.csar.package import Fault
 from tools.csar.signature import Signer
+from tools.progress import is_quiet, print_error
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns an exit status."""
-    parser = _parser()
-    arguments = parser.parse_args(argv)
-    if reason := _why_not_together(arguments):
-        parser.error(reason)
-    try:
-        if arguments.command == "build":
-            return _build(arguments)
-        if arguments.command == "migrate":
-            return _migrate(arguments)
-        return _verify(arguments.packages, arguments.overlay, arguments.ca)
-    except CsarError as error:
-        print(f"error: {error}", file=sys.stderr)
-    except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return command.UNKNOWN
-    except RecursionError:
-        print("error: a package's YAML is nested too deeply, or has itself in it", file=sys.stderr)
-    return command.FINDING
+def _part(
+    name: str, description: str, run: Callable[[argparse.Namespace], int]
+) -> Parser:
+    """A command, for which a package that is not right is a finding."""
 
+    def report_faults(arguments: argparse.Namespace) -> int:
+        try:
+            return run(arguments)
+        except CsarError as error:
+            print_error(str(error))
+        except RecursionError:
+            print_error("a package's YAML is nested too deeply, or has itself in it")
+        return command.FINDING
 
-def _why_not_together(arguments: argparse.Namespace) -> str:
-    """Say which arguments do not go together; empty if all do."""
-    if arguments.command == "build" and (arguments.sign is None) != (arguments.certificate is None):
-        return "--sign and --certificate are given together"
-    if arguments.command == "build" and arguments.passphrase_file and not arguments.sign:
-        return "--passphrase-file needs --sign"
-    if arguments.command == "verify":
-        for package in arguments.packages:
-            is_csar = Path(package).is_file()
-            if is_csar and arguments.overlay:
-                return f"{package} is a CSAR: --overlay is laid over a folder only"
-            if not is_csar and arguments.ca:
-                return f"{package} is no CSAR, and only CSARs are signed: leave out --ca"
-    return ""
+    return part(f"package {name}", description, report_faults)
 
 
 def _build(arguments: argparse.Namespace) -> int:
+    if (arguments.sign is None) != (arguments.certificate is None):
+        raise UsageError("--sign and --certificate are given together")
+    if arguments.passphrase_file and not arguments.sign:
+        raise UsageError("--passphrase-file needs --sign")
     folder, key = arguments.package, arguments.sign
     csar = arguments.output or Path(f"{folder.name}.zip")
     files, vnfd_id = dict(arguments.file), arguments.vnfd_id or ""
@@ -61,7 +55,14 @@ def _build(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _verify(packages: Sequence[str], overlays: Sequence[Path], authority: Path | None) -> int:
+def _verify(arguments: argparse.Namespace) -> int:
+    packages, overlays, authority = arguments.packages, arguments.overlay, arguments.ca
+    for package in packages:
+        is_csar = Path(package).is_file()
+        if is_csar and overlays:
+            raise UsageError(f"{package} is a CSAR: --overlay is laid over a folder only")
+        if not is_csar and authority:
+            raise UsageError(f"{package} is no CSAR, and only CSARs are signed: leave out --ca")
     if not check_heat.is_installed():
         print(check_heat.NOT_INSTALLED)
     by_package = {package: _faults(package, overlays, authority) for package in packages}
@@ -93,7 +94,16 @@ def _migrate(arguments: argparse.Namespace) -> int:
         print(line)
     for line in found.left:
         print(f"to do: {line}")
-    print(f"{target}: verify it with `python -m tools.csar verify {target}`")
+    print(f"{target}: verify it with `k8s-vnf package verify {target}`")
+    return 0
+
+
+def _write_schemas(arguments: argparse.Namespace) -> int:
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    for name, schema in request_schema.schemas():
+        path = arguments.folder / name
+        path.write_text(request_schema.text(schema))
+        print(path)
     return 0
 
 
@@ -115,13 +125,10 @@ def _csar_faults(package: Path, authority: Path | None) -> list[Fault]:
             raise CsarError("\n".join([*map(str, found), text])) from error
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = command.parser("python -m tools.csar", "Build, verify and migrate VNF packages.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    text = "write a package's CSAR"
-    making = commands.add_parser("build", help=text, description=text)
+def parsers() -> Iterator[Parser]:
+    making = _part("build", "Write a package's CSAR.", _build)
     making.add_argument(
-        "package", type=_package, metavar="PACKAGE",
+        "package", type=package_folder, metavar="PACKAGE",
         help="a folder, or its name in vnf_packages/",
     )
     making.add_argument(
@@ -160,8 +167,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="file with the passphrase of KEY; without it openssl asks for a passphrase",
     )
-    text = "list all faults of packages"
-    checking = commands.add_parser("verify", help=text, description=text)
+    checking = _part("verify", "List all faults of packages.", _verify)
     checking.add_argument(
         "packages", type=_verifiable, nargs="+", metavar="PACKAGE",
         help="a folder, or a CSAR, signed or not",
@@ -172,8 +178,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="refuse CSARs that nobody has signed whose certificate is of a CA in this file (PEM)",
     )
-    text = "make a package of Tacker's sample driver one for these drivers"
-    moving = commands.add_parser("migrate", help=text, description=text)
+    text = "Make a package of Tacker's sample driver one for these drivers."
+    moving = _part("migrate", text, _migrate)
     moving.add_argument(
         "folder", type=existing_folder, metavar="FOLDER",
         help="the package's sources, which stay as they are",
@@ -197,7 +203,16 @@ def _parser() -> argparse.ArgumentParser:
             help="lay a variant over the package: a folder, or its name in vnf_packages/overlays/; "
             "may be given again",
         )
-    return parser
+    yield from (making, checking, moving)
+    text = "Write the JSON schemas of requests and parameters, for editors and pipelines."
+    writing = _part("schema", text, _write_schemas)
+    writing.add_argument("folder", type=output_folder, metavar="FOLDER")
+    yield writing
+
+
+def package(text: str) -> Path:
+    """The kind of a VNF package: a CSAR, a folder, or its name in vnf_packages/."""
+    return Path(text) if Path(text).is_file() else package_folder(text)
 
 
 def _named_file(text: str) -> tuple[str, Path]:
@@ -207,7 +222,7 @@ def _named_file(text: str) -> tuple[str, Path]:
     return name, existing_file(path)
 
 
-def _package(text: str, place: Path = build.PACKAGES) -> Path:
+def package_folder(text: str, place: Path = build.PACKAGES) -> Path:
     try:
         return build.folder_of(text, place)
     except CsarError as error:
@@ -215,14 +230,15 @@ def _package(text: str, place: Path = build.PACKAGES) -> Path:
 
 
 def _overlay(text: str) -> Path:
-    return _package(text, build.OVERLAYS)
+    return package_folder(text, build.OVERLAYS)
 
 
 def _verifiable(text: str) -> str:
     if not Path(text).is_file():
-        _package(text)
+        package_folder(text)
     return text
 
 
 def _progress(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    if not is_quiet():
+        print(text, file=sys.stderr, flush=True)

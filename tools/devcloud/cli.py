@@ -5,13 +5,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import docker
 
-from tools.command import free_text, output_folder, parser, whole
+from tools.command import Parser, free_text, output_folder, part, whole
 from tools.devcloud import diagnosis, engine, openrc, recipes, servers
 from tools.devcloud.cloud import Cloud, find_controller, read_settings
 from tools.devcloud.controller import services
@@ -25,24 +25,8 @@ _NODE_USER = "ubuntu"
 _NODE_PASSWORD = "ubuntu"  # noqa: S105 - public: that of the specifications' images
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit status."""
-    options = _parser().parse_args(arguments)
-    return report_errors(lambda: int(options.run(Identity(), options)))
-
-
-def _parser() -> argparse.ArgumentParser:
-    made = parser(
-        "python -m tools.devcloud", "A small OpenStack, with Tacker, on this machine."
-    )
-    commands = made.add_subparsers(required=True, metavar="COMMAND")
-
-    def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text)
-        added.set_defaults(run=run)
-        return added
-
-    up = command("up", _up, "Bring the cloud up, or what is missing of it.")
+def parsers() -> Iterator[Parser]:
+    up = _part("up", _up, "Bring up a small OpenStack, with Tacker, on this machine.")
     up.add_argument(
         "--oldest", metavar="SERIES", choices=[*recipes.MIRRORS], default=recipes.NEWEST,
         help="with the series of Kubernetes from this one on, of "
@@ -57,23 +41,36 @@ def _parser() -> argparse.ArgumentParser:
         "--monitoring", action="store_true",
         help="with Prometheus and Alertmanager, which tell Tacker what to heal and to scale",
     )
-    down = command("down", _down, "Remove all of the cloud but the caches.")
+    yield up
+    down = _part("down", _down, "Remove all of the cloud but the caches.")
     down.add_argument("--all", action="store_true", help="remove the caches and images too")
-    command("status", _status, "Show services and nodes.")
-    logs = command("logs", _logs, "Show the log of a service, or of all of them.")
+    yield down
+    yield _part("status", _status, "Show services and nodes of the cloud.")
+    logs = _part("logs", _logs, "Show the log of a service, or of all of them.")
     names = services.names(monitoring=True)
     logs.add_argument("service", nargs="?", choices=names, metavar="SERVICE", help=", ".join(names))
     logs.add_argument("-f", "--follow", action="store_true", help="keep printing new lines")
     logs.add_argument("-n", "--lines", type=whole(1), default=200, help="how many (default: 200)")
-    traces = command("traces", _traces, "Copy the drivers' traces and logs into a folder.")
+    yield logs
+    traces = _part("traces", _traces, "Copy the drivers' traces and logs into a folder.")
     traces.add_argument("folder", type=output_folder, metavar="FOLDER")
-    ssh = command("ssh", _ssh, "Open a shell on a node, or run a command there.")
+    yield traces
+    ssh = _part("ssh", _ssh, "Open a shell on a node, or run a command there.")
     ssh.add_argument("node", type=free_text, metavar="NODE", help="name, id or address; see status")
     text = "what to run there; default: a shell"
     words = ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", help=text)
     words.required = False  # the error of a missing node would name it, too
-    command("openrc", _openrc, "Print OS_* variables: eval \"$(... openrc)\".")
-    return made
+    yield ssh
+    yield _part("openrc", _openrc, 'Print OS_* variables: eval "$(k8s-vnf cloud openrc)".')
+
+
+def _part(
+    name: str, run: Callable[[Identity, argparse.Namespace], int], description: str
+) -> Parser:
+    def of_this_checkout(options: argparse.Namespace) -> int:
+        return report_errors(lambda: run(Identity(), options))
+
+    return part(f"cloud {name}", description, of_this_checkout)
 
 
 def _up(identity: Identity, options: argparse.Namespace) -> int:
@@ -84,7 +81,7 @@ def _up(identity: Identity, options: argparse.Namespace) -> int:
     # A run of scenarios that was killed may have left it: it is the user's now.
     identity.of_a_run.unlink(missing_ok=True)
     progress.say(f"the cloud is up: {openrc.variables(settings)['OS_AUTH_URL']}")
-    progress.say('credentials: eval "$(python3 -m tools.devcloud openrc)"')
+    progress.say('credentials: eval "$(k8s-vnf cloud openrc)"')
     return 0
 
 
@@ -99,7 +96,7 @@ def load_settings(identity: Identity) -> Settings:
     """Settings of the cloud that is up; raises CloudError when none is."""
     path = identity.state / "settings.json"
     if not path.exists():
-        raise CloudError("this checkout has no cloud; `python3 -m tools.devcloud up` makes one")
+        raise CloudError("this checkout has no cloud; `k8s-vnf cloud up` makes one")
     return read_settings(path)
 
 
@@ -108,7 +105,7 @@ def _controller(identity: Identity) -> tuple[docker.DockerClient, Any]:
     client = engine.connect()
     container = find_controller(client, identity)
     if container is None or container.status != "running":
-        raise CloudError("the controller does not run; `python3 -m tools.devcloud up` starts it")
+        raise CloudError("the controller does not run; `k8s-vnf cloud up` starts it")
     return client, container
 
 

@@ -28,7 +28,7 @@ _SOURCE = "/opt/tacker-mgmt-drivers"  # the checkout's driver package, in the co
 # Files in the state folder that mark the completed steps of the present controller.
 _BOOTSTRAPPED = "bootstrapped"
 _DRIVERS = "drivers"
-_REMOVE = "`python3 -m tools.devcloud down` removes it, then try again"
+_REMOVE = "`k8s-vnf cloud down` removes it, then try again"
 
 
 class Cloud:
@@ -317,7 +317,7 @@ def read_settings(path: Path) -> Settings:
         return Settings.from_json(path.read_text())
     except (ValueError, KeyError, TypeError) as error:
         raise CloudError(
-            f"{path} is of another version; `python3 -m tools.devcloud down` removes it"
+            f"{path} is of another version; `k8s-vnf cloud down` removes it"
         ) from error
 
 

@@ -41,7 +41,7 @@ def connect() -> docker.DockerClient:
     except DockerException as error:
         raise CloudError(
             "no Docker engine answers; `python3 tools/run demo` installs one, "
-            f"`python3 -m tools.devcloud up` starts it ({error})"
+            f"`k8s-vnf cloud up` starts it ({error})"
         ) from error
     return client
 

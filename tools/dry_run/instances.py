@@ -139,7 +139,7 @@ class InstanceV1:
         return [vnfc.id for vnfc in self.request().vnfcs if vnfc.stack_id in oldest]
 
     def of_new_package(self) -> Any:
-        raise ParameterError(["the v1 API does not change packages: --api-version 2"])
+        raise ParameterError(["the v1 API does not change packages: its instances need `modify`"])
 
 
 class InstanceV2:

@@ -72,6 +72,10 @@ def _fate(vnfc: str, before: Mapping[str, Node], after: Mapping[str, Node]) -> s
     return "is replaced" if new_machines.is_new(after[vnfc].server_id) else "stays"
 
 
+def text(report: Report) -> str:
+    return "\n".join(table(report))
+
+
 def table(report: Report) -> Iterator[str]:
     """The lines of a readable table, by machine."""
     yield f"{report['operation']} of VNF {report['vnf']}: a dry run, nothing was changed"
@@ -214,5 +218,5 @@ def load(path: Path) -> Report:
     except ValueError as error:
         raise ClientError(f"{path} is not a report: {error}") from error
     if not isinstance(report, dict) or not {"operation", "vnf", "runs", "machines"} <= set(report):
-        raise ClientError(f"{path} is not a report: make a report with --json")
+        raise ClientError(f"{path} is not a report: make a report with -o json")
     return report

@@ -1,6 +1,7 @@
 """The cloud of a dry run: VNF instances, packages and VIMs in Tacker, and stacks in Heat."""
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +16,7 @@ from mgmt_drivers.inventory import Heat, VimAccess
 from mgmt_drivers.vim import STORE_KEY, description_of
 from tools.client import stacks
 from tools.client.errors import ClientError
-from tools.client.lcm import Vnf
-from tools.csar import contents
+from tools.csar import build, contents
 from tools.csar.errors import CsarError
 from tools.dry_run.instances import Instance, InstanceV1, InstanceV2
 
@@ -34,19 +34,6 @@ class Cloud:
 
     def __init__(self, connection: Connection, client: Client, version: str) -> None:
         self._connection, self._client, self._version = connection, client, version
-
-    def shown(self, name: str) -> dict[str, Any]:
-        """Show the instance with an id or a name.
-
-        :raises ClientError: if the instance does not exist, or is not instantiated
-        """
-        vnfs = [vnf for vnf in Vnf.all(self._client) if name in (vnf.id, vnf.name)]
-        if len(vnfs) != 1:
-            raise ClientError(f"Tacker's v{self._version} API has {len(vnfs)} instances {name}")
-        shown = vnfs[0].show()
-        if shown["instantiationState"] != "INSTANTIATED":
-            raise ClientError(f"{name} is not instantiated")
-        return shown
 
     def instance(self, shown: dict[str, Any], package: Path, body: dict[str, Any]) -> Instance:
         """An instance that Tacker has shown, with its data in Heat."""
@@ -117,16 +104,26 @@ class Cloud:
 
 @contextmanager
 def unpacked(package: Path) -> Iterator[Path]:
-    """The folder with the files of a VNF package; a CSAR is unpacked.
+    """A folder with the files that Tacker would have of a CSAR, or of a package's sources.
 
-    :raises ClientError: if the package is neither a folder nor a CSAR
+    :raises ClientError: if the package is neither
     """
-    if package.is_dir():
-        yield package
-        return
     with TemporaryDirectory() as folder:
         try:
-            contents.extract(package, Path(folder))
+            if package.is_dir():
+                _lay_out(build.assemble(package), Path(folder))
+            else:
+                contents.extract(package, Path(folder))
         except CsarError as error:
             raise ClientError(f"{package} is not a VNF package: {error}") from error
         yield Path(folder)
+
+
+def _lay_out(files: contents.Contents, folder: Path) -> None:
+    for name, source in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(source, Path):
+            shutil.copyfile(source, path)
+        else:
+            path.write_bytes(contents.read(source))

@@ -4,7 +4,7 @@ import argparse
 import functools
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from openstack.connection import Connection
 
@@ -20,21 +20,21 @@ from tools.monitoring.update import Updater
 _PAUSE = 5  # seconds between two looks at Tacker
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def _write(options: argparse.Namespace) -> int:
     """Write the files; returns an exit status."""
-    options = parser().parse_args(argv)
     try:
         return _watch(options) if options.watch else _once(options)
     except KeyboardInterrupt:
         return 0 if options.watch else 130
 
 
-def parser() -> argparse.ArgumentParser:
-    parser = command.parser(
-        "python -m tools.monitoring",
+def parsers() -> Iterator[command.Parser]:
+    parser = command.part(
+        "monitoring",
         "Write the files by which Prometheus and Alertmanager watch clusters, and have "
         "Tacker heal and scale them: targets, rules, alertmanager.yml, and an example of "
         "prometheus.yml. Tacker is that of OS_CLOUD or OS_*; the clusters are of its v2 API.",
+        _write,
     )
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "folder", type=command.output_folder, metavar="FOLDER", help="where the files are"
     )
-    return parser
+    yield parser
 
 
 class _Session:

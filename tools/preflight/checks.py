@@ -1,6 +1,6 @@
 """All that the scenarios need, checked together: each fault is reported, not only the first."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from openstack.connection import Connection
 
@@ -30,7 +30,17 @@ CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
 
 
 def missing(connection: Connection) -> list[Missing]:
-    """What the cloud lacks.
+    """What the cloud lacks for the scenarios.
+
+    :raises Exception: when the cloud refuses the login
+    """
+    return run(connection, CHECKS)
+
+
+def run(
+    connection: Connection, made: Sequence[tuple[tuple[str, ...], Check]]
+) -> list[Missing]:
+    """What checks find missing, those whose services are there.
 
     :raises Exception: when the cloud refuses the login
     """
@@ -41,7 +51,7 @@ def missing(connection: Connection) -> list[Missing]:
         for name in SERVICES
         if name in absent
     ]
-    for services, check in CHECKS:
+    for services, check in made:
         if not absent.intersection(services):
             found += _checked(check, connection)
     return found
@@ -52,5 +62,5 @@ def _checked(check: Check, connection: Connection) -> list[Missing]:
     try:
         return check(connection)
     except Exception as error:
-        name = f"{check.__module__}.{check.__name__}"
+        name = f"{check.__module__}.{check.__name__.strip('_')}"
         return [Missing(f"{name} cannot look: {type(error).__name__}: {error}")]

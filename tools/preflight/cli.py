@@ -62,11 +62,11 @@ def _parser() -> argparse.ArgumentParser:
     return made
 
 
-def report(found: Sequence[Missing]) -> str:
+def report(found: Sequence[Missing], needs: str = "what the scenarios need") -> str:
     if not found:
-        return "preflight: the cloud has what the scenarios need"
+        return f"the cloud has {needs}"
     count = f"{len(found)} thing" + ("s" if len(found) > 1 else "")
-    return "\n".join([f"preflight: the cloud lacks {count}:", *(f"- {one}" for one in found)])
+    return "\n".join([f"the cloud lacks {count}:", *(f"- {one}" for one in found)])
 
 
 def make(found: Sequence[Missing]) -> None:

@@ -1,5 +1,6 @@
 """Flavors and compute hosts in Nova."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from openstack.connection import Connection
@@ -11,8 +12,12 @@ from tools.preflight.missing import Command, Missing, openstack
 from tools.preflight.requirements import ROLE, Flavor, flavors
 
 
-def missing_flavors(connection: Connection) -> list[Missing]:
-    found = [(flavor, connection.compute.find_flavor(flavor.name)) for flavor in flavors()]
+def missing_flavors(
+    connection: Connection, needed: Iterable[Flavor] | None = None
+) -> list[Missing]:
+    """:param needed: default: those of the scenarios"""
+    wanted = flavors() if needed is None else needed
+    found = [(flavor, connection.compute.find_flavor(flavor.name)) for flavor in wanted]
     return [
         missing for flavor, shown in found for missing in [_missing(flavor, shown)] if missing
     ]

@@ -1,5 +1,6 @@
 """Images in Glance, and the commands that make them of a Debian cloud image."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,10 +22,10 @@ def missing(connection: Connection) -> list[Missing]:
     found = [
         Missing(f"there is no active image {image.name}", commands(image))
         for image in images()
-        if not _is_active(connection, image.name)
+        if not is_active(connection, image.name)
     ]
     prepared = CONFIG.prepared_image
-    if prepared and not _is_active(connection, prepared):
+    if prepared and not is_active(connection, prepared):
         found.append(Missing(f"there is no active image {prepared}", hint=_UNSET))
     return [*_missing_space(connection, found), *found]
 
@@ -46,7 +47,7 @@ def _missing_space(connection: Connection, images: Sequence[Missing]) -> list[Mi
     ),), hint="If the project has such a limit, `openstack limit set` changes it.")]
 
 
-def _is_active(connection: Connection, name: str) -> bool:
+def is_active(connection: Connection, name: str) -> bool:
     shown = connection.image.find_image(name)
     return shown is not None and shown.status == "active"
 
@@ -76,6 +77,7 @@ def _customize(image: Image, base: Path, made: Path, password: Path) -> Command:
     """As root, who may read the kernel that libguestfs boots."""
     options = [word for package in image.packages for word in ("--install", package)]
     return (
-        "sudo", "python3", "-m", "tools.cloud_image", str(base), "--output", str(made),
-        "--user", CONFIG.username, "--password-file", str(password), *options,
+        "sudo", sys.executable, "-m", "tools.k8s_vnf", "image", "build", str(base),
+        "--output", str(made), "--user", CONFIG.username, "--password-file", str(password),
+        *options,
     )

@@ -27,22 +27,37 @@ def missing(connection: Connection) -> list[Missing]:
 
 def _missing_machines_network(connection: Connection) -> list[Missing]:
     """The network that Tacker and this machine reach. How, only its operator knows."""
-    name = CONFIG.network
+    hint = (
+        "An administrator makes a network that Tacker and this machine reach, or "
+        "FUNCTIONAL_NETWORK names another one."
+    )
+    found, subnets = missing_of_machines(connection, CONFIG.network, hint)
+    for subnet in subnets:
+        found += _missing_way(subnet)
+    return found
+
+
+def missing_of_machines(
+    connection: Connection, name: str, hint: str
+) -> tuple[list[Missing], list[Any]]:
+    """What a network lacks for machines, and its subnets.
+
+    :param name: name or id of the network
+    :param hint: what to do if there is none
+    """
     network = connection.network.find_network(name)
     if network is None:
-        return [Missing(
-            f"there is no network {name}",
-            hint="An administrator makes a network that Tacker and this machine reach, or "
-            "FUNCTIONAL_NETWORK names another one.",
-        )]
+        return [Missing(f"there is no network {name}", hint=hint)], []
     found = _missing_share(connection, network)
     subnets = list(connection.network.subnets(network_id=network.id, ip_version=4))
     if not subnets:
-        hint = f"openstack subnet create --network {name} --subnet-range CIDR {name}"
-        found.append(Missing(f"the network {name} has no subnet with IPv4", hint=hint))
+        create = f"openstack subnet create --network {name} --subnet-range CIDR {name}"
+        found.append(Missing(f"the network {name} has no subnet with IPv4", hint=create))
     for subnet in subnets:
-        found += _missing_of_subnet(subnet)
-    return found
+        if not subnet.is_dhcp_enabled:
+            command = openstack("subnet", "set", "--dhcp", subnet.id)
+            found.append(Missing(f"the subnet {subnet.cidr} has no DHCP", (command,)))
+    return found, subnets
 
 
 def _missing_share(connection: Connection, network: Any) -> list[Missing]:
@@ -52,17 +67,11 @@ def _missing_share(connection: Connection, network: Any) -> list[Missing]:
     return [Missing(f"the network {network.name} is not for the project", (command,))]
 
 
-def _missing_of_subnet(subnet: Any) -> list[Missing]:
-    found = []
-    if not subnet.is_dhcp_enabled:
-        command = openstack("subnet", "set", "--dhcp", subnet.id)
-        found.append(Missing(f"the subnet {subnet.cidr} has no DHCP", (command,)))
-    if subnet.gateway_ip and not is_reachable(subnet.gateway_ip):
-        found.append(Missing(
-            f"this machine has no way to {subnet.gateway_ip}, the gateway of {subnet.cidr}",
-            hint=f"sudo ip route add {subnet.cidr} via ROUTER",
-        ))
-    return found
+def _missing_way(subnet: Any) -> list[Missing]:
+    if not subnet.gateway_ip or is_reachable(subnet.gateway_ip):
+        return []
+    what = f"this machine has no way to {subnet.gateway_ip}, the gateway of {subnet.cidr}"
+    return [Missing(what, hint=f"sudo ip route add {subnet.cidr} via ROUTER")]
 
 
 def is_reachable(address: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is left of the project's quota, for the biggest scenario."""
+"""What is left of the project's quota; by default, for the biggest scenario."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,26 +17,32 @@ class Usage:
     used: int
 
 
-def missing_compute(connection: Connection) -> list[Missing]:
+def missing_compute(
+    connection: Connection, needed: Mapping[str, int] = COMPUTE_QUOTA
+) -> list[Missing]:
     found = connection.compute.get_limits().absolute
     usages = {
         "instances": Usage(found.instances, found.instances_used),
         "cores": Usage(found.total_cores, found.total_cores_used),
         "ram": Usage(found.total_ram, found.total_ram_used),
     }
-    return missing(connection, COMPUTE_QUOTA, usages)
+    return missing(connection, needed, usages)
 
 
-def missing_volumes(connection: Connection) -> list[Missing]:
+def missing_volumes(
+    connection: Connection, needed: Mapping[str, int] = VOLUME_QUOTA
+) -> list[Missing]:
     found = connection.block_storage.get_limits().absolute
     usages = {
         "volumes": Usage(found.max_total_volumes, found.total_volumes_used),
         "gigabytes": Usage(found.max_total_volume_gigabytes, found.total_gigabytes_used),
     }
-    return missing(connection, VOLUME_QUOTA, usages)
+    return missing(connection, needed, usages)
 
 
-def missing_network(connection: Connection) -> list[Missing]:
+def missing_network(
+    connection: Connection, needed: Mapping[str, int] = NETWORK_QUOTA
+) -> list[Missing]:
     found = connection.network.get_quota(connection.current_project.id, details=True)
     details = {
         "ports": found.ports,
@@ -45,7 +51,7 @@ def missing_network(connection: Connection) -> list[Missing]:
         "secgroup-rules": found.security_group_rules,
     }
     usages = {name: Usage(shown["limit"], shown["used"]) for name, shown in details.items()}
-    return missing(connection, NETWORK_QUOTA, usages)
+    return missing(connection, needed, usages)
 
 
 def missing(

@@ -24,7 +24,7 @@ class Flavor:
 
 @dataclass(frozen=True)
 class Image:
-    """An image of a release of Debian, with packages that tools.cloud_image preinstalls."""
+    """An image of a release of Debian, with packages that `k8s-vnf image build` preinstalls."""
 
     name: str
     debian: int

@@ -1,6 +1,8 @@
 """The default VIM in Tacker, and the file that registers the cloud as a VIM."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 from openstack.connection import Connection
@@ -10,7 +12,7 @@ from tools.client.config import CONFIG
 from tools.preflight.missing import Missing, openstack
 
 _NAME = "VIM0"
-_USABLE = ("ACTIVE", "REACHABLE")  # in newer and in older releases of Tacker
+USABLE = ("ACTIVE", "REACHABLE")  # in newer and in older releases of Tacker
 
 
 def missing(connection: Connection, tacker: Client) -> list[Missing]:
@@ -28,10 +30,12 @@ def missing(connection: Connection, tacker: Client) -> list[Missing]:
         free = openstack("vim", "set", "--is-default", "False", found["id"])
         what = f"the default VIM, {found['name']}, is not of the project {project.name}"
         return [Missing(what, (free, *register))]
-    if found["status"] not in _USABLE:
-        hint = "Tacker's log says why; after a change, register the VIM again."
-        return [Missing(f"the default VIM, {found['name']}, is {found['status']}", hint=hint)]
-    return []
+    return [] if found["status"] in USABLE else [unusable(found, "default ")]
+
+
+def unusable(vim: Mapping[str, Any], kind: str = "") -> Missing:
+    hint = "Tacker's log says why; after a change, register the VIM again."
+    return Missing(f"the {kind}VIM, {vim['name']}, is {vim['status']}", hint=hint)
 
 
 def write_config(connection: Connection, path: Path) -> None:

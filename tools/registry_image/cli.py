@@ -5,7 +5,7 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,9 +17,8 @@ DEFAULT = (
 )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def _make(arguments: argparse.Namespace) -> int:
     """Make the image; returns an exit status."""
-    arguments = _parser().parse_args(argv)
     try:
         pieces = upstream.pull() if arguments.pull else [from_debian(arguments.deb)]
         digest = _write(arguments.output, pieces)
@@ -61,8 +60,9 @@ def _write(path: Path, pieces: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = command.parser("python -m tools.registry_image", __doc__)
+def parsers() -> Iterator[command.Parser]:
+    text = "Make the registry's container image, as a file for a package's Files/images/."
+    parser = command.part("image registry", text, _make)
     parser.add_argument(
         "-o", "--output", type=command.output_file, default=DEFAULT, metavar="FILE",
         help="default: in the sources of the package, vnf_packages/private_registry",
@@ -79,4 +79,4 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument(
         "--pull", action="store_true", help=f"take {image.TAG} from Docker Hub instead"
     )
-    return parser
+    yield parser

@@ -208,7 +208,7 @@ def _environment(progress: Progress, name: str, requirements: Sequence[str]) -> 
     # A virtual environment holds paths and an interpreter: one per checkout.
     key = "\0".join([str(CHECKOUT), sys.version, *requirements])
     for file in ("requirements.txt", "pyproject.toml"):
-        key += (CHECKOUT / file).read_text()
+        key += (CHECKOUT / file).read_text() + (CHECKOUT / "tools" / file).read_text()
     folder = _cache() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
     if not (folder / "complete").exists():
         pip = [str(folder / "bin" / "pip"), "install", "--disable-pip-version-check"]
@@ -225,9 +225,9 @@ def _cache() -> Path:
 
 
 def _demo(progress: Progress) -> int:
-    programs = _environment(progress, "demo", ["-e", ".", "-r", "requirements.txt"])
+    programs = _environment(progress, "demo", ["-e", ".", "-e", "./tools"])
     with _deferred_interrupts():
-        command = [str(programs / "python"), "-m", "tools.demo"]
+        command = [str(programs / "k8s-vnf"), "demo"]
         return subprocess.run(command, check=False).returncode
 
 

@@ -1,7 +1,8 @@
 """Runs a command in all wrong ways, and with --help, and prints what it did as JSON.
 
-The command is started by its own ``__main__``, in a process each. A process ends as soon as it
-begins to act: Python's audit events tell of files, programs and connections.
+The command is started by its ``__main__``, in a process each; of k8s-vnf, the commands that begin
+with a word. A process ends as soon as it begins to act: Python's audit events tell of files,
+programs and connections.
 """
 
 import argparse
@@ -11,10 +12,13 @@ import re
 import runpy
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
+
+from tools import command
+from tools.k8s_vnf import app
 
 _ACTED = 99  # an exit status
 _ACTIONS = {
@@ -24,6 +28,15 @@ _ACTIONS = {
 }  # fmt: skip
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _UNKNOWN = "--no-such-option"
+_OF_ALL: Sequence[tuple[list[str], int, str]] = (
+    (["--help"], 0, r"usage: k8s-vnf (?s:.*)\n  cloud up +Bring up .*\n  completion "),
+    (["-h", "status"], 0, "usage: k8s-vnf "),
+    ([], 2, "a command is required"),
+    (["package"], 2, "'package' is not a k8s-vnf command(?s:.*)package verify"),
+    (["no-such-command"], 2, "'no-such-command' is not "),
+    ([_UNKNOWN, "status"], 2, f"unrec.*{_UNKNOWN}|{_UNKNOWN}"),
+    (["completion"], 0, "cmds_plan_heal='[^']*--api"),
+)
 
 
 class _Found(BaseException):
@@ -49,7 +62,7 @@ _GUARD = _Guard()
 
 def _parser(module: str) -> argparse.ArgumentParser:
     """The parser of a module's command; all that the module imports is imported then."""
-    with mock.patch.object(argparse.ArgumentParser, "parse_args", _tell):
+    with mock.patch.object(argparse.ArgumentParser, "parse_known_args", _tell):
         try:
             runpy.run_module(module, run_name="__main__", alter_sys=True)
         except _Found as found:
@@ -64,8 +77,12 @@ def _tell(parser: argparse.ArgumentParser, *_: object) -> None:
 
 
 def _commands(
-    parser: argparse.ArgumentParser, path: list[str]
+    parser: argparse.ArgumentParser, path: list[str], first: str = ""
 ) -> Iterator[tuple[argparse.ArgumentParser, list[str]]]:
+    if parser.prog == command.NAME:
+        words = (name.split() for name in app.COMMANDS)
+        yield from ((app.parser(" ".join(w)), w) for w in words if w[0] == first)
+        return
     yield parser, path
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -139,19 +156,23 @@ def _run(module: str, words: list[str]) -> tuple[int, str]:
         return status, output.read().decode()
 
 
-def main(module: str) -> None:
+def main(module: str, first: str = "") -> None:
     tempfile.gettempdir()  # Python tries the folder by a file, once
     sys.addaudithook(_GUARD)
     _GUARD.is_up = True  # imports do not act, either
     top = _parser(module)
     _GUARD.is_up = False
-    assert top.prog.endswith(module.rpartition(".")[2]), f"{top.prog} is no command"
+    is_named = top.prog.replace("-", "_").endswith(module.rpartition(".")[2])
+    assert is_named, f"{top.prog} is no command"
     file = Path("file.json").absolute()
     file.write_text("{}")
     known = ["1", str(Path.cwd()), str(file), "3f1c9a2b-7d40-4e61-8a35-c72d50b63e91"]
-    known += ["1.37", "a" * 64, f"SHA256:{'a' * 43}", f"name={file}", "name"]
+    known += ["1.37", "a" * 64, f"SHA256:{'a' * 43}", f"name={file}", "name", f"worker-{'0' * 12}"]
     results = [(["--version"], 0, "0.1.0", *_run(module, ["--version"]))]
-    for parser, path in _commands(top, []):
+    if first == "completion":
+        for words, status, text in _OF_ALL:
+            results.append((words, status, text, *_run(module, words)))
+    for parser, path in _commands(top, [], first):
         assert parser.description, f"{path} has no description"
         for words, status, text in _cases(parser, path, known):
             results.append((words, status, text, *_run(module, words)))
@@ -159,4 +180,4 @@ def main(module: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

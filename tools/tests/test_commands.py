@@ -15,25 +15,30 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mgmt_drivers import __version__
-from tools import command
+from tools import command, progress
+from tools.k8s_vnf import app
 from tools.tests.test_boundaries import CHECKOUT
 
 _MAIN = 'if __name__ == "__main__":'
+_K8S_VNF = "tools.k8s_vnf"
 
 
-def modules() -> Iterator[str]:
-    yield from (f"tools.{path.parent.name}" for path in CHECKOUT.glob("tools/*/__main__.py"))
+def probes() -> Iterator[tuple[str, ...]]:
+    """The words of each probe: a module, and of k8s-vnf a word by which commands begin."""
+    names = [f"tools.{path.parent.name}" for path in CHECKOUT.glob("tools/*/__main__.py")]
     programs = (path for path in CHECKOUT.glob("tools/*.py") if _MAIN in path.read_text())
-    yield from (f"tools.{path.stem}" for path in programs)
+    names += [f"tools.{path.stem}" for path in programs]
+    yield from ((name,) for name in names if name != _K8S_VNF)
+    yield from sorted({(_K8S_VNF, name.split()[0]) for name in app.COMMANDS})
 
 
-def probe(module: str) -> tuple[str, str]:
+def probe(words: tuple[str, ...]) -> tuple[str, str]:
     """The probe's result for a command, which knows no cloud and has an empty home; its errors."""
     kept = {name: text for name, text in os.environ.items() if not re.match("OS_|FUNC|XDG_", name)}
     with tempfile.TemporaryDirectory() as folder:
         paths = {"HOME": folder, "PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1"}
         ran = subprocess.run(
-            [sys.executable, "-m", "tools.tests.command_probe", module],
+            [sys.executable, "-m", "tools.tests.command_probe", *words],
             cwd=folder, env=kept | paths, capture_output=True, text=True, check=False,
         )
         left = sorted(path.name for path in Path(folder).iterdir())
@@ -43,15 +48,16 @@ def probe(module: str) -> tuple[str, str]:
 
 class CommandsTest(unittest.TestCase):
     def test_help_and_wrong_arguments_do_nothing_else(self) -> None:
-        names = sorted(modules())
-        self.assertIn("tools.audit", names)
+        names = sorted(probes())
+        self.assertIn(("tools.audit",), names)
+        self.assertIn((_K8S_VNF, "completion"), names)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             results = dict(zip(names, pool.map(probe, names), strict=True))
         for module, (printed, errors) in results.items():
-            with self.subTest(module):
+            with self.subTest(" ".join(module)):
                 self.assertEqual((True, ""), (bool(printed), errors))
             for words, status, text, got, output in json.loads(printed or "[]"):
-                with self.subTest(" ".join([module, *words])):
+                with self.subTest(" ".join([module[0], *words])):
                     self.assertEqual(status, got, output)
                     self.assertRegex(output, text)
 
@@ -67,6 +73,22 @@ class CommandsTest(unittest.TestCase):
             ran = subprocess.run(run, capture_output=True, text=True, check=False)
             self.assertEqual(status, ran.returncode, ran.stderr)
             self.assertRegex(ran.stdout + ran.stderr, text)
+
+
+class QuietTest(unittest.TestCase):
+    def test_errors_alone_are_printed(self) -> None:
+        self.addCleanup(progress.be_quiet, False)
+        for quiet, expected in ((True, ""), (False, "] a word\n")):
+            progress.be_quiet(quiet)
+            with (
+                contextlib.redirect_stdout(io.StringIO()) as said,
+                contextlib.redirect_stderr(io.StringIO()) as errors,
+            ):
+                progress.Progress().say("a word")
+                progress.print_error("why")
+            self.assertTrue(said.getvalue().endswith(expected), said.getvalue())
+            self.assertEqual(bool(expected), bool(said.getvalue()))
+            self.assertEqual("error: why\n", errors.getvalue())
 
 
 class KindsTest(unittest.TestCase):

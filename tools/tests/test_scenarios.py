@@ -19,6 +19,7 @@ import yaml
 from tools.devcloud import cli
 from tools.devcloud.identity import CHECKOUT, Identity
 from tools.devcloud.recipes import RELEASES
+from tools.k8s_vnf.app import main
 from tools.scenarios import __main__ as program
 from tools.scenarios import report, runner, selection
 from tools.scenarios.selection import Selection, expressions, groups, select
@@ -133,7 +134,7 @@ class DevcloudTest(unittest.TestCase):
     def test_it_stays_when_its_user_has_brought_it_up(self) -> None:
         self.kill_a_run()
         with redirect_stdout(StringIO()):
-            cli.main(["up"])
+            main(["cloud", "up"])
         self.assertEqual(["up", "run"], self.run_on_devcloud())
 
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mgmt_drivers.engine.trace import FAILED, Record
+from mgmt_drivers.engine.trace import FAILED, RUNNING, Record
 from mgmt_drivers.operations.opening import CHECK_LOGIN, GATHER
 from mgmt_drivers.setup.preflight import WaitForCloudInit
 
@@ -63,6 +63,8 @@ def read(path: Path) -> list[Run]:
             bar = Record(**json.loads(line))
         except (ValueError, TypeError) as error:
             raise NoTrace(f"{path}, line {number}: not a record of a trace ({error})") from error
+        if bar.outcome == RUNNING:
+            continue
         if not (runs and _continues(runs[-1], bar)):
             runs.append(Run(bar.operation, bar.vnf))
         runs[-1].bars.append(bar)

@@ -11,7 +11,7 @@ UNDECLARED = (
     f"does not declare the drivers' contract by a line {DECLARATION!r}. The driver gives the "
     "script no arguments but environment variables, and makes the cluster itself; a script that "
     "wants arguments, such as Tacker's sample, would end the operation after the machines exist. "
-    "`python -m tools.csar migrate FOLDER` puts the script of vnf_packages/kubernetes in its "
+    "`k8s-vnf package migrate FOLDER` puts the script of vnf_packages/kubernetes in its "
     "place: add to it what yours does on one machine"
 )
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from tools.cloud_image.cli import main
 from tools.cloud_image.recipe import Login, commands
+from tools.k8s_vnf.app import main
 
 
 def _written(text: str, path: str) -> str:
@@ -38,7 +38,7 @@ class CommandLineTest(unittest.TestCase):
     def refusal(self, *argv: str) -> str:
         errors = io.StringIO()
         with contextlib.redirect_stderr(errors), self.assertRaises(SystemExit):
-            main(argv)
+            main(["image", "build", *argv])
         return errors.getvalue()
 
     def test_bad_arguments(self) -> None:

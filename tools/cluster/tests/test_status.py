@@ -1,5 +1,6 @@
 """The status of a simulated cluster."""
 
+import json
 from contextlib import redirect_stderr
 from dataclasses import replace
 from io import StringIO
@@ -11,8 +12,9 @@ from mgmt_drivers.machine.host import Host
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, no_fault
 from mgmt_drivers.testing.simulation import SimulatedSession
-from tools.cluster.cli import known_keys, parser, pinned
+from tools.cluster.login import known_keys, pinned
 from tools.cluster.status import Status, look_at
+from tools.k8s_vnf.app import parser
 
 _ID = "3f1c9a2b-7d40-4e61-8a35-c72d50b63e91"
 _DAY = 86400.0
@@ -25,7 +27,8 @@ class StatusTest(SimulatedClusterTest):
 
     def look(self, now: float = 0.0) -> Status:
         machines = [self.machine(address) for address in MASTERS]
-        status = Status()
+        vnfcs = {m.name: m.node.vnfc_id for m in self.world.machines.values()}
+        status = Status("k8s", vnfcs)
         hosts = [
             Host(m.node, SimulatedSession(self.world, m, no_fault, no_fault)) for m in machines
         ]
@@ -36,7 +39,14 @@ class StatusTest(SimulatedClusterTest):
         status = self.look()
         self.assertEqual([], status.faults)
         text = "\n".join(status.lines)
-        self.assertIn(f"{self.machine(WORKERS[0]).name}  v1.20.2  ready", text)
+        name, vnfc = self.machine(WORKERS[0]).name, self.machine(WORKERS[0]).node.vnfc_id
+        self.assertIn(f"{name}  v1.20.2  ready  VNFC {vnfc}", text)
+        shown = json.loads(json.dumps(status.as_json()))
+        self.assertIn({
+            "name": name, "release": "v1.20.2", "state": "ready", "cordoned": False, "vnfc": vnfc
+        }, shown["nodes"])
+        self.assertEqual([365] * 3, [days["apiserver"] for days in shown["certificates"].values()])
+        self.assertEqual(([], []), (shown["faults"], shown["heal"]))
         self.assertEqual(3, text.count("healthy"))
         self.assertEqual(1, text.count("leader"))
         for address in MASTERS:
@@ -88,6 +98,19 @@ class StatusTest(SimulatedClusterTest):
         self.assertIn(f"{MASTERS[0]}: the apiserver is not ready: etcd failed", faults)
         self.assertIn("etcd has 2 of 3 members", faults)
 
+    def test_the_command_that_heals_what_is_broken(self) -> None:
+        broken = [self.machine(address) for address in (MASTERS[2], WORKERS[0])]
+        for machine in broken:
+            machine.alive = False
+        status = self.look()
+        heals = [f"k8s-vnf heal k8s {machine.name}" for machine in broken]
+        self.assertEqual(heals, status.as_json()["heal"])
+        self.assertEqual([f"$ {heal}" for heal in heals], [*status.lines][-2:])
+        # A node that another program has joined has no VNFC.
+        status = Status("k8s", {})
+        status.add_broken("worker-0", "a fault")
+        self.assertEqual((["a fault"], []), (status.faults, status.heals))
+
     def test_nobody_is_ready(self) -> None:
         self.world.unhealthy = {self.machine(address).name for address in MASTERS}
         status = self.look()
@@ -111,13 +134,13 @@ class StatusTest(SimulatedClusterTest):
         for words, known in (
             (["--host-key", print_], (KnownKey(print_),)), (["--trust-on-first-use"], ()),
         ):
-            options = parser().parse_args(["status", _ID, *words])
+            options = parser("status").parse_args([_ID, *words])
             self.assertEqual((), known_keys(keys, "known", options))
             self.assertEqual(known, known_keys(keys, "new", options))
-        options = parser().parse_args(["status", _ID])
+        options = parser("status").parse_args([_ID])
         self.assertEqual((), known_keys(keys, "known", options))
         with self.assertRaisesRegex(WrongHostKey, "server new: name .* with --host-key"):
             known_keys(keys, "new", options)
         for words in (["--host-key", "aa:bb"], ["--host-key", print_, "--trust-on-first-use"]):
             with redirect_stderr(StringIO()), self.assertRaises(SystemExit):
-                parser().parse_args(["status", _ID, *words])
+                parser("status").parse_args([_ID, *words])

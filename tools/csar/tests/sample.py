@@ -8,7 +8,8 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from tools.csar import build, cli, drivers, sol001
+from tools.csar import build, drivers, sol001
+from tools.k8s_vnf.app import main
 
 DRIVER = "mgmt-drivers-private-registry"
 TYPES = {name: "tosca_definitions_version: tosca_simple_yaml_1_2\n" for name in sol001.DIGESTS}
@@ -48,7 +49,7 @@ class CommandTest(PackageTest):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
-                status = cli.main([str(argument) for argument in arguments])
+                status = main(["package", *map(str, arguments)])
             except SystemExit as exit_:
                 status = int(exit_.code or 0)
         return status, out.getvalue(), err.getvalue()

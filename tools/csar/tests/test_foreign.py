@@ -14,6 +14,7 @@ _WATCHED = """
 import os, sys
 log = os.open(os.environ["DID"], os.O_WRONLY | os.O_CREAT)
 from tools.csar import check_heat, cli
+from tools.k8s_vnf.app import main
 if check_heat.is_installed():
     check_heat._heat()  # its own modules are no concern of the package
 def watch(event, args):
@@ -29,7 +30,7 @@ def watch(event, args):
         return
     os.write(log, f"{did}\\n".encode())
 sys.addaudithook(watch)
-sys.exit(cli.main(sys.argv[1:]))
+sys.exit(main(["package", *sys.argv[1:]]))
 """
 _REMOTE = """
 heat_template_version: 2016-10-14

@@ -11,7 +11,6 @@ import yaml
 from tools.csar import (
     build,
     check_heat,
-    cli,
     contents,
     drivers,
     migrate,
@@ -22,6 +21,7 @@ from tools.csar.errors import CsarError
 from tools.csar.package import Fault
 from tools.csar.tests.sample import TYPES, PackageTest
 from tools.csar.yaml_edit import Document
+from tools.k8s_vnf.app import main
 
 SHAPE = build.PACKAGES.parent / "functional/samples_package"
 DRIVER = "mgmt-drivers-kubernetes"
@@ -90,7 +90,7 @@ class AsItIsTest(SampleTest):
         self.assertTrue(all("requirements.virtual_link: missing" in link for link in links), links)
 
     def test_it_is_not_built_and_the_error_says_how(self) -> None:
-        with self.assertRaisesRegex(CsarError, "python -m tools.csar migrate FOLDER"):
+        with self.assertRaisesRegex(CsarError, "k8s-vnf package migrate FOLDER"):
             build.build(self.folder, self.scratch / "a.zip")
 
     def test_an_image_that_is_not_there(self) -> None:
@@ -220,9 +220,9 @@ class MigrateTest(SampleTest):
         out = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             self._replace(check_heat, "is_installed", False)
-            self.assertEqual(1, cli.main(["verify", str(self.folder)]))
-            self.assertEqual(0, cli.main(["migrate", str(self.folder)]))
-            self.assertEqual(0, cli.main(["verify", f"{self.folder}-migrated"]))
+            self.assertEqual(1, main(["package", "verify", str(self.folder)]))
+            self.assertEqual(0, main(["package", "migrate", str(self.folder)]))
+            self.assertEqual(0, main(["package", "verify", f"{self.folder}-migrated"]))
         self.assertIn(f"to do: {SCRIPT}: move what your own script did", out.getvalue())
         self.assertIn("migrated: no faults, 6 warnings", out.getvalue())
 

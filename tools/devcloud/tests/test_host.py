@@ -12,11 +12,12 @@ from unittest import mock
 
 import docker
 
-from tools.devcloud import cli, images, openrc, recipes
+from tools.devcloud import images, openrc, recipes
 from tools.devcloud.cloud import Cloud, read_settings
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
 from tools.devcloud.settings import Network, Settings
+from tools.k8s_vnf.app import main
 from tools.progress import Progress
 
 
@@ -142,7 +143,7 @@ class CommandLineTest(unittest.TestCase):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
-                status = cli.main(arguments)
+                status = main(["cloud", *arguments])
             except SystemExit as leaving:
                 status = int(str(leaving.code))
         return status, out.getvalue(), err.getvalue()
@@ -155,7 +156,7 @@ class CommandLineTest(unittest.TestCase):
             for command in (["openrc"], ["status"], ["logs"], ["ssh", "x"]):
                 status, _, err = self.run_cli(*command)
                 self.assertEqual(1, status, command)
-                self.assertIn("devcloud up", err)
+                self.assertIn("k8s-vnf cloud up", err)
 
     def test_openrc_is_quoted(self) -> None:
         network = Network("docker-net0", "192.0.2.0/24")

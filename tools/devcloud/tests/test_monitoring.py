@@ -21,6 +21,7 @@ from tools.devcloud.controller import config_files, services
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
 from tools.devcloud.settings import Network, Settings
+from tools.k8s_vnf.app import main
 from tools.progress import Progress
 
 SCRIPT = Path(__file__).parents[1] / "controller/monitor.sh"
@@ -213,6 +214,6 @@ class CommandLineTest(unittest.TestCase):
             mock.patch.object(cli.servers, "find_all", return_value=[]),
             contextlib.redirect_stdout(out),
         ):
-            self.assertEqual(0, cli.main(["status"]))
+            self.assertEqual(0, main(["cloud", "status"]))
         self.assertIn("Prometheus at http://192.0.2.2:9090 reads /state/monitoring", out.getvalue())
         self.assertRegex(out.getvalue(), r"prometheus-alertmanager +active")

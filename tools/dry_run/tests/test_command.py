@@ -19,15 +19,17 @@ from mgmt_drivers.errors import MgmtDriverError, ParameterError
 from mgmt_drivers.operations import heal, modify, scale_out
 from mgmt_drivers.tacker.v2 import USER_DATA
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest, new_node
-from tools.client import stacks
+from tools.client import lcm, stacks
+from tools.client.api import V2
 from tools.client.errors import ClientError
 from tools.client.tests.fakes import Orchestration, resource
 from tools.csar import build
 from tools.dry_run import numbers, report
-from tools.dry_run.cli import main, run_operation
+from tools.dry_run.cli import run_on, run_operation
 from tools.dry_run.instances import Instance, InstanceV1, InstanceV2
 from tools.dry_run.operations import Result, Vnf
 from tools.dry_run.tacker import Cloud, unpacked
+from tools.k8s_vnf.app import main
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 PACKAGES, REQUESTS = CHECKOUT / "vnf_packages", CHECKOUT / "functional" / "requests"
@@ -333,7 +335,7 @@ def run(*words: str) -> tuple[int, str, str]:
     ):
         for name in ("OS_CLOUD", "OS_AUTH_URL"):
             os.environ.pop(name, None)
-        status = main(words)
+        status = main(["plan", *words])
     return status, out.getvalue(), errors.getvalue()
 
 
@@ -361,7 +363,7 @@ class InstantiateTest(unittest.TestCase):
             with self.subTest(request):
                 csar = self.csar(package, *overlays)
                 path = str(REQUESTS / f"{request}.json")
-                status, said, errors = run("instantiate", "--package", csar, path, "--json")
+                status, said, errors = run("instantiate", "--package", csar, path, "-o", "json")
                 self.assertEqual((0, ""), (status, errors))
                 printed = json.loads(said)
                 self.assertEqual(["comes"] * machines, [m["becomes"] for m in printed["machines"]])
@@ -372,13 +374,14 @@ class InstantiateTest(unittest.TestCase):
     def misused(self, *words: str) -> str:
         """The error of a wrong usage."""
         with contextlib.redirect_stderr(io.StringIO()) as errors, self.assertRaises(SystemExit):
-            main(words)
+            main(["plan", *words])
         return errors.getvalue()
 
     def test_every_fault_has_its_path(self) -> None:
         path = self.folder / "request.json"
         params = {"k8s_cluster_installation_param": {"odd": 1, "pod_cidr": 2}}
-        path.write_text(json.dumps({"flavourId": "complex", "additionalParams": params}))
+        envelope = json.loads((REQUESTS / "kubernetes/complex.json").read_text())
+        path.write_text(json.dumps({**envelope, "additionalParams": params}))
         csar = self.csar("kubernetes")
         status, said, errors = run("instantiate", "--package", csar, str(path))
         self.assertEqual((1, ""), (status, said))
@@ -387,28 +390,39 @@ class InstantiateTest(unittest.TestCase):
         for line in lines:
             self.assertRegex(line, r"^refused: k8s_cluster_installation_param\b")
         bodies: tuple[tuple[dict[str, Any], str], ...] = (
-            ({}, "refused: flavourId: must name"),
+            ({"flavourId": 1}, "refused: flavourId: must name"),
+            ({"flavorId": "complex"}, "refused: flavorId: unknown; a request to instantiate has"),
             ({"flavourId": "none"}, "refused: the VNF package has no flavour none"),
         )
         for body, words in bodies:
-            path.write_text(json.dumps(body))
+            path.write_text(json.dumps({**envelope, **body}))
             self.assertIn(words, run("instantiate", "--package", csar, str(path))[2])
         self.assertIn("required: --package", self.misused("instantiate", str(path)))
         path.write_text("[]")
         errors = self.misused("instantiate", "--package", csar, str(path))
-        self.assertIn("is not a request", errors)
+        self.assertIn("no request: an object is needed", errors)
 
     def test_v2_wants_its_user_data(self) -> None:
-        words = ("instantiate", "--api-version", "2", "--package", self.csar("kubernetes_v2"))
+        words = ("instantiate", "--package", self.csar("kubernetes_v2"))
         body = json.loads((REQUESTS / "kubernetes/complex.json").read_text())
+        body["vimConnectionInfo"][0]["vimId"] = "vim"
+        body = V2().instantiation(body)
         path = self.folder / "own.json"
         path.write_text(json.dumps({**body, "additionalParams": {}}))
         status, _, errors = run(*words, str(path))
         self.assertEqual(1, status)
         self.assertIn("lcm-operation-user-data: missing", errors)
-        body["additionalParams"] |= USER_DATA
         path.write_text(json.dumps(body))
         self.assertEqual(0, run(*words, str(path))[0])
+        status, _, errors = run(*words, "--api", "1", str(path))
+        self.assertEqual(1, status)
+        self.assertIn("refused: vimConnectionInfo: is written as Tacker's v2 API has it", errors)
+
+    def test_a_folder_of_sources_has_all_flavours(self) -> None:
+        request = str(REQUESTS / "kubernetes/complex.json")
+        for package in ("kubernetes", str(PACKAGES / "kubernetes")):
+            status, _, errors = run("instantiate", "--package", package, request)
+            self.assertEqual((0, ""), (status, errors))
 
     def test_what_is_no_package(self) -> None:
         path = self.folder / "file"
@@ -448,9 +462,6 @@ class CloudTest(unittest.TestCase):
         self.connection.session.get.return_value.content = content.getvalue()
         self.heat.find_stack = lambda *_, **__: mock.Mock(id="s1")  # type: ignore[attr-defined]
         self.client = mock.Mock()
-        self.client.list_vnf_instances.return_value = [
-            {"id": "vnf-1", "vnfInstanceName": "one"}, {"id": "vnf-2", "vnfInstanceName": "two"}
-        ]
         self.client.show_vnf_instance.return_value = {
             "id": "vnf-1", "vnfdId": "vnfd-1", "instantiationState": "INSTANTIATED"
         }
@@ -465,7 +476,7 @@ class CloudTest(unittest.TestCase):
             stacks.members(self.connection, "s1", "other")
 
     def test_an_instance_and_its_package(self) -> None:
-        shown = self.cloud.shown("one")
+        shown = self.client.show_vnf_instance("vnf-1")
         with self.cloud.package(shown["vnfdId"]) as package:
             self.assertTrue((package / "Definitions/df.yaml").exists())
             instance = self.cloud.instance(shown, package, {})
@@ -475,12 +486,11 @@ class CloudTest(unittest.TestCase):
         with self.assertRaisesRegex(ClientError, "no VNF package"), self.cloud.package("other"):
             pass
 
-    def test_what_is_not_there(self) -> None:
-        with self.assertRaisesRegex(ClientError, "has 0 instances three"):
-            self.cloud.shown("three")
+    def test_what_is_not_instantiated(self) -> None:
         self.client.show_vnf_instance.return_value = {"instantiationState": "NOT_INSTANTIATED"}
+        vnf = lcm.Vnf(self.client, "vnf-1", "one")
         with self.assertRaisesRegex(ClientError, "one is not instantiated"):
-            self.cloud.shown("one")
+            run_on(self.connection, vnf, "terminate", {})
 
     def test_names_of_vims(self) -> None:
         described = "Kubernetes cluster of VNF instance vnf-1"

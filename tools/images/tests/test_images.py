@@ -11,8 +11,9 @@ from typing import Any
 from unittest import mock
 
 from tools.client.config import CONFIG
-from tools.images import __main__ as program
+from tools.images import cli as program
 from tools.images import references
+from tools.k8s_vnf.app import main
 
 _KUBEADM = """#!/bin/sh
 [ "$*" = "config images list --kubernetes-version v1.37.2" ] || exit 1
@@ -49,7 +50,7 @@ class ImagesTest(unittest.TestCase):
             redirect_stderr(StringIO()) as errors,
             mock.patch.object(program.docker, "from_env", return_value=self.engine),
         ):
-            status = program.main(words)
+            status = main(["image", *words])
         return status, shown.getvalue(), errors.getvalue()
 
     def test_images_of_kubernetes_and_of_the_pod_network(self) -> None:
@@ -62,7 +63,7 @@ class ImagesTest(unittest.TestCase):
     def test_a_version_that_is_none_is_refused(self) -> None:
         for version in ("1.19", "1.37.x", "newest"):
             with redirect_stderr(StringIO()) as errors, self.assertRaises(SystemExit):
-                program.main(["list", "--kubernetes-version", version])
+                main(["image", "list", "--kubernetes-version", version])
             self.assertRegex(errors.getvalue(), rf"'{version}': a version from 1\.20 to ")
 
     def test_archives_are_pushed_under_short_names(self) -> None:
@@ -148,6 +149,6 @@ class ImagesTest(unittest.TestCase):
                 mock.patch.dict(os.environ, variables, clear=True),
                 self.assertRaises(SystemExit) as ended,
             ):
-                program.main(["push", "--from-cloud", *words])
+                main(["image", "push", "--from-cloud", *words])
             self.assertEqual(2, ended.exception.code)
             self.assertIn(error, errors.getvalue())

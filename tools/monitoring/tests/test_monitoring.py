@@ -17,6 +17,7 @@ from mgmt_drivers.engine.services import KEY_PREFIX
 from mgmt_drivers.tacker.v2 import PARAMS
 from tools.client.lcm import Vnf
 from tools.csar.tests.genuine import needs_openstack
+from tools.k8s_vnf.app import main
 from tools.monitoring import cli
 from tools.monitoring.folder import Folder
 from tools.monitoring.refusals import end_refused
@@ -388,7 +389,7 @@ class CommandTest(FolderTest):
     def run_command(self, *arguments: str) -> tuple[int, str, str]:
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = cli.main([str(self.path), *arguments])
+            status = main(["monitoring", str(self.path), *arguments])
         return status, out.getvalue(), err.getvalue()
 
     def clouds(self, *listed: Any) -> Any:

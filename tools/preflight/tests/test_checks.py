@@ -36,7 +36,7 @@ class ChecksTest(unittest.TestCase):
             self.assertIn(text, report)
 
     def test_nothing_is_missing(self) -> None:
-        self.assertEqual("preflight: the cloud has what the scenarios need", self.found())
+        self.assertEqual("the cloud has what the scenarios need", self.found())
 
     def test_everything_is_reported_together(self) -> None:
         self.cloud.flavors.clear()
@@ -63,7 +63,7 @@ class ChecksTest(unittest.TestCase):
 
     def test_an_image_is_made_of_a_cloud_image(self) -> None:
         self.cloud.images["node-debian-13-docker"].status = "queued"
-        self.assert_missing("tools.cloud_image", "--install docker.io", "--public")
+        self.assert_missing("k8s_vnf image build", "--install docker.io", "--public")
 
     def test_the_space_for_images_is_made_before_them(self) -> None:
         self.cloud.images.pop("vm-debian-12")

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from tools.registry_image import cli
+from tools.k8s_vnf.app import main
 
 _REGISTRY = ("usr/bin/docker-registry",)
 _LIBC = tuple(
@@ -50,7 +50,7 @@ class ImageTest(unittest.TestCase):
     def run_(self, *arguments: object) -> tuple[int, str]:
         out = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-            return cli.main([str(argument) for argument in arguments]), out.getvalue()
+            return main(["image", "registry", *map(str, arguments)]), out.getvalue()
 
     def make(self, *debs: Path) -> bytes:
         output = self.folder / "images" / "registry.tar"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from tools.k8s_vnf.app import main
 from tools.timeline import page, runs
-from tools.timeline.__main__ import main
 
 
 def _record(phase: str, node: int, start: float, **more: Any) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class TimelineTest(unittest.TestCase):
     def test_command(self) -> None:
         self.write(_record("connect", 1, 0), _record("join", 1, 3), _record("connect", 1, 9))
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            self.assertEqual(0, main([str(self.trace), "--last", "1"]))
+            self.assertEqual(0, main(["timeline", str(self.trace), "--last", "1"]))
         written = self.trace.with_suffix(".html")
         self.assertEqual(f"{written}\n", said.getvalue())
         self.assertEqual(1, written.read_text().count("<svg"))
@@ -81,5 +81,5 @@ class TimelineTest(unittest.TestCase):
         for text in ("", "{}\n", "no json\n", "[]\n"):
             self.trace.write_text(text)
             with contextlib.redirect_stderr(io.StringIO()) as said:
-                self.assertEqual(3, main([str(self.trace)]))
+                self.assertEqual(3, main(["timeline", str(self.trace)]))
             self.assertIn("vnf-1.jsonl", said.getvalue())

@@ -5,7 +5,7 @@ set -eu
 here=$(dirname "$(readlink -f "$0")")
 cd "$here/../../.."
 if [ -z "${DEVCLOUD_CONTROLLER-}" ]; then
-    variables=$(python3 -m tools.devcloud openrc)
+    variables=$(python3 -m tools.k8s_vnf cloud openrc)
     eval "$variables"
     name='from tools.devcloud.identity import Identity; print(Identity().controller)'
     DEVCLOUD_CONTROLLER=$(python3 -c "$name")

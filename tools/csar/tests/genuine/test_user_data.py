@@ -709,7 +709,7 @@ class V2Test(UserDataTest):
 @needs_openstack
 class HeatTest(unittest.TestCase):
     def test_templates_of_all_packages(self) -> None:
-        """With what tools.csar verify gives them."""
+        """With what `k8s-vnf package verify` gives them."""
         for name, overlay in (
             ("kubernetes", ""), ("kubernetes", "storage"), ("kubernetes_v2", ""),
             ("kubernetes_v2", "storage_v2"), ("kubernetes", "pools"), ("kubernetes_v2", "pools_v2"),

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,25 +31,25 @@ The registry answers at http://{registry}:5000/v2/, the cluster's API at {api}.
 
 Look at it (as root, from {checkout}):
   curl http://{registry}:5000/v2/_catalog
-  {python} -m tools.devcloud ssh {master} {kubectl} get nodes -o wide
-  {python} -m tools.devcloud ssh {master}
-  {python} -m tools.devcloud status
-  eval "$({python} -m tools.devcloud openrc)"
+  {k8s_vnf} cloud ssh {master} {kubectl} get nodes -o wide
+  {k8s_vnf} cloud ssh {master}
+  {k8s_vnf} cloud status
+  eval "$({k8s_vnf} cloud openrc)"
   {openstack} vim list
   {openstack} vnflcm show {vnf} --os-tacker-api-version 1
 See where the time went: open {timeline}
 Take it down:
-  {python} -m tools.devcloud down          (all but the caches)
-  {python} -m tools.devcloud down --all    (the caches too)"""
+  {k8s_vnf} cloud down          (all but the caches)
+  {k8s_vnf} cloud down --all    (the caches too)"""
 _KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
 
 
-def main() -> int:
-    command.parser(
-        "python -m tools.demo",
+def parsers() -> Iterator[command.Parser]:
+    yield command.part(
+        "demo",
         "Bring the embedded cloud up, and deploy a registry and a Kubernetes cluster on it.",
-    ).parse_args()
-    return report_errors(_demo)
+        lambda _: report_errors(_demo),
+    )
 
 
 def _demo() -> int:
@@ -135,7 +135,7 @@ class Demo:
             "master": self._addresses(_CLUSTER, "masterNode")[0],
             "kubectl": _KUBECTL,
             "checkout": identity.checkout,
-            "python": sys.executable,
+            "k8s_vnf": Path(sys.executable).parent / command.NAME,
             "openstack": Path(sys.executable).parent / "openstack",
             "vnf": self._vnfs[_CLUSTER].id,
             "timeline": self._timeline(identity),
@@ -153,6 +153,3 @@ class Demo:
 def _describe(vnfc: dict[str, Any]) -> str:
     return f"{vnfc['vduId']} on server {vnfc['computeResource']['resourceId']}"
 
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,15 +3,13 @@
 import argparse
 import os
 import re
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 
 import docker
-from docker.errors import DockerException
 
 from tools import command
 from tools.client.errors import ClientError
-from tools.command import existing_file, free_text
+from tools.command import UsageError, existing_file, free_text
 from tools.images import of_cloud, registry
 from tools.images import options as image_options
 from tools.images.references import ImageError, of_package, of_release
@@ -21,17 +19,13 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+")
 _SHA256 = re.compile("[0-9A-Fa-f]{64}")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = command.parser(
-        "python -m tools.images",
-        "The images that a cluster's machines pull, for a registry that stands in "
-        "for the internet (the parameter image_repository).",
+def parsers() -> Iterator[command.Parser]:
+    listing = _part("list", "List the images that a cluster's machines pull, a line each.", _list)
+    text = (
+        "Push the images that a cluster's machines pull into a registry that stands in for the "
+        "internet (the parameter image_repository)."
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    text = "print the references, a line each"
-    listing = commands.add_parser("list", help=text, description=text)
-    text = "push the images into a registry"
-    pushing = commands.add_parser("push", help=text, description=text)
+    pushing = _part("push", text, _push)
     text = "such as registry.example.com:5000/kubernetes"
     pushing.add_argument("repository", type=free_text, metavar="REPOSITORY", help=text)
     pushing.add_argument(
@@ -55,17 +49,22 @@ def main(argv: Sequence[str] | None = None) -> int:
             help="digest of kubeadm, from a source that you trust; default: the download is "
             "trusted as its server's certificate is",
         )
-    options = parser.parse_args(argv)
-    if options.command == "push" and options.from_cloud:
-        _check_cloud(pushing, options)
-    try:
-        return _list(options) if options.command == "list" else _push(options)
-    except (ClientError, ImageError) as error:
-        print_error(str(error))
-        return command.FINDING
-    except (DockerException, OSError) as error:
-        print_error(str(error))
-        return command.UNKNOWN
+    yield from (listing, pushing)
+
+
+def _part(
+    name: str, description: str, run: Callable[[argparse.Namespace], int]
+) -> command.Parser:
+    """A command, for which an image that cannot be had is a finding."""
+
+    def report_errors(options: argparse.Namespace) -> int:
+        try:
+            return run(options)
+        except (ClientError, ImageError) as error:
+            print_error(str(error))
+            return command.FINDING
+
+    return command.part(f"image {name}", description, report_errors)
 
 
 def _digest(text: str) -> str:
@@ -74,11 +73,11 @@ def _digest(text: str) -> str:
     return text.lower()
 
 
-def _check_cloud(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+def _check_cloud(options: argparse.Namespace) -> None:
     if options.archives or options.kubeadm or not _HOST_AND_PORT.fullmatch(options.repository):
-        parser.error("--from-cloud takes a registry as ADDRESS:PORT, and no archive or kubeadm")
+        raise UsageError("--from-cloud takes a registry as ADDRESS:PORT, and no archive or kubeadm")
     if not (os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL")):
-        parser.error('no cloud is chosen; run eval "$(python -m tools.devcloud openrc)" first')
+        raise UsageError('no cloud is chosen; run eval "$(k8s-vnf cloud openrc)" first')
 
 
 def _references(options: argparse.Namespace) -> list[str]:
@@ -95,6 +94,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _push(options: argparse.Namespace) -> int:
     if options.from_cloud:
+        _check_cloud(options)
         os.environ["FUNCTIONAL_KUBERNETES_VERSION"] = options.kubernetes_version
         of_cloud.push(options.repository, Progress())
         return 0
@@ -108,6 +108,3 @@ def _push(options: argparse.Namespace) -> int:
         print(f"pushed {reference}", flush=True)
     return 0
 
-
-if __name__ == "__main__":
-    sys.exit(main())

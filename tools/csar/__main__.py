@@ -1,5 +1,0 @@
-import sys
-
-from tools.csar.cli import main
-
-sys.exit(main())

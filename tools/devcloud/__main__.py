@@ -1,5 +1,0 @@
-import sys
-
-from tools.devcloud.cli import main
-
-sys.exit(main())
