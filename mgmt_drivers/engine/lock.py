@@ -9,7 +9,7 @@ from mgmt_drivers.machine.script import Script
 from mgmt_drivers.ssh.session import DEFAULT_TIMEOUT, Session
 
 _HOLD = Script(__package__, "hold-lock")
-_LOCK = f"{STATE_FOLDER}/operation.lock"
+PATH = f"{STATE_FOLDER}/operation.lock"
 # Seconds to wait for the lock: a connection that was just closed ends later on the machine.
 _PATIENCE = 30
 _HELD = "held"  # the line that hold-lock writes when it holds the lock
@@ -18,7 +18,7 @@ _LOCKED = 75  # exit status of hold-lock if another operation holds the lock
 
 def acquire(session: Session, who: str) -> None:
     """Lock the machine until the connection ends; raises Locked if another operation has it."""
-    command = _HOLD.command(_LOCK, who, str(_PATIENCE))
+    command = _HOLD.command(PATH, who, str(_PATIENCE))
     result = session.hold(command, _HELD, timeout=_PATIENCE + DEFAULT_TIMEOUT)
     if result.status == _LOCKED:
         raise Locked(

@@ -212,7 +212,10 @@ class MachinePrograms(Programs):
 
     def _leave_out(self, words: list[str], stdin: bytes) -> Result:
         verb, _, name, *_ = words
-        if verb == "out":
+        if verb == "guard":
+            self.guards = True
+        elif verb == "out":
+            assert self.guards
             assert not self.machine.left_out, f"{self.machine.left_out} and {name} at once"
             self.machine.left_out.add(name)
         else:

@@ -412,6 +412,7 @@ class Programs:
 
     world: World
     machine: Machine
+    guards = False  # whether this connection's end lets all apiservers in
 
     def _answer(self, argv: list[str], stdin: bytes) -> Result:
         """Run a program; an unknown one fails the test."""

@@ -2,7 +2,9 @@
 
 import base64
 import os
+import queue
 import re
+import socket
 import socketserver
 import subprocess
 import tempfile
@@ -152,6 +154,11 @@ class HurryKubeletTest(unittest.TestCase):
         looks = ["yes 1 2 3 4", "no 1 2 3", "no 1 2 3", "no 1 2 3 5", "no 1 2 3 5", "yes 1 2 3 5"]
         self.assertEqual([3, 6], self.hurry(*looks, "yes 1 2 3 5", "no 1 2 3 5"))
 
+    def test_programs_that_fail_again_and_again(self) -> None:
+        """Each time under another process id."""
+        looks = [f"yes 1 2 {pid}" for pid in range(3, 20) for _ in range(2)]
+        self.assertEqual([*range(2, 26, 2)], self.hurry(*looks))
+
     def test_nothing_to_hurry(self) -> None:
         """Programs that kubelet replaces at once, and a machine that does not tell any."""
         self.assertEqual([], self.hurry("yes 1 2 3 4", "no 1 2 3", "no 1 2 3 5", "yes 1 2 3 5"))
@@ -162,20 +169,22 @@ class HurryKubeletTest(unittest.TestCase):
 class LeaveOutTest(unittest.TestCase):
     """A socket that answers as HAProxy's does, line by line, and notes what it is told."""
 
+    answer = b"\n"
+
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.path = f"{folder.name}/admin.sock"
         self.states = {"master-1": "UP", "master-2": "UP 1/3", "BACKEND": "UP"}
-        told: list[str] = []
-        self.told = told
-        states = self.states
+        told = self.told = queue.Queue[str]()
+        states, answer = self.states, self.answer
 
         class Answer(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 line = self.rfile.readline().decode().strip()
                 if line != "show stat":
-                    told.append(line)
+                    told.put(line)
+                    self.wfile.write(answer)
                     return
                 lines = (f"apiservers,{name}{',' * 16}{states[name]},1\n" for name in states)
                 self.wfile.write("".join(["# pxname,svname\n", *lines, "\n"]).encode())
@@ -185,15 +194,23 @@ class LeaveOutTest(unittest.TestCase):
         self.addCleanup(server.shutdown)
         threading.Thread(target=server.serve_forever, args=(0.05,)).start()
 
-    def command(self, verb: str, *words: str) -> list[str]:
+    def run_script(self, verb: str, *words: str) -> "subprocess.CompletedProcess[str]":
         script = (_FOLDER / "cluster/load_balancer/leave-out.sh").read_text()
-        return ["bash", "-c", script, "leave-out", verb, self.path, *words]
+        command = ["bash", "-c", script, "leave-out", verb, self.path, *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    def list_told(self) -> list[str]:
+        return [self.told.get() for _ in range(self.told.qsize())]
 
     def leave_out(self, *words: str) -> list[str]:
-        subprocess.run(self.command(*words), check=True, stdout=subprocess.DEVNULL, timeout=60)
-        told = self.told[:]
-        self.told.clear()
-        return told
+        ran = self.run_script(*words)
+        self.assertEqual((0, "", ""), (ran.returncode, ran.stdout, ran.stderr))
+        return self.list_told()
+
+    def assert_nothing_to_tell(self, *words: str) -> None:
+        ran = self.run_script(*words)
+        self.assertEqual((1, "", ""), (ran.returncode, ran.stdout, ran.stderr))
+        self.assertEqual([], self.list_told())
 
     def test_out_and_in(self) -> None:
         out = "set server apiservers/master-1 state"
@@ -203,28 +220,47 @@ class LeaveOutTest(unittest.TestCase):
         self.assertEqual([f"{out} ready"], self.leave_out("in", "master-1"))
 
     def test_the_last_apiserver_stays(self) -> None:
-        self.states["master-2"] = "DOWN"
-        self.assertEqual([], self.leave_out("out", "master-1", "maint"))
+        for state in ("DOWN", "DOWN 1/2", "MAINT", "DRAIN", "NOLB"):
+            self.states["master-2"] = state
+            self.assert_nothing_to_tell("out", "master-1", "maint")
         self.assertEqual(2, len(self.leave_out("out", "master-2", "maint")))
 
-    def test_the_end_of_the_connection(self) -> None:
-        """Nobody reads what the guard writes any more."""
-        guard = subprocess.Popen(
-            self.command("guard"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    def test_the_end_of_the_operation(self) -> None:
+        """The guard outlives the command that begins it, and takes no session meanwhile."""
+        lock = f"{self.path}.lock"
+        operation = subprocess.Popen(
+            ["flock", lock, "sh", "-c", "echo held; cat"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True,
         )
-        assert guard.stdin and guard.stdout
-        self.assertEqual("guarding\n", guard.stdout.readline())
-        self.assertEqual([], self.told)
-        guard.stdout.close()
-        guard.stdin.close()
-        self.assertEqual(0, guard.wait(60))
-        expected = [f"set server apiservers/master-{n} state ready" for n in (1, 2)]
-        self.assertEqual(expected, self.told)
+        assert operation.stdin and operation.stdout
+        self.addCleanup(operation.stdout.close)
+        self.assertEqual("held\n", operation.stdout.readline())
+        self.assertEqual([], self.leave_out("guard", lock))
+        operation.stdin.close()
+        self.assertEqual(0, operation.wait(60))
+        told = [self.told.get(timeout=60) for _ in range(2)]
+        self.assertEqual([f"set server apiservers/master-{n} state ready" for n in (1, 2)], told)
 
     def test_a_configuration_of_earlier_drivers(self) -> None:
         self.path += ".other"
-        for words in (("out", "master-1", "maint"), ("in", "master-1"), ("guard",)):
-            self.assertEqual([], self.leave_out(*words))
+        for words in (("out", "master-1", "maint"), ("in", "master-1"), ("guard", "lock")):
+            self.assert_nothing_to_tell(*words)
+
+    def test_a_haproxy_that_does_not_answer(self) -> None:
+        """Such as a socket that the package's own configuration has left behind."""
+        self.path += ".left"
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(self.path)
+        for words in (("out", "master-1", "maint"), ("in", "master-1"), ("guard", "lock")):
+            ran = self.run_script(*words)
+            self.assertEqual(1, ran.returncode)
+            self.assertRegex(ran.stderr, f"^no answer at {self.path}: .*refused\n$")
+
+    def test_a_haproxy_that_does_not_obey(self) -> None:
+        with self.assertRaisesRegex(AssertionError, "state maint: No such server"):
+            self.answer = b"No such server.\n\n"
+            self.setUp()
+            self.leave_out("out", "master-1", "maint")
 
 
 class SetConntrackTest(unittest.TestCase):

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.load_balancer import haproxy
+from mgmt_drivers.engine import lock
 from mgmt_drivers.engine.phase import HostPhase, Prediction
 from mgmt_drivers.engine.trace import UNCHANGED, Outcome
+from mgmt_drivers.errors import CommandTimeout, ConnectionFailed, text_of
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 
@@ -25,8 +27,10 @@ class LeftOut(HostPhase[Cluster]):
     memory alone what it is told: when the operation's connection ends, however it does, and when
     HAProxy reads its configuration, all nodes are in again.
 
-    :param balancers: control-plane nodes whose HAProxy is told; a HAProxy that cannot be told is
-        logged, since it notices by itself
+    A HAProxy that cannot be told is logged, since it notices by itself. A control-plane node that
+    does not answer ends the phase before anything stops.
+
+    :param balancers: control-plane nodes whose HAProxy is told
     :param ends_connections: whether connections to the node end at once, which is better than an
         apiserver without etcd; an apiserver that ends closes them when it has answered
     """
@@ -48,22 +52,24 @@ class LeftOut(HostPhase[Cluster]):
 
     @contextmanager
     def _left_out(self, name: str) -> Iterator[None]:
-        for balancer in self._balancers:
-            balancer.once(_GUARD, functools.partial(_guard, balancer))
+        guarded = [balancer for balancer in self._balancers if _has_guard(balancer)]
+        for balancer in guarded:
             _tell(balancer, "out", name, self._state)
         yield
         # After a failure the guards do it: the connection may be lost.
-        for balancer in self._balancers:
-            _tell(balancer, "in", name)
+        for balancer in guarded:
+            try:
+                _tell(balancer, "in", name)
+            except (CommandTimeout, ConnectionFailed) as error:  # the node itself is verified
+                LOG.warning("HAProxy of %s is not told 'in': %s", balancer.node, text_of(error))
 
 
-def _guard(balancer: Host) -> None:
-    result = balancer.session.hold(_SCRIPT.command("guard", haproxy.SOCKET), "guarding")
-    if not result.ok:
-        LOG.warning("HAProxy of %s has no guard: %s", balancer.node, result.tail)
+def _has_guard(balancer: Host) -> bool:
+    return balancer.once(_GUARD, functools.partial(_tell, balancer, "guard", lock.PATH))
 
 
-def _tell(balancer: Host, verb: str, *words: str) -> None:
+def _tell(balancer: Host, verb: str, *words: str) -> bool:
     answer = balancer.ask(*_SCRIPT.command(verb, haproxy.SOCKET, *words))
-    if not answer.ok:
+    if not answer.ok and answer.tail:
         LOG.warning("HAProxy of %s is not told '%s': %s", balancer.node, verb, answer.tail)
+    return answer.ok
