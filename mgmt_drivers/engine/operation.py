@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from typing import TypeVar
 
 from mgmt_drivers import errors
-from mgmt_drivers.engine import lock
+from mgmt_drivers.engine import lock, schedule
 from mgmt_drivers.engine.dry_run import DryRun
 from mgmt_drivers.engine.phase import Phase, Prediction, Work
 from mgmt_drivers.engine.services import Services
@@ -64,7 +64,7 @@ class Operation:
         self._hosts: dict[Node, Host] = {}
         self._unreachable: dict[object, errors.NodeError] = {}
         self._trace = Trace(services.trace_folder)
-        self._pool = ThreadPoolExecutor(max_workers=services.threads)
+        self._pool = services.pool(services.threads)
 
     def __enter__(self) -> "Operation":
         return self
@@ -138,7 +138,7 @@ class Operation:
                 if failed and isinstance(failed[0].cause, errors.WrongHostKey):
                     self._raise_any(failed)
                 if not failed:
-                    failure = self._run_lane(title, _passes, check, [self._hosts[node]])
+                    failure = self._run_on(title, _passes, check, self._hosts[node])
                     if failure is None:
                         return self._hosts[node]
                     self._hosts.pop(node).session.close()  # the connection may be broken
@@ -147,10 +147,18 @@ class Operation:
         raise errors.OperationError(self.request.operation, list(failures.values()))
 
     def ask(
-        self, title: str, host: Host, question: Callable[[Host], T], outcome: Outcome = CHECKED
+        self, title: str, host: Host, question: Callable[[Host], T], outcome: Outcome = CHECKED,
+        after: Host | None = None,
     ) -> T:
-        """Ask one host a question, as :meth:`ask_each` does."""
-        return self.ask_each(title, [host], question, outcome)[0]
+        """Ask one host a question, as :meth:`ask_each` does, in the thread of the caller."""
+        answers: list[T] = []
+
+        def step(host: Host, _: None) -> Outcome:
+            answers.append(question(host))
+            return outcome
+
+        self._raise_any([self._run_on(title, step, None, host, after=after)])
+        return answers[0]
 
     def ask_each(
         self,
@@ -163,18 +171,14 @@ class Operation:
 
         Returns the answers in the order of the hosts.
         """
-        answers: dict[Node, T] = {}
-
-        def step(host: Host, _: None) -> Outcome:
-            answers[host.node] = question(host)
-            return outcome
-
-        lane = functools.partial(self._run_lane, title, step, None)
-        self._raise_any(list(self._pool.map(lane, [[host] for host in hosts])))
-        return [answers[host.node] for host in hosts]
+        asked = [self._pool.submit(self.ask, title, host, question, outcome) for host in hosts]
+        caught = [each.exception() for each in asked]
+        failed = [error for error in caught if isinstance(error, errors.OperationError)]
+        self._raise_any([failure for error in failed for failure in error.errors])
+        return [each.result() for each in asked]
 
     def run(self, context: C, *works: Work[C]) -> None:
-        """Run phases, each on its hosts; a phase begins when the phase before has succeeded.
+        """Run phases, each on its hosts, in the order that :class:`Work` explains.
 
         In a dry run, collect the predictions of the phases.
 
@@ -187,11 +191,11 @@ class Operation:
             elif dry_run:
                 dry_run.operation = self.request.operation
                 self._dry_run(dry_run, phase, [host for lane in lanes for host in lane], context)
-            else:
-                ask = functools.partial(self.ask, phase.title)
-                with phase.around(context, ask) as step:
-                    lane = functools.partial(self._run_lane, phase.title, step, context)
-                    self._raise_any(list(self._pool.map(lane, lanes)))
+        if not dry_run:
+            tasks = schedule.plan([work for work in works if work.lanes])
+            threads = self.services.threads
+            run = schedule.Run(tasks, context, self._run_on, self.ask, self._pool, threads)
+            self._raise_any(run.run())
 
     def _dry_run(
         self, dry_run: DryRun, phase: Phase[C], hosts: Sequence[Host], context: C
@@ -217,8 +221,8 @@ class Operation:
             return CHECKED
 
         new = [n for n in nodes if n not in self._hosts and n not in self._unreachable]
-        lane = functools.partial(self._run_lane, CONNECT, log_in, None)
-        for attempt in as_completed([self._pool.submit(lane, [node]) for node in new]):
+        connect = functools.partial(self._run_on, CONNECT, log_in, None)
+        for attempt in as_completed([self._pool.submit(connect, node) for node in new]):
             self._save_host_keys()  # now: the process may end before the last machine answers
             failure = attempt.result()
             if failure:
@@ -284,31 +288,32 @@ class Operation:
         if failed:
             raise errors.OperationError(self.request.operation, failed) from failed[0].cause
 
-    def _run_lane(
-        self, title: str, step: Callable[[X, C], Outcome], context: C, lane: Sequence[X]
+    def _run_on(
+        self, title: str, step: Callable[[X, C], Outcome], context: C, item: X,
+        untried: Sequence[Host] = (), after: Host | None = None,
     ) -> errors.NodeError | None:
-        """Run a step on the hosts of a lane, one after another; returns the first error, or None.
+        """Run a step on a host, and trace it; returns the error, or None.
 
-        The step of a login gets nodes instead of hosts.
+        The step of a login gets a node instead of a host. An error tells the hosts that it leaves
+        ``untried``, the trace the host ``after`` which this one went on.
         """
         clock = self.services.clock
-        nodes = [item.node if isinstance(item, Host) else item for item in lane]
-        for number, (node, item) in enumerate(zip(nodes, lane, strict=True), start=1):
-            start = clock.time()
-            request = self.request
-            traced = (request.operation, request.vnf_instance_id, title, str(node), start)
-            self._trace.begin(*traced)
-            failure: errors.NodeError | None = None
-            outcome: Outcome = FAILED
-            try:
-                outcome = step(item, context)
-            except Exception as error:  # noqa: BLE001 - reported with its node, never lost
-                failure = errors.NodeError(node, title, _clean(error, self._masker), nodes[number:])
-            why = errors.text_of(failure.cause) if failure else ""
-            self._trace.add(Record(*traced, clock.time(), outcome, why))
-            if failure:
-                return failure
-        return None
+        node = item.node if isinstance(item, Host) else item
+        start = clock.time()
+        request = self.request
+        traced = (request.operation, request.vnf_instance_id, title, str(node), start)
+        self._trace.begin(*traced)
+        failure: errors.NodeError | None = None
+        outcome: Outcome = FAILED
+        try:
+            outcome = step(item, context)
+        except Exception as error:  # noqa: BLE001 - reported with its node, never lost
+            rest = [host.node for host in untried]
+            failure = errors.NodeError(node, title, _clean(error, self._masker), rest)
+        why = errors.text_of(failure.cause) if failure else ""
+        waited_for = str(after.node) if after else ""
+        self._trace.add(Record(*traced, clock.time(), outcome, why, waited_for))
+        return failure
 
 
 def _passes(host: Host, check: Callable[[Host], None]) -> Outcome:

@@ -54,6 +54,7 @@ class Phase(ABC, Generic[C_contra]):
         """Give the step that is run on each host; not entered without a host.
 
         Provides what all hosts need, and cleans up when the last host has ended, even in an error.
+        A cleanup that fails is only logged: it must not hide the errors of hosts.
         """
 
     def prepares(self, context: C_contra) -> Sequence[Host]:
@@ -130,20 +131,30 @@ class Work(Generic[C_contra]):
 
     Lanes run in parallel, and the hosts of a lane one after another; the first host that fails ends
     its lane. Without hosts the phases are left out.
+
+    A phase waits until the phases before it have succeeded on all hosts, unless ``after`` names the
+    hosts to wait for: then the first phase begins on a host when the works before have ended on
+    that host and on the hosts in ``after``, and each host goes on by itself from phase to phase.
+    Nothing overtakes an earlier work that waits for all hosts.
     """
 
     lanes: Sequence[Sequence[Host]]
     phases: Sequence[Phase[C_contra]]
+    after: Sequence[Host] | None = None
 
 
-def on(hosts: Sequence[Host], *phases: Phase[C]) -> Work[C]:
+def on(
+    hosts: Sequence[Host], *phases: Phase[C], after: Sequence[Host] | None = None
+) -> Work[C]:
     """Run each phase on all hosts in parallel."""
-    return Work([[host] for host in hosts], phases)
+    return Work([[host] for host in hosts], phases, after)
 
 
-def in_turn(hosts: Sequence[Host], *phases: Phase[C]) -> Work[C]:
+def in_turn(
+    hosts: Sequence[Host], *phases: Phase[C], after: Sequence[Host] | None = None
+) -> Work[C]:
     """Run each phase on one host after another."""
-    return Work([hosts] if hosts else [], phases)
+    return Work([hosts] if hosts else [], phases, after)
 
 
 def in_lanes(number: int, hosts: Sequence[Host], *phases: Phase[C]) -> Work[C]:

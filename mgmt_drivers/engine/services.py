@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -38,7 +39,7 @@ def load_kept(metadata: Mapping[str, Any] | None, key: str, default: Any) -> Any
 
 
 class Store(Protocol):
-    """Keeps JSON values with the VNF instance from hook to hook."""
+    """Keeps JSON values with the VNF instance from hook to hook; threads may save together."""
 
     def load(self, key: str, default: Any) -> Any:
         """Return the value that was saved last, or ``default``."""
@@ -57,7 +58,7 @@ class Services:
     ``stacks`` is the Heat that holds the VNF. ``trace_folder`` is the folder for traces, or None
     for no trace. ``ssh_timeout`` is the limit in seconds for a new machine to answer on its SSH
     port. ``dry_run`` collects the predictions of a dry run, which changes nothing. ``threads`` is
-    the number of machines on which the operation works in parallel.
+    the number of machines on which the operation works in parallel, in a ``pool`` of threads.
     """
 
     stacks: Stacks
@@ -68,3 +69,4 @@ class Services:
     clock: Clock = SYSTEM_CLOCK
     dry_run: DryRun | None = None
     threads: int = 256  # the machines of the largest VNFs
+    pool: Callable[[int], Executor] = ThreadPoolExecutor

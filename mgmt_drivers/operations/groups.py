@@ -37,7 +37,7 @@ from mgmt_drivers.cluster.packages.use_offline_registry import UseOfflineRegistr
 from mgmt_drivers.cluster.pod_network.metadata_service import CloseMetadataService
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes, MountVolumes, WaitForVolumes
-from mgmt_drivers.engine.phase import Work, in_turn, on
+from mgmt_drivers.engine.phase import HostPhase, Work, in_turn, on
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.setup.configure_proxy import ConfigureProxy
 from mgmt_drivers.setup.preflight import CheckPlatform
@@ -47,32 +47,44 @@ RUNTIMES = ("containerd", "docker")
 
 
 def prepare(
-    cluster: Cluster, new: Sequence[Host], storage: Sequence[Host], staying: Sequence[Host] = ()
+    cluster: Cluster, new: Sequence[Host], storage: Sequence[Host], staying: Sequence[Host] = (),
+    pulling: Sequence[Host] | None = None,
 ) -> Works:
     """Prepare new machines for the cluster, and let the storage server serve the nodes.
 
+    Nothing is changed before all machines have passed the checks. Then each machine goes on by
+    itself.
+
     :param storage: the storage server, if it is new, or if exports or accounts depend on the nodes
     :param staying: the control-plane nodes that were there before and answer
+    :param pulling: the new nodes that pull their images now; default: all
     """
     params, nodes = cluster.params, cluster.nodes(new)
     has_own_helm = params.helm is not None and not params.helm.is_packaged
+    first: list[HostPhase[Cluster]] = []
+    if cluster.proxy:
+        first.append(ConfigureProxy(cluster.proxy, RUNTIMES))
+    if params.offline:
+        first.append(UseOfflineRegistry())
     return [
         on(new, CheckPlatform()),
         on([host for host in new if host is not cluster.leader], CheckClocks()),
         on(cluster.masters(new), CheckDisk()),
-        on(new if cluster.proxy else [], ConfigureProxy(cluster.proxy, RUNTIMES)),
-        on(new if params.offline else [], UseOfflineRegistry()),
-        on(new, InstallPackages()),
-        on(cluster.masters(new) if has_own_helm else [], InstallHelm()),
-        on(cluster.storage(new), WaitForVolumes(), MountVolumes()),
-        on(storage, ExportVolumes()),
-        on(nodes if params.registries else [], ConfigureRegistries()),
-        on(nodes, CloseMetadataService(), PullImages()),
-        *prepare_backups(cluster, [*staying, *cluster.masters(new)], storage),
+        on(new, *first, InstallPackages()),
+        on(cluster.masters(new) if has_own_helm else [], InstallHelm(), after=()),
+        on(cluster.storage(new), WaitForVolumes(), MountVolumes(), after=()),
+        on(storage, ExportVolumes(), after=()),
+        on(nodes if params.registries else [], ConfigureRegistries(), after=()),
+        on(nodes, CloseMetadataService(), after=()),
+        on(nodes if pulling is None else pulling, PullImages(), after=()),
+        *prepare_backups(cluster, [*staying, *cluster.masters(new)], storage, after=()),
     ]
 
 
-def prepare_backups(cluster: Cluster, masters: Sequence[Host], storage: Sequence[Host]) -> Works:
+def prepare_backups(
+    cluster: Cluster, masters: Sequence[Host], storage: Sequence[Host],
+    after: Sequence[Host] | None = None,
+) -> Works:
     """Give control-plane nodes keys for backups, and let the storage server keep backups.
 
     Without control-plane nodes the store stays as it is: nodes of an earlier version of the drivers
@@ -81,23 +93,29 @@ def prepare_backups(cluster: Cluster, masters: Sequence[Host], storage: Sequence
     if not cluster.params.backup or not masters:
         return []
     return [
-        in_turn(masters, MakeBackupKey()),
-        on(storage if cluster.topology.backup_server else [], PrepareBackupStore()),
+        in_turn(masters, MakeBackupKey(), after=after),
+        on(storage if cluster.topology.backup_server else [], PrepareBackupStore(), after=masters),
     ]
 
 
-def join_nodes(cluster: Cluster, new: Sequence[Host], members: Sequence[Host]) -> Works:
-    """Join the new machines, except the leader and nodes that an earlier attempt has joined."""
+def join_nodes(
+    cluster: Cluster, new: Sequence[Host], members: Sequence[Host], exporting: Sequence[Host]
+) -> Works:
+    """Join the new machines, except the leader and nodes that an earlier attempt has joined.
+
+    :param exporting: the storage server, if pods may mount its volumes on the new nodes
+    """
     nodes, leader = cluster.nodes(new), [cluster.leader]
     spread = [host for host in nodes if host.node in cluster.topology.spread]
     missing = [host for host in nodes if host not in (*leader, *members)]
+    masters, workers = cluster.masters(missing), cluster.workers(missing)
     return [
-        join(cluster.masters(missing), cluster.workers(missing)),
-        on(leader if nodes else [], WaitForNodes(nodes), SpreadDns()),
-        on(leader if spread else [], LabelNodes(spread)),
+        join(masters, workers, after=[*leader, *exporting]),
+        on(leader if nodes else [], WaitForNodes(nodes), SpreadDns(), after=nodes),
+        on(leader if spread else [], LabelNodes(spread), after=()),
         give_kubeconfig(cluster, nodes),
         # At last: a machine that joins is not ill.
-        on(new if cluster.params.monitoring else [], ConfigureMonitoring()),
+        on(new if cluster.params.monitoring else [], ConfigureMonitoring(), after=leader),
     ]
 
 
@@ -106,22 +124,24 @@ def give_kubeconfig(cluster: Cluster, nodes: Sequence[Host]) -> Work[Cluster]:
 
     With Helm the users get the kubeconfig of the VIM instead, since Tacker deploys charts with it.
     """
-    return on([] if cluster.params.helm else cluster.masters(nodes), GiveKubeconfig())
+    masters = [] if cluster.params.helm else cluster.masters(nodes)
+    return on(masters, GiveKubeconfig(), after=())
 
 
 def serve(cluster: Cluster, masters: Sequence[Host], staying: Sequence[Host]) -> Works:
     """Add new control-plane nodes to the load balancers; ``staying`` are others that answer."""
     if not masters:
         return []
+    leader, all_masters = [cluster.leader], [cluster.leader, *staying, *masters]
     return [
-        on([cluster.leader], CheckAllReached([*staying, *masters])),
-        on(masters, VerifyControlPlane()),
+        on(leader, CheckAllReached([*staying, *masters]), after=masters),
+        on(masters, VerifyControlPlane(), after=leader),
         # First on the other nodes: a keepalived that gets no advertisements from the holder of the
         # virtual IP takes the address, too.
-        on(staying, ConfigureLoadBalancer()),
-        on(masters, ConfigureLoadBalancer()),
-        on([cluster.leader, *masters], VerifyVirtualIp()),
-        on(masters if cluster.params.helm else [], ConfigureHelm(), CopyCharts()),
+        on(staying, ConfigureLoadBalancer(), after=all_masters),
+        on(masters, ConfigureLoadBalancer(), after=all_masters),
+        on([*leader, *masters], VerifyVirtualIp(), after=all_masters),
+        on(masters if cluster.params.helm else [], ConfigureHelm(), CopyCharts(), after=leader),
     ]
 
 

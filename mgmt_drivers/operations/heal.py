@@ -163,11 +163,11 @@ def _join_successors(
             cluster,
             on([leader], UncordonNodes(), ForgetBackup()),
             *groups.prepare(cluster, new, storage, connected if is_told else []),
-            *groups.join_nodes(cluster, new, members),
-            on([leader] if successors else [], RestoreNodeMetadata(successors)),
-            on([leader] if server_comes else [], RegisterVolumes()),
+            *groups.join_nodes(cluster, new, members, storage),
+            on([leader] if successors else [], RestoreNodeMetadata(successors), after=()),
+            on([leader] if server_comes else [], RegisterVolumes(), after=storage),
             # They may name the address of the storage server.
-            on([leader] if server_comes and known.params.addons else [], ApplyAddons()),
+            on([leader] if server_comes and known.params.addons else [], ApplyAddons(), after=()),
             *groups.serve(cluster, masters, connected),
             *groups.back_up(
                 cluster, [*connected, *masters], masters_come, is_server_new=server_comes

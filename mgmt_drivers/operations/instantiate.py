@@ -24,6 +24,7 @@ from mgmt_drivers.cluster.load_balancer.load_balancer_phases import ConfigureLoa
 from mgmt_drivers.cluster.nodes.check_networks import CheckNetworks
 from mgmt_drivers.cluster.nodes.metadata_phases import KeepNodeMetadata, RestoreNodeMetadata
 from mgmt_drivers.cluster.nodes.remove_nodes import RemoveOldNodes, RestartKubeProxy
+from mgmt_drivers.cluster.packages.pull_images import PullImages
 from mgmt_drivers.cluster.pod_network.apply_manifest import ApplyCniManifest
 from mgmt_drivers.cluster.storage import nfs
 from mgmt_drivers.cluster.storage.volume_phases import RegisterVolumes
@@ -105,9 +106,10 @@ def make_cluster(
         operation.run(
             cluster,
             on(cluster.nodes(hosts) if is_first else [], CheckNetworks()),
-            *groups.prepare(cluster, hosts, cluster.storage(hosts)),
+            *groups.prepare(cluster, hosts, cluster.storage(hosts), pulling=[leader]),
             *_initialize(cluster, hosts, backup, is_initialized, is_first),
-            *groups.join_nodes(cluster, hosts, members),
+            # The pods of a restored cluster mount volumes.
+            *groups.join_nodes(cluster, hosts, members, cluster.storage(hosts) if backup else []),
             *_finish(cluster, hosts, backup),
         )
         if services.dry_run:
@@ -125,22 +127,24 @@ def _initialize(
     """Make the leader the first control-plane node, unless an earlier attempt did.
 
     The nodes of a restored cluster are removed before new nodes join, since their pod CIDRs may
-    collide.
+    collide. kubeadm needs the images of the leader alone; the other nodes pull theirs meanwhile.
     """
     leader = [cluster.leader]
+    others = [host for host in cluster.nodes(hosts) if host is not cluster.leader]
     to_initialize = [] if is_initialized else leader
     masters = cluster.masters(hosts) if cluster.topology.is_ha else []
+    initialize = InitializeControlPlane(is_first, is_restored=backup is not None)
+    initializing = [
+        on(masters, ConfigureLoadBalancer(), after=()),
+        on(to_initialize, initialize, after=masters),  # one of which has the virtual IP
+        on(others, PullImages(), after=()),
+    ]
     if backup is None:
-        return [
-            on(masters, ConfigureLoadBalancer()),
-            on(to_initialize, InitializeControlPlane(is_first)),
-            on(leader, ApplyCniManifest()),
-        ]
+        return [*initializing, on(leader, ApplyCniManifest(), after=())]
     return [
-        on(to_initialize, GetBackup(backup)),
-        on(masters, ConfigureLoadBalancer()),
-        on(to_initialize, InitializeControlPlane(is_first, is_restored=True)),
-        on(leader, RestartKubeProxy(), KeepNodeMetadata(), RemoveOldNodes()),
+        on(to_initialize, GetBackup(backup), after=cluster.storage(hosts)),
+        *initializing,
+        on(leader, RestartKubeProxy(), KeepNodeMetadata(), RemoveOldNodes(), after=()),
     ]
 
 
@@ -150,12 +154,12 @@ def _finish(cluster: Cluster, hosts: Sequence[Host], backup: Restore | None) -> 
     masters = cluster.masters(hosts)
     restored = leader if backup else []
     return [
-        on(restored, RestoreNodeMetadata(cluster.nodes(hosts))),
-        on(leader if storage else [], RegisterVolumes(are_restored=backup is not None)),
-        on(leader, GrantVimAccess(is_restored=backup is not None)),
-        on(masters if cluster.params.helm else [], ConfigureHelm()),
+        on(restored, RestoreNodeMetadata(cluster.nodes(hosts)), after=()),
+        on(leader if storage else [], RegisterVolumes(backup is not None), after=storage),
+        on(leader, GrantVimAccess(is_restored=backup is not None), after=()),
+        on(masters if cluster.params.helm else [], ConfigureHelm(), after=leader),
         # A backup has the add-ons of its cluster.
-        on(leader if cluster.params.addons or backup else [], ApplyAddons()),
+        on(leader if cluster.params.addons or backup else [], ApplyAddons(), after=()),
         *groups.back_up(cluster, masters, True, is_new_cluster=True, is_server_new=bool(storage)),
         on(restored, ForgetBackup()),
     ]

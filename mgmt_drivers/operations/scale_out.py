@@ -78,7 +78,7 @@ def scale_out(request: LcmRequest, services: Services, vims: Vims) -> None:
             on([leader], CheckEtcdMembers(staying if masters else ())),
             on([leader], UncordonNodes(), ForgetBackup()),
             *groups.prepare(cluster, new, storage, connected if masters else []),
-            *groups.join_nodes(cluster, new, members),
+            *groups.join_nodes(cluster, new, members, storage),
             *groups.serve(cluster, masters, connected),
             *groups.back_up(cluster, [*connected, *masters], are_new=bool(masters)),
         )

@@ -5,6 +5,7 @@ The classes only translate Tacker's objects into a request, and results into the
 
 import functools
 import json
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -95,13 +96,15 @@ class InstanceStore:
 
     def __init__(self, vnf_instance: Any) -> None:
         self._vnf_instance = vnf_instance
+        self._saving = threading.Lock()
 
     def load(self, key: str, default: Any) -> Any:
         return load_kept(self._vnf_instance.vnf_metadata, key, default)
 
     def save(self, key: str, value: Any) -> None:
-        metadata = self._vnf_instance.vnf_metadata or {}
-        self._replace({**metadata, f"{KEY_PREFIX}{key}": json.dumps(value)})
+        with self._saving:
+            metadata = self._vnf_instance.vnf_metadata or {}
+            self._replace({**metadata, f"{KEY_PREFIX}{key}": json.dumps(value)})
 
     save_secret = save
 

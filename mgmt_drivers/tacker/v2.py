@@ -5,6 +5,7 @@ Input and answer are dictionaries, and no module of Tacker is imported.
 
 import json
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ class CallStore:
     def __init__(self, instance: dict[str, Any], memory: Mapping[str, Any]) -> None:
         self._instance = instance
         self.memory = dict(memory)
+        self._saving = threading.Lock()
 
     def load(self, key: str, default: Any) -> Any:
         if key in self.memory:
@@ -55,8 +57,9 @@ class CallStore:
 
     def save_secret(self, key: str, value: Any) -> None:
         """Save in the instance only: ``memory`` is part of an operation's error."""
-        metadata = self._instance.get("metadata") or {}
-        self._instance["metadata"] = {**metadata, f"{KEY_PREFIX}{key}": json.dumps(value)}
+        with self._saving:
+            metadata = self._instance.get("metadata") or {}
+            self._instance["metadata"] = {**metadata, f"{KEY_PREFIX}{key}": json.dumps(value)}
 
     def remove(self, key: str) -> None:
         """Remove a key that a request has put into the metadata, after the operation."""

@@ -401,7 +401,7 @@ class JoinTest(PhaseTest):
         _, second, third, *workers = self.hosts
 
         def lanes(members: Sequence[Host]) -> list[list[Host]]:
-            (work, *_) = join_nodes(self.cluster, self.hosts, members)
+            (work, *_) = join_nodes(self.cluster, self.hosts, members, [])
             return [list(lane) for lane in work.lanes]
 
         self.assertEqual([[second, third], *([w] for w in workers)], lanes([]))

@@ -1,12 +1,13 @@
 """Carrying out a plan: order, whom it concerns, errors of several hosts, the trace."""
 
+import contextlib
 import json
 import logging
 import tempfile
 import threading
 import traceback
 import unittest
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,19 @@ import yaml
 
 from mgmt_drivers.engine import trace
 from mgmt_drivers.engine.operation import Operation
-from mgmt_drivers.engine.phase import Change, Check, Phase, Work, in_lanes, in_turn, on
-from mgmt_drivers.engine.trace import RUNNING, Record, Trace
+from mgmt_drivers.engine.phase import (
+    Ask,
+    Change,
+    Check,
+    Phase,
+    Step,
+    Work,
+    in_lanes,
+    in_turn,
+    on,
+)
+from mgmt_drivers.engine.schedule import plan
+from mgmt_drivers.engine.trace import RUNNING, Outcome, Record, Trace
 from mgmt_drivers.errors import (
     CommandFailed,
     ConnectionFailed,
@@ -105,6 +117,34 @@ class Reads(Agree):
             raise ValueError(f"cannot be read: {error}") from error
 
 
+class Tell(Agree):
+    def __init__(self, told: list[str]) -> None:
+        self.told = told
+
+    def check(self, host: Host, context: Context) -> None:
+        self.told.append("next")
+
+
+class Share(Phase[Context]):
+    title = "share"
+
+    def __init__(self, told: list[str], fails: bool) -> None:
+        self.told, self.fails = told, fails
+
+    @contextlib.contextmanager
+    def around(self, context: Context, ask: Ask) -> Iterator[Step[Context]]:
+        host = Host(NODES[0], FakeSession())
+        self.told.append(ask(host, lambda host: f"made for {host.node.vnfc_id}"))
+        yield self.step
+        self.told.append("removed")
+
+    def step(self, host: Host, context: Context) -> Outcome:
+        self.told.append(host.node.vnfc_id)
+        if self.fails:
+            raise CommandFailed("share", 1, "")
+        return "changed"
+
+
 class OperationTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -136,9 +176,11 @@ class OperationTest(unittest.TestCase):
         kind: str = "scale",
         targets: frozenset[str] = frozenset(),
         host_keys: tuple[KnownKey, ...] = (),
+        threads: int = 256,
     ) -> Operation:
         given = services(
-            store=self.store, connect=self.connect, trace_folder=trace_folder or self.folder
+            store=self.store, connect=self.connect, trace_folder=trace_folder or self.folder,
+            threads=threads,
         )
         request = LcmRequest(kind, "vnf-1", Path(), {}, {}, stack_id="stack-1", targets=targets)
 
@@ -295,6 +337,86 @@ class OperationTest(unittest.TestCase):
             operation.run(Context(), in_turn(operation.connect(NODES), phase))
         self.assertEqual(["vnfc-1"], phase.ran)
         self.assertNotIn("vnfc-3", [vnfc for title, vnfc, _ in self.trace() if title == "touch"])
+
+    def test_a_host_goes_on_when_the_hosts_that_it_needs_have_ended(self) -> None:
+        """The first host waits, in each work, for the third, which needs only itself."""
+        waited = threading.Event()
+
+        class Wait(Agree):
+            title = "wait"
+
+            def check(self, host: Host, context: Context) -> None:
+                assert waited.wait(60)
+
+        class Go(Agree):
+            title = "go"
+
+            def check(self, host: Host, context: Context) -> None:
+                waited.set()
+
+        with self.operation() as operation:
+            first, second, third = operation.connect(NODES)
+            operation.run(
+                Context(),
+                on([first], Wait()),
+                on([second, third], Agree(), after=()),
+                on([third], Go(), after=[second]),
+                on([second], Touch(), after=[first]),
+            )
+        lines = (self.folder / "vnf-1.jsonl").read_text().splitlines()
+        records = {r["phase"]: r for r in map(json.loads, lines)}
+        self.assertNotIn("after", records["wait"])
+        self.assertIn("vnfc-1", records["touch"]["after"])
+
+    def test_nothing_overtakes_a_phase_that_waits_for_all(self) -> None:
+        first, second, third = (Host(node, FakeSession()) for node in NODES)
+        works = on([first], Agree()), on([second], Agree()), on([third], Touch(), after=())
+        tasks = plan(works)
+        openings = [task for task in tasks if not task.lane]
+        self.assertEqual([set(), {*tasks[1:2], openings[0]}, {openings[1]}],
+                         [task.needs for task in openings])
+
+    def test_what_hosts_have_in_common_is_made_first_and_removed_last(self) -> None:
+        for fails, ends in ((False, ["vnfc-1", "vnfc-2", "removed", "next"]),
+                            (True, ["vnfc-1", "removed"])):
+            told: list[str] = []
+            # One thread is enough: who asks needs no second one for the answer.
+            with contextlib.suppress(OperationError), self.operation(threads=1) as operation:
+                hosts = operation.connect(NODES[:2])
+                share, tell = Share(told, fails), Tell(told)
+                operation.run(Context(), in_turn(hosts, share), on(hosts[:1], tell, after=hosts))
+            self.assertEqual(["made for vnfc-1", *ends], told)
+
+    def test_an_error_of_a_phase_itself_is_told_when_the_machines_have_ended(self) -> None:
+        told: list[str] = []
+        is_refused = threading.Event()
+
+        class Refuse(Share):
+            @contextlib.contextmanager
+            def around(self, context: Context, ask: Ask) -> Iterator[Step[Context]]:
+                is_refused.set()
+                raise ValueError("no file /etc/Pl4nted")
+                yield self.step
+
+        class Late(Agree):
+            title = "late"
+
+            def check(late, host: Host, context: Context) -> None:  # noqa: N805
+                assert is_refused.wait(60)
+                told.append(f"{[session.closed for session in self.sessions]}")
+                raise CommandFailed("late", 1, "")
+
+        with self.assertRaises(OperationError) as caught, self.operation() as operation:
+            hosts = operation.connect(NODES)
+            operation.run(
+                Context(), on(hosts[:1], Late()), on(hosts[1:2], Refuse(told, False), after=()),
+                on(hosts[1:], Tell(told), after=hosts[1:]),
+            )
+        self.assertEqual(["[0, 0, 0]"], told)
+        self.assertRegex(
+            str(caught.exception),
+            r"vnfc-1.*'late'.* \| .*vnfc-2.*'share': ValueError: no file /etc/[*]+$",
+        )
 
     def test_a_phase_without_hosts_is_told(self) -> None:
         with self.assertLogs("mgmt_drivers.engine.operation", "DEBUG") as logs:

@@ -86,7 +86,7 @@ class TranscriptTest(SimulatedClusterTest):
     def failing(self, operation: Callable[[Services], None], fault: Fault) -> None:
         """Carry an operation out that a fault ends, and note nothing."""
         with self.assertRaises(MgmtDriverError):
-            operation(super().services(fault))
+            operation(dataclasses.replace(super().services(fault), threads=1))
         for machine in self.world.machines.values():
             machine.alive = True
 

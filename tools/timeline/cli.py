@@ -24,8 +24,8 @@ def parsers() -> Iterator[command.Parser]:
 def _draw(arguments: argparse.Namespace) -> int:
     """Draw a trace; returns an exit status."""
     output = arguments.output or arguments.trace.with_suffix(".html")
-    traced = runs.read(arguments.trace)
-    output.write_text(page.render(traced[-arguments.last :] if arguments.last else traced))
-    print(output)
+    traced = runs.read(arguments.trace)[-(arguments.last or 0) :]
+    output.write_text(page.render(traced))
+    print(*map(page.limits, traced), output, sep="\n")
     return 0
 

@@ -3,6 +3,7 @@
 import html
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
+from operator import itemgetter
 
 from mgmt_drivers.engine.trace import Record
 from tools.timeline.runs import Run
@@ -33,7 +34,7 @@ h1 {{ font-size: 1.3rem; }} h2 {{ font-size: 1.05rem; margin: 2rem 0 .3rem; }}
 </head>
 <body>
 <h1>{title}</h1>
-<p class="key">Hold the pointer on a bar for its duration.
+<p class="key">Hold the pointer on a bar for its duration. The framed bars are the critical path.
 {key}</p>
 """
 
@@ -57,7 +58,28 @@ def _section(run: Run) -> str:
         for bar in run.bars
         if bar.error
     )
-    return f'<h2>{html.escape(text)}</h2>\n<div class="run">\n{svg(run)}</div>\n{errors}'
+    return (
+        f'<h2>{html.escape(text)}</h2>\n<p>{html.escape(limits(run))}</p>\n'
+        f'<div class="run">\n{svg(run)}</div>\n{errors}'
+    )
+
+
+def limits(run: Run) -> str:
+    """The run's length as a multiple of its critical path, and of the longest chain of a machine.
+
+    Time beyond the path passed between phases. Beyond its chain, a machine waited for others.
+    """
+    length, path = run.end - run.start, _seconds(run.critical_path)
+    chains = {n: _seconds([bar for bar in run.bars if bar.node == n]) for n in run.nodes}
+    node, chain = max(chains.items(), key=itemgetter(1))
+    return (
+        f"{run.operation}: {length / (path or 1):.2f} times the critical path of {path:.1f} s, "
+        f"{length / (chain or 1):.2f} times the {chain:.1f} s of {_row_name(node)}"
+    )
+
+
+def _seconds(bars: Sequence[Record]) -> float:
+    return sum(bar.end - bar.start for bar in bars)
 
 
 def svg(run: Run) -> str:
@@ -91,26 +113,29 @@ def _axis(run: Run, height: int) -> Iterator[str]:
 
 
 def _rows(run: Run) -> Iterator[str]:
-    phases = run.phases
+    phases, critical = run.phases, run.critical_path
     for row, node in enumerate(run.nodes):
         y = _TOP + row * _ROW
         yield f'<text x="0" y="{y + 16}">{html.escape(_row_name(node))}'
         yield f"<title>{html.escape(node)}</title></text>\n"
         for bar in run.bars:
             if bar.node == node:
-                yield _bar(run, bar, y, phases.index(bar.phase))
+                frame = ' stroke="#1c2430" stroke-width="2"' if bar in critical else ""
+                yield _bar(run, bar, y, phases.index(bar.phase), frame)
 
 
-def _bar(run: Run, bar: Record, y: int, order: int) -> str:
+def _bar(run: Run, bar: Record, y: int, order: int, frame: str) -> str:
     x, end = _x(run, bar.start), _x(run, bar.end)
     width = max(end - x, _SMALLEST)
     colour = _COLOURS.get(bar.outcome, _CHANGED[order % len(_CHANGED)])
     tooltip = f"{bar.phase}: {bar.end - bar.start:.1f} s, {bar.outcome}"
+    if bar.after not in ("", bar.node):
+        tooltip += f", waited for {_row_name(bar.after)}"
     if bar.error:
         tooltip += f"\n{bar.error}"
     drawn = (
         f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_ROW - 6}" rx="2" '
-        f'fill="{colour}"><title>{html.escape(tooltip)}</title></rect>\n'
+        f'fill="{colour}"{frame}><title>{html.escape(tooltip)}</title></rect>\n'
     )
     if bar.outcome != "unchanged" and width > len(bar.phase) * _CHARACTER:
         label = html.escape(bar.phase)

@@ -48,6 +48,19 @@ class Run:
         return list(dict.fromkeys(bar.phase for bar in self.bars))
 
     @property
+    def critical_path(self) -> list[Record]:
+        """The records that decided how long the run took: each waited for the one before it.
+
+        That is the last one of the node in its ``after``; without ``after``, as in logins and
+        traces of earlier versions of the drivers, the last one of any node.
+        """
+        path: list[Record] = []
+        for bar in reversed(sorted(self.bars, key=lambda bar: bar.end)):
+            if not path or (bar.end <= path[-1].start and path[-1].after in ("", bar.node)):
+                path.append(bar)
+        return path[::-1]
+
+    @property
     def failed(self) -> bool:
         return any(bar.outcome == FAILED for bar in self.bars)
 

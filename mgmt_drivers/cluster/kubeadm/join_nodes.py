@@ -39,14 +39,16 @@ class JoinNodes(Phase[Cluster]):
         return [cluster.leader]
 
 
-def join(masters: Sequence[Host], workers: Sequence[Host]) -> Work[Cluster]:
+def join(
+    masters: Sequence[Host], workers: Sequence[Host], after: Sequence[Host]
+) -> Work[Cluster]:
     """Join workers in parallel and, beside them, control-plane nodes one after another.
 
     etcd takes one new member at a time, and none after one that failed to join.
     """
     lanes = [[worker] for worker in workers]
     joining = JoinNodes([*masters, *workers])
-    return Work([masters, *lanes] if masters else lanes, [joining])
+    return Work([masters, *lanes] if masters else lanes, [joining], after)
 
 
 def _join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Outcome:

@@ -34,7 +34,8 @@ _KUBELET = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfi
 # seconds more (k8s.io/apiserver, pkg/server/genericapiserver.go, RunWithContext).
 _QUICK_END = {"shutdown-send-retry-after": "true"}
 DESCRIPTION = "tacker-mgmt-drivers"  # of join tokens
-_TOKEN_LIFETIME = "1h0m0s"  # noqa: S105 - not a token
+# As long as uploaded certificates: the slowest machine may still install packages and pull images.
+_TOKEN_LIFETIME = "2h0m0s"  # noqa: S105 - not a token
 # Where run-kubeadm puts the kubeconfig with which a machine joins.
 _DISCOVERY = "/run/tacker-mgmt-drivers-discovery.conf"
 

@@ -74,8 +74,35 @@ class TimelineTest(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()) as said:
             self.assertEqual(0, main(["timeline", str(self.trace), "--last", "1"]))
         written = self.trace.with_suffix(".html")
-        self.assertEqual(f"{written}\n", said.getvalue())
+        limits = "heal: 1.00 times the critical path of 2.5 s, 1.00 times the 2.5 s of workerNode"
+        self.assertEqual(f"{limits} 192.0.2.1\n{written}\n", said.getvalue())
         self.assertEqual(1, written.read_text().count("<svg"))
+
+    def test_the_critical_path_is_what_each_phase_waited_for(self) -> None:
+        """Of two machines that end before it, a phase may have waited for the earlier one."""
+        nodes = {n: _record("", n, 0)["node"] for n in (1, 2)}
+        self.write(
+            _record("connect", 1, 0, end=1), _record("connect", 2, 0, end=2),
+            _record("install", 2, 2, end=3, after=nodes[2]),
+            _record("check", 1, 2, end=6),
+            _record("install", 1, 6, end=16, after=nodes[1]),
+            _record("join", 2, 6.5, end=7, after=nodes[1]),
+            _record("reboot", 2, 7, end=15, after=nodes[2]),
+            _record("wait", 1, 17, end=20, after=nodes[2]),
+        )
+        (run,) = runs.read(self.trace)
+        path = [(bar.phase, bar.node) for bar in run.critical_path]
+        wanted = [("connect", 2), ("check", 1), ("join", 2), ("reboot", 2), ("wait", 1)]
+        self.assertEqual([(phase, nodes[n]) for phase, n in wanted], path)
+        # 20 s, of which the path has 17.5 s, and the busiest machine 18 s.
+        self.assertEqual(
+            "heal: 1.14 times the critical path of 17.5 s, "
+            "1.11 times the 18.0 s of workerNode 192.0.2.1",
+            page.limits(run),
+        )
+        text = page.render([run])
+        self.assertIn("join: 0.5 s, changed, waited for workerNode 192.0.2.1", text)
+        self.assertEqual(5, text.count('stroke-width="2"'))
 
     def test_what_is_no_trace(self) -> None:
         for text in ("", "{}\n", "no json\n", "[]\n"):
