@@ -380,8 +380,10 @@ class KubernetesParams:
             return self.private_registries
         server = server_name(images.server)
         known = tuple(
-            replace(registry, has_kubernetes=registry.server == server)
-            for registry in self.private_registries
+            replace(each, has_kubernetes=True, certificate=each.certificate or images.certificate)
+            if each.server == server
+            else each
+            for each in self.private_registries
         )
         is_set = images.plain_http or images.certificate
         if not is_set or any(registry.has_kubernetes for registry in known):

@@ -54,11 +54,14 @@ class UnpackBundles(Change[PrivateRegistryParams, Sequence[Bundle]]):
         return ", ".join(bundle.name for bundle in lacking)
 
     def act(self, host: Host, params: PrivateRegistryParams, lacking: Sequence[Bundle]) -> None:
+        folder = f"{_FOLDER}/{platforms.detect(host).slug}"
+        source = packages.only_source(f"deb [trusted=yes] file:{folder}/ /\n")
         for bundle in lacking:
             _unpack(host, bundle, params)
-        folder = f"{_FOLDER}/{platforms.detect(host).slug}"
-        if host.ask("test", "-d", folder).ok:  # else the image must have Docker
-            files.write_all(host, packages.only_source(f"deb [trusted=yes] file:{folder}/ /\n"))
+            # If no bundle has packages for the machine's system, the image must have Docker.
+            known = source if host.ask("test", "-d", folder).ok else []
+            # The note at last, and not by the script: to tar, a stream that breaks may look whole.
+            files.write_all(host, [*known, File(f"{STATE_FOLDER}/{_note(bundle)}", "")])
 
 
 def _note(bundle: Bundle) -> str:
@@ -66,7 +69,7 @@ def _note(bundle: Bundle) -> str:
 
 
 def _unpack(host: Host, bundle: Bundle, params: PrivateRegistryParams) -> None:
-    command = _UNPACK.command(DATA_FOLDER, f"{STATE_FOLDER}/{_note(bundle)}")
+    command = _UNPACK.command(DATA_FOLDER)
     try:
         if bundle.path:
             host.sudo(*command, stdin=bundle.path, timeout=_UNPACK_LIMIT)

@@ -28,10 +28,9 @@ class RegistryPrograms(Programs):
 
     def _unpack_bundle(self, words: list[str], stdin: bytes) -> Result:
         """The bundle has packages for the machine's own system."""
-        folder, note = words
+        (folder,) = words
         assert stdin, "no bundle"
-        for path in (f"{folder}/packages/debian-12", note):
-            self.machine.files[path] = (b"", "644")
+        self.machine.files[f"{folder}/packages/debian-12"] = (b"", "644")
         return OK
 
     def _ask_registry(self, words: list[str], stdin: bytes) -> Result:

@@ -129,12 +129,27 @@ class MachineTest(unittest.TestCase):
         note = f"/var/lib/tacker-mgmt-drivers/bundle-{'ab' * 32}"
         self.session.expect("sudo", "python3", "-c")
         self.session.expect("sudo", "test", "-d", f"{_PACKAGES}/debian-13", status=1)
+        self.session.expect("sudo", "write-files", note, "0644", "0")
         self.assertEqual(CHANGED, UnpackBundles().step(self.host, params))
         fetching = self.session.commands[1]
-        self.assertEqual(("unpack-bundle", "/var/lib/private_registry", note), fetching[-3:])
+        self.assertEqual(("unpack-bundle", "/var/lib/private_registry"), fetching[-2:])
         self.assertEqual(
             {"url": "http://files/2.tar", "sha256": "ab" * 32}, json.loads(self.session.stdin[1])
         )
+
+    def test_the_note_is_written_at_last(self) -> None:
+        """An attempt that ends before unpacks again, and lets apt know the packages."""
+        packed = Bundle(self.folder / "bundle.tar")
+        self.session.expect_facts("debian 13")
+        self.session.expect("sudo", "unpack-bundle", "/var/lib/private_registry")
+        self.session.expect("sudo", "test", "-d", f"{_PACKAGES}/debian-13")
+        self.session.expect("sudo", "write-files")
+        self.assertEqual(CHANGED, UnpackBundles().step(self.host, self.params(packed)))
+        *others, (path, content) = self.session.written().items()
+        note = f"/var/lib/tacker-mgmt-drivers/bundle-{packed.digest}"
+        self.assertEqual((note, b""), (path, content))
+        line = f"deb [trusted=yes] file:{_PACKAGES}/debian-13/ /\n".encode()
+        self.assertEqual(line, dict(others)["/etc/apt/sources.list.d/kubernetes.list"])
 
     def test_nothing_is_unpacked_again(self) -> None:
         packed = Bundle(self.folder / "bundle.tar")
@@ -182,7 +197,7 @@ class PayloadTest(unittest.TestCase):
                 member.size = len(name)
                 archive.addfile(member, io.BytesIO(name.encode()))
         script = Script("mgmt_drivers.registry", "unpack-bundle")
-        command = script.command(f"{self.folder}/data", f"{self.folder}/state/note")
+        command = script.command(f"{self.folder}/data")
         data = stream.getvalue()[:cut]
         return subprocess.run(command, input=data, capture_output=True, check=False)
 
@@ -196,11 +211,17 @@ class PayloadTest(unittest.TestCase):
         links = {p.name: str(p.readlink()) for p in packages.iterdir() if p.is_symlink()}
         wanted = {"1.36": "1.36.4", "1.37": "1.37.10", "debian-13": "1.37.10/debian-13"}
         self.assertEqual(wanted, links)
-        self.assertTrue((self.folder / "state/note").exists())
+        self.assertFalse((data / "new").exists())
 
-    def test_a_connection_that_breaks_leaves_no_note(self) -> None:
-        self.assertNotEqual(0, self.unpack("1.37.2", cut=1000).returncode)
-        self.assertFalse((self.folder / "state/note").exists())
+    def test_a_client_reads_a_file_that_another_bundle_has_too(self) -> None:
+        self.unpack("1.36.4")
+        data = self.folder / "data"
+        blob, whole = data / "docker/registry/v2/blob", b"images/docker/registry/v2/blob"
+        (data / "new/images").mkdir(parents=True)  # of an attempt that was killed
+        for cut, is_good in ((1000, False), (None, True)):
+            self.assertEqual(is_good, self.unpack("1.37.2", cut=cut).returncode == 0)
+            self.assertEqual(whole, blob.read_bytes())
+            self.assertEqual({"docker", "packages"}, {path.name for path in data.iterdir()})
 
     def test_packages_over_https(self) -> None:
         made = signed("127.0.0.1")
@@ -248,6 +269,10 @@ class ClusterTest(test_kubernetes_params.ParamsTestCase):
         (registry,) = found.registries
         self.assertEqual("https://10.10.0.251:5000", registry.url)
         self.assertEqual(self.ca, registry.certificate)
+        named = {"server": "10.10.0.251:5000", "connection_type": "1"}
+        own = {**self.values(), "private_registry_connection_info": [named]}
+        (registry,) = self.read(own).registries
+        self.assertEqual((True, self.ca), (registry.has_kubernetes, registry.certificate))
         old = self.read({**self.values(), "offline_registry": "r.lab:6000",
                          "kubernetes_version": "1.20"})
         self.assertEqual("https://r.lab:6001/1.20/{system}/", old.package_repository.url)

@@ -14,20 +14,23 @@ from pathlib import Path
 from tools.bundle.apt import Deb
 from tools.bundle.programs import BundleError, run
 
-_CREATED = 5  # the field of gpg's listing (GnuPG's doc/DETAILS)
+_CREATED, _FINGERPRINT = 5, 9  # fields of gpg's listing (GnuPG's doc/DETAILS)
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key of the user's keyring; ``created`` is in seconds since the epoch."""
+    """A key of the user's keyring; ``created`` is in seconds since the epoch.
 
-    name: str
+    The fingerprint names it, since public keys of others may have its e-mail address.
+    """
+
+    fingerprint: str
     created: int
 
     def export(self) -> bytes:
         """The public key, as apt takes it from a file that ends with .asc."""
         options = ("--armor", "--export-options", "export-minimal")
-        return run("gpg", "--batch", *options, "--export", self.name).encode()
+        return run("gpg", "--batch", *options, "--export", self.fingerprint).encode()
 
     def clearsign(self, text: str) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
@@ -35,8 +38,8 @@ class Key:
             path.write_text(text)
             run(
                 "gpg", "--batch", "--faked-system-time", f"{self.created}!", "--local-user",
-                self.name, "--digest-algo", "SHA512", "--clearsign", str(path),
-                advice=f"See that gpg signs by the key {self.name} (gpg --clearsign)",
+                self.fingerprint, "--digest-algo", "SHA512", "--clearsign", str(path),
+                advice=f"See that gpg signs by the key {self.fingerprint} (gpg --clearsign)",
             )  # fmt: skip
             return path.with_suffix(".asc").read_bytes()
 
@@ -50,8 +53,9 @@ def find_key(name: str) -> Key:
     ]
     if len([line for line in lines if line[0] == "sec"]) != 1:
         raise BundleError(f"gpg knows several keys {name}: name one by its fingerprint")
+    fingerprint = next(line[_FINGERPRINT] for line in lines if line[0] == "fpr")  # of the first key
     created = (int(line[_CREATED]) for line in lines if line[0] in ("sec", "ssb"))
-    return Key(name, max(created))
+    return Key(fingerprint, max(created))
 
 
 _NO_KEY = (

@@ -46,10 +46,11 @@ _PROGRAMS = {
     "skopeo": "skopeo",
 }
 # Programs that environments of tox need which use no cloud; the others need all of the programs.
-_UNIT_TESTS = ("openssl", "ssh", "dpkg-deb", "gpg", "skopeo")
+_GENUINE = ("openssl", "ssh", "dpkg-deb")
+_UNIT_TESTS = (*_GENUINE, "gpg", "skopeo")
 _NEEDED: Mapping[str, Sequence[str]] = {
     **{f"py3{minor}": _UNIT_TESTS for minor in ("", 10, 11, 12, 13)},
-    "tacker-2026.1": _UNIT_TESTS, "pep8": (), "docs": ("dot",),
+    "tacker-2026.1": _GENUINE, "pep8": (), "docs": ("dot",),
 }  # fmt: skip
 # Locks of apt-get and dpkg, in the order in which apt-get takes them.
 _PACKAGE_LOCKS = [
