@@ -10,6 +10,7 @@ from tackerclient.v1_0.client import Client
 
 from tools.client import wait
 from tools.client.api import V1, Api, ClusterVim
+from tools.client.errors import ClientError
 from tools.client.log import step
 
 _LIMIT = 1200  # seconds for one operation
@@ -73,8 +74,15 @@ class Vnf:
         shown: dict[str, Any] = self.client.show_vnf_instance(self.id)
         return shown
 
+    def show_instantiated(self) -> dict[str, Any]:
+        """:raises ClientError: if the instance is not instantiated"""
+        shown = self.show()
+        if shown["instantiationState"] != "INSTANTIATED":
+            raise ClientError(f"{self.name or self.id} is not instantiated")
+        return shown
+
     def vnfcs(self) -> list[dict[str, Any]]:
-        return self.api.vnfcs(self.show())
+        return self.api.vnfcs(self.show_instantiated())
 
     def cluster_vims(self) -> list[ClusterVim]:
         """The clusters that are registered as VIMs of the instance."""
@@ -108,9 +116,13 @@ class Vnf:
         count = len(body.get("vnfcInstanceId", ()))
         what = f"{count} VNFCs" if count else "the whole VNF"
         with step(f"heal {what} of {self.name}"):
-            known = self._occurrence_ids()
-            self.client.heal_vnf_instance(self.id, self.api.operation(body))
-            return self.await_outcome("HEAL", known=known)
+            return self.await_outcome("HEAL", known=self.start_heal(body))
+
+    def start_heal(self, body: dict[str, Any]) -> set[str]:
+        """Start a heal without waiting for its end; returns the ids of the operations before."""
+        known = self._occurrence_ids()
+        self.client.heal_vnf_instance(self.id, self.api.operation(body))
+        return known
 
     def scale(self, kind: str, aspect: str, steps: int) -> dict[str, Any]:
         """``kind`` is SCALE_OUT or SCALE_IN."""

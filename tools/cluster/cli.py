@@ -5,6 +5,7 @@ import contextlib
 import functools
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +26,7 @@ from tools.client.config import cloud
 from tools.client.errors import ClientError
 from tools.client.lcm import Vnf
 from tools.cluster import login
-from tools.cluster.status import Status, look_at
+from tools.cluster.status import MASTER, Status, look_at
 from tools.command import UsageError, free_text, output_file
 from tools.dry_run import cli as dry_run
 from tools.dry_run import report
@@ -82,6 +83,10 @@ def _part(
         name, f"{description} Tacker is that of OS_CLOUD or OS_*.", on_instance
     )
     made.add_argument("vnf", type=free_text, metavar="VNF", help="id or name of the VNF instance")
+    made.add_argument(
+        "--vdu", type=free_text, default=MASTER,
+        help="VDU of the control-plane nodes; default: %(default)s",
+    )
     command.add_api(made, "the one that has the VNF")
     return made
 
@@ -120,20 +125,29 @@ def _look_again(look: Callable[[], Status]) -> str:
 
 def _look(connection: Connection, vnf: Vnf, user: login.Login, master: str) -> Status:
     """:param master: VDU of the control-plane nodes"""
-    vnfcs = {
-        f"{'master' if vdu == master else 'worker'}-{end}": vnfc for end, vdu, vnfc in _nodes(vnf)
-    }
-    status = Status(vnf.name or vnf.id, vnfcs)
+    status = Status(vnf.name or vnf.id, dict(_nodes(vnf, master)), master=master)
     with user.to_masters(connection, vnf, status.looking_at) as hosts:
         look_at(status, hosts, time.time())
     return status
 
 
-def _nodes(vnf: Vnf) -> Iterator[tuple[str, str, str]]:
-    """What ends the name of each node, its VDU, and the id of its VNFC."""
+def _nodes(vnf: Vnf, master: str) -> Iterator[tuple[str, str]]:
+    """The name of each node, and the id of its VNFC."""
     for vnfc in vnf.vnfcs():
         node = Node("", "", vnfc["computeResource"]["resourceId"], {})
-        yield node.short_id, vnfc["vduId"], vnfc["id"]
+        role = "master" if vnfc["vduId"] == master else "worker"
+        yield topology.node_name(role, node), vnfc["id"]
+
+
+def _vnfc(vnf: Vnf, options: argparse.Namespace) -> str:
+    """The id of the VNFC whose node the user names; never empty, which would heal all."""
+    found = [vnfc for name, vnfc in _nodes(vnf, options.vdu) if name == options.node and vnfc]
+    if len(found) != 1:
+        raise ClientError(
+            f"VNF instance {vnf.id} has {len(found)} VNFCs whose node is {options.node}; "
+            "k8s-vnf status shows the nodes"
+        )
+    return found[0]
 
 
 def _kubeconfig(connection: Connection, vnf: Vnf, options: argparse.Namespace) -> int:
@@ -149,7 +163,7 @@ def _kubeconfig(connection: Connection, vnf: Vnf, options: argparse.Namespace) -
     path.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
-    print(f"kubectl --kubeconfig {path} get nodes")
+    print(shlex.join(["kubectl", "--kubeconfig", str(path), "get", "nodes"]))
     return command.GOOD
 
 
@@ -168,10 +182,7 @@ def _read(hosts: list[Host], errors: list[str]) -> Iterator[str]:
 
 
 def _heal(connection: Connection, vnf: Vnf, options: argparse.Namespace) -> int:
-    wanted = options.node.partition("-")[2]
-    vnfc = next((vnfc for end, _, vnfc in _nodes(vnf) if end == wanted), None)
-    if not vnfc:
-        raise ClientError(f"VNF instance {vnf.id} has no VNFC whose node is {options.node}")
+    vnfc = _vnfc(vnf, options)
     body = {"vnfcInstanceId": [vnfc]}
     try:
         found = dry_run.run_on(connection, vnf, "heal", vnf.api.operation(body))
@@ -182,22 +193,38 @@ def _heal(connection: Connection, vnf: Vnf, options: argparse.Namespace) -> int:
     if not (options.yes or _agrees(f"Replace {options.node} (VNFC {vnfc})?")):
         print("nothing was changed")
         return command.GOOD
-    try:
+    if _vnfc(vnf, options) != vnfc:
+        raise ClientError(f"node {options.node} has another VNFC than before the question")
+    with _outlived(vnf):
+        try:
+            known = vnf.start_heal(body)
+        except TackerClientException as error:
+            if error.status_code not in range(400, 500):
+                raise
+            print_error(f"Tacker refuses the heal: {printable(str(error))}")
+            return command.FINDING
         with Progress().step(f"healing {options.node}") as step:
-            occurrence = vnf.heal(body)
+            occurrence = vnf.await_outcome("HEAL", known=known)
             step.failed = occurrence["operationState"] != "COMPLETED"
-    except TackerClientException as error:
-        print_error(f"Tacker refuses the heal: {printable(str(error))}")
-        return command.FINDING
     return _end(occurrence)
 
 
+@contextlib.contextmanager
+def _outlived(vnf: Vnf) -> Iterator[None]:
+    """Whatever ends the block, also Ctrl-C, does not end the operation."""
+    try:
+        yield
+    except BaseException:
+        print_error(f"Tacker may go on with the heal: k8s-vnf watch {vnf.id} follows it")
+        raise
+
+
 def _agrees(question: str) -> bool:
-    """Ask on the terminal; without one, the answer is no."""
+    """:raises UsageError: if nobody can answer"""
     try:
         return input(f"\n{question} [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
-        return False
+    except EOFError as error:
+        raise UsageError("nothing was changed, since nobody answers: see --yes") from error
 
 
 def _end(occurrence: Mapping[str, Any]) -> int:

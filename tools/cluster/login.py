@@ -33,10 +33,6 @@ Catching = Callable[[str], contextlib.AbstractContextManager[None]]
 
 def add_options(parser: command.Parser) -> None:
     parser.add_argument(
-        "--vdu", type=free_text, default="masterNode",
-        help="VDU of the control-plane nodes; default: %(default)s",
-    )
-    parser.add_argument(
         "--username", type=free_text, default=CONFIG.username,
         help="SSH user of the machines; default: %(default)s",
     )

@@ -14,13 +14,15 @@ from mgmt_drivers.cluster.topology import describe_shared_hosts, node_name
 from mgmt_drivers.errors import MgmtDriverError, printable
 from mgmt_drivers.machine.host import Host
 
+MASTER = "masterNode"  # VDU of the control-plane nodes in the packages of this project
+
 
 @dataclass
 class Status:
     """What was seen of a cluster, and the faults with their advice.
 
     ``vnfcs`` are the ids of the VNFCs by the names of their nodes; ``broken`` are the nodes that a
-    heal replaces.
+    heal replaces; ``master`` is the VDU of the control-plane nodes.
     """
 
     vnf: str = "VNF"
@@ -31,6 +33,7 @@ class Status:
     warnings: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
+    master: str = MASTER
 
     @contextmanager
     def looking_at(self, what: str) -> Iterator[None]:
@@ -52,11 +55,13 @@ class Status:
     @property
     def heals(self) -> list[str]:
         """The commands that replace what is broken."""
-        return [f"k8s-vnf heal {shlex.quote(self.vnf)} {node}" for node in self.broken]
+        option = [] if self.master == MASTER else ["--vdu", self.master]
+        words = ["k8s-vnf", "heal", *option, self.vnf]
+        return [shlex.join([*words, node]) for node in self.broken]
 
     def as_json(self) -> dict[str, Any]:
         fields = asdict(self)
-        del fields["vnfcs"], fields["broken"]
+        del fields["master"], fields["vnfcs"], fields["broken"]
         return {**fields, "heal": self.heals}
 
     @property

@@ -17,7 +17,6 @@ from mgmt_drivers.tacker import vnfd
 from tools import command
 from tools.client import instances, lcm
 from tools.client.config import cloud, tacker
-from tools.client.errors import ClientError
 from tools.command import existing_file, free_text
 from tools.csar.cli import package
 from tools.dry_run import envelope, numbers, report
@@ -85,9 +84,7 @@ def run_on(
     :raises MgmtDriverError: if the operation would be refused
     """
     asked = Cloud(connection, found.client, found.api.version)
-    shown = found.show()
-    if shown["instantiationState"] != "INSTANTIATED":
-        raise ClientError(f"{found.name or found.id} is not instantiated")
+    shown = found.show_instantiated()
     vnfd_id = body.get("vnfdId") if operation == "change-package" else None
     with unpacked(given) if given else asked.package(vnfd_id or shown["vnfdId"]) as files:
         instance = asked.instance(shown, files, body)

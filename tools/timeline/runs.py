@@ -68,7 +68,7 @@ class Run:
 def read(path: Path) -> list[Run]:
     """Read the runs in a trace, the oldest first.
 
-    :raises NoTrace: if the file is not a trace, or is empty
+    :raises NoTrace: if the file is not a trace, or has no phase that ended
     """
     runs: list[Run] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
@@ -82,7 +82,7 @@ def read(path: Path) -> list[Run]:
             runs.append(Run(bar.operation, bar.vnf))
         runs[-1].bars.append(bar)
     if not runs:
-        raise NoTrace(f"{path} is empty")
+        raise NoTrace(f"{path} has no phase that ended")
     return runs
 
 

@@ -57,16 +57,20 @@ def _watch(options: argparse.Namespace) -> int:
     vnf = instances.find(cloud(), options.vnf, options.api)
     path = f"{options.trace_dir}/{vnf.id}.jsonl"
     shown = Shown()
-    with contextlib.suppress(KeyboardInterrupt), shown:
-        while True:
-            newest: Mapping[str, Any] = (vnf.occurrences() or [{}])[-1]
-            if not newest:
-                raise ClientError(f"VNF instance {vnf.id} has had no operation")
-            shown.update(_records(options.via, path))
-            if newest["operationState"] in FINAL_STATES:
-                return _end(newest)
-            time.sleep(_PAUSE)
-    return command.GOOD
+    try:
+        with shown:
+            while True:
+                newest: Mapping[str, Any] = (vnf.occurrences() or [{}])[-1]
+                if not newest:
+                    raise ClientError(f"VNF instance {vnf.id} has had no operation")
+                shown.update(_records(options.via, path))
+                if newest["operationState"] in FINAL_STATES:
+                    break
+                time.sleep(_PAUSE)
+    except KeyboardInterrupt:
+        print_error("the operation goes on in Tacker")
+        raise
+    return _end(newest)
 
 
 def _end(occurrence: Mapping[str, Any]) -> int:

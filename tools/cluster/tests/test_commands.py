@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tackerclient.common.exceptions import TackerClientException
+from tackerclient.common.exceptions import ConnectionFailed, TackerClientException
 
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.inventory import Node
@@ -21,11 +21,16 @@ from tools.client.api import V1, V2
 from tools.client.errors import ClientError
 from tools.client.lcm import Vnf
 from tools.cluster import cli, login
+from tools.cluster.status import Status
 from tools.dry_run.operations import Result
 from tools.k8s_vnf.app import main
 
 _SERVER = "af8aec3f-835c-4e61-8a35-c72d50b63e91"
 _NODE = "worker-af8aec3f835c"
+
+
+def _resource(resource_id: str, vdu: str, server: str) -> dict[str, Any]:
+    return {"id": resource_id, "vduId": vdu, "computeResource": {"resourceId": server}}
 
 
 class Tacker:
@@ -35,17 +40,21 @@ class Tacker:
         self.version, self.names = version, names
         self.healed: list[dict[str, Any]] = []
         self.state = "COMPLETED"
+        self.resources = [_resource("resource-1", "workerNode", _SERVER)]
+        self.resources.append(_resource("resource-2", "workerNode", _SERVER.replace("a", "b")))
 
     def list_vnf_instances(self) -> list[dict[str, str]]:
         return [{"id": f"id-of-{name}", "vnfInstanceName": name} for name in self.names]
 
     def show_vnf_instance(self, vnf_id: str) -> dict[str, Any]:
-        resource = {
-            "id": "resource-1", "vduId": "workerNode", "computeResource": {"resourceId": _SERVER}
-        }
-        infos = [{"id": "vnfc-1", "vnfcResourceInfoId": "resource-1"}]
-        return {"id": vnf_id, "instantiatedVnfInfo": {
-            "vnfcResourceInfo": [resource], "vnfcInfo": infos
+        if not self.resources:
+            return {"id": vnf_id, "instantiationState": "NOT_INSTANTIATED"}
+        infos = [
+            {"id": resource["id"].replace("resource", "vnfc"), "vnfcResourceInfoId": resource["id"]}
+            for resource in self.resources
+        ]
+        return {"id": vnf_id, "instantiationState": "INSTANTIATED", "instantiatedVnfInfo": {
+            "vnfcResourceInfo": self.resources, "vnfcInfo": infos
         }}
 
     def heal_vnf_instance(self, vnf_id: str, body: dict[str, Any]) -> None:
@@ -110,7 +119,7 @@ class HealTest(ClusterTest):
         )
 
     def test_only_a_yes_heals(self) -> None:
-        for answer, healed in (("", 0), ("\n", 0), ("no\n", 0), ("y\n", 1)):
+        for answer, healed in (("\n", 0), ("no\n", 0), ("y\n", 1)):
             status, said, _ = self.run_command("heal", "k8s", _NODE, answer=answer)
             self.assertEqual(0, status)
             self.assertIn("a dry run, nothing was changed", said)
@@ -119,6 +128,13 @@ class HealTest(ClusterTest):
         (body,) = self.tackers["2"].healed
         self.assertEqual(["vnfc-1"], body["vnfcInstanceId"])
         self.assertIn("lcm-operation-user-data", body["additionalParams"])
+
+    def test_nobody_answers(self) -> None:
+        """A script does not take it for a heal that has been done."""
+        for name in ("old", "k8s"):
+            with self.assertRaisesRegex(SystemExit, "2"):
+                self.run_command("heal", name, _NODE)
+        self.assertEqual(([], []), (self.tackers["1"].healed, self.tackers["2"].healed))
 
     def test_v1_names_the_resource(self) -> None:
         status, said, _ = self.run_command("heal", "old", _NODE, "--yes")
@@ -140,17 +156,77 @@ class HealTest(ClusterTest):
         self.assertIn("openstack vnflcm op retry op-1", errors)
 
     def test_a_heal_that_tacker_refuses(self) -> None:
-        refusal = TackerClientException(message="another operation is PROCESSING")
+        refusal = TackerClientException(message="another operation is PROCESSING", status_code=409)
         with mock.patch.object(self.tackers["2"], "heal_vnf_instance", side_effect=refusal):
             status, _, errors = self.run_command("heal", "k8s", _NODE, "--yes")
         self.assertEqual(1, status)
         self.assertIn("Tacker refuses the heal: another operation is PROCESSING", errors)
 
-    def test_a_node_of_no_vnfc(self) -> None:
-        status, _, errors = self.run_command("heal", "k8s", "worker-000000000000", "--yes")
-        self.assertEqual(3, status)
-        self.assertIn("has no VNFC whose node is worker-000000000000", errors)
+    def test_tacker_goes_on_when_the_command_ends(self) -> None:
+        broken = ConnectionFailed(reason="reset")
+        for method, error, expected in (
+            ("heal_vnf_instance", broken, 3),
+            ("show_vnf_lcm_op_occs", broken, 3),
+            ("show_vnf_lcm_op_occs", KeyboardInterrupt, 130),
+        ):
+            self.tackers["2"].healed.clear()
+            with mock.patch.object(self.tackers["2"], method, side_effect=error):
+                status, _, errors = self.run_command("heal", "k8s", _NODE, "--yes")
+            self.assertEqual(expected, status)
+            self.assertIn("may go on with the heal: k8s-vnf watch id-of-k8s follows", errors)
+            self.assertNotIn("refuses", errors)
+
+    def test_only_the_one_node_that_is_named_is_healed(self) -> None:
+        """A request without a VNFC would heal the whole VNF, which deletes the cluster."""
+        for version, name in (("1", "old"), ("2", "k8s")):
+            tacker = self.tackers[version]
+            (first, *others) = tacker.resources
+            for node, resources in (
+                ("worker-000000000000", [first, *others]),
+                (_NODE.replace("worker", "master"), [first, *others]),
+                (_NODE, others),
+                (_NODE, [first, {**first, "id": "resource-3"}]),
+                (_NODE, [{**first, "vduId": "masterNode"}]),
+                (_NODE, [{**first, "id": ""}]),
+                (_NODE, []),
+            ):
+                tacker.resources = resources
+                status, _, errors = self.run_command("heal", name, node, "--yes")
+                self.assertEqual((3, []), (status, tacker.healed), errors)
+                self.assertRegex(errors, f"VNFCs whose node is {node}|{name} is not instantiated")
         self.assertFalse(self.planned.called)
+
+    def test_a_vnfc_that_goes_while_the_user_is_asked(self) -> None:
+        for version, name in (("1", "old"), ("2", "k8s")):
+            tacker = self.tackers[version]
+            first, other = tacker.resources
+            for left in ([other], [{**first, "id": "resource-3"}, other]):
+                tacker.resources = [first, other]
+
+                def answer(_: str, tacker: Tacker = tacker, left: Any = left) -> str:
+                    tacker.resources = left
+                    return "y"
+
+                with mock.patch("builtins.input", answer):
+                    status, _, errors = self.run_command("heal", name, _NODE)
+                self.assertEqual((3, []), (status, tacker.healed))
+                self.assertRegex(errors, "0 VNFCs whose node|another VNFC than before")
+
+    def test_a_vnf_of_no_or_two_instances(self) -> None:
+        self.tackers["2"].names = ("old", "same", "same")
+        for name in ("none", "old", "same"):
+            status, _, errors = self.run_command("heal", name, _NODE, "--yes")
+            self.assertEqual(3, status)
+            self.assertRegex(errors, f"has [02] VNF instances {name}")
+        self.assertEqual(([], []), (self.tackers["1"].healed, self.tackers["2"].healed))
+
+    def test_another_vdu_has_the_control_plane(self) -> None:
+        node = _NODE.replace("worker", "master")
+        status, _, _ = self.run_command("heal", "k8s", node, "--yes", "--vdu", "workerNode")
+        self.assertEqual((0, 1), (status, len(self.tackers["2"].healed)))
+        status_of = Status("k 8s", {node: "vnfc-1"}, master="workerNode")
+        status_of.add_broken(node, "a fault")
+        self.assertEqual([f"k8s-vnf heal --vdu workerNode 'k 8s' {node}"], status_of.heals)
 
 
 class LoginTest(ClusterTest):
@@ -178,6 +254,7 @@ class LoginTest(ClusterTest):
         self.assertIn(f"kubectl --kubeconfig {path}", said)
         with self.assertRaisesRegex(SystemExit, "2"):
             self.run_command("kubeconfig", "k8s", str(path))
+        self.assertEqual("clusters: []\n", path.read_text())
         self.addCleanup(os.chdir, Path.cwd())
         os.chdir(self.folder)
         self.assertEqual(0, self.run_command("kubeconfig", "k8s")[0])

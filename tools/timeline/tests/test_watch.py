@@ -87,6 +87,11 @@ class CommandTest(unittest.TestCase):
         self.assertIn("drain, a ...", said)
         self.assertIn("FAILED_TEMP; see openstack vnflcm op show op-1", errors)
 
+    def test_an_interrupt_ends_the_watch_alone(self) -> None:
+        with mock.patch.object(watch_cli.time, "sleep", side_effect=KeyboardInterrupt):
+            status, _, errors = self.watch()
+        self.assertEqual((130, "error: the operation goes on in Tacker\n"), (status, errors))
+
     def test_on_another_machine(self) -> None:
         self.states = ["COMPLETED"]
         with mock.patch.object(watch_cli.subprocess, "run") as run:
