@@ -1,4 +1,4 @@
-"""Bundles on the registry's machine, which ``python -m tools.bundle`` of this project makes.
+"""Bundles on the registry's machine, which ``k8s-vnf bundle`` of this project makes.
 
 A bundle has the images of a release of Kubernetes, as files of a registry's storage, and a signed
 repository of packages for each system.

@@ -150,7 +150,7 @@ class Tls:
 
 @dataclass(frozen=True)
 class Bundle:
-    """A file of ``python -m tools.bundle``: of the package, or one that the machine downloads."""
+    """A file of ``k8s-vnf bundle``: of the package, or one that the machine downloads."""
 
     path: Path | None = param(
         "path", kinds.PackageFile(kinds.LARGEST_ARCHIVE), required=Unless("url"),

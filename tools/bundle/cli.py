@@ -3,7 +3,7 @@
 import argparse
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from mgmt_drivers.cluster.cluster_params import CONTAINERD, DOCKER
@@ -26,12 +26,10 @@ _ARCHITECTURES = ("amd64", "arm64")
 _DOWNLOADER = "/usr/lib/apt/apt-helper"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def _make(options: argparse.Namespace) -> int:
     """Make the bundle; returns an exit status."""
-    made = _parser()
-    options = made.parse_args(argv)
     if reason := _why_not_together(options):
-        made.error(reason)
+        raise command.UsageError(reason)
     output: Path = options.output
     work = output.with_name(f"{output.name}.parts")
     try:
@@ -95,13 +93,13 @@ def _fetched_key(url: str, work: Path) -> Path:
     return path
 
 
-def _parser() -> command.Parser:
-    parser = command.parser(
-        "python -m tools.bundle",
+def parsers() -> Iterator[command.Parser]:
+    text = (
         "Make the bundle: one file with the packages and images of a release of Kubernetes, from "
         "which a private registry VNF serves clusters of a site without internet. What was "
-        "fetched is kept beside the file until it is written, in FILE.parts.",
+        "fetched is kept beside the file until it is written, in FILE.parts."
     )
+    parser = command.part("bundle", text, _make)
     parser.add_argument(
         "-o", "--output", type=output_file, required=True, metavar="FILE", help="what to write"
     )
@@ -149,7 +147,7 @@ def _parser() -> command.Parser:
         help="a file of `docker save`: its images are taken from there, and not from registries; "
         "may be given several times",
     )
-    return parser
+    yield parser
 
 
 def _url(text: str) -> str:

@@ -35,8 +35,9 @@ def make() -> Bundle:
         home.mkdir(mode=0o700, parents=True)
         made = ("gpg", "--batch", "--passphrase", "", "--quick-generate-key", _SIGNER)
         subprocess.run([*made, "ed25519", "sign", "never"], check=True, env=environment)
-    words = [sys.executable, "-m", "tools.bundle", "--output", str(path), "--system", _SYSTEM]
-    words += ["--key", _SIGNER, "--kubernetes-version", CONFIG.kubernetes_version]
+    words = [sys.executable, "-m", "tools.k8s_vnf", "bundle", "--output", str(path)]
+    words += ["--system", _SYSTEM, "--key", _SIGNER]
+    words += ["--kubernetes-version", CONFIG.kubernetes_version]
     with step(f"make {path.name}"):
         words += _mirrored() if CONFIG.kubernetes_mirror else ["--image", _BUSYBOX]
         subprocess.run(words, check=True, cwd=CHECKOUT, env=environment)

@@ -26,6 +26,7 @@ COMMANDS = {
         ("cloud_image.cli", "image", "build"),
         ("registry_image.cli", "image", "registry"),
         ("images.cli", "image", "list push"),
+        ("bundle.cli", "", "bundle"),
         ("preflight.check_cli", "", "check"),
         (
             "dry_run.cli", "plan",

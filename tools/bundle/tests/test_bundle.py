@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tools.bundle import cli, images, systems
+from tools.bundle import images, systems
 from tools.bundle.apt import Apt
 from tools.bundle.programs import BundleError
 from tools.bundle.repository import find_key
 from tools.bundle.tests import made_sources
 from tools.bundle.tests.made_sources import IMAGES, KEY
+from tools.k8s_vnf import app
 
 _PROGRAMS = ("apt-get", "dpkg-deb", "gpg", "skopeo")
 _ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "amd64")
@@ -90,7 +91,7 @@ class BundleTest(unittest.TestCase):
         out = io.StringIO()
         with redirect_stdout(out), redirect_stderr(out):
             try:
-                return cli.main([*pairs, *words]), out.getvalue()
+                return app.main(["bundle", *pairs, *words]), out.getvalue()
             except SystemExit as error:
                 return int(error.code or 0), out.getvalue()
 

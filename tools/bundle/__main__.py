@@ -1,5 +1,0 @@
-import sys
-
-from tools.bundle.cli import main
-
-sys.exit(main())
