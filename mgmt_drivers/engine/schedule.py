@@ -131,7 +131,9 @@ class Run(Generic[C]):
         except OperationError as failed:
             errors = failed.errors
         except Exception as error:  # noqa: BLE001 - told when the tasks that run have ended
-            errors = self._run(task, functools.partial(_fail, error), task.stage.first)
+            title, fail = task.stage.phase.title, functools.partial(_fail, error)
+            told = self._run_on(title, fail, self._context, task.stage.first, (), task.after)
+            errors = [told] if told else []
         with self._lock:
             self._free += 1
             self._ended += 1
@@ -149,20 +151,15 @@ class Run(Generic[C]):
             ask = functools.partial(self._ask, stage.phase.title, after=task.after)
             stage.step = stage.stack.enter_context(stage.phase.around(self._context, ask))
             return ()
-        errors = self._run(task, stage.step, *task.lane)
+        error = self._run_on(
+            stage.phase.title, stage.step, self._context, task.lane[0], task.lane[1:], task.after
+        )
         with self._lock:
             stage.left -= 1
             is_last = not stage.left
         if is_last:
             stage.stack.close()
-        return errors
-
-    def _run(
-        self, task: Task[C], step: Step[C], host: Host, *untried: Host
-    ) -> Sequence[NodeError]:
-        title = task.stage.phase.title
-        error = self._run_on(title, step, self._context, host, untried, task.after)
-        return (error,) if error else ()
+        return [error] if error else []
 
 
 def _fail(error: Exception, *_: object) -> NoReturn:

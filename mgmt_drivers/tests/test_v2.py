@@ -392,7 +392,7 @@ class HooksTest(HookCaller):
             self.replaced(target)
             self.call(kubernetes_v2.heal_end, asked)
         self.assert_whole(3, 3)
-        self.assertLessEqual(len(self.world.deepest), 15, "\n".join(self.world.deepest))
+        self.assertLessEqual(len(self.world.deepest), 17, "\n".join(self.world.deepest))
 
 
 class UpgradeHooksTest(HookCaller):

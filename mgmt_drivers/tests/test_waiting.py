@@ -15,6 +15,7 @@ from mgmt_drivers.operations import scale_out
 from mgmt_drivers.testing.fakes import named
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
+    NOT_NEW,
     PARAMS,
     STORAGE,
     WORKERS,
@@ -157,6 +158,8 @@ class InstantiateTest(WaitingTestCase):
 
 class AnySpeedTest(WaitingTestCase):
     """Whoever is first and last, nothing comes before what it needs."""
+
+    operation = NOT_NEW
 
     def speeds(self, seed: int, *more: str) -> Mapping[str, float]:
         dice = random.Random(seed)
