@@ -273,9 +273,6 @@ class KubeadmPrograms(Backups):
     def _restrict_files(self, words: list[str], stdin: bytes) -> Result:
         return OK
 
-    def _hurry_kubelet(self, words: list[str], stdin: bytes) -> Result:
-        return self._answer(words, stdin)
-
     def _restart_kubelet(self, words: list[str], stdin: bytes) -> Result:
         assert self._answer(words, stdin).ok, words
         return self._answer(["systemctl", "restart", "kubelet"], b"")

@@ -103,69 +103,6 @@ class IssueApiCertificateTest(unittest.TestCase):
             self.assertEqual({"pki", "bin"}, {path.name for path in Path(folder).iterdir()})
 
 
-# Each look of the script at the programs reads a line: whether the apiserver is ready, and process
-# ids. kubeadm ends after the last line, which is read again and again.
-_LOOKED_AT = {
-    "kubeadm": r"""
-        echo "$@" >"$ROOT/told"
-        until [ -e "$ROOT/done" ]; do /bin/sleep 0.1; done
-        exit 7""",
-    "sleep": "",
-    "pgrep": r"""
-        { read -r ready ids; cat >"$ROOT/rest"; } <"$ROOT/looks"
-        [ -s "$ROOT/rest" ] && mv "$ROOT/rest" "$ROOT/looks" || touch "$ROOT/done"
-        echo "$ready" >"$ROOT/ready"
-        printf '%s\n' $ids
-        [ -n "$ids" ]""",
-    "kubectl": '[ "$(cat "$ROOT/ready")" = yes ]',
-    "systemctl": 'echo "$@: $(wc -l <"$ROOT/looks")" >>"$ROOT/told"',
-}
-
-
-class HurryKubeletTest(unittest.TestCase):
-    """Beside a kubeadm that ends with status 7."""
-
-    def hurry(self, *looks: str) -> list[int]:
-        """Returns behind which look each restart of kubelet was, counted from the first."""
-        with tempfile.TemporaryDirectory() as folder:
-            root = Path(folder)
-            for name, text in _LOOKED_AT.items():
-                (root / name).write_text(f"#!/bin/bash\n{text}\n")
-                (root / name).chmod(0o755)
-            (root / "looks").write_text("".join(f"{look}\n" for look in looks))
-            script = (_FOLDER / "cluster/kubeadm/hurry-kubelet.sh").read_text()
-            ran = subprocess.run(
-                ["bash", "-c", script, "hurry-kubelet", "kubeadm", "upgrade", "node"], timeout=60,
-                env={"PATH": f"{root}:{os.environ['PATH']}", "ROOT": folder},
-            )
-            self.assertEqual(7, ran.returncode)
-            given, *restarts = (root / "told").read_text().splitlines()
-        self.assertEqual("upgrade node", given)
-        behind = [line.removeprefix("try-restart kubelet: ") for line in restarts]
-        return [len(looks) - int(left) for left in behind]
-
-    def test_a_program_that_ends_is_not_waited_for(self) -> None:
-        """Once each, however long the new one takes: the scheduler, then the controller manager."""
-        looks = ["yes 1 2 3 4", "yes 1 2 3", "yes 1 2 3", "yes 1 2 3", "yes 1 2 3 5", "yes 1 2 5"]
-        self.assertEqual([3, 7], self.hurry(*looks, "yes 1 2 5", "yes 1 2 5 6", "yes 1 2 5 6"))
-
-    def test_an_apiserver_that_was_away(self) -> None:
-        """kubelet, which asks no other one, is restarted once more when the new one is ready."""
-        looks = ["yes 1 2 3 4", "no 1 2 3", "no 1 2 3", "no 1 2 3 5", "no 1 2 3 5", "yes 1 2 3 5"]
-        self.assertEqual([3, 6], self.hurry(*looks, "yes 1 2 3 5", "no 1 2 3 5"))
-
-    def test_programs_that_fail_again_and_again(self) -> None:
-        """Each time under another process id."""
-        looks = [f"yes 1 2 {pid}" for pid in range(3, 20) for _ in range(2)]
-        self.assertEqual([*range(2, 26, 2)], self.hurry(*looks))
-
-    def test_nothing_to_hurry(self) -> None:
-        """Programs that kubelet replaces at once, and a machine that does not tell any."""
-        self.assertEqual([], self.hurry("yes 1 2 3 4", "no 1 2 3", "no 1 2 3 5", "yes 1 2 3 5"))
-        self.assertEqual([], self.hurry(*["yes 1 2 3 4"] * 4))
-        self.assertEqual([], self.hurry(*["no"] * 4))
-
-
 class LeaveOutTest(unittest.TestCase):
     """A socket that answers as HAProxy's does, line by line, and notes what it is told."""
 

@@ -76,7 +76,6 @@ _NAMES_NODE = Script(__package__, "names-node")
 _CREATE_TOKEN = Script(__package__, "create-token")
 _ISSUE_API_CERTIFICATE = Script(__package__, "issue-api-certificate")
 _VALIDATE = Script(__package__, "validate-config")
-_HURRY_KUBELET = Script(__package__, "hurry-kubelet")
 
 
 def is_member(host: Host) -> bool:
@@ -383,8 +382,7 @@ def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
     options = [*_patch_options(cluster), *_ignored(_keeps_cgroup_v1(host, cluster))]
     if folder := patches.folder(host, cluster):
         options += ["--patches", folder]
-    hurrying = _HURRY_KUBELET.command() if cluster.is_control_plane(host) else ()
-    command = ("flock", _LOCK, *hurrying, "kubeadm", "upgrade", *words, *options)
+    command = ("flock", _LOCK, "kubeadm", "upgrade", *words, *options)
     host.sudo(*without_proxy(command), timeout=_UPGRADE_LIMIT, limit=LARGE_OUTPUT)
 
 
