@@ -88,7 +88,7 @@ def start_issuer(machine: Remote) -> Issuer:
 
 
 def ask_whoami(master: Remote, token: str) -> str:
-    """What the apiserver of a control-plane node says of the bearer of a token."""
+    """Ask the apiserver of a control-plane node who the bearer of a token is."""
     seen = master.run(f"{_ASK} {token} 2>&1", check=False)
     log(f"who am I: {seen}")
     return seen

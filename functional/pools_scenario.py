@@ -217,7 +217,7 @@ class PoolsScenario(ClusterScenario):
 
 
 def check_allocatable(node: Any, evicted_below: str) -> None:
-    """What kubelet keeps from pods: what is reserved, and memory below which it evicts pods."""
+    """kubelet keeps from pods the reserved parts, and the memory below which it evicts pods."""
     capacity, allocatable = node.status.capacity, node.status.allocatable
     kept = {
         kind: parse_quantity(capacity[kind]) - parse_quantity(allocatable[kind])

@@ -31,7 +31,7 @@ def rotate(request: LcmRequest, services: Services) -> None:
         cluster = Cluster(known, services.store, leader)
         etcd, _ = ask_etcd(operation, cluster)
         operation.run(cluster, on([leader], CheckCluster(etcd, is_upgrade=False)))
-        # Of machines that have all joined: others may lack the file, or have an old one.
+        # All machines have joined by now: others may lack the file, or have an old one.
         found = operation.ask_each(opening.GATHER, masters, encryption.read_keys)
         newest = encryption.choose_newest(found)
         operation.run(cluster, *_phases(cluster, masters, newest))

@@ -44,7 +44,7 @@ UNINITIALIZED = {
     "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true",
     "effect": "NoSchedule",
 }
-# As the script writes it.
+# The file as encryption-key.sh writes it; written again here, so that a change of it shows.
 _NEW_ENCRYPTION = b"""\
 apiVersion: apiserver.config.k8s.io/v1
 kind: EncryptionConfiguration

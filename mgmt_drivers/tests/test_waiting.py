@@ -136,7 +136,7 @@ class InstantiateTest(WaitingTestCase):
         self.assertNotIn("changed", {bar.outcome for bar in self.traced.bars})
 
     def test_machines_that_fail_at_different_times_are_told_together(self) -> None:
-        """Those of the same phase, or of one before; nothing runs when the operation has ended."""
+        """Machines fail in one phase or in an earlier one; nothing runs after the operation."""
         def fault(session: SimulatedSession, argv: Sequence[str]) -> None:
             address = session.machine.address
             if address in WORKERS and argv[-1].endswith("install_k8s_cluster.sh"):

@@ -11,7 +11,7 @@ from tools.client.api import V1, V2
 
 _REQUESTS = Path(__file__).parents[3] / "functional" / "requests"
 _APIS = {"v1": V1(), "v2": V2()}
-# What the reader fills in, and the scenarios with ids of their cloud.
+# Ids that the reader fills in; the scenarios take those of their cloud.
 _PLACEHOLDERS = {
     '"vimId": ""': '"vimId": "VIM-ID"',
     '"resourceId": "public"': '"resourceId": "NETWORK-ID"',

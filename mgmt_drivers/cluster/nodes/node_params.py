@@ -11,7 +11,7 @@ from mgmt_drivers.params.declaration import Always, ObjectOf, param
 from mgmt_drivers.params.kinds import Choice, Kind, ListOf, TextKind, is_object
 from mgmt_drivers.params.reader import Reader
 
-# Of Kubernetes and of cloud controller managers; they come and go with a node's state.
+# Taints of Kubernetes and of cloud controller managers come and go with a node's state.
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/"
 OWN_TAINTS = ("node.kubernetes.io/", UNINITIALIZED)
 PLACEMENT = ("CIS-node", "kubernetes.io/zone", "topology.kubernetes.io/zone")
