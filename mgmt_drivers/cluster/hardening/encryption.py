@@ -65,8 +65,9 @@ def read_keys(host: Host) -> tuple[Key, ...]:
     text = read_file(host)
     if text is None:
         raise MgmtDriverError(
-            f"the cluster does not encrypt Secrets: there is no {FILE}. Heal the whole VNF, which "
-            "makes a cluster that does"
+            f"the cluster does not encrypt Secrets: there is no {FILE}. A heal of the whole VNF "
+            "with restore_from makes a cluster that does; without restore_from all objects and "
+            "workloads of the cluster are deleted"
         )
     try:
         found = package_yaml.load(text.reveal())
