@@ -80,7 +80,7 @@ def repair(host: Host) -> None:
         _run(host, *_CONFIGURE)  # dpkg needs the lock that apt holds, but does not wait for it
     except CommandFailed as error:
         raise MgmtDriverError(
-            "an installation of packages was broken off on the machine, and cannot be ended: "
+            "an interrupted installation of packages on the machine cannot be completed: "
             f"{error}. Repair the packages (`dpkg --configure -a`), or heal the VNFC; then retry "
             "the operation"
         ) from error

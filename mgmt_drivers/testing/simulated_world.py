@@ -130,7 +130,7 @@ class Machine:
     alive: bool = True
     came: bool = False  # since the cluster was built
     reboots: int | None = None  # that cloud-init is still to make; None without cloud-init
-    interrupted: bool = False  # a transaction of dpkg was broken off
+    interrupted: bool = False  # a transaction of dpkg was interrupted
     clock: float = 0.0  # seconds that it is ahead
     left_out: set[str] = field(default_factory=set)  # nodes to which its HAProxy sends nobody
     # On a control-plane node: each certificate's days left and serial number, by name, and the

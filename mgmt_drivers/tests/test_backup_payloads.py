@@ -498,7 +498,7 @@ class MasterTest(PayloadTest):
         self.backup("save")
         (name,) = self.names()
         self.remove_cluster()
-        for _ in range(2):  # also where an attempt was broken off
+        for _ in range(2):  # also after an interrupted attempt
             ran = self.restore(self.opened(self.store / name), "cat")
             self.assertEqual((0, b"config"), (ran.returncode, ran.stdout), ran.stderr)
         for file in _PKI:

@@ -114,7 +114,7 @@ def load_busybox_command() -> str:
     )
 
 
-# Only kubeadm knows the images of its release. Each line of output keeps the SSH session alive.
+# kubeadm names the images of its release. Each line of output keeps the SSH session alive.
 _PUSH_PUBLISHED = """set -e
 fetch() {{ curl --silent --show-error --fail --location --retry 3 "$@"; }}
 release=v{version}

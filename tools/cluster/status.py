@@ -184,7 +184,7 @@ def _add_certificates(status: Status, host: Host, now: float) -> None:
     status.faults += [f"{_address(host)}: {text}" for text in (*ending, *state.warnings(now))]
     if state.is_pending:
         status.faults.append(
-            f"{_address(host)}: a renewal of certificates was broken off. Renew the certificates"
+            f"{_address(host)}: a renewal of certificates was interrupted. Renew the certificates"
         )
 
 

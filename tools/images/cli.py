@@ -30,7 +30,7 @@ def parsers() -> Iterator[command.Parser]:
     pushing.add_argument("repository", type=free_text, metavar="REPOSITORY", help=text)
     pushing.add_argument(
         "archives", nargs="*", default=(), type=existing_file, metavar="ARCHIVE",
-        help="files of `docker save`; without any, the images are pulled from where they lie",
+        help="files of `docker save`; without any, the images are pulled from their registries",
     )
     pushing.add_argument(
         "--from-cloud", action="store_true",

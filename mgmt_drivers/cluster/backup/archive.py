@@ -69,7 +69,7 @@ class _Parts:
 
 
 def read(host: Host, path: str, keys: BackupKeys) -> Contents:
-    """:raises BrokenBackup: if the file is no whole backup, or no node of the VNF has signed it"""
+    """:raises BrokenBackup: if the file is damaged, or no node of the VNF has signed it"""
     seen = host.ask(*_SHOW.command(path), timeout=LIMIT, limit=LIST_OUTPUT)
     if not seen.ok:
         raise BrokenBackup(f"{path} is not a whole backup: {seen.tail}")

@@ -4,7 +4,7 @@
 # machine: a kubeadm whose connection broke may still run. What it left half done is reset, and what
 # an image has of the node that it was made from, whose own file beside $2 tells. A machine that
 # joins may lose its etcd data: whoever runs this has seen that the others have a quorum without it.
-# One that is initialized may not, unless an image has them, or an init that was broken off left
+# One that is initialized may not, unless an image has them, or an interrupted init left
 # them: they may be all there is of a cluster. Before the configuration of a join, and a line of
 # three dashes, the standard input has the kubeconfig that the configuration names: it holds a token.
 set -e

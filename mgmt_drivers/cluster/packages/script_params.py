@@ -10,7 +10,7 @@ DECLARATION = "# Contract: tacker-mgmt-drivers"  # the line that a script has
 UNDECLARED = (
     f"does not declare the drivers' contract by a line {DECLARATION!r}. The driver gives the "
     "script no arguments but environment variables, and makes the cluster itself; a script that "
-    "wants arguments, such as Tacker's sample, would end the operation after the machines exist. "
+    "wants arguments, such as Tacker's sample, would fail when the machines exist already. "
     "`k8s-vnf package migrate FOLDER` puts the script of vnf_packages/kubernetes in its "
     "place: add to it what yours does on one machine"
 )

@@ -169,7 +169,7 @@ class Registry:
     )
     host_entry: HostEntry | None = param(
         "hosts_string", _HostEntry(), example="10.10.0.20 registry.example.com",
-        meaning="for a name that DNS does not know; neither is the machine's own, such as "
+        meaning="for a name that DNS does not know; not one of the machine itself, such as "
         "``127.0.0.1`` and ``localhost``",
     )
     has_kubernetes: bool = False

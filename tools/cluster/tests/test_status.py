@@ -86,7 +86,7 @@ class StatusTest(SimulatedClusterTest):
 
     def test_a_renewal_that_was_broken_off(self) -> None:
         self.machine(MASTERS[1]).files[PENDING] = (b"", "644")
-        words = "a renewal of certificates was broken off. Renew the certificates"
+        words = "a renewal of certificates was interrupted. Renew the certificates"
         self.assertEqual([f"{MASTERS[1]}: {words}"], self.look().faults)
 
     def test_nodes_and_members_that_are_not_well(self) -> None:
