@@ -34,5 +34,9 @@ class ConformanceScenario(ClusterScenario):
 
 
 class Conformance(ConformanceScenario):
+    """With all settings of hardening that a workload could notice."""
+
+    options = {"hardening": "cis"}
+
     def test_conformance(self) -> None:
         self.check_conformance(conformance.PARALLEL)
