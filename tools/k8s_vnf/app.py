@@ -44,7 +44,25 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns an exit status."""
-    return _App().run([*(sys.argv[1:] if argv is None else argv)])
+    words = [*(sys.argv[1:] if argv is None else argv)]
+    *group, last = words or [""]
+    if group and last in ("-h", "--help") and (listed := _commands_of(group)):
+        usage = f"usage: {command.NAME} {' '.join(group)} COMMAND [ARGUMENT ...]"
+        print(f"{usage}\n\ncommands:\n{listed}")
+        return command.GOOD
+    return _App().run(words)
+
+
+def _commands_of(group: Sequence[str]) -> str:
+    """A line for each command that begins with the words of a group."""
+    start = f"{' '.join(group)} "
+    names = sorted(name for name in COMMANDS if name.startswith(start))
+    return "\n".join(f"  {name.removeprefix(start):<16}{_summary(parser(name))}" for name in names)
+
+
+def _summary(made: command.Parser) -> str:
+    """The first sentence of a command's description."""
+    return str(made.description).partition(". ")[0].rstrip(".")
 
 
 def parser(name: str) -> command.Parser:
@@ -64,8 +82,7 @@ class _Leaf(Command):
         self._parser = parser(self.name)
 
     def get_description(self) -> str:
-        """The first sentence, for the list of the commands."""
-        return str(self._parser.description).partition(". ")[0]
+        return _summary(self._parser)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         return self._parser

@@ -61,6 +61,13 @@ class CommandsTest(unittest.TestCase):
                     self.assertEqual(status, got, output)
                     self.assertRegex(output, text)
 
+    def test_the_help_of_a_group_lists_its_commands(self) -> None:
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(0, app.main(["plan", "--help"]))
+        listed = [line.split()[0] for line in said.getvalue().split("commands:\n")[1].splitlines()]
+        plans = [name.removeprefix("plan ") for name in app.COMMANDS if name.startswith("plan ")]
+        self.assertEqual(sorted(plans), listed)
+
     def test_a_bare_machine_is_enough_to_read_arguments(self) -> None:
         """Without a package but Python's."""
         for words, status, text in (
