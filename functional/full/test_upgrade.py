@@ -48,6 +48,10 @@ class UpgradeThroughV2(UpgradeScenario):
         master = self.machines(vnf)[MASTER][0]
         conformance.check(master, self.registry, conformance.SUBSET, self.name)
         self.upgrade(vnf, self.modify, workers=2)  # nothing is left to do
+        (vnfc, _), *_ = self.vnfcs(vnf, MASTER)
+        with newest_series():
+            self.heal(vnf, [vnfc])  # with the templates of the new package
+            self.check_balanced_cluster(vnf, workers=2)
         self.check_terminate(vnf)
 
     def onboard_package(
