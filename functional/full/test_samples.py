@@ -171,10 +171,11 @@ class ToscaPackages(SmallCluster):
         path = CONFIG.build / f"{image.id}.img"
         self.cloud.image.download_image(image.id, output=str(path))
         name = unique("uploaded")
+        algorithm = image.hash_algo.replace("sha", "sha-")  # SOL001 spells it sha-512
         data = {
             "name": name, "disk_format": image.disk_format,
             "container_format": image.container_format,
-            "checksum": {"algorithm": image.hash_algo, "hash": image.hash_value},
+            "checksum": {"algorithm": algorithm, "hash": image.hash_value},
         }
         onboarded = self.onboard_csar(tosca_csar(package, path, data, files))
         # Tacker names the stack after the VNF: with its id, if the VNF has no name.
