@@ -1,7 +1,8 @@
 """Files and overlays that scenarios add to the VNF packages, and packages of their own."""
 
 import json
-from collections.abc import Callable, Mapping
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,32 +59,30 @@ def _changed_templates(
     return made
 
 
-def isolated_templates(package: str, flavour: str, network: str) -> dict[str, Path]:
-    """The package's templates of a flavour, whose security groups let packets leave for a network.
-
-    Machines reach the metadata service, too, without which cloud-init knows no login.
-    """
-    prefixes = (network, "169.254.169.254/32")
-    made, folder = {}, SOURCES / package
-    for source in sorted(folder.glob(f"BaseHOT/{flavour}/**/*.yaml")):
-        template = yaml.safe_load(source.read_text())
-        groups = [
-            resource
-            for resource in template["resources"].values()
-            if resource["type"] == "OS::Neutron::SecurityGroup"
-        ]
-        for group in groups:
-            # Heat removes Neutron's own rule, which lets all out, if there is another.
-            group["properties"]["rules"] += [
-                {"direction": "egress", "remote_ip_prefix": prefix} for prefix in prefixes
-            ]
-        if groups:
-            template["heat_template_version"] = str(template["heat_template_version"])
-            path = CONFIG.build / f"isolated-{source.name}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(yaml.safe_dump(template))
-            made[str(source.relative_to(folder))] = path
+def isolated_templates(csar: Path, prefixes: Sequence[str]) -> dict[str, Path]:
+    """The templates of a built package, whose security groups let packets leave for prefixes."""
+    made = {}
+    with zipfile.ZipFile(csar) as archive:
+        for name in (n for n in archive.namelist() if n.startswith("BaseHOT/")):
+            template = yaml.safe_load(archive.read(name)) if name.endswith(".yaml") else {}
+            if isolate(template.get("resources", {}), prefixes):
+                template["heat_template_version"] = str(template["heat_template_version"])
+                path = CONFIG.build / f"{csar.stem}-{name.replace('/', '-')}"
+                path.write_text(yaml.safe_dump(template))
+                made[name] = path
     return made
+
+
+def isolate(resources: Mapping[str, Any], prefixes: Sequence[str]) -> int:
+    """Let packets leave for IPv4 prefixes only; returns how many security groups were changed."""
+    kind = "OS::Neutron::SecurityGroup"
+    groups = [resource for resource in resources.values() if resource["type"] == kind]
+    for group in groups:
+        # Heat removes Neutron's own rule, which lets all out, if there is another.
+        group["properties"]["rules"] += [
+            {"direction": "egress", "remote_ip_prefix": prefix} for prefix in prefixes
+        ]
+    return len(groups)
 
 
 def tosca_csar(name: str, image: Path, data: Mapping[str, Any], files: Mapping[str, Path]) -> Path:

@@ -2,62 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from functional import shared
-from functional.charts import CHART, HELM_ARCHIVE, chart_csar, helm_archive
-from functional.cluster_scenario import MASTER, ClusterScenario
+from functional.charts import HELM_ARCHIVE, helm_archive
+from functional.cluster_scenario import MASTER
+from functional.helm_scenario import ASPECT, HelmScenario
 from functional.nodes_scenario import NodesScenario
 from tools.client.api import V2
 from tools.client.config import CONFIG
 from tools.client.lcm import Package, Vnf
-from tools.client.log import log
-
-_RELEASE = "web"
-_ASPECT = "pods"
-
-
-class HelmScenario(ClusterScenario):
-    """Clusters whose control-plane nodes have Helm."""
-
-    helm: Mapping[str, str] = {}
-
-    def request(
-        self, flavour: str, registry: str, network: str | None = None, **params: Any
-    ) -> dict[str, Any]:
-        return super().request(flavour, registry, network, **{"helm": self.helm, **params})
-
-    def deploy_chart(self, vnf: Vnf) -> Vnf:
-        """Let Tacker deploy the pods of a CNF by its chart; returns the CNF."""
-        params = self.params_of_chart(f"{self.registry}/busybox:1")
-        cnf = self.deploy_cnf(vnf, chart_csar(), params)
-        self.show_releases(vnf)
-        return cnf
-
-    def params_of_chart(self, image: str) -> dict[str, Any]:
-        """Parameters of the CNF, as the v1 API takes them."""
-        name = f"cnf-web-{_RELEASE}"
-        installed = {
-            "exthelmchart": "false",
-            "helmchartfile_path": CHART,
-            "helmreleasename": _RELEASE,
-            "helmparameter": [f"image={image}"],
-        }
-        return {
-            "namespace": "default",
-            "use_helm": "true",
-            "using_helm_install_param": [installed],
-            "helm_replica_values": {_ASPECT: "replicas"},
-            "vdu_mapping": {
-                "VDU1": {"kind": "Deployment", "name": name, "helmreleasename": _RELEASE}
-            },
-        }
-
-    def show_releases(self, vnf: Vnf) -> str:
-        """What Helm lists on the first control-plane node for the user that Tacker logs in as."""
-        seen = self.machines(vnf)[MASTER][0].run("helm list --all-namespaces")
-        log(seen)
-        return seen
 
 
 class HelmThroughV2(HelmScenario):
@@ -78,14 +31,6 @@ class HelmThroughV2(HelmScenario):
         self.assertNotIn("webserver", self.show_releases(vnf))
         cnf.delete()
         self.check_terminate(vnf)
-
-    def params_of_chart(self, image: str) -> dict[str, Any]:
-        return {
-            "namespace": "default",
-            "helm_chart_path": CHART,
-            "helm_value_names": {"VDU1": {"replica": "replicas"}},
-            "helm_parameters": {"image": image},
-        }
 
 
 class HelmThroughV1(HelmScenario, NodesScenario):
@@ -114,7 +59,7 @@ class HelmThroughV1(HelmScenario, NodesScenario):
         self.assertIn("webserver-0.1.0", healed.run("helm list"))
         self.assertIn(cnf.id, healed.run("ls /var/tacker/helm"))
         # Tacker does so with the chart on the first of the nodes.
-        self.assert_completed(cnf.scale("SCALE_IN", _ASPECT, 1))
+        self.assert_completed(cnf.scale("SCALE_IN", ASPECT, 1))
         self.await_pods_of_cnf(1)
         self.remove_cnf(cnf)
         self.assertNotIn("webserver", self.show_releases(vnf))

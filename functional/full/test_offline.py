@@ -2,112 +2,183 @@
 
 import json
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from functional import credentials
+from functional.backup_scenario import BackupScenario
+from functional.charts import HELM_ARCHIVE, helm_archive
 from functional.cluster_scenario import MASTER
-from functional.nodes_scenario import NodesScenario
-from functional.packages import isolated_templates
+from functional.helm_scenario import HelmScenario
 from functional.registry_scenario import PORT, REQUEST, ask_for_address
+from functional.site import Site, site
+from functional.storage_scenario import StorageScenario
 from functional.upgrade_scenario import BEFORE, NEWEST, newest_series
+from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
 from mgmt_drivers.cluster.modification import NAME as MODIFICATION
 from mgmt_drivers.cluster.packages.repository_params import CA_FILE, KEY_FILE
+from mgmt_drivers.package import sha256_of
 from mgmt_drivers.registry.registry_params import MODIFICATION as REGISTRY_MODIFICATION
-from tools.client import bundles, networks
+from tools.client import bundles, networks, wait
+from tools.client.api import V2
 from tools.client.bundles import Bundle
-from tools.client.config import CONFIG
-from tools.client.lcm import Vnf
+from tools.client.config import CONFIG, tacker
+from tools.client.lcm import Package, Vnf
 from tools.client.log import log, step
-from tools.client.machines import Remote
-from tools.client.packages import private_registry_csar
+from tools.client.names import unique
+from tools.client.packages import kubernetes_csar, private_registry_csar
 from tools.client.requests import load_request
 
-_FIRST, _SECOND = "Files/bundles/first.tar", "Files/bundles/second.tar"
+_BUNDLE = "Files/bundles/first.tar"
+_OVERLAYS = ["storage_v2"]
+# Of pods and Services, as the request has them.
+_OWN = ("192.168.0.0/16", "10.199.187.0/24")
 
 
-class Offline(NodesScenario):
-    """Three masters and two workers are instantiated, scaled, healed, and upgraded."""
+class Offline(HelmScenario, BackupScenario, StorageScenario):
+    """Three masters, two workers and a storage server live on a site without internet.
 
+    Helm comes with the package. The cluster uses the v2 API, which keeps the volumes of a VNF whose
+    machines are all lost; the registry uses v1, which does not copy its bundle for each call.
+    """
+
+    api = V2()
     kubernetes_version = BEFORE
+    helm = {"archive_path": HELM_ARCHIVE}
+    address: str  # of the registry
+    site: Site
 
     def test_offline(self) -> None:
+        if not CONFIG.refused_packets:
+            self.skipTest("nobody counts refused packets, see FUNCTIONAL_REFUSED_PACKETS")
         first = bundles.make()
         with newest_series():
             second = bundles.make()
-        address = networks.free_address(self.cloud, CONFIG.network)
-        registry, ca = self.instantiate_registry(address, first, second)
-        self.registry = f"{address}:{PORT}/kubernetes"
-        vnf = self.instantiate_cluster(address, first.key, ca)
-        self.check_isolation(vnf)
+        self.site = self.enter(site(self.cloud, _OWN))
+        self.site.prove()
+        registry, ca = self.instantiate_registry(first)
+        vnf = self.instantiate_cluster(first.key, ca)
+        self.check_chart(vnf)
+        self.scale_and_heal(vnf)
+        self.upgrade(vnf, registry, second)
+        self.restore(vnf)
+        self.heal_registry(vnf, registry)
+        self.assertEqual([], self.site.wrong)
+        self.check_terminate(vnf)
 
+    def instantiate_registry(self, bundle: Bundle) -> tuple[Vnf, Path]:
+        """Instantiate the registry with a bundle; returns the CA of its certificate, too."""
+        self.address = networks.free_address(self.cloud, CONFIG.network)
+        self.registry = f"{self.address}:{PORT}/kubernetes"
+        folder = Path(self.enter(tempfile.TemporaryDirectory()))
+        certificate, key, text = credentials.write_certificate(folder, self.address)
+        ca = folder / "ca.crt"
+        ca.write_text(text)
+        files = {"Files/tls.crt": certificate, "Files/tls.key": key}
+        files |= self.site.templates(private_registry_csar(files))
+        client = tacker(self.cloud)
+        package = Package(client, private_registry_csar({**files, _BUNDLE: bundle.path}))
+        self.addCleanup(package.delete)
+        vnf = Vnf.create(client, package, unique("registry"))
+        self.vnfs.append(vnf)
+        self.addCleanup(vnf.remove)
+        request = load_request(
+            REQUEST, client, bundles=[{"path": _BUNDLE}],
+            tls_certificate_path="Files/tls.crt", tls_key_path="Files/tls.key",
+        )
+        ask_for_address(request, self.address)
+        self.assert_completed(vnf.instantiate(request))
+        self.site.read("the registry's instantiation")
+        return vnf, ca
+
+    def instantiate_cluster(self, key: Path, ca: Path) -> Vnf:
+        files = {KEY_FILE: key, CA_FILE: ca, **helm_archive()}
+        files |= self.site.templates(kubernetes_csar(files, _OVERLAYS, self.api.variant))
+        vnf = self.create_vnf(self.onboard_package(files, _OVERLAYS))
+        request = self.storage_request("complex")
+        request["additionalParams"][INSTALLATION]["etcd_backup"] = {"interval": "30m", "keep": 3}
+        self.assert_completed(vnf.instantiate(request))
+        self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=2)
+        self.check_volumes_available()
+        self.cluster.claim_volume("data")
+        self.create_notes(with_volume=False)
+        self.notes()
+        self.site.read("the instantiation")
+        return vnf
+
+    def request(
+        self, flavour: str, registry: str, network: str | None = None, **params: Any
+    ) -> dict[str, Any]:
+        """The request names the registry alone."""
+        sources = {"image_repository": None, "package_repository": None}
+        named = {**sources, "offline_registry": self.address, **params}
+        return super().request(flavour, registry, network, **named)
+
+    def check_chart(self, vnf: Vnf) -> None:
+        if not CONFIG.helm_on_tacker:
+            log("Tacker's host has no Helm: no chart is deployed")
+            return
+        cnf = self.deploy_chart(vnf)
+        self.assertIn("webserver-0.1.0", self.show_releases(vnf))
+        self.remove_cnf(cnf)
+        cnf.delete()
+        self.site.read("a chart")
+
+    def scale_and_heal(self, vnf: Vnf) -> None:
         self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
-        self.check_nodes(vnf, workers=3)
+        self.check_nodes(workers=3)
+        self.site.read("the scale-out")
         (vnfc, _), *_ = self.vnfcs(vnf, MASTER)
-        self.heal(vnf, [vnfc])
-        self.check_nodes(vnf, workers=3)
+        self.assert_completed(vnf.heal({"vnfcInstanceId": [vnfc]}))
+        self.check_nodes(workers=3)
+        self.site.read("the heal of a control-plane node")
 
-        wanted = json.dumps({"bundles": [{"path": _SECOND}]})
+    def upgrade(self, vnf: Vnf, registry: Vnf, bundle: Bundle) -> None:
+        """Give the registry a second bundle, which the site serves, and upgrade the cluster."""
+        source = {"url": self.site.serve(bundle.path), "sha256": sha256_of(bundle.path)}
+        wanted = json.dumps({"bundles": [source]})
         self.assert_completed(registry.modify({"metadata": {REGISTRY_MODIFICATION: wanted}}))
         wanted = json.dumps({"kubernetes_version": NEWEST})
         self.assert_completed(vnf.modify({"metadata": {MODIFICATION: wanted}}))
-        versions = {v.rpartition(".")[0] for v in self.cluster.kubelet_versions().values()}
-        self.assertEqual({f"v{NEWEST}"}, versions)
+        self.check_nodes(workers=3)
+        self.check_versions()
+        self.notes()
+        self.site.read("the upgrade")
 
-        # The new machine has both bundles.
-        (vnfc,) = (each["id"] for each in registry.vnfcs())
-        self.assert_completed(registry.heal({"vnfcInstanceId": [vnfc]}))
+    def restore(self, vnf: Vnf) -> None:
+        """Lose all machines, and have the objects again, from the newest backup."""
+        nodes, volumes = self.cluster.node_names(), self.cluster.volumes()
+        self.assertIn("Bound", self.volume_phases().values())
+        name = self.save_backup(self.machines(vnf)[MASTER][0])
+        self.delete_servers(vnf)
+        with step(f"restore {name}"):
+            self.assert_completed(vnf.heal({"additionalParams": {"restore_from": "latest"}}))
+            self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=3)
+        for pod in self.notes():
+            self.assertEqual("kept", self.in_pod(vnf, pod, "cat /words/word"))
+        self.assertEqual(set(), nodes & self.cluster.node_names())
+        self.assertEqual(volumes, self.cluster.volumes())
+        self.check_versions()
+        self.site.read("the restore")
+
+    def heal_registry(self, vnf: Vnf, registry: Vnf) -> None:
+        """The registry's new machine has both bundles, and a new worker all that it needs."""
+        (vnfc,) = registry.vnfcs()
+        self.assert_completed(registry.heal({"vnfcInstanceId": [vnfc["id"]]}))
         self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
-        self.check_nodes(vnf, workers=4)
-        self.check_isolation(vnf)
+        self.check_nodes(workers=4)
+        self.check_versions()
+        for _, master in self.vnfcs(vnf, MASTER):
+            log(master.run("helm version --short && helm list"))
+        self.site.read("the heal of the registry, and another scale-out")
 
-    def instantiate_registry(
-        self, address: str, first: Bundle, second: Bundle
-    ) -> tuple[Vnf, Path]:
-        """Instantiate the registry with the first bundle; returns the CA of its certificate."""
-        folder = Path(self.enter(tempfile.TemporaryDirectory()))
-        certificate, key, text = credentials.write_certificate(folder, address)
-        (folder / "ca.crt").write_text(text)
-        files = {
-            "Files/tls.crt": certificate, "Files/tls.key": key, _FIRST: first.path,
-            _SECOND: second.path, **self.isolated("private_registry", "simple"),
-        }
-        vnf = self.create_vnf(self.onboard_csar(private_registry_csar(files)))
-        request = load_request(
-            REQUEST, self.tacker, bundles=[{"path": _FIRST}],
-            tls_certificate_path="Files/tls.crt", tls_key_path="Files/tls.key",
-        )
-        ask_for_address(request, address)
-        self.assert_completed(vnf.instantiate(request))
-        return vnf, folder / "ca.crt"
+    def check_nodes(self, workers: int) -> None:
+        wanted = 3 + workers
+        nodes = self.cluster.ready_nodes
+        wait.until(nodes, lambda ready: len(ready) == wanted, 60, f"{wanted} nodes")
+        self.assertEqual(wanted, len(self.cluster.node_names()))
 
-    def instantiate_cluster(self, address: str, key: Path, ca: Path) -> Vnf:
-        files = {KEY_FILE: key, CA_FILE: ca, **self.isolated("kubernetes", "complex")}
-        vnf = self.create_vnf(self.onboard_package(files))
-        sources: dict[str, Any] = {"image_repository": None, "package_repository": None}
-        request = self.request("complex", self.registry, **sources, offline_registry=address)
-        self.assert_completed(vnf.instantiate(request))
-        self.check_nodes(vnf, workers=2)
-        return vnf
-
-    def isolated(self, package: str, flavour: str) -> Mapping[str, Path]:
-        return isolated_templates(package, flavour, networks.cidr(self.cloud, CONFIG.network))
-
-    def check_nodes(self, vnf: Vnf, workers: int) -> None:
-        self.cluster = self.check_cluster(vnf, self.registry, masters=3, workers=workers)
-
-    def check_isolation(self, vnf: Vnf) -> None:
-        """No machine reaches the internet, or the mirror of Kubernetes."""
-        for machine in (m for group in self.machines(vnf).values() for m in group):
-            with step(f"see that {machine.address} is without internet"):
-                self.assertEqual("", reach(machine, "deb.debian.org", 80))
-                self.assertEqual("", reach(machine, "1.1.1.1", 443))
-
-
-def reach(machine: Remote, host: str, port: int) -> str:
-    """Try to connect from a machine; returns ``reached`` or nothing."""
-    command = f"timeout 3 bash -c 'exec 3<>/dev/tcp/{host}/{port} && echo reached' 2>/dev/null"
-    seen = machine.run(command, check=False).strip()
-    log(f"{machine.address} to {host}:{port}: {seen or 'nothing'}")
-    return seen
+    def check_versions(self) -> None:
+        found = self.cluster.kubelet_versions()
+        log(f"kubelets: {found}")
+        self.assertEqual({f"v{NEWEST}"}, {v.rpartition(".")[0] for v in found.values()})

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from functional import conformance, hardening, shared
-from functional.cluster_scenario import MASTER, WORKER, ClusterScenario, show
-from functional.kubernetes import create, deployment
+from functional.backup_scenario import BACKUP, NAME, BackupScenario
+from functional.cluster_scenario import MASTER, WORKER, show
 from functional.requests import REQUESTS
 from functional.storage_scenario import StorageScenario
-from mgmt_drivers.machine.files import STATE_FOLDER
-from tools.client import stacks, wait
 from tools.client.api import V2
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
@@ -20,60 +18,10 @@ from tools.client.log import log, step
 from tools.client.machines import Remote
 from tools.client.packages import image_overlay
 
-_BACKUP = f"sudo bash {STATE_FOLDER}/etcd-backup.sh"
 _FOLDER = "/var/backups/etcd"
 _FILE = "Files/backup.tar"
 _KEYS = "mgmtDriverEtcdBackupKeys"  # as the v1 API shows mgmt_driver_etcd_backup_keys
 _MEMBERS = ["manifest.json", "manifest.json.sig", "password.enc", "data.enc"]
-_NAME = "notes"  # of the workload and all that belongs to it
-
-
-class BackupScenario(ClusterScenario):
-    """A Deployment with a ConfigMap, which a backup has to bring back."""
-
-    def create_notes(self, *, with_volume: bool) -> None:
-        words = {"metadata": {"name": _NAME}, "data": {"word": "kept"}}
-        create(self.cluster.core.create_namespaced_config_map, words)
-        body = deployment(_NAME, f"{self.registry}/busybox:1", replicas=2, spread=False)
-        spec = body["spec"]["template"]["spec"]
-        spec["volumes"] = [{"name": "words", "configMap": {"name": _NAME}}]
-        mounts = [{"name": "words", "mountPath": "/words"}]
-        if with_volume:
-            self.cluster.claim_volume(_NAME)
-            claim = {"claimName": _NAME}
-            spec["volumes"].append({"name": "data", "persistentVolumeClaim": claim})
-            mounts.append({"name": "data", "mountPath": "/data"})
-        spec["containers"][0]["volumeMounts"] = mounts
-        create(self.cluster.apps.create_namespaced_deployment, body)
-
-    def notes(self) -> list[str]:
-        """Names of the workload's pods, once two are ready on nodes that there are."""
-
-        def look() -> list[str]:
-            nodes = self.cluster.ready_nodes()
-            return [
-                pod.metadata.name
-                for pod in self.cluster.pods(f"app={_NAME}")
-                if pod.spec.node_name in nodes and not pod.metadata.deletion_timestamp
-                and pod.status.container_statuses
-                and all(status.ready for status in pod.status.container_statuses)
-            ]
-
-        return wait.until(look, lambda pods: len(pods) == 2, 400, "the pods of the workload")
-
-    def save_backup(self, master: Remote) -> str:
-        """Save a backup now; returns its name, which is that of the newest."""
-        with step("save a backup"):
-            log(master.run(f"{_BACKUP} save now"))
-        return master.run(f"{_BACKUP} list").split()[-1]
-
-    def delete_servers(self, vnf: Vnf) -> None:
-        servers = stacks.servers(self.cloud, vnf.id)
-        with step(f"delete all {len(servers)} servers"):
-            for server in servers:
-                self.cloud.compute.delete_server(server)
-            for server in servers:
-                self.cloud.compute.wait_for_delete(server, wait=300)
 
 
 class RestoreOfAllMachines(BackupScenario, StorageScenario):
@@ -164,7 +112,7 @@ class RestoreOfAllMachines(BackupScenario, StorageScenario):
         self.assertNotIn("/backups", server.run("sudo exportfs -s"))
         newest = f"/backups/etcd-backup/{listed.split()[0]}"
         self.assertEqual(_MEMBERS, server.run(f"sudo tar --list --file {newest}").split())
-        search = f"sudo grep --text --count -e {_NAME} -e etcd-backup.db {newest}; true"
+        search = f"sudo grep --text --count -e {NAME} -e etcd-backup.db {newest}; true"
         self.assertEqual("0\n", server.run(search))
 
     def check_what_is_refused(self, vnf: Vnf) -> None:
@@ -257,14 +205,14 @@ class RestoreInAnotherVnf(BackupScenario):
 
     def rotate_key(self, vnf: Vnf, master: Remote) -> None:
         """The old key is gone, and the backup that the rotation saves has the new one."""
-        before = master.run(f"{_BACKUP} list").split()
+        before = master.run(f"{BACKUP} list").split()
         request = json.loads((REQUESTS / "kubernetes/rotation.json").read_text())
         self.assert_completed(vnf.modify(request))
         hardening.check_keys(self.cluster, [master], "key2")
-        self.assertLess(before[-1], master.run(f"{_BACKUP} list").split()[-1])
+        self.assertLess(before[-1], master.run(f"{BACKUP} list").split()[-1])
 
     def copy_of(self, master: Remote, name: str) -> Path:
-        data = base64.b64decode(master.run(f"{_BACKUP} read {name} | base64"))
+        data = base64.b64decode(master.run(f"{BACKUP} read {name} | base64"))
         CONFIG.build.mkdir(parents=True, exist_ok=True)
         path = CONFIG.build / "backup.tar"
         path.touch(0o600)

@@ -15,7 +15,7 @@ from tools.client.web import ask
 
 _BUSYBOX = "docker.io/library/busybox:1"
 _SIGNER = "bundles@localhost"
-_SYSTEM = "debian-13"  # of CONFIG.node_image
+_SYSTEMS = ("debian-13", "debian-12")  # of CONFIG.node_image, and of CONFIG.vm_image
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ def make() -> Bundle:
         made = ("gpg", "--batch", "--passphrase", "", "--quick-generate-key", _SIGNER)
         subprocess.run([*made, "ed25519", "sign", "never"], check=True, env=environment)
     words = [sys.executable, "-m", "tools.k8s_vnf", "bundle", "--output", str(path)]
-    words += ["--system", _SYSTEM, "--key", _SIGNER]
+    words += [word for system in _SYSTEMS for word in ("--system", system)]
+    words += ["--key", _SIGNER]
     words += ["--kubernetes-version", CONFIG.kubernetes_version]
     with step(f"make {path.name}"):
         words += _mirrored() if CONFIG.kubernetes_mirror else ["--image", _BUSYBOX]

@@ -70,6 +70,9 @@ class CloudConfig:
     show_log = _Variable("FUNCTIONAL_SHOW_LOG", "", str)
     # Command for ovn-trace on this cloud, if the cloud uses OVN.
     ovn_trace = _Variable("FUNCTIONAL_OVN_TRACE", "", str)
+    # Shell command that tells of packets which security groups do not let leave their machines; its
+    # argument is start, stop, or show: a line for each packet since the start, as OVN logs it.
+    refused_packets = _Variable("FUNCTIONAL_REFUSED_PACKETS", "", str)
     # Shell command that runs the gate's playbooks on this cloud; its arguments are their names.
     playbooks = _Variable("FUNCTIONAL_PLAYBOOKS", "", str)
     # Folder from which the cloud's Prometheus and Alertmanager read the files that k8s-vnf

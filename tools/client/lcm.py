@@ -14,6 +14,7 @@ from tools.client.errors import ClientError
 from tools.client.log import step
 
 _LIMIT = 1200  # seconds for one operation
+_ONBOARDING_LIMIT = 300  # seconds; a package may have a bundle of half a gigabyte
 FINAL_STATES = {"COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"}
 
 
@@ -37,7 +38,7 @@ class Package:
             shown = wait.until(
                 lambda: client.show_vnf_package(self.id),
                 lambda answer: answer["onboardingState"] == "ONBOARDED",
-                60,
+                _ONBOARDING_LIMIT,
                 "onboarding (see Tacker's log)",
             )
         return str(shown["vnfdId"])

@@ -25,6 +25,7 @@ from tools.scenarios.selection import Selection, expressions, groups, record_of_
 LOGS = CHECKOUT / "functional" / "logs"
 _LOCK = CHECKOUT / "build" / "scenarios.lock"
 _CONDUCTORS = "sh /opt/devcloud/tools/devcloud/controller/conductor.sh"
+_REFUSED_PACKETS = "sh /opt/devcloud/tools/devcloud/controller/refused-packets.sh"
 _RUN_PLAYBOOKS = "zuul.d/playbooks/devcloud/run.sh"
 
 
@@ -157,6 +158,7 @@ def _scenario_variables(identity: Identity) -> dict[str, str]:
         "FUNCTIONAL_SHOW_LOG": f"{on_controller} journalctl --unit tacker-conductor --output cat",
         "FUNCTIONAL_KILL_SERVICES": "\n".join(f"{kill} {service}" for service in services),
         "FUNCTIONAL_OVN_TRACE": f"{on_controller} ovn-trace",
+        "FUNCTIONAL_REFUSED_PACKETS": f"{on_controller} {_REFUSED_PACKETS}",
         "FUNCTIONAL_PLAYBOOKS": f"DEVCLOUD_CONTROLLER={identity.controller} {_RUN_PLAYBOOKS}",
     }
 
