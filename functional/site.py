@@ -128,13 +128,12 @@ def packet_in(line: str) -> Packet | None:
     Tacker's by SSH, and the cloud has forgotten the connection before the machine has.
     """
     match = _PACKET.search(line)
-    if not match:
-        raise AssertionError(f"no packet is in the line: {line}")
     fields: dict[str, Any] = {found["name"]: found["value"] for found in _FIELD.finditer(line)}
     if "tcp_flags" in fields and "syn" not in fields["tcp_flags"].split("|"):
         return None
     source, target = (fields.get(f"nw_{e}", fields.get(f"ipv6_{e}", "")) for e in ("src", "dst"))
-    return Packet(match["protocol"], source, target, fields.get("tp_dst", ""))
+    protocol = match["protocol"] if match else line
+    return Packet(protocol, source, target, fields.get("tp_dst", ""))
 
 
 def is_outside(line: str) -> bool:
