@@ -2,15 +2,14 @@
 
 import io
 import struct
-import tempfile
-import unittest
 import zipfile
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import testtools
 import yaml
-from fixtures import EnvironmentVariable
+from fixtures import EnvironmentVariable, MonkeyPatch, TempDir
 
 from functional import name_server, site
 from functional.packages import isolated_templates
@@ -30,7 +29,7 @@ def query(*labels: bytes, kind: int = 1) -> bytes:
     return header + name + b"\0" + struct.pack("!2H", kind, 1) + b"\0\0\x29" + bytes(8)
 
 
-class NameServerTest(unittest.TestCase):
+class NameServerTest(testtools.TestCase):
     def test_the_question_comes_back_without_an_answer(self) -> None:
         asked = query(b"dl", b"k8s", b"io", kind=28)
         self.assertEqual(("dl.k8s.io", 28), name_server.question(asked)[:2])
@@ -44,7 +43,7 @@ class NameServerTest(unittest.TestCase):
                 name_server.answer(message)
 
 
-class PacketTest(unittest.TestCase):
+class PacketTest(testtools.TestCase):
     def test_packets_that_ask(self) -> None:
         for protocol, target, port, flags in (
             ("tcp", "192.0.2.1", "443", ",tcp_flags=syn"),
@@ -75,14 +74,14 @@ class PacketTest(unittest.TestCase):
             self.assertFalse(found.is_for(_OWN))
 
 
-class ReadingTest(unittest.TestCase):
+class ReadingTest(testtools.TestCase):
     def setUp(self) -> None:
+        super().setUp()
         self.lines: list[str] = []
         self.asked: list[str] = []
         machine = mock.Mock(run=lambda command: "".join(f"{line}\n" for line in self.asked))
-        folder = self.enterContext(tempfile.TemporaryDirectory())
-        self.enterContext(EnvironmentVariable("FUNCTIONAL_LOGS", folder))
-        self.enterContext(mock.patch.object(site, "_tell", lambda action: "\n".join(self.lines)))
+        self.useFixture(EnvironmentVariable("FUNCTIONAL_LOGS", self.useFixture(TempDir()).path))
+        self.useFixture(MonkeyPatch("functional.site._tell", lambda action: "\n".join(self.lines)))
         self.site = site.Site(["10.0.0.0/24"], machine, _OWN)
 
     def test_a_reading_has_what_is_new(self) -> None:
@@ -106,13 +105,13 @@ class ReadingTest(unittest.TestCase):
         )
 
 
-class IsolationTest(unittest.TestCase):
+class IsolationTest(testtools.TestCase):
     def test_only_templates_with_security_groups_change(self) -> None:
         rule = {"protocol": "tcp"}
         group = {"type": "OS::Neutron::SecurityGroup", "properties": {"rules": [rule]}}
         other = {"type": "OS::Neutron::Port"}
-        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        self.enterContext(EnvironmentVariable("FUNCTIONAL_BUILD", str(folder)))
+        folder = Path(self.useFixture(TempDir()).path)
+        self.useFixture(EnvironmentVariable("FUNCTIONAL_BUILD", str(folder)))
         documents: dict[str, Any] = {
             "BaseHOT/complex/top.yaml": {"group": group, "port": other},
             "BaseHOT/complex/nested/port.yaml": {"port": other},

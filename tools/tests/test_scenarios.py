@@ -303,7 +303,8 @@ class ZuulTest(unittest.TestCase):
         self,
     ) -> None:
         of_long_scenarios = {
-            "FUNCTIONAL_CONDUCTORS", "FUNCTIONAL_KILL_SERVICES", "FUNCTIONAL_PLAYBOOKS"
+            "FUNCTIONAL_CONDUCTORS", "FUNCTIONAL_KILL_SERVICES", "FUNCTIONAL_PLAYBOOKS",
+            "FUNCTIONAL_REFUSED_PACKETS",
         }
         jobs = yaml.safe_load((CHECKOUT / "zuul.d/jobs.yaml").read_text())
         (job,) = (j["job"] for j in jobs if j["job"]["name"].endswith("-devstack"))
