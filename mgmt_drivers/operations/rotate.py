@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mgmt_drivers.cluster.backup.backup_phases import SaveBackup
-from mgmt_drivers.cluster.certificates.certificate_phases import RestartPrograms
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import encryption, rotate_key
 from mgmt_drivers.cluster.hardening.encryption import Key
@@ -40,7 +39,7 @@ def rotate(request: LcmRequest, services: Services) -> None:
 def _phases(cluster: Cluster, masters: Sequence[Host], newest: Key) -> groups.Works:
     """A single apiserver needs no key that it does not encrypt by yet."""
     others_read = masters if len(masters) > 1 else []
-    leader, restart = [cluster.leader], RestartPrograms()
+    leader, restart = [cluster.leader], groups.restart_programs(masters)
     add, lead, remove = rotate_key.steps(newest)
     return [
         in_turn(others_read, add, restart),

@@ -77,6 +77,9 @@ class KubeadmPrograms(Backups):
         running = [name for name in names if name in machine.programs]
         shown = "".join(f"{name} {machine.ended.count(name)}\n" for name in running)
         if verb == "end":
+            masters = [m for m in self.world.machines.values() if m.role == "master"]
+            told = [m for m in masters if machine.name in m.left_out]
+            assert told or len(masters) == 1, f"HAProxy sends requests to {machine.name}"
             machine.ended += running
             machine.programs.clear()
             machine.failed |= machine.crashed & {*running}  # kubelet waits
