@@ -19,7 +19,7 @@ from mgmt_drivers.request import HEAL, INSTANTIATE, LcmRequest
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import STORE_KEY, HostKeys
-from mgmt_drivers.ssh.session import Session
+from mgmt_drivers.ssh.session import COUNT, Session
 
 LOG = logging.getLogger(__name__)
 
@@ -299,7 +299,7 @@ class Operation:
         """
         clock = self.services.clock
         node = item.node if isinstance(item, Host) else item
-        start = clock.time()
+        start, sent = clock.time(), COUNT.commands
         request = self.request
         traced = (request.operation, request.vnf_instance_id, title, str(node), start)
         self._trace.begin(*traced)
@@ -312,7 +312,8 @@ class Operation:
             failure = errors.NodeError(node, title, _clean(error, self._masker), rest)
         why = errors.text_of(failure.cause) if failure else ""
         waited_for = str(after.node) if after else ""
-        self._trace.add(Record(*traced, clock.time(), outcome, why, waited_for))
+        commands = COUNT.commands - sent
+        self._trace.add(Record(*traced, clock.time(), outcome, why, waited_for, commands))
         return failure
 
 

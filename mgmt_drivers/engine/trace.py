@@ -2,9 +2,10 @@
 
 One object a line: ``operation`` (its name), ``vnf`` (the VNF instance's id), ``phase``, ``node``
 (VDU and VNFC), ``start`` and ``end`` (seconds since the epoch), ``outcome`` (``changed``;
-``unchanged``: nothing had to change; ``checked``: the phase only looks or waits; ``failed``), if
-the phase failed, ``error``, and, if the phase has waited for phases on its own or other nodes,
-``after``: the node whose phase ended last of them.
+``unchanged``: nothing had to change; ``checked``: the phase only looks or waits; ``failed``),
+``commands`` (how many the phase has sent over SSH, also to other nodes), if the phase failed,
+``error``, and, if the phase has waited for phases on its own or other nodes, ``after``: the node
+whose phase ended last of them.
 When a phase begins on a node, the outcome is ``running``, and ``end`` is ``start``.
 """
 
@@ -41,6 +42,7 @@ class Record:
     outcome: Outcome
     error: str = ""
     after: str = ""
+    commands: int = 0
 
 
 class Trace:

@@ -18,7 +18,7 @@ from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh import conversation, limits
 from mgmt_drivers.ssh.conversation import Output, Overflow
 from mgmt_drivers.ssh.hostkeys import KnownKey
-from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Stdin
+from mgmt_drivers.ssh.session import COUNT, DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.ssh.watchdog import Watchdog, closed_after
 
 LOG = logging.getLogger(__name__)
@@ -89,6 +89,7 @@ class Connection:
     ) -> Result:
         shown = errors.printable(self._masker(_shown(["sudo", *argv] if sudo else argv)), _SHOWN)
         started = time.monotonic()
+        COUNT.commands += 1
         with closing(conversation.source_of(stdin)) as source:
             line, prefix = self._line(argv, sudo)
             given = None if stdin is None and not prefix else source
@@ -103,6 +104,7 @@ class Connection:
 
     def hold(self, argv: Sequence[str], word: str, *, timeout: float = DEFAULT_TIMEOUT) -> Result:
         shown = errors.printable(self._masker(_shown(["sudo", *argv])), _SHOWN)
+        COUNT.commands += 1
         line, prefix = self._line(argv, sudo=True)
         with self._errors(shown, timeout):
             status, output = self._begin_line(line, prefix, word, timeout)

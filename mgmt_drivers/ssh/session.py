@@ -1,5 +1,6 @@
 """The connection to one machine, as phases use it."""
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +49,15 @@ class Result:
     def _end_of(self, output: str) -> str:
         # Masked before it is cut, since half of a secret would not be recognized.
         return printable(self.mask(output.strip())[-_TAIL:])
+
+
+class _Count(threading.local):
+    """How many commands the thread has sent, over all connections."""
+
+    commands = 0
+
+
+COUNT = _Count()
 
 
 class Session(Protocol):

@@ -39,7 +39,7 @@ from mgmt_drivers.ssh.connection import Connection, Endpoint
 from mgmt_drivers.ssh.conversation import converse
 from mgmt_drivers.ssh.handshake import connect
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
-from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, LARGE_OUTPUT, LIST_OUTPUT
+from mgmt_drivers.ssh.session import COUNT, DEFAULT_OUTPUT, LARGE_OUTPUT, LIST_OUTPUT
 from mgmt_drivers.ssh.watchdog import Watchdog
 from mgmt_drivers.testing.fakes import NODE
 from mgmt_drivers.testing.local_sshd import sshd
@@ -251,6 +251,15 @@ class ConnectionTest(ServerTest):
         with self.assertRaisesRegex(ConnectionFailed, "broke during `true`: Channel closed"):
             connection.run(["true"])
         self.assertLess(time.monotonic() - started, 50)
+
+    def test_each_thread_counts_its_commands(self) -> None:
+        connection, before = self.log_in(), COUNT.commands
+        connection.run(["true"])
+        connection.run(["false"], check=False)
+        other = threading.Thread(target=connection.run, args=(["true"],))
+        other.start()
+        other.join()
+        self.assertEqual(before + 2, COUNT.commands)
 
     def test_one_thread_watches_all_commands(self) -> None:
         self.assertEqual(0, self.running_watchdogs(10))

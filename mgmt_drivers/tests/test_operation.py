@@ -43,6 +43,7 @@ from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.hostkeys import HostKeys, KnownKey
+from mgmt_drivers.ssh.session import COUNT
 from mgmt_drivers.testing.fakes import FakeSession, MemoryStore, services
 
 NODES = [Node(f"vnfc-{n}", "VDU", f"server-{n}", {"CP1": f"192.0.2.{n}"}) for n in (1, 2, 3)]
@@ -240,6 +241,20 @@ class OperationTest(unittest.TestCase):
         ended = [row for row in rows if row[2] != RUNNING]
         self.assertEqual(begun, [row[:2] for row in ended])
         return ended
+
+    def test_a_trace_tells_how_many_commands_a_phase_has_sent(self) -> None:
+        class Send(Agree):
+            title = "send"
+
+            def check(self, host: Host, context: Context) -> None:
+                COUNT.commands += int(host.node.vnfc_id[-1])
+
+        with self.operation() as operation:
+            operation.run(Context(), on(operation.connect(NODES), Send(), Send()))
+        lines = (self.folder / "vnf-1.jsonl").read_text().splitlines()
+        sent = [r for r in map(json.loads, lines) if r["phase"] == "send"]
+        self.assertEqual([1, 1, 2, 2, 3, 3], sorted(r["commands"] for r in sent if r["commands"]))
+        self.assertEqual(6, [r["outcome"] for r in sent if not r["commands"]].count(RUNNING))
 
     def test_a_trace_that_has_grown_is_set_aside(self) -> None:
         path, old = self.folder / "vnf-1.jsonl", self.folder / "vnf-1.jsonl.1"
