@@ -1,11 +1,13 @@
 """Polls an API while something happens to it."""
 
+import http.client
 import ssl
 import threading
 import time
+import urllib.parse
 import urllib.request
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 
 from tools.client.log import log
@@ -15,24 +17,28 @@ _TIMEOUT = 2.0  # seconds for one answer
 # Anybody may ask for both. The first needs no more than an API server that lives, the second also
 # what it needs, above all an etcd that has a leader.
 _ANSWERS, _IS_READY = "/livez?exclude=etcd", "/readyz"
+# An apiserver that ends takes no request but those for its health.
+_SERVES = "/version"
 
 
 @dataclass
 class Outages:
     """How many requests for a path were sent, which failed (``12.3 s: why``), the longest outage.
 
-    All times are seconds; an outage reaches from one success to the next.
+    All times are seconds; an outage reaches from one success to the next. ``most_in_a_row``: of
+    requests that failed.
     """
 
     path: str
     requests: int = 0
     failures: list[str] = field(default_factory=list)
     longest: float = 0.0
+    most_in_a_row: int = 0
 
     def __str__(self) -> str:
         return (
             f"{self.path}: {self.requests} requests, {len(self.failures)} of them failed, "
-            f"longest outage {self.longest:.1f} s"
+            f"{self.most_in_a_row} in a row, longest outage {self.longest:.1f} s"
             + "".join(f"\n  at {failure}" for failure in self.failures)
         )
 
@@ -48,35 +54,69 @@ class Availability:
 @contextmanager
 def poll_api(url: str) -> Iterator[Availability]:
     """Poll an API ten times a second, each time on a new connection."""
-    seen = Availability(Outages(_ANSWERS), Outages(_IS_READY))
+    seen, context = Availability(Outages(_ANSWERS), Outages(_IS_READY)), _any_certificate()
+
+    def ask(path: str) -> None:
+        with urllib.request.urlopen(  # noqa: S310 - the URL is the cluster's
+            f"{url}{path}", timeout=_TIMEOUT, context=context
+        ) as answer:
+            answer.read()
+
     with ExitStack() as polls:
         for outages in (seen.answers, seen.readiness):
-            polls.enter_context(_poll(url, outages))
+            polls.enter_context(_poll(url, outages, ask))
         yield seen
 
 
 @contextmanager
-def _poll(url: str, outages: Outages) -> Iterator[None]:
+def keep_asking(url: str) -> Iterator[Outages]:
+    """Ask an API ten times a second as a client with keep-alive: one connection until it fails.
+
+    A client that is not let in has its answer. An apiserver that ends answers 429 to everybody.
+    """
+    address = urllib.parse.urlsplit(url).netloc
+    client = http.client.HTTPSConnection(address, timeout=_TIMEOUT, context=_any_certificate())
+
+    def ask(path: str) -> None:
+        try:
+            client.request("GET", path)
+            answer = client.getresponse()
+            answer.read()
+            if answer.status == http.HTTPStatus.TOO_MANY_REQUESTS or answer.status >= 500:
+                raise OSError(f"{answer.status} {answer.reason}")
+        except (OSError, http.client.HTTPException):
+            client.close()
+            raise
+
+    outages = Outages(_SERVES)
+    with closing(client), _poll(url, outages, ask):
+        yield outages
+
+
+def _any_certificate() -> ssl.SSLContext:
+    """Any answer will do: the certificate does not matter here."""
+    return ssl._create_unverified_context()  # noqa: S323
+
+
+@contextmanager
+def _poll(url: str, outages: Outages, ask: Callable[[str], None]) -> Iterator[None]:
     stop = threading.Event()
-    # Any answer will do: the certificate does not matter here.
-    context = ssl._create_unverified_context()  # noqa: S323
 
     def poll() -> None:
         start = succeeded = time.monotonic()
+        in_a_row = 0
         while not stop.wait(_PERIOD):
             outages.requests += 1
             asked = time.monotonic()
             failure: Exception | None = None
             try:
-                request = f"{url}{outages.path}"
-                with urllib.request.urlopen(  # noqa: S310 - the URL is the cluster's
-                    request, timeout=_TIMEOUT, context=context
-                ) as answer:
-                    answer.read()
-            except OSError as error:
+                ask(outages.path)
+            except (OSError, http.client.HTTPException) as error:
                 failure = error
             now = time.monotonic()
             outages.longest = max(outages.longest, now - succeeded)
+            in_a_row = in_a_row + 1 if failure else 0
+            outages.most_in_a_row = max(outages.most_in_a_row, in_a_row)
             if failure:
                 took = f"{asked - start:.1f} s, for {now - asked:.1f} s"
                 outages.failures.append(f"{took}: {failure}")
