@@ -5,13 +5,8 @@ import contextlib
 import functools
 
 from functional.registries import OutsideRegistry, run_outside_registry
-from functional.requests import REQUESTS
-from tools.client import kubernetes_source, stacks
-from tools.client.config import CONFIG, cloud, tacker
-from tools.client.lcm import Package, Vnf
-from tools.client.names import unique
-from tools.client.packages import private_registry_csar
-from tools.client.requests import load_request
+from tools.client import clusters, kubernetes_source
+from tools.client.config import CONFIG, cloud
 
 # The scenarios run one after another, in one process.
 _cleanup = contextlib.ExitStack()
@@ -33,16 +28,7 @@ def _push_images(registry: str, version: str) -> None:
 
 @functools.cache
 def _private_registry() -> str:
-    client, connection = tacker(cloud()), cloud()
-    package = Package(client, private_registry_csar())
-    _cleanup.callback(package.delete)
-    vnf = Vnf.create(client, package, unique("registry"))
-    _cleanup.callback(vnf.remove)
-    outcome = vnf.instantiate(load_request(REQUESTS / "private_registry/instantiate.json", client))
-    if outcome["operationState"] != "COMPLETED":
-        raise AssertionError(outcome["error"]["detail"])
-    (address,) = stacks.addresses(connection, vnf.id)
-    return f"{address}:5000"
+    return clusters.private_registry(_cleanup)
 
 
 @functools.cache

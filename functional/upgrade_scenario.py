@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
-
-from fixtures import EnvironmentVariable
 
 from functional import kube_bench, shared
 from functional.cluster_scenario import MASTER, WORKER
@@ -13,23 +12,16 @@ from functional.dry_run import DryRunVnf
 from functional.nodes_scenario import NodesScenario
 from functional.requests import REQUESTS
 from mgmt_drivers.cluster.modification import NAME
-from mgmt_drivers.cluster.series import SUPPORTED
 from tools.client import kubernetes_source
+from tools.client.kubernetes_source import BEFORE, NEWEST, NEWEST_KEY, configured
 from tools.client.lcm import Package, Vnf
 from tools.client.log import log
 from tools.client.poll import poll_api
 
-BEFORE, NEWEST = list(SUPPORTED)[-2:]
-_KEY = "Files/kubernetes-new.asc"
 _LONGEST_OUTAGE = 10  # seconds
 
 
-def configured(series: str) -> EnvironmentVariable:
-    """While it is set up, the series is the configured one."""
-    return EnvironmentVariable("FUNCTIONAL_KUBERNETES_VERSION", series)
-
-
-def newest_series() -> EnvironmentVariable:
+def newest_series() -> AbstractContextManager[None]:
     return configured(NEWEST)
 
 
@@ -43,7 +35,7 @@ class UpgradeScenario(NodesScenario):
         self, files: Mapping[str, Path] | None = None, overlays: Sequence[str] = ()
     ) -> Package:
         with newest_series():
-            key = kubernetes_source.repository_key(_KEY)
+            key = kubernetes_source.repository_key(NEWEST_KEY)
         return super().onboard_package({**(files or {}), **key}, overlays)
 
     def wanted(self) -> dict[str, Any]:
@@ -52,9 +44,7 @@ class UpgradeScenario(NodesScenario):
         wanted = json.loads(request["metadata"][NAME])
         with newest_series():
             shared.private_registry()  # gets the images
-            source = kubernetes_source.source_params(None, _KEY)
-        wanted |= {key: value for key, value in source.items() if value is not None}
-        return {**wanted, "kubernetes_version": NEWEST}
+        return {**wanted, **kubernetes_source.upgrade_params()}
 
     def modify(self, vnf: Vnf) -> dict[str, Any]:
         """Ask for the upgrade as the guide does."""

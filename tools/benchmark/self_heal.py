@@ -13,21 +13,20 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from openstack.connection import Connection
 from tackerclient.v1_0.client import Client
 
-from tools.client import kubernetes_source, monitoring, node_faults, stacks, wait
-from tools.client.api import V1, V2, Api
+from tools.client import clusters, kubernetes_source, monitoring, node_faults, wait
+from tools.client.api import V2
 from tools.client.config import CHECKOUT, CONFIG, cloud, tacker
 from tools.client.errors import ClientError
 from tools.client.kept_objects import KeptObjects
-from tools.client.lcm import Package, Vnf
+from tools.client.lcm import Vnf
 from tools.client.monitoring import Prometheus
 from tools.client.names import unique
 from tools.client.node_faults import FAULTS, HARMLESS, MASTER, WORKER, Fault, Machine, Site
-from tools.client.packages import image_overlay, kubernetes_csar, private_registry_csar
+from tools.client.packages import image_overlay, kubernetes_csar
 from tools.client.poll import poll_api
 from tools.client.requests import load_request
 from tools.client.self_heal import Watch, error_of, strangers
@@ -40,7 +39,6 @@ _GOAL = 300  # seconds: the median of the times to heal
 _RECENT, _SHARE = 300, 0.4  # seconds; of all machines
 # Each VNFC has more faults than in years of operation.
 _LIMITS = {"heals_an_hour": 60}
-_REQUESTS = CHECKOUT / "functional/requests"
 
 
 @dataclass
@@ -212,38 +210,20 @@ def _cluster(client: Client, connection: Connection, name: str | None) -> Iterat
                 return
         raise ClientError(f"there is no VNF instance {name} in Tacker's v2 API")
     with contextlib.ExitStack() as cleanup:
-        registry = _instantiate(
-            tacker(connection), V1(), cleanup, private_registry_csar(),
-            "private_registry/instantiate",
-        )
-        (address,) = stacks.addresses(connection, registry.id)
-        kubernetes_source.push_images(f"{address}:5000")
+        registry = clusters.private_registry(cleanup)
+        kubernetes_source.push_images(registry)
         image = CONFIG.prepared_image
         overlays = [image_overlay(image, [MASTER, WORKER])] if image else []
-        yield _instantiate(
-            client, V2(), cleanup, kubernetes_csar(None, overlays, V2.variant),
-            "kubernetes/complex",
-            **kubernetes_source.source_params(f"http://{address}:5000"),
+        csar = kubernetes_csar(None, overlays, V2.variant)
+        package = clusters.onboard(client, csar, cleanup)
+        vnf = clusters.create(client, package, "self-heal", V2(), cleanup)
+        request = load_request(
+            clusters.REQUESTS / "kubernetes/complex.json", client,
+            **kubernetes_source.source_params(f"http://{registry}"),
             vim_name=unique("vim"), monitoring={}, automatic_heal=_LIMITS,
         )
-
-
-def _instantiate(
-    client: Client,
-    api: Api,
-    cleanup: contextlib.ExitStack,
-    csar: Path,
-    request: str,
-    **params: Any,
-) -> Vnf:
-    package = Package(client, csar)
-    cleanup.callback(package.delete)
-    vnf = Vnf.create(client, package, unique("self-heal"), api)
-    cleanup.callback(vnf.remove)
-    outcome = vnf.instantiate(load_request(_REQUESTS / f"{request}.json", client, **params))
-    if outcome["operationState"] != "COMPLETED":
-        raise ClientError(f"{vnf.name}: {error_of(outcome)}")
-    return vnf
+        clusters.check_completed(vnf, vnf.instantiate(request))
+        yield vnf
 
 
 def _write(path: Path, seed: int, result: Result) -> None:

@@ -1,7 +1,10 @@
 """The source of Kubernetes for clusters: the cloud's own mirror, or the Kubernetes project."""
 
+import contextlib
 import hashlib
+import os
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ import requests
 
 from mgmt_drivers.cluster.addons import manifests
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
-from mgmt_drivers.cluster.series import Series, read_version
+from mgmt_drivers.cluster.series import SUPPORTED, Series, read_version
 from tools.client import stacks
 from tools.client.config import CHECKOUT, CONFIG, cloud
 from tools.client.errors import ClientError
@@ -17,7 +20,22 @@ from tools.client.image_upload import upload
 from tools.client.log import log, step
 from tools.client.web import ask
 
-_KEY = "Files/kubernetes.asc"
+BEFORE, NEWEST = list(SUPPORTED)[-2:]
+_KEY, NEWEST_KEY = "Files/kubernetes.asc", "Files/kubernetes-new.asc"
+_VARIABLE = "FUNCTIONAL_KUBERNETES_VERSION"
+
+
+@contextlib.contextmanager
+def configured(version: str) -> Iterator[None]:
+    """Within the block, the version is the configured one."""
+    former = os.environ.get(_VARIABLE)
+    os.environ[_VARIABLE] = version
+    try:
+        yield
+    finally:
+        del os.environ[_VARIABLE]
+        if former is not None:
+            os.environ[_VARIABLE] = former
 
 
 def repository_key(name: str = _KEY) -> dict[str, Path]:
@@ -45,6 +63,13 @@ def source_params(image_repository: str | None, key: str = _KEY) -> dict[str, An
     return params
 
 
+def upgrade_params() -> dict[str, Any]:
+    """The parameters of an upgrade to the newest series, whose key is at NEWEST_KEY."""
+    with configured(NEWEST):
+        params = source_params(None, NEWEST_KEY)
+    return {name: value for name, value in params.items() if value is not None}
+
+
 def series() -> Series:
     """The series of the configured version.
 
@@ -52,7 +77,7 @@ def series() -> Series:
     """
     version = read_version(CONFIG.kubernetes_version)
     if version is None:
-        raise ClientError(f"FUNCTIONAL_KUBERNETES_VERSION is {CONFIG.kubernetes_version}")
+        raise ClientError(f"{_VARIABLE} is {CONFIG.kubernetes_version}")
     return version.series
 
 
