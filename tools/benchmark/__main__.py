@@ -1,11 +1,12 @@
-"""Measures the drivers on simulated machines, without a cloud; self-heal: a cluster on a cloud."""
+"""Measures the drivers on simulated machines; self-heal and operations: clusters on a cloud."""
 
 import sys
 
 from tools import command
-from tools.benchmark import commands, kills, scale, self_heal
+from tools.benchmark import commands, kills, operations, scale, self_heal
 from tools.client.errors import ClientError
 from tools.command import whole
+from tools.devcloud.errors import CloudError
 
 
 def main() -> int:
@@ -23,12 +24,15 @@ def main() -> int:
     )
     text = "strike a cluster that heals itself by random faults, on a cloud with Prometheus"
     self_heal.add_options(subjects.add_parser("self-heal", help=text, description=text))
+    text = "measure operations on clusters of three masters and two workers on the embedded cloud"
+    operations.add_options(subjects.add_parser("operations", help=text, description=text))
     options = parser.parse_args()
-    if options.subject == "self-heal":
+    on_cloud = {"self-heal": self_heal.run, "operations": operations.run}
+    if options.subject in on_cloud:
         try:
-            return self_heal.run(options)
-        except (ClientError, TimeoutError) as error:
-            print(f"self-heal: {error}", file=sys.stderr)
+            return on_cloud[options.subject](options)
+        except (ClientError, CloudError, TimeoutError) as error:
+            print(f"{options.subject}: {error}", file=sys.stderr)
             return command.UNKNOWN
     if options.subject == "kills":
         return min(kills.run(options.step), 1)

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from operator import itemgetter
 
 from mgmt_drivers.engine.trace import Record
-from tools.timeline.runs import Run
+from tools.timeline.runs import Run, seconds
 
 _WIDTH, _ROW, _NAMES, _TOP = 1000, 26, 190, 30  # pixels
 _SMALLEST = 1.5  # width of a bar, so that it is visible
@@ -69,17 +69,13 @@ def limits(run: Run) -> str:
 
     Time beyond the path passed between phases. Beyond its chain, a machine waited for others.
     """
-    length, path = run.end - run.start, _seconds(run.critical_path)
-    chains = {n: _seconds([bar for bar in run.bars if bar.node == n]) for n in run.nodes}
+    length, path = run.end - run.start, seconds(run.critical_path)
+    chains = {n: seconds([bar for bar in run.bars if bar.node == n]) for n in run.nodes}
     node, chain = max(chains.items(), key=itemgetter(1))
     return (
         f"{run.operation}: {length / (path or 1):.2f} times the critical path of {path:.1f} s, "
         f"{length / (chain or 1):.2f} times the {chain:.1f} s of {_row_name(node)}"
     )
-
-
-def _seconds(bars: Sequence[Record]) -> float:
-    return sum(bar.end - bar.start for bar in bars)
 
 
 def svg(run: Run) -> str:

@@ -1,6 +1,7 @@
 """Reads traces, and groups the records that belong together."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,8 +71,13 @@ def read(path: Path) -> list[Run]:
 
     :raises NoTrace: if the file is not a trace, or has no phase that ended
     """
+    return parse(path.read_text(encoding="utf-8"), path)
+
+
+def parse(text: str, path: object) -> list[Run]:
+    """Read the runs in the text of a trace, as :func:`read` does; errors name the path."""
     runs: list[Run] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(text.splitlines(), start=1):
         try:
             bar = Record(**json.loads(line))
         except (ValueError, TypeError) as error:
@@ -84,6 +90,11 @@ def read(path: Path) -> list[Run]:
     if not runs:
         raise NoTrace(f"{path} has no phase that ended")
     return runs
+
+
+def seconds(bars: Sequence[Record]) -> float:
+    """The time of the phases, one after another."""
+    return sum(bar.end - bar.start for bar in bars)
 
 
 def _continues(run: Run, bar: Record) -> bool:

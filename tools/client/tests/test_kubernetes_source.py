@@ -7,6 +7,8 @@ from unittest import mock
 
 from mgmt_drivers.cluster.series import DEFAULT_VERSION
 from tools.client import kubernetes_source
+from tools.client.config import CONFIG
+from tools.client.kubernetes_source import BEFORE, NEWEST, NEWEST_KEY
 
 _MIRROR = {"FUNCTIONAL_KUBERNETES_MIRROR": "http://mirror"}
 
@@ -33,6 +35,20 @@ class SourceTest(unittest.TestCase):
         for version, expected in (("1.20.2", "1.20.99"), ("1.33", "1.33.99")):
             with environment(FUNCTIONAL_KUBERNETES_VERSION=version):
                 self.assertEqual(expected, kubernetes_source.missing_version())
+
+    def test_an_upgrade_is_one_to_the_newest_series(self) -> None:
+        with environment(**_MIRROR, FUNCTIONAL_KUBERNETES_VERSION=BEFORE):
+            params = kubernetes_source.upgrade_params()
+            self.assertEqual(BEFORE, CONFIG.kubernetes_version)
+        key = {"url": f"http://mirror/{NEWEST}/apt", "key_path": NEWEST_KEY}
+        self.assertEqual({"kubernetes_version": NEWEST, "package_repository": key}, params)
+
+    def test_a_version_is_configured_within_a_block_alone(self) -> None:
+        with environment():
+            with self.assertRaises(KeyError), kubernetes_source.configured("1.20"):
+                self.assertEqual("1.20", CONFIG.kubernetes_version)
+                raise KeyError
+            self.assertEqual(str(DEFAULT_VERSION), CONFIG.kubernetes_version)
 
     def test_commands_are_shell(self) -> None:
         for variables in (_MIRROR, {}):

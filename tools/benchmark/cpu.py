@@ -1,0 +1,64 @@
+"""Seconds of CPU that the servers of the embedded cloud use."""
+
+import contextlib
+import threading
+from collections import defaultdict
+from collections.abc import Collection
+from types import TracebackType
+
+import docker
+
+from tools.devcloud import engine
+from tools.devcloud.identity import LABEL, SERVER_LABEL, Identity
+
+_PERIOD = 2.0  # seconds; a server that is deleted loses what it used since the last look
+
+
+class Meter:
+    """A context manager that follows the counters of the servers' containers.
+
+    The engine on this machine tells the counters (cgroups' own), and costs the servers nothing.
+
+    :raises CloudError: if no engine answers
+    """
+
+    def __init__(self) -> None:
+        self._api = engine.connect().api
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._counters: dict[str, float] = {}  # by container
+        self._used: dict[str, float] = defaultdict(float)  # by server
+
+    def used(self, servers: Collection[str]) -> float:
+        """Seconds that these servers have used since the beginning; ids as in Nova."""
+        return sum(self._used[server] for server in servers)
+
+    def __enter__(self) -> "Meter":
+        self._look()
+        self._used.clear()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._look()
+
+    def _follow(self) -> None:
+        while not self._stop.wait(_PERIOD):
+            self._look()
+
+    def _look(self) -> None:
+        labels = [f"{LABEL}={Identity().name}", SERVER_LABEL]
+        for container in self._api.containers(filters={"label": labels}):
+            with contextlib.suppress(docker.errors.APIError):  # it may be gone
+                stats = self._api.stats(container["Id"], stream=False, one_shot=True)
+                seconds = stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9
+                before = self._counters.get(container["Id"], 0.0)
+                # A container that was started again counts from 0.
+                used = seconds - before if seconds >= before else seconds
+                self._used[container["Labels"][SERVER_LABEL]] += used
+                self._counters[container["Id"]] = seconds
