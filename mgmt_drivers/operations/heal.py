@@ -107,11 +107,12 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
             groups.show_last_backup(cluster),
             on([leader], SaveNodeMetadata()),
             on(if_nodes, UncordonNodes(), DrainNodes()),
+            # Without its member of etcd, the apiserver of a node that still runs serves nobody.
+            on(going, ReleaseVirtualIp()),
+            on(masters, ConfigureLoadBalancer()),
             on(if_masters, RemoveEtcdMembers()),  # for etcd's quorum, before a successor is added
             on(if_nodes, RemoveNodes()),
             on(if_storage, RemoveVolumes()),
-            on(masters, ConfigureLoadBalancer()),  # without the leaving node
-            on(going, ReleaseVirtualIp()),
         )
     if guarded:
         heal_history.note_passed(services.store)
