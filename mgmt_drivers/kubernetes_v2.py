@@ -15,7 +15,10 @@ from mgmt_drivers.tacker.v2 import USER_DATA, Call, resource_ids
 from mgmt_drivers.tacker.v2_process import run
 from mgmt_drivers.tacker.vims_v2 import InstanceVims
 
-_KNOWN, _TARGETS = "known_vnfcs", "healed_vnfcs"  # keys of values that are kept between hooks
+# Keys of values that are kept between hooks.
+_KNOWN, _TARGETS, _REPLACED = "known_vnfcs", "healed_vnfcs", "replaced_vnfcs"
+# Tacker forgets them in the rollback of a change of the package, and saves the instance.
+_SCALING, _OF_SCALING = "scaling", ("scaleStatus", "maxScaleLevels", "localizationLanguage")
 
 
 def instantiate_start(call: Call) -> None:
@@ -83,9 +86,9 @@ def scale_rollback_end(call: Call) -> None:
 
 
 def _scale_stack(call: Call, method: str) -> None:
-    from mgmt_drivers.tacker import stack_scaling  # needs Tacker
+    from mgmt_drivers.tacker import stack  # needs Tacker
 
-    stack_scaling.scale(call, method)
+    stack.scale(call, method)
 
 
 def heal_start(call: Call) -> None:
@@ -140,12 +143,58 @@ def change_current_package_start(call: Call) -> None:
     modification = of_new_package(call)
     if modification:
         modify.validate(call.lcm_request("upgrade"), call.store, modification)
+    vdus = [each["vdu_id"] for each in call.request["additionalParams"].get("vdu_params", ())]
+    wanted = [(vnfc.id, vdu) for vdu in vdus for vnfc in call.vnfcs if vnfc.vdu_id == vdu]
+    if not wanted:
+        return
+    from mgmt_drivers.tacker import stack  # needs Tacker
+
+    values = {vdu: stack.values_of_package(call, vdu) for vdu in vdus}
+    for vnfc, vdu in wanted:
+        if not call.store.load(_REPLACED, {}).get(vnfc):
+            _replace_machine(call, vnfc, values[vdu])
+            _note_replaced(call, vnfc, True)
 
 
 def change_current_package_end(call: Call) -> None:
     modification = of_new_package(call)
     if modification:
         modify.modify(call.lcm_request("upgrade"), call.services, InstanceVims(call), modification)
+    call.store.save(_REPLACED, {})
+
+
+def change_current_package_rollback_start(call: Call) -> None:
+    call.store.memory[_SCALING] = {key: call.info[key] for key in _OF_SCALING if key in call.info}
+    # The instance is in its state before the operation.
+    before = call.info["metadata"].get("nfv", {}).get("VDU", {})
+    for vnfc in reversed([*call.store.load(_REPLACED, {})]):
+        _replace_machine(call, vnfc, {k: v for k, v in before[vnfc].items() if v is not None})
+        _note_replaced(call, vnfc, None)
+
+
+def change_current_package_rollback_end(call: Call) -> None:
+    call.info.update(call.store.memory[_SCALING])
+
+
+def _replace_machine(call: Call, vnfc: str, values: Mapping[str, str]) -> None:
+    """Replace the machine of a VNFC by a heal, before which the VNFC leaves the cluster.
+
+    :param values: of the VNFC in the stack's parameter nfv: the image and the flavor
+    """
+    from mgmt_drivers.tacker import stack  # needs Tacker
+
+    _note_replaced(call, vnfc, False)
+    healing = call.of_heal("heal_start", vnfc)
+    heal_start(healing)
+    stack.replace_machine(healing, {vnfc: values})
+    healing.operation = "heal_end"
+    heal_end(healing)
+
+
+def _note_replaced(call: Call, vnfc: str, is_complete: bool | None) -> None:
+    """Note for a retry and a rollback how far a VNFC is; None: as before the operation."""
+    noted = {**call.store.load(_REPLACED, {}), vnfc: is_complete}
+    call.store.save(_REPLACED, {key: value for key, value in noted.items() if value is not None})
 
 
 def note_upgrade(call: Call) -> None:
@@ -171,9 +220,6 @@ def of_new_package(call: Call) -> Any:
     """
     check_user_data(call)
     params = call.request.get("additionalParams") or {}
-    if params.get("vdu_params"):
-        text = "vdu_params: must be an empty list: machines are upgraded, and none is replaced"
-        raise ParameterError([text])
     return params.get(MODIFICATION) or of_package(call.package)
 
 
@@ -206,6 +252,7 @@ if __name__ == "__main__":
         terminate_end, scale_start, scale_end, scale_rollback_start, scale_rollback_end,
         heal_start, heal_end,
         modify_information_start, modify_information_end, change_current_package_start,
-        change_current_package_end,
+        change_current_package_end, change_current_package_rollback_start,
+        change_current_package_rollback_end,
     )
     run({hook.__name__: hook for hook in hooks})

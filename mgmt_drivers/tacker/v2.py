@@ -3,6 +3,7 @@
 Input and answer are dictionaries, and no module of Tacker is imported.
 """
 
+import copy
 import json
 import logging
 import threading
@@ -114,6 +115,22 @@ class Call:
     @property
     def services(self) -> Services:
         return self._services(self._vim_access, self.store)
+
+    def of_heal(self, hook: str, vnfc_id: str) -> "Call":
+        """The call of a hook of a heal of one VNFC, which works on this call's instance."""
+        (resource,) = (r for r in self.info["vnfcResourceInfo"] if _vnfc(r).id == vnfc_id)
+        targets = [i for i in self.info["vnfcInfo"] if i["vnfcResourceInfoId"] == resource["id"]]
+        # The grant request of a retry may name a server that has been replaced since.
+        removed = {
+            "id": vnfc_id, "type": "COMPUTE", "resourceTemplateId": resource["vduId"],
+            "resource": resource["computeResource"],
+        }
+        call = copy.copy(self)
+        call.operation = hook
+        call.request = {"vnfcInstanceId": [target["id"] for target in targets]}
+        heal = {"operation": "HEAL", "removeResources": [removed]}
+        call.grant_request = {**self.grant_request, **heal}
+        return call
 
     def register_servers(self) -> None:
         """Tell the Server Notifier, if the instantiate request names one, of the hook's servers."""

@@ -17,7 +17,7 @@ ADAPTERS = {
     PACKAGE / name
     for name in (
         "kubernetes_mgmt.py", "private_registry_mgmt.py", "tacker/options.py",
-        "tacker/server_notifier.py", "tacker/stack_scaling.py", "tacker/v1.py", "tacker/vims_v1.py",
+        "tacker/server_notifier.py", "tacker/stack.py", "tacker/v1.py", "tacker/vims_v1.py",
     )
 }
 

@@ -11,7 +11,7 @@ _FIRST_MASTER_CP = "masterNode_CP1-0"
 
 
 class StandardUserData(userdata_standard.StandardUserData):
-    """Tacker's own; but another package leaves the stack as it is, and its script upgrades.
+    """Tacker's own; but another package leaves the stack as it is, and its script changes that.
 
     Operations after the instantiation change the parameter nfv alone, and keep all others. Tacker
     fills in a list of addresses only where a template takes them one by one.
@@ -65,13 +65,10 @@ class StandardUserData(userdata_standard.StandardUserData):
 
     @staticmethod
     def change_vnfpkg(*_: Any) -> dict[str, Any]:
-        """Return what changes nothing of the stack."""
-        return {"parameters": {"nfv": {}}}
+        """Return what changes nothing of the stack, in the form that Tacker reads."""
+        return {"parameters": {"nfv": {"VDU": {}, "CP": {}}}}
 
-    @staticmethod
-    def change_vnfpkg_rollback(*_: Any) -> dict[str, Any]:
-        """Return what changes nothing of the stack."""
-        return {"parameters": {"nfv": {}}}
+    change_vnfpkg_rollback = change_vnfpkg
 
 
 def _make_defaults(fields: dict[str, Any], given: dict[str, Any]) -> None:

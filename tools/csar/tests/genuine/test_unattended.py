@@ -19,6 +19,9 @@ _OPENSTACK = {
     "vimId": "vim", "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3", "interfaceInfo": {},
     "accessInfo": {"project": "nfv"},
 }
+_PRODUCT = dict.fromkeys(
+    ("vnfProvider", "vnfProductName", "vnfSoftwareVersion", "vnfdVersion"), "any"
+)
 # The operations behind the hooks, which have tests of their own.
 _OPERATIONS = ("scale_in.scale_in", "scale_out.check_scale_out", "scale_out.scale_out",
                "scale_out.begin_roll_back", "scale_out.roll_back_scale_out", "heal.heal_start",
@@ -113,7 +116,7 @@ class UnattendedTest(UserDataTest):
         self.vnfd.init_from_csar_dir(str(self.folder))
         vims = {"vim1": objects.VimConnectionInfo.from_dict(_OPENSTACK)}
         self.instance = objects.VnfInstanceV2(
-            id="vnf-1", vnfdId="vnfd", vimConnectionInfo=vims, metadata={}
+            id="vnf-1", vnfdId="vnfd", vimConnectionInfo=vims, metadata={}, **_PRODUCT
         )
         asked = V2().instantiation(self.cluster_request("complex", ""))
         self.process("INSTANTIATE", objects.InstantiateVnfRequest.from_dict(asked))
@@ -130,11 +133,16 @@ class UnattendedTest(UserDataTest):
             "user_script_err_handling_data": memory,
         }
         call = Call(given, lambda access, store: mock.Mock())
-        getattr(kubernetes_v2, operation)(call)
-        instance.__dict__.update(type(instance).from_dict(call.instance).__dict__)
-        memory.update(call.store.memory)
+        try:
+            getattr(kubernetes_v2, operation)(call)
+        finally:
+            instance.__dict__.update(type(instance).from_dict(call.instance).__dict__)
+            memory.update(json.loads(json.dumps(call.store.memory)))
 
-    def process(self, operation: str, request: Any, way: str = "process", **grant: Any) -> None:
+    def process(
+        self, operation: str, request: Any, way: str = "process",
+        memory: dict[str, Any] | None = None, **grant: Any,
+    ) -> None:
         """Run an operation as Tacker's conductor does; only success changes the instance."""
         from tacker.sol_refactored import objects
 
@@ -144,7 +152,7 @@ class UnattendedTest(UserDataTest):
         granted = objects.GrantV1.from_dict({"id": "grant", **grant})
         instance = self.instance.obj_clone()
         run = getattr(self.driver, way)
-        run(None, occurrence, instance, asked, granted, self.vnfd, {})
+        run(None, occurrence, instance, asked, granted, self.vnfd, {} if memory is None else memory)
         self.instance = instance
 
     def scale(self, kind: str, aspect: str, way: str = "process", **params: Any) -> None:
@@ -227,3 +235,97 @@ class UnattendedTest(UserDataTest):
     def image(self, machine: str) -> str:
         image: str = json.loads(self.heat.parameters["nfv"])["VDU"][machine]["vcImageId"]
         return image
+
+    def change_package(self, way: str, memory: dict[str, Any], *vdus: str) -> None:
+        """Change to a package with another image and flavor, and replace the VDUs' machines."""
+        from tacker.sol_refactored import objects
+
+        params = {"upgrade_type": "RollingUpdate", "vdu_params": [{"vdu_id": v} for v in vdus]}
+        asked = {"vnfdId": "new", "additionalParams": {**params, **USER_DATA}}
+        images = [{"vnfdSoftwareImageId": v, "vimSoftwareImageId": "later"} for v in vdus]
+        flavors = [{"vnfdVirtualComputeDescId": v, "vimFlavourId": "larger"} for v in vdus]
+        assets = {"softwareImages": images, "computeResourceFlavours": flavors}
+        self.driver.nfvo_client = mock.Mock()
+        product = mock.Mock(**_PRODUCT)
+        self.driver.nfvo_client.get_vnf_package_info_vnfd.return_value = product
+        request = objects.ChangeCurrentVnfPkgRequest.from_dict(asked)
+        self.process("CHANGE_VNFPKG", request, way, memory, vimAssets=assets)
+
+    def nfv(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.heat.parameters["nfv"])
+        return found
+
+    def make_fragile(self) -> list[str]:
+        """Record heals; those of masterNode-1 fail when the new machine is to join."""
+        healed: list[str] = []
+
+        def start(request: Any, *_: Any) -> None:
+            self.heat.changed.append([f"leave {name}" for name in request.targets])
+
+        def end(request: Any, *_: Any) -> None:
+            if "masterNode-1" in request.targets and self.fails:
+                raise MgmtDriverError("of the join")
+            healed.extend(request.targets)
+
+        self.fails = True
+        for name, method in (("heal_start", start), ("heal_end", end)):
+            patch = mock.patch.object(kubernetes_v2.heal, name, method)
+            patch.start()
+            self.addCleanup(patch.stop)
+        return healed
+
+    def test_a_package_with_another_image(self) -> None:
+        """One machine after another is replaced; a retry goes on with the machine that failed."""
+        healed, before = self.make_fragile(), self.nfv()
+        memory: dict[str, Any] = {}
+        servers = {*self.heat.servers.values()}
+        with self.assertRaisesRegex(MgmtDriverError, "of the join"):
+            self.change_package("process", memory, "workerNode", "masterNode")
+        workers = [name for name in healed if "worker" in name]
+        self.assertEqual([*workers, "masterNode-2"], healed)
+        steps = [[step] for name in (*healed, "masterNode-1") for step in (f"leave {name}", name)]
+        self.assertEqual(steps, self.heat.changed)
+        for name, values in before["VDU"].items():
+            is_new = name in (*healed, "masterNode-1")
+            wanted = {"vcImageId": "later", "computeFlavourId": "larger"} if is_new else {}
+            self.assertEqual({**values, **wanted}, self.nfv()["VDU"][name])
+        self.fails = False
+        self.heat.changed.clear()
+        levels = self.levels()
+        self.change_package("process", memory, "workerNode", "masterNode")
+        steps = [[s] for n in ("masterNode-1", "masterNode-0") for s in (f"leave {n}", n)]
+        self.assertEqual(steps, [change for change in self.heat.changed if change])
+        self.assertEqual({"later"}, {vdu["vcImageId"] for vdu in self.nfv()["VDU"].values()})
+        self.assertEqual(before["CP"], self.nfv()["CP"])
+        known = {v.id for v in self.instance.instantiatedVnfInfo.vnfcResourceInfo}
+        self.assertEqual({*self.heat.servers.values()}, known)
+        self.assertEqual(set(), known & servers)
+        self.assertEqual(("new", levels), (self.instance.vnfdId, self.levels()))
+        self.heat.changed.clear()
+        self.change_package("process", {}, "masterNode")  # by a later request
+        self.assertEqual(7, len(self.heat.changed))
+
+    def test_a_roll_back_of_a_change_of_the_package(self) -> None:
+        """The machines that were replaced are, the last one first, and no other one."""
+        healed, before = self.make_fragile(), self.nfv()
+        memory: dict[str, Any] = {}
+        with self.assertRaisesRegex(MgmtDriverError, "of the join"):
+            self.change_package("process", memory, "masterNode", "workerNode")
+        self.heat.changed.clear()
+        with self.assertRaisesRegex(MgmtDriverError, "of the join"):
+            self.change_package("rollback", memory, "masterNode", "workerNode")
+        self.fails = False
+        levels = self.levels()
+        self.change_package("rollback", memory, "masterNode", "workerNode")
+        names = ("masterNode-1", "masterNode-1", "masterNode-2")
+        steps = [[step] for name in names for step in (f"leave {name}", name)]
+        self.assertEqual(steps, [change for change in self.heat.changed if change])
+        self.assertEqual(["masterNode-2", "masterNode-1", "masterNode-2"], healed)
+        self.assertEqual(before, self.nfv())
+        self.assertEqual(("vnfd", levels), (self.instance.vnfdId, self.levels()))
+
+    def test_a_change_without_machines_to_replace(self) -> None:
+        before = self.nfv()
+        for way in ("process", "rollback"):
+            self.change_package(way, {})
+        self.assertEqual(([[], []], before), (self.heat.changed, self.nfv()))
