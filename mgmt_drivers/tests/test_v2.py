@@ -13,6 +13,7 @@ import unittest
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from mgmt_drivers import kubernetes_v2, private_registry_v2, request
 from mgmt_drivers.cluster.access.service_account import Credentials
@@ -232,19 +233,13 @@ class HookCaller(SimulatedClusterTest):
 
     def call(self, hook: Callable[[Call], None], asked: Any, grant: Any = None) -> Call:
         """Call a hook as Tacker does, with the machines that there are now."""
-        machines = list(self.world.machines.values())
-        resources = [
-            _vnfc(m.node.vdu, m.address, m.node.server_id, m.node.server_id) for m in machines
-        ]
-        infos = [{"id": f"info-{r['id']}", "vnfcResourceInfoId": r["id"]} for r in resources]
         instance = {
             "id": "vnf-1",
             "vimConnectionInfo": self.vim_connections,
             "metadata": self.metadata_of_instance,
             "instantiatedVnfInfo": {
                 "flavourId": "complex",
-                "vnfcResourceInfo": resources,
-                "vnfcInfo": infos,
+                **self.vnfcs(),
                 "metadata": {"stack_id": "name/vnf"},
             },
         }
@@ -260,6 +255,16 @@ class HookCaller(SimulatedClusterTest):
         self.metadata_of_instance = answer["vnf_instance"]["metadata"]
         self.vim_connections = answer["vnf_instance"]["vimConnectionInfo"]
         return call
+
+    def vnfcs(self) -> dict[str, Any]:
+        """What Tacker tells of the machines that there are now."""
+        nodes = [machine.node for machine in self.world.machines.values()]
+        resources = [
+            _vnfc(node.vdu, *node.addresses.values(), node.server_id, node.server_id)
+            for node in nodes
+        ]
+        infos = [{"id": f"info-{r['id']}", "vnfcResourceInfoId": r["id"]} for r in resources]
+        return {"vnfcResourceInfo": resources, "vnfcInfo": infos}
 
 
 class HooksTest(HookCaller):
@@ -514,9 +519,28 @@ class UpgradeHooksTest(HookCaller):
             with self.assertRaisesRegex(ParameterError, words):
                 self.change_package()
 
-    def test_no_machine_is_to_be_replaced(self) -> None:
-        with self.assertRaisesRegex(ParameterError, "vdu_params: must be an empty list"):
-            self.change_package(vdu_params=[{"vdu_id": "workerNode"}])
+    def test_a_package_replaces_machines(self) -> None:
+        """A node has left before its machine goes, when all others, new ones too, are there."""
+        replaced = []
+
+        def replace_machine(call: Call, values: dict[str, Any]) -> None:
+            (vnfc,) = values
+            vdu, _, address = vnfc.partition("-")
+            self.assertEqual({"vcImageId": f"new {vdu}"}, values[vnfc])
+            machine = self.machine(address)
+            nodes = {m.name for m in self.world.machines.values() if m.role != "storage"}
+            self.assertEqual(nodes - {machine.name}, set(self.world.nodes))
+            replaced.append(self.replaced(machine.node).server_id)
+            call.info.update(self.vnfcs())
+
+        stack = mock.Mock(replace_machine=replace_machine)
+        stack.values_of_package.side_effect = lambda call, vdu: {"vcImageId": f"new {vdu}"}
+        with mock.patch("mgmt_drivers.tacker.stack", stack, create=True):
+            vdus = [{"vdu_id": "masterNode"}, {"vdu_id": "workerNode"}]
+            self.change_package(vdu_params=vdus)
+        self.assert_whole(3, 2)
+        self.assertEqual(5, len(replaced))
+        self.assertLess({*replaced}, {*self.world.machines})
 
     def test_a_package_changes_nothing_without_the_user_data(self) -> None:
         with self.assertRaisesRegex(ParameterError, "user-data-class: missing"):
