@@ -4,7 +4,13 @@ import re
 from collections.abc import Sequence
 
 from functional.faults import REPLACED
-from functional.full import test_faults, test_troubles, test_upgrade, test_upgrade_troubles
+from functional.full import (
+    test_faults,
+    test_replace,
+    test_troubles,
+    test_upgrade,
+    test_upgrade_troubles,
+)
 from mgmt_drivers.operations import modify
 from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest
 from mgmt_drivers.testing.simulation import SimulatedSession
@@ -43,7 +49,7 @@ class FaultPatternsTest(SimulatedClusterTest):
 
     def test_heal_of_a_master(self) -> None:
         self.heal(MASTERS[0])
-        others = (REPLACED, test_troubles.BEFORE_JOIN)
+        others = (REPLACED, test_replace.FAULT, test_troubles.BEFORE_JOIN)
         self.assert_each_strikes([*test_faults.START, *others, *test_faults.END])
 
     def test_upgrade(self) -> None:

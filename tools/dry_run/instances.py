@@ -169,6 +169,9 @@ class InstanceV2:
         ]
 
     def of_new_package(self) -> Any:
+        if (self._call.request.get("additionalParams") or {}).get("vdu_params"):
+            text = "no dry run shows a replacement of machines: plan a heal of the VNFCs"
+            raise ParameterError([f"vdu_params: {text}"])
         return kubernetes_v2.of_new_package(self._call)
 
 

@@ -214,7 +214,7 @@ class InstancesTest(ShownClusterTest):
             seen = self.run_operation(operation, instance, given)
             self.assertEqual(["v1.36.4 to 1.37.2"] * 2, self.changing(seen, "upgrade workers"))
         change["additionalParams"]["vdu_params"] = [{}]
-        with self.assertRaisesRegex(ParameterError, "vdu_params: must be an empty list"):
+        with self.assertRaisesRegex(ParameterError, "vdu_params: no dry run"):
             self.run_operation("change-package", self.v2(change), change)
 
 
