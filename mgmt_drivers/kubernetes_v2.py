@@ -1,7 +1,7 @@
 """The script of the Kubernetes cluster VNF for Tacker's v2 API."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,9 @@ from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.tacker.v2 import USER_DATA, Call, resource_ids
 from mgmt_drivers.tacker.v2_process import run
 from mgmt_drivers.tacker.vims_v2 import InstanceVims
+
+Values = Mapping[str, str]
+Replace = Callable[[Call, Mapping[str, Values]], None]
 
 # Keys of values that are kept between hooks.
 _KNOWN, _TARGETS, _REPLACED = "known_vnfcs", "healed_vnfcs", "replaced_vnfcs"
@@ -144,16 +147,13 @@ def change_current_package_start(call: Call) -> None:
     if modification:
         modify.validate(call.lcm_request("upgrade"), call.store, modification)
     vdus = [each["vdu_id"] for each in call.request["additionalParams"].get("vdu_params", ())]
-    wanted = [(vnfc.id, vdu) for vdu in vdus for vnfc in call.vnfcs if vnfc.vdu_id == vdu]
-    if not wanted:
+    if not vdus:
         return
     from mgmt_drivers.tacker import stack  # needs Tacker
 
     values = {vdu: stack.values_of_package(call, vdu) for vdu in vdus}
-    for vnfc, vdu in wanted:
-        if not call.store.load(_REPLACED, {}).get(vnfc):
-            _replace_machine(call, vnfc, values[vdu])
-            _note_replaced(call, vnfc, True)
+    machines = {v.id: values[vdu] for vdu in vdus for v in call.vnfcs if v.vdu_id == vdu}
+    replace_machines(call, machines, stack.replace_machine)
 
 
 def change_current_package_end(call: Call) -> None:
@@ -165,10 +165,16 @@ def change_current_package_end(call: Call) -> None:
 
 def change_current_package_rollback_start(call: Call) -> None:
     call.store.memory[_SCALING] = {key: call.info[key] for key in _OF_SCALING if key in call.info}
+    noted = [*call.store.load(_REPLACED, {})]
+    if not noted:
+        return
+    from mgmt_drivers.tacker import stack  # needs Tacker
+
     # The instance is in its state before the operation.
-    before = call.info["metadata"].get("nfv", {}).get("VDU", {})
-    for vnfc in reversed([*call.store.load(_REPLACED, {})]):
-        _replace_machine(call, vnfc, {k: v for k, v in before[vnfc].items() if v is not None})
+    before = call.info["metadata"]["nfv"]["VDU"]
+    for vnfc in reversed(noted):
+        values = {key: value for key, value in before[vnfc].items() if value is not None}
+        _replace_machine(call, vnfc, values, stack.replace_machine)
         _note_replaced(call, vnfc, None)
 
 
@@ -176,17 +182,24 @@ def change_current_package_rollback_end(call: Call) -> None:
     call.info.update(call.store.memory[_SCALING])
 
 
-def _replace_machine(call: Call, vnfc: str, values: Mapping[str, str]) -> None:
-    """Replace the machine of a VNFC by a heal, before which the VNFC leaves the cluster.
+def replace_machines(call: Call, machines: Mapping[str, Values], replace_machine: Replace) -> None:
+    """Replace machines one after another, without those that an earlier attempt has replaced.
 
-    :param values: of the VNFC in the stack's parameter nfv: the image and the flavor
+    :param machines: by VNFC, what the stack's parameter nfv is to have of it: the image, the flavor
+    :param replace_machine: lets Heat replace the machine of a heal
     """
-    from mgmt_drivers.tacker import stack  # needs Tacker
+    for vnfc, values in machines.items():
+        if not call.store.load(_REPLACED, {}).get(vnfc):
+            _replace_machine(call, vnfc, values, replace_machine)
+            _note_replaced(call, vnfc, True)
 
+
+def _replace_machine(call: Call, vnfc: str, values: Values, replace_machine: Replace) -> None:
+    """Replace the machine of a VNFC as a heal does: the node leaves the cluster before."""
     _note_replaced(call, vnfc, False)
     healing = call.of_heal("heal_start", vnfc)
     heal_start(healing)
-    stack.replace_machine(healing, {vnfc: values})
+    replace_machine(healing, {vnfc: values})
     healing.operation = "heal_end"
     heal_end(healing)
 

@@ -10,10 +10,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from mgmt_drivers import kubernetes_v2, private_registry_v2, request
 from mgmt_drivers.cluster.access.service_account import Credentials
@@ -519,25 +518,25 @@ class UpgradeHooksTest(HookCaller):
             with self.assertRaisesRegex(ParameterError, words):
                 self.change_package()
 
-    def test_a_package_replaces_machines(self) -> None:
+    def test_machines_are_replaced_one_after_another(self) -> None:
         """A node has left before its machine goes, when all others, new ones too, are there."""
         replaced = []
 
-        def replace_machine(call: Call, values: dict[str, Any]) -> None:
+        def replace_machine(call: Call, values: Mapping[str, Mapping[str, str]]) -> None:
             (vnfc,) = values
-            vdu, _, address = vnfc.partition("-")
-            self.assertEqual({"vcImageId": f"new {vdu}"}, values[vnfc])
-            machine = self.machine(address)
+            self.assertEqual(wanted[vnfc], values[vnfc])
+            machine = self.machine(vnfc.partition("-")[2])
             nodes = {m.name for m in self.world.machines.values() if m.role != "storage"}
             self.assertEqual(nodes - {machine.name}, set(self.world.nodes))
             replaced.append(self.replaced(machine.node).server_id)
             call.info.update(self.vnfcs())
 
-        stack = mock.Mock(replace_machine=replace_machine)
-        stack.values_of_package.side_effect = lambda call, vdu: {"vcImageId": f"new {vdu}"}
-        with mock.patch("mgmt_drivers.tacker.stack", stack, create=True):
-            vdus = [{"vdu_id": "masterNode"}, {"vdu_id": "workerNode"}]
-            self.change_package(vdu_params=vdus)
+        def change_current_package_start(call: Call) -> None:
+            kubernetes_v2.replace_machines(call, wanted, replace_machine)
+
+        vnfcs = [*(f"masterNode-{m}" for m in MASTERS), *(f"workerNode-{w}" for w in WORKERS)]
+        wanted = {vnfc: {"vcImageId": f"of {vnfc}"} for vnfc in vnfcs}
+        self.call(change_current_package_start, {})
         self.assert_whole(3, 2)
         self.assertEqual(5, len(replaced))
         self.assertLess({*replaced}, {*self.world.machines})
