@@ -257,10 +257,9 @@ class HookCaller(SimulatedClusterTest):
 
     def vnfcs(self) -> dict[str, Any]:
         """What Tacker tells of the machines that there are now."""
-        nodes = [machine.node for machine in self.world.machines.values()]
         resources = [
-            _vnfc(node.vdu, *node.addresses.values(), node.server_id, node.server_id)
-            for node in nodes
+            _vnfc(m.node.vdu, m.address, m.node.server_id, m.node.server_id)
+            for m in self.world.machines.values()
         ]
         infos = [{"id": f"info-{r['id']}", "vnfcResourceInfoId": r["id"]} for r in resources]
         return {"vnfcResourceInfo": resources, "vnfcInfo": infos}
@@ -520,7 +519,7 @@ class UpgradeHooksTest(HookCaller):
 
     def test_machines_are_replaced_one_after_another(self) -> None:
         """A node has left before its machine goes, when all others, new ones too, are there."""
-        replaced = []
+        replaced: list[str] = []
 
         def replace_machine(call: Call, values: Mapping[str, Mapping[str, str]]) -> None:
             (vnfc,) = values
