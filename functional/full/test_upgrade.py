@@ -17,7 +17,7 @@ from tools.client.lcm import Package, Vnf
 FAULTS = (
     ("install kubeadm", "cut", "install_k8s_cluster"),
     ("choose a control-plane node", "fails", "describe-machine /var"),
-    ("check the cluster", "fails", "kubectl .* get nodes"),
+    ("gather facts", "fails", "kubectl .* get nodes"),
     ("pull images", "cut", "images pull"),
     ("save a snapshot of etcd", "fails", "snapshot save"),
     ("upgrade the cluster", "cut", "kubeadm upgrade apply"),
