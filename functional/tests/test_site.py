@@ -105,6 +105,25 @@ class ReadingTest(testtools.TestCase):
         )
 
 
+class TellTest(testtools.TestCase):
+    def test_the_command_is_one_of_a_shell(self) -> None:
+        self.useFixture(EnvironmentVariable("FUNCTIONAL_REFUSED_PACKETS", "true && echo 1"))
+        self.assertEqual("1 show\n", site._tell("show"))
+
+    def test_a_start_that_fails_is_undone(self) -> None:
+        told: list[str] = []
+
+        def tell(action: str) -> None:
+            told.append(action)
+            if action == "start":
+                raise OSError
+
+        self.useFixture(MonkeyPatch("functional.site._tell", tell))
+        with testtools.ExpectedException(OSError), site._counted():
+            self.fail("it has not started")
+        self.assertEqual(["start", "stop"], told)
+
+
 class IsolationTest(testtools.TestCase):
     def test_only_templates_with_security_groups_change(self) -> None:
         rule = {"protocol": "tcp"}
