@@ -371,9 +371,12 @@ def load(path: Path) -> list[Result]:
     names = [field.name for field in fields(Result)]
     lines = path.read_text().splitlines() if path.exists() else []
     try:
-        return [Result(*(line[name] for name in names)) for line in map(json.loads, lines)]
+        found = [Result(*(line[name] for name in names)) for line in map(json.loads, lines)]
+        for result in found:
+            _ROWS.index(result.operation)  # which the table has
     except (ValueError, KeyError, TypeError) as error:
         raise ClientError(f"{path} is no file of results: {error!r}") from error
+    return found
 
 
 def table(results: Sequence[Result]) -> list[str]:

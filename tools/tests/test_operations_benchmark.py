@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -63,7 +63,8 @@ class FileTest(unittest.TestCase):
 
     def test_a_file_with_something_else_is_refused_before_anything_is_made(self) -> None:
         self.path.parent.mkdir()
-        for text in ("{}\n", "no JSON\n", "[1]\n"):
+        other = json.dumps(asdict(replace(_RESULT, operation="other")))
+        for text in ("{}\n", "no JSON\n", "[1]\n", f"{other}\n"):
             self.path.write_text(text)
             with self.assertRaisesRegex(ClientError, "is no file of results"):
                 operations.run(mock.Mock(json=self.path, repeat=1))
