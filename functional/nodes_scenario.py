@@ -12,7 +12,7 @@ from tools.client.machines import Remote
 from tools.client.poll import poll_api
 
 _ASPECT = "worker_instance"
-_REFUSAL = r"the control-plane node cannot be healed .* of the cluster are deleted"
+_REFUSAL = r"\[KV-QUORUM\] the control-plane node cannot be healed .* of the cluster are deleted"
 
 
 class NodesScenario(BalancedClusterScenario):

@@ -13,7 +13,7 @@ from heatclient import exc as heat_errors
 from keystoneauth1 import session
 from keystoneauth1.identity import v3
 
-from mgmt_drivers.errors import InventoryError
+from mgmt_drivers.errors import InventoryError, ServiceFailed
 from mgmt_drivers.request import LcmRequest, Vnfc
 
 LOG = logging.getLogger(__name__)
@@ -246,9 +246,9 @@ def read(request: LcmRequest, stacks: Stacks, placed: bool = False) -> Inventory
 
 
 def check_created(request: LcmRequest, lacking: Sequence[str]) -> None:
-    """:raises InventoryError: if Heat lacks something; Tacker goes on with a heal all the same"""
+    """:raises ServiceFailed: if Heat lacks something; Tacker goes on with a heal all the same"""
     if lacking:
-        raise InventoryError(
+        raise ServiceFailed(
             f"Heat could not create {', '.join(lacking)}. Run `openstack stack failures list "
             f"--long {request.stack_id}` for the reason"
         )

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from mgmt_drivers.cluster.backup.backup_params import RESTORE
 from mgmt_drivers.cluster.modification import NAME as MODIFICATION
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import Explained, MgmtDriverError
 from mgmt_drivers.operations import heal, instantiate, modify, scale_in, scale_out, terminate
 from mgmt_drivers.tacker import v1
 from mgmt_drivers.tacker.vims_v1 import RegisteredVims
@@ -43,10 +43,11 @@ class KubernetesMgmtDriver(v1.MgmtDriver):
         try:
             _run(scale_out.scale_out, request, context, vnf_instance)
         except MgmtDriverError as error:
-            raise MgmtDriverError(
-                f"{error}. Roll this operation back and scale out again: Tacker's retry of a "
-                "scale-out does not call the driver"
-            ) from error
+            more = (
+                "Roll this operation back and scale out again: Tacker's retry of a scale-out does "
+                "not call the driver"
+            )
+            raise Explained(error, more) from error
 
     def heal_start(self, context, vnf_instance, heal_vnf_request, **kwargs):
         if not heal_vnf_request.vnfc_instance_id:

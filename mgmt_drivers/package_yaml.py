@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import BadPackage, MgmtDriverError
 
 LARGEST = 4 << 20  # bytes; manifests with many definitions of resources have one or two million
 # The C loader takes a tenth of the time, but PyYAML may be built without libyaml.
@@ -13,7 +13,13 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class BadYaml(MgmtDriverError):
-    """The reason why a text is not YAML that the drivers accept."""
+    """The reason why a text is not YAML that the drivers accept; callers say which text it is."""
+
+
+class BadFile(BadYaml):
+    """A file of a package that cannot be read, or is not YAML that the drivers accept."""
+
+    code = BadPackage.code
 
 
 def load_all(text: str | bytes) -> list[Any]:
@@ -46,11 +52,11 @@ def load(text: str | bytes) -> Any:
 
 
 def read(path: Path) -> Any:
-    """Parse the only document of a file; None if it is empty. Raises BadYaml naming the file."""
+    """Parse the only document of a file; None if it is empty. Raises BadFile naming the file."""
     try:
         with path.open("rb") as file:
             return load(file.read(LARGEST + 1))
     except OSError as error:
-        raise BadYaml(f"{path.name}: cannot be read: {error.strerror}") from error
+        raise BadFile(f"{path.name}: cannot be read: {error.strerror}") from error
     except BadYaml as error:
-        raise BadYaml(f"{path.name}: {error}") from error
+        raise BadFile(f"{path.name}: {error}") from error

@@ -15,7 +15,7 @@ from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.cluster_params import LOGIN_GROUPS, NAME
 from mgmt_drivers.cluster.series import Version, read_version, skew
 from mgmt_drivers.engine.services import Store
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import ClusterError
 from mgmt_drivers.request import LcmRequest
 
 # In the store.
@@ -91,7 +91,7 @@ def choose_for_release(
         if found and own.series.minor < found.series.minor <= last:  # on the way of an upgrade
             changed, reason = aim, ""
     if found is None or reason:
-        raise MgmtDriverError(
+        raise ClusterError(
             f"the cluster tells that it has {release}, and Tacker knows {own}: {reason}. "
             "Unless the cluster was upgraded by hand, somebody has changed the ConfigMap "
             "kubeadm-config in kube-system: correct its kubernetesVersion, then retry"

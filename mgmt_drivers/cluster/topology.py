@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, NodeGroup, WorkerGroup
 from mgmt_drivers.cluster.nodes.node_params import Marks
 from mgmt_drivers.cluster.storage.storage_params import Storage
-from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
+from mgmt_drivers.errors import InventoryError, ParameterError, Refused
 from mgmt_drivers.inventory import Inventory, Node
 from mgmt_drivers.ssh.connection import Endpoint
 
@@ -205,9 +205,9 @@ def check_scaling(aspect: str, before: int, after: int) -> None:
     """
     refused = f"scaling aspect {aspect} from {before} to {after} control-plane nodes is refused"
     if after < _FEWEST_BALANCED:
-        raise MgmtDriverError(f"{refused}: there must be at least {_FEWEST_BALANCED}")
+        raise Refused(f"{refused}: there must be at least {_FEWEST_BALANCED}")
     if after % 2 == 0:
-        raise MgmtDriverError(
+        raise Refused(
             f"{refused}: the number must be odd, since {after} members of etcd survive the loss of "
             f"{(after - 1) // 2}, and so do {after - 1}. Ask for {after - 1} or {after + 1}"
         )

@@ -81,7 +81,7 @@ class Operation:
         """Log in to machines that the operation needs; the machines may still be booting.
 
         :param limit: seconds for a machine to answer; default: the limit for new machines
-        :raises InventoryError: if Heat could not create one of the machines
+        :raises ServiceFailed: if Heat could not create one of the machines
         :raises OperationError: naming each machine that cannot be reached, and the cause
         """
         check_created(self.request, [str(node) for node in nodes if not node.server_id])
@@ -336,6 +336,6 @@ def _clean(error: E, mask: Masker) -> E | errors.MgmtDriverError:
     text = mask(str(error))
     if text == str(error) and text.isprintable():
         return error
-    other = errors.MgmtDriverError(f"{type(error).__name__}: {text}")
+    other = errors.Unexpected(f"{type(error).__name__}: {text}")
     other.__cause__ = error.__cause__ or error.__context__
     return other.with_traceback(error.__traceback__)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from mgmt_drivers.clock import SYSTEM_CLOCK, Clock
 from mgmt_drivers.engine.dry_run import DryRun
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import DamagedMetadata
 from mgmt_drivers.inventory import Stacks
 from mgmt_drivers.secret import Masker
 from mgmt_drivers.ssh.connection import Endpoint
@@ -31,7 +31,7 @@ def load_kept(metadata: Mapping[str, Any] | None, key: str, default: Any) -> Any
     except (TypeError, ValueError, RecursionError):
         value = None
     if value is None or not isinstance(value, type(value if default is None else default)):
-        raise MgmtDriverError(
+        raise DamagedMetadata(
             f"{name} in the metadata of the VNF instance is damaged: restore the value from an "
             "earlier show of the VNF instance"
         )

@@ -5,7 +5,7 @@ An attacker on a machine can make it answer anything, even an option for another
 
 import re
 
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import MachineUnfit
 
 RELEASE = re.compile(r"v[0-9]+(?:\.[0-9]+){2}(?:[-+][A-Za-z0-9.+-]+)?")
 IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}")
@@ -30,4 +30,4 @@ def checked(text: object, form: re.Pattern[str], what: str) -> str:
         quoted = f"a value of type {type(text).__name__}"  # the value itself may be long
     else:  # not cut, since half of a secret would not be recognized and masked
         quoted = f"'{text}'" if len(text) <= _QUOTED else f"{len(text)} characters"
-    raise MgmtDriverError(f"the machine reports {quoted}, which is not {what}")
+    raise MachineUnfit(f"the machine reports {quoted}, which is not {what}")

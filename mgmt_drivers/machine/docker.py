@@ -9,7 +9,7 @@ from typing import Any
 
 from mgmt_drivers import grammar
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
+from mgmt_drivers.errors import MachineUnfit, WaitTimeout
 from mgmt_drivers.machine import answers, downloads, facts, files
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
@@ -46,7 +46,7 @@ def choose_network(host: Host, others: Sequence[ipaddress.IPv4Network] = ()) -> 
             bip = f"{network[1]}/{network.prefixlen}"
             files.write(host, CONFIG, json.dumps({**config, "bip": bip}, indent=2) + "\n")
             return
-    raise MgmtDriverError(
+    raise MachineUnfit(
         f"the machine has routes to all of {', '.join(_NETWORKS)}: name a network for Docker's "
         f"bridge in {CONFIG} of the image (bip)"
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import MachineUnfit
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
@@ -55,7 +55,7 @@ def read_json(host: Host, path: str) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise MgmtDriverError(
+        raise MachineUnfit(
             f"{path} on the machine is not a JSON object. Correct the file in the image"
         )
     return value

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Sequence
 
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError, WaitTimeout
+from mgmt_drivers.errors import CommandFailed, InstallationFailed, WaitTimeout
 from mgmt_drivers.machine import syntax
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
@@ -67,7 +67,7 @@ def install(host: Host, names: Sequence[str]) -> None:
         _run(host, *_APT, "update", "-o", "APT::Update::Error-Mode=any")
         _run(host, *_APT, "install", "-y", "--no-install-recommends", *absent)
     except CommandFailed as error:
-        raise MgmtDriverError(
+        raise InstallationFailed(
             f"cannot install {', '.join(absent)} from the machine's package sources. Give it a "
             "route to the sources, or the parameter proxy, or an image with the packages. "
             f"{error}"
@@ -79,7 +79,7 @@ def repair(host: Host) -> None:
     try:
         _run(host, *_CONFIGURE)  # dpkg needs the lock that apt holds, but does not wait for it
     except CommandFailed as error:
-        raise MgmtDriverError(
+        raise InstallationFailed(
             "an interrupted installation of packages on the machine cannot be completed: "
             f"{error}. Repair the packages (`dpkg --configure -a`), or heal the VNFC; then retry "
             "the operation"

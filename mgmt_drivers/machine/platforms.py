@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import dataclass
 
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import MachineUnfit
 from mgmt_drivers.machine import facts
 from mgmt_drivers.machine.host import Host
 
@@ -42,7 +42,7 @@ def detect(host: Host) -> Platform:
     key = (release.get("ID", ""), release.get("VERSION_ID", ""))
     if key not in SUPPORTED:
         names = ", ".join(platform.name for platform in SUPPORTED.values())
-        raise MgmtDriverError(
+        raise MachineUnfit(
             f"the image runs {' '.join(key).strip() or 'an unknown system'}; supported: {names}"
         )
     return SUPPORTED[key]

@@ -5,7 +5,7 @@ No value becomes another line, option or command of its file, even if a reader l
 
 import re
 
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import Unexpected
 from mgmt_drivers.grammar import IN_QUOTES
 
 _PRINTABLE = re.compile(r"[ -~]*")  # ASCII
@@ -16,7 +16,7 @@ def words(*texts: str) -> str:
     """Words of a line; raises MgmtDriverError if one has others than letters, digits, ``/._:-``."""
     for text in texts:
         if not _WORD.fullmatch(text):
-            raise MgmtDriverError(f"{text!a} cannot stand in a configuration file")
+            raise Unexpected(f"{text!a} cannot stand in a configuration file")
     return " ".join(texts)
 
 
@@ -30,7 +30,7 @@ def apt_option(name: str, value: str) -> str:
     """A line of apt.conf(5), which cannot escape a quote; an error does not quote the value."""
     _check_printable(name, value)
     if '"' in value or "\\" in value:
-        raise MgmtDriverError(f"the value of {name} cannot stand in apt.conf: it has a quote")
+        raise Unexpected(f"the value of {name} cannot stand in apt.conf: it has a quote")
     return f'{words(name)} "{value}";\n'
 
 
@@ -43,7 +43,7 @@ def toml(text: str) -> str:
 
 def _check_printable(name: str, value: str) -> None:
     if not _PRINTABLE.fullmatch(value):
-        raise MgmtDriverError(
+        raise Unexpected(
             f"the value of {name} cannot be written to a file: it has characters other than "
             "printable ASCII"
         )

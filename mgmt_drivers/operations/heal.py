@@ -24,7 +24,7 @@ from mgmt_drivers.cluster.storage.volume_phases import CheckVolumes, RegisterVol
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import Refused
 from mgmt_drivers.operations import automatic_heal, groups, opening, restore
 from mgmt_drivers.operations.instantiate import make_cluster
 from mgmt_drivers.operations.renew import find_due, renew_due
@@ -79,7 +79,7 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
     if guarded:
         automatic_heal.check_before(request, services, known, targets)
     if not staying:
-        raise MgmtDriverError(
+        raise Refused(
             "no control-plane node of the cluster would be left. Heal the whole VNF (a request "
             "without vnfcInstanceId) with restore_from: without restore_from all objects and "
             "workloads of the cluster are deleted"

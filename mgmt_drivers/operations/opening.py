@@ -20,7 +20,7 @@ from mgmt_drivers.cluster.topology import Topology, describe_shared_hosts, topol
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import Work, in_turn, on
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import EtcdAlarm, MgmtDriverError
 from mgmt_drivers.inventory import Node, check_created
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.package import grouped_vdus
@@ -86,7 +86,7 @@ def choose_leader(
         except MgmtDriverError as error:
             alarms = _read_alarms(host, Cluster(known, operation.services.store, host))
             if alarms:
-                raise MgmtDriverError(f"{error}. {alarms}") from error
+                raise EtcdAlarm(f"{error}. {alarms}") from error
             raise
 
     checks = (check_ready, *fallback)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mgmt_drivers.cluster.topology import Topology, check_scaling
-from mgmt_drivers.errors import InventoryError, MgmtDriverError
+from mgmt_drivers.errors import InventoryError, Refused
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.request import LcmRequest
 
@@ -39,7 +39,7 @@ def check_targets_of_scaling(
     if all(node in known.workers for node in targets):
         return False
     if not known.is_ha or any(node not in known.nodes for node in targets):
-        raise MgmtDriverError(
+        raise Refused(
             "only workers can be scaled, and control-plane nodes behind a virtual IP, which this "
             "VNF does not have. Scale the workers, or instantiate a VNF of another flavour"
         )

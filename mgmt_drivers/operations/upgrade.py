@@ -42,7 +42,7 @@ from mgmt_drivers.cluster.upgrade.upgrade_nodes import UpgradeControlPlane, Upgr
 from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
 from mgmt_drivers.engine.phase import in_lanes, in_turn, on
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import MgmtDriverError, OperationError
+from mgmt_drivers.errors import Explained, MgmtDriverError
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations import groups, opening
 from mgmt_drivers.operations.defragment import ask_etcd, defragment_members
@@ -51,12 +51,6 @@ from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.setup.configure_proxy import ConfigureProxy
 
 LOG = logging.getLogger(__name__)
-
-
-class UpgradeFailed(MgmtDriverError):
-    """An upgrade that failed, with its cause and the versions that the nodes have."""
-
-    longest = OperationError.longest
 
 
 def upgrade(request: LcmRequest, services: Services, change: Change) -> None:
@@ -81,7 +75,7 @@ def upgrade(request: LcmRequest, services: Services, change: Change) -> None:
                 if services.dry_run:
                     services.dry_run.is_later = True
     except MgmtDriverError as error:
-        raise UpgradeFailed(f"{error}. {_read_versions(request, services, known)}") from error
+        raise Explained(error, _read_versions(request, services, known)) from error
 
 
 def _find_steps(operation: Operation, known: Topology, leader: Host) -> Sequence[Version]:

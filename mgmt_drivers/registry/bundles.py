@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mgmt_drivers.engine.phase import Change, Check
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import CommandFailed, RegistryError
 from mgmt_drivers.machine import downloads, facts, files, packages, platforms, units
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
@@ -76,7 +76,7 @@ def _unpack(host: Host, bundle: Bundle, params: PrivateRegistryParams) -> None:
         else:
             downloads.fetch(host, bundle.url, bundle.sha256, params.proxy, *command)
     except CommandFailed as error:
-        raise MgmtDriverError(
+        raise RegistryError(
             f"{bundle.name} cannot be unpacked. See that the file is a bundle, that the machine "
             f"reaches it, and that the machine has disk space. {error}"
         ) from error

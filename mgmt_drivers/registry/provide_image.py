@@ -1,7 +1,7 @@
 """The registry's image on the machine: from the VNF package, from a server, or pulled."""
 
 from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import CommandFailed, RegistryError
 from mgmt_drivers.machine import docker
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.params.proxy import Proxy
@@ -41,14 +41,14 @@ def _fetch(host: Host, image: RemoteImage, proxy: Proxy | None) -> None:
     try:
         docker.fetch(host, image.url, image.sha256, proxy, image.tag)
     except CommandFailed as error:
-        raise MgmtDriverError(f"image_url cannot be used from the machine. {error}") from error
+        raise RegistryError(f"image_url cannot be used from the machine. {error}") from error
 
 
 def _pull(host: Host) -> None:
     try:
         docker.pull(host, PUBLIC_IMAGE)
     except CommandFailed as error:
-        raise MgmtDriverError(
+        raise RegistryError(
             f"cannot pull {PUBLIC_IMAGE} from the public registry. Give the machine a way to "
             "the registry (parameter proxy), or put a file made by `docker save` into the VNF "
             f"package and name the file in image_path. {error}"

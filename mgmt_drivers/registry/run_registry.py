@@ -6,7 +6,7 @@ from typing import Any
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.engine.phase import Change, Check
-from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
+from mgmt_drivers.errors import RegistryError, WaitTimeout
 from mgmt_drivers.machine import docker, files
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
@@ -73,7 +73,7 @@ def _is_as_expected(state: dict[str, Any], container: Container) -> bool:
 def _refuse_occupied(host: Host, port: int) -> None:
     listening = host.sudo("ss", "-H", "-l", "-t", "-n", "-p", f"sport = :{port}").strip()
     if listening:
-        raise MgmtDriverError(
+        raise RegistryError(
             f"port {port} is occupied on the machine: {' '.join(listening.split())}. "
             "Free the port, or choose another port_no"
         )

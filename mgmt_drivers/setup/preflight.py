@@ -3,7 +3,7 @@
 import logging
 
 from mgmt_drivers.engine.phase import Check
-from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError
+from mgmt_drivers.errors import ConnectionFailed, MachineUnfit
 from mgmt_drivers.machine import facts, platforms
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
@@ -43,7 +43,7 @@ class WaitForCloudInit(Check[object]):
             except ConnectionFailed as error:
                 LOG.info("%s seems to reboot: %s", host.node, error)
                 failure = error
-        raise MgmtDriverError(
+        raise MachineUnfit(
             f"the machine has rebooted more than {_MOST_REBOOTS} times while cloud-init "
             f"worked. See its console log, and the user data of its image and VDU: {failure}"
         ) from failure

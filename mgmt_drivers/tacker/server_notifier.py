@@ -9,7 +9,7 @@ from keystoneauth1.exceptions import ClientException
 from tacker.common.exceptions import TackerException
 from tacker.sol_refactored.mgmt_drivers.server_notification import ServerNotificationMgmtDriver
 
-from mgmt_drivers.errors import MgmtDriverError, text_of
+from mgmt_drivers.errors import ServiceFailed, text_of
 from mgmt_drivers.tacker.v2 import Call
 
 LOG = logging.getLogger(__name__)
@@ -32,5 +32,5 @@ def register(call: Call) -> None:
     except (TackerException, ClientException) as error:
         text = f"ServerNotifierUri: the notifier failed: {text_of(error)}"
         if call.operation == "instantiate_end":
-            raise MgmtDriverError(text) from error
+            raise ServiceFailed(text) from error
         LOG.warning("%s; registrations of VNF %s are incomplete", text, call.instance["id"])

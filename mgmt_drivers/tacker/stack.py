@@ -17,7 +17,7 @@ from tacker.sol_refactored.common.exceptions import SolException
 from tacker.sol_refactored.common.vnfd_utils import Vnfd
 from tacker.sol_refactored.infra_drivers.openstack import openstack
 
-from mgmt_drivers.errors import MgmtDriverError, printable
+from mgmt_drivers.errors import ServiceFailed, printable
 from mgmt_drivers.tacker.v2 import USER_DATA, Call
 
 
@@ -28,7 +28,7 @@ def scale(call: Call, method: str = "scale") -> None:
     machines.
 
     :param method: of Tacker's driver; ``scale_rollback`` removes the machines of a failed scale-out
-    :raises MgmtDriverError: Heat refused the update, or failed
+    :raises ServiceFailed: Heat refused the update, or failed
     """
     params = {**(call.request.get("additionalParams") or {}), **USER_DATA}
     request = {**call.request, "additionalParams": params}
@@ -56,7 +56,7 @@ def replace_machine(call: Call, values: Mapping[str, Mapping[str, str]]) -> None
 
     :param call: the call of a heal of one VNFC
     :param values: by VNFC, the part of the parameter nfv that changes
-    :raises MgmtDriverError: Heat refused the update, or failed
+    :raises ServiceFailed: Heat refused the update, or failed
     """
     instance = _run(call, _WithValues(values), "heal", "HealVnfRequest", call.request)
     call.instance["instantiatedVnfInfo"] = instance.to_dict()["instantiatedVnfInfo"]
@@ -93,7 +93,7 @@ def _run(call: Call, driver: Any, method: str, kind: str, request: Mapping[str, 
     except SolException as error:
         reason = printable(str(error.detail))
         text = f"the stack of VNF {instance.id} could not be changed: {reason}"
-        raise MgmtDriverError(text) from error
+        raise ServiceFailed(text) from error
     return instance
 
 

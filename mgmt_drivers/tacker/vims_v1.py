@@ -10,7 +10,7 @@ from tacker.extensions.nfvo import VimInUseException
 from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
 from mgmt_drivers.cluster.access.service_account import Credentials
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import Refused
 from mgmt_drivers.tacker.v1 import InstanceStore
 from mgmt_drivers.vim import STORE_KEY, HelmAccess, Vim, description_of
 
@@ -77,7 +77,7 @@ class RegisteredVims:
             try:
                 NfvoPlugin().delete_vim(self._context, vim["id"])
             except VimInUseException as error:
-                raise MgmtDriverError(
+                raise Refused(
                     f"VNF instances use VIM {vim['name']}, which is this cluster: terminate and "
                     "delete these instances first"
                 ) from error

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers import package_yaml
-from mgmt_drivers.errors import InventoryError
+from mgmt_drivers.errors import BadPackage
 
 _CP, _ASPECTS = "tosca.nodes.nfv.VduCp", "tosca.policies.nfv.ScalingAspects"
 
@@ -13,11 +13,11 @@ Vnfd = Mapping[str, Any]
 
 
 def of_flavour(package: Path, flavour: str) -> Vnfd:
-    """Read the VNFD file of a flavour; raises InventoryError or BadYaml, naming the file."""
+    """Read the VNFD file of a flavour; raises BadPackage or BadFile, naming the file."""
     for path in sorted((package / "Definitions").glob("*.y*ml")):
         document = package_yaml.read(path) or {}
         if not isinstance(document, Mapping):
-            raise InventoryError(f"{path.name}: not a mapping, as files in Definitions must be")
+            raise BadPackage(f"{path.name}: not a mapping, as files in Definitions must be")
         try:
             # A file that has only types describes no flavour.
             mappings = document.get("topology_template", {}).get("substitution_mappings", {})
@@ -26,8 +26,8 @@ def of_flavour(package: Path, flavour: str) -> Vnfd:
                 return document
         except (AttributeError, KeyError, TypeError) as error:
             text = f"{path.name}: its topology_template is not valid (ETSI SOL001): {error}"
-            raise InventoryError(text) from error
-    raise InventoryError(f"the VNF package has no flavour {flavour}")
+            raise BadPackage(text) from error
+    raise BadPackage(f"the VNF package has no flavour {flavour}")
 
 
 def cps(vnfd: Vnfd) -> dict[str, str]:

@@ -192,7 +192,7 @@ class RenewalTest(AgingClusterTest):
 
     def test_on_request_all_must_answer(self) -> None:
         self.deaf.add(MASTERS[2])
-        with self.assertRaisesRegex(MgmtDriverError, f"renewal of cert.*{MASTERS[2]}: no answer"):
+        with self.assertRaisesRegex(MgmtDriverError, f"renewal of cert.*{MASTERS[2]}.* no answer"):
             self.renew()
         self.assertEqual({9.0}, {m.certificates["apiserver"][0] for m in self.masters()})
 
@@ -213,7 +213,7 @@ class RenewalTest(AgingClusterTest):
                 raise MgmtDriverError("the API does not come up")
 
         for _ in range(2):
-            with self.assertRaisesRegex(MgmtDriverError, f"{MASTERS[2]}.*: the API does not come"):
+            with self.assertRaisesRegex(MgmtDriverError, f"{MASTERS[2]}.* the API does not come"):
                 self.renew(self.services(fail))
         self.assertEqual([*PROGRAMS] * 2, self.machine(MASTERS[2]).ended)
 

@@ -349,4 +349,4 @@ class DiskTest(SimulatedClusterTest):
         with self.assertLogs("mgmt_drivers.cluster.etcd", "WARNING") as logs:
             self.instantiate(self.services(hang))
         self.assert_whole(3, 2)
-        self.assertIn("the disk of etcd keeps no write: no end", logs.output[0])
+        self.assertIn("the disk of etcd keeps no write: [KV-TIMEOUT] no end", logs.output[0])

@@ -1,15 +1,22 @@
 """What the guide quotes exists: errors, phases, commands."""
 
 import ast
+import contextlib
+import io
 import re
 import shlex
 import unittest
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
+from functional import guide_blocks, guide_placeholders
+from functional.guide_blocks import Command
+from mgmt_drivers import errors, package_yaml
 from mgmt_drivers.testing.outline import outline
+from mgmt_drivers.tests.test_boundaries import sources
+from tools.k8s_vnf import app
 from tools.timeline import runs
 
 _DRIVERS = Path(__file__).parents[1]
@@ -27,6 +34,11 @@ _TIMELINES = {
     "heal_end": "heal_end",
     "private_registry": "registry",
 }
+
+_KINDS = [
+    kind for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, errors.MgmtDriverError)
+]
 
 # Before the phases of an operation, and after them.
 _QUESTIONS = {"connect", "choose a control-plane node", "gather facts", "read the VIM credentials"}
@@ -51,6 +63,38 @@ class TroubleshootingTest(unittest.TestCase):
         for words in quoted:
             with self.subTest(words):
                 self.assertTrue(any(words in string for string in known))
+
+
+class ErrorCodesTest(unittest.TestCase):
+    def test_each_kind_of_error_has_a_code(self) -> None:
+        """Without are those that gather others, or that callers turn into another."""
+        without = {kind.__name__ for kind in _KINDS if not kind.code}
+        gathering = {"NodeError", "OperationError", "Explained"}
+        self.assertEqual({"MgmtDriverError", "NotMade", *gathering}, without)
+        for path in sources():
+            with self.subTest(path.name):
+                calls = re.findall(r".*MgmtDriverError\((?!Exception).*", path.read_text())
+                self.assertEqual([], calls)
+
+    def test_the_page_has_each_code_once_with_a_command(self) -> None:
+        text = (_GUIDE / "reference" / "error-codes.rst").read_text()
+        _, *parts = re.split(r"^(KV-.+)\n-+$", text, flags=re.MULTILINE)
+        codes = {kind.code for kind in _KINDS if kind.code}
+        self.assertEqual(sorted(codes), sorted(parts[::2]))
+        for code, section in zip(parts[::2], parts[1::2], strict=True):
+            with self.subTest(code):
+                self.assertEqual(1, section.count(".. code-block:: console"))
+
+    def test_a_failure_has_one_code_at_the_head_of_its_cause(self) -> None:
+        cause = errors.VolumeError(f"in use: {errors.CommandFailed('lsof', 1, 'x')}")
+        failed = errors.OperationError("heal", [errors.NodeError("node", "look", cause)])
+        told = errors.Explained(failed, "Retry")
+        start = "heal failed: node, phase 'look': [KV-VOLUME] in use: `lsof` ended"
+        self.assertTrue(str(told).startswith(start), told)
+        self.assertEqual("[KV-UNEXPECTED] KeyError: 1", errors.text_of(KeyError(1)))
+        invalid = errors.ParameterError([f"manifest: {package_yaml.BadFile('a.yaml')}"])
+        self.assertEqual("[KV-PARAMETERS] invalid parameters: manifest: a.yaml", str(invalid))
+        self.assertEqual(("manifest: a.yaml",), invalid.errors)
 
 
 class TimelinesTest(unittest.TestCase):
@@ -80,22 +124,95 @@ class FirstScreenTest(unittest.TestCase):
                     self.assertTrue(any(line.startswith(".. code-block::") for line in first))
 
 
-def _commands() -> Iterator[list[str]]:
-    """Calls of OpenStack's client, of all pages."""
-    for page in _GUIDE.rglob("*.rst"):
-        text = page.read_text().replace("\\\n", " ")
-        for line in re.findall(r"[$#] .*?(openstack [^|)\n]*)", text):
-            words = shlex.split(line)[1:]
-            yield words[2:] if words[0] == "--os-tacker-api-version" else words
+_PROGRAMS = {
+    "base64", "bash", "cat", "cd", "crictl", "curl", "echo", "eval", "export", "journalctl", "jq",
+    "k8s-vnf", "kubectl", "openssl", "openstack", "python", "source", "ssh", "tar", "umask",
+    "uuidgen", "watch",
+}
+_FUNCTIONS = {"etcdctl"}  # that blocks define
+_KUBECTL = {"auth", "certificate", "get", "logs", "replace"}
+_SUBSTITUTION = re.compile(r"[$<][(]([^()]*)[)]")
+
+
+def _calls(commands: Iterable[Command]) -> Iterator[list[str]]:
+    """The words of each call of a program in commands."""
+    for command in commands:
+        text, _, _ = command.text.replace("\\\n", " ").partition("<<")
+        text = text.replace('"$(command -v k8s-vnf)"', "k8s-vnf")
+        while found := _SUBSTITUTION.search(text):
+            yield from _split(found[1])
+            text = f"{text[: found.start()]}X{text[found.end() :]}"
+        yield from _split(text)
+
+
+def _split(text: str) -> Iterator[list[str]]:
+    """Split a line of a shell into its calls, without redirections and settings of variables."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    calls: list[list[str]] = [[]]
+    is_file = False
+    for word in lexer:
+        if set(word) <= set("();<>|&"):
+            is_file = "<" in word or ">" in word
+            calls += [] if is_file else [[]]
+        elif is_file or word in ("{", "}") or not calls[-1] and ("=" in word or word == "sudo"):
+            is_file = False
+        else:
+            calls[-1].append(word)
+    return filter(None, calls)
+
+
+def _calls_of(program: str) -> list[list[str]]:
+    """The arguments of each call of a program, in all blocks."""
+    commands = (command for block in guide_blocks.collect() for command in block.commands)
+    return [words[1:] for words in _calls(commands) if words[0] == program and words[1:]]
+
+
+def _run_commands() -> Iterator[tuple[str, Command]]:
+    """The commands that are run, each with its place."""
+    for block in guide_blocks.collect():
+        yield from ((f"{block}: {c.text}", c) for c in block.commands if not c.is_kept)
+
+
+class BlocksTest(unittest.TestCase):
+    def test_all_blocks_and_marks_are_read(self) -> None:
+        blocks = guide_blocks.collect()
+        text = "\n".join(path.read_text() for path in _GUIDE.rglob("*.rst"))
+        directives = re.findall(r"^ *\.\. code-block:: (?:console|bash|shell)$", text, re.MULTILINE)
+        marks = re.findall(r"^ *\.\. (?:not run|status \w+)\b.*:", text, re.MULTILINE)
+        self.assertEqual(len(directives), len(blocks))
+        self.assertEqual(len(marks), sum(len(block.marks) for block in blocks))
+        self.assertGreater(len(blocks), 100)
+        self.assertGreater(sum(block.runs for block in blocks), len(blocks) * 2 / 3)
+
+    def test_each_mark_is_for_a_command(self) -> None:
+        for block in guide_blocks.collect():
+            with self.subTest(str(block)):
+                used = {command.mark for command in block.commands} - {None}
+                self.assertEqual(set(block.marks), used)
+                self.assertTrue(block.commands and all(mark.reason for mark in block.marks))
+
+    def test_placeholders_of_what_is_run_have_values(self) -> None:
+        for place, command in _run_commands():
+            with self.subTest(place):
+                left = guide_placeholders.PLACEHOLDER.sub("", command.text)
+                self.assertEqual([], re.findall(r"(?<![\w$-])[A-Z]+(?:-[A-Z]+)+", left))
+
+    def test_programs_of_what_is_run_are_known(self) -> None:
+        for place, command in _run_commands():
+            with self.subTest(place):
+                programs = {words[0] for words in _calls([command])}
+                self.assertEqual(set(), programs - _PROGRAMS - _FUNCTIONS)
 
 
 class CommandsTest(unittest.TestCase):
     def test_the_client_knows_them_and_their_options(self) -> None:
         groups = [g for g in metadata.entry_points().groups if g.startswith("openstack.")]
         known = {e.name: e for g in groups for e in metadata.entry_points(group=g)}
-        commands = list(_commands())
-        self.assertGreater(len(commands), 10)
-        for words in commands:
+        calls = _calls_of("openstack")
+        calls = [words[2:] if words[0].startswith("--os") else words for words in calls]
+        self.assertGreater(len(calls), 50)
+        for words in calls:
             with self.subTest(" ".join(words)):
                 name = next(
                     found
@@ -105,3 +222,22 @@ class CommandsTest(unittest.TestCase):
                 parser = known[name].load()(None, None).get_parser(name)
                 for option in (word for word in words if word.startswith("-")):
                     self.assertIn(option, parser._option_string_actions)
+
+    def test_k8s_vnf_takes_them(self) -> None:
+        calls = [words for words in _calls_of("k8s-vnf") if words != ["--help"]]
+        self.assertGreater(len(calls), 50)
+        for words in calls:
+            with self.subTest(" ".join(words)):
+                name = next(n for n in (" ".join(words[:2]), words[0]) if n in app.COMMANDS)
+                parser = app.parser(name)
+                for action in parser._actions:  # the files are not there
+                    action.type = None
+                errors = io.StringIO()
+                with contextlib.redirect_stderr(errors), contextlib.suppress(SystemExit):
+                    parser.parse_args(words[len(name.split()) :])
+                self.assertEqual("", errors.getvalue())
+
+    def test_subcommands_of_kubectl_are_known(self) -> None:
+        for words in _calls_of("kubectl"):
+            with self.subTest(" ".join(words)):
+                self.assertTrue(_KUBECTL & {*words} or words[-1] == "$@")

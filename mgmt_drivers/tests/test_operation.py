@@ -334,7 +334,8 @@ class OperationTest(unittest.TestCase):
 
     def test_an_unexpected_error_is_told_with_its_type(self) -> None:
         for cause, text in (
-            (KeyError("nodeInfo"), "KeyError: 'nodeInfo'"), (StopIteration(), "StopIteration")
+            (KeyError("nodeInfo"), "[KV-UNEXPECTED] KeyError: 'nodeInfo'"),
+            (StopIteration(), "[KV-UNEXPECTED] StopIteration"),
         ):
             self.errors["server-1"] = cause
             with self.assertRaises(OperationError) as caught:
@@ -430,7 +431,7 @@ class OperationTest(unittest.TestCase):
         self.assertEqual(["[0, 0, 0]"], told)
         self.assertRegex(
             str(caught.exception),
-            r"vnfc-1.*'late'.* \| .*vnfc-2.*'share': ValueError: no file /etc/[*]+$",
+            r"vnfc-1.*'late'.* \| .*vnfc-2.*'share': \[KV-UNEX.* ValueError: no file /etc/[*]+$",
         )
 
     def test_a_phase_without_hosts_is_told(self) -> None:
@@ -455,7 +456,7 @@ class OperationTest(unittest.TestCase):
     def test_an_unreachable_machine_ends_it_before_anything_changes(self) -> None:
         self.cut_off(2)
         phase = Touch()
-        with self.assertRaisesRegex(OperationError, "'connect': no route to vnfc-2"):
+        with self.assertRaisesRegex(OperationError, r"'connect': \[KV-SSH\] no route to vnfc-2"):
             self.run_plan(phase)
         self.assertEqual([], phase.ran)
         self.assertEqual([1, 1], [session.closed for session in self.sessions])
@@ -518,7 +519,7 @@ class OperationTest(unittest.TestCase):
             answers = operation.ask_each("ask", hosts, lambda host: host.node.vnfc_id)
             self.assertEqual(["vnfc-1", "vnfc-2", "vnfc-3"], answers)
             self.assertIn(("ask", "vnfc-2", "checked"), self.trace())
-            with self.assertRaisesRegex(OperationError, "'ask again': 1 is not 2"):
+            with self.assertRaisesRegex(OperationError, r"'ask again': \[KV-SSH\] 1 is not 2"):
                 operation.ask("ask again", hosts[0], self.failing)
 
     def failing(self, host: Host) -> None:

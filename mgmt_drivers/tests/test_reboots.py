@@ -69,7 +69,7 @@ class RebootsTest(SimulatedClusterTest):
             if named(argv)[0] == "wait-for-cloud-init":
                 self.deaf.add(session.machine.address)
 
-        with self.assertRaisesRegex(OperationError, f"cloud-init.*{WORKERS[0]}: no answer"):
+        with self.assertRaisesRegex(OperationError, f"cloud-init.*{WORKERS[0]}.* no answer"):
             self.instantiate(self.services(die))
 
     def test_no_other_phase_takes_a_lost_connection_for_a_reboot(self) -> None:

@@ -204,7 +204,7 @@ class VolumesTest(unittest.TestCase):
     def why_in_use(self, *own: str) -> str:
         with self.assertRaises(volumes.InUse) as caught:
             volumes.check_server(self.host, own, ["192.0.2.1"])
-        return str(caught.exception)
+        return str(caught.exception).removeprefix("[KV-VOLUME] ")
 
     def free(self, *found: dict[str, Any], claims: Any = (), pods: Any = ()) -> None:
         for items in (found, claims, pods):

@@ -564,7 +564,7 @@ class ProcessTest(ScriptTest):
         ran = self.run_script(operation="instantiate_start", request=asked)
         self.assertEqual(1, ran.returncode)
         (line,) = ran.stderr.decode().splitlines()
-        self.assertTrue(line.startswith("invalid parameters: "), line)
+        self.assertTrue(line.startswith("[KV-PARAMETERS] invalid parameters: "), line)
         log = re.escape(f"v2-{socket.gethostname()}.log")
         self.assertRegex(line, rf"[(]details: /.*/{log}[)]$")
         self.assertEqual("vnf-1", pickle.loads(ran.stdout)["vnf_instance"]["id"])

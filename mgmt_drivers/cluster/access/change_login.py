@@ -3,7 +3,7 @@
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.phase import Change, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, Outcome
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import ConnectionFailed
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
@@ -31,7 +31,7 @@ class ChangeLogin(HostPhase[Topology]):
             host.run(*_CHANGE_KEYS.command("add", new))
         host.reconnect()
         if host.session.has_former_login:
-            raise MgmtDriverError(
+            raise ConnectionFailed(
                 f"sshd refuses the new login of {login.username}, and takes the former one: see "
                 "PasswordAuthentication and AuthorizedKeysFile in its configuration"
             )

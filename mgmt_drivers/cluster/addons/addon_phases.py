@@ -11,7 +11,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.engine.trace import UNCHANGED
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import AddonFailed, CommandFailed
 from mgmt_drivers.machine.host import Host
 
 _LIMIT = 600.0  # seconds for the pods of an add-on
@@ -72,7 +72,7 @@ def _apply(host: Host, name: str, objects: Sequence[Object]) -> None:
     try:
         manifests.apply(host, objects, takes_over=True)
     except CommandFailed as error:
-        raise MgmtDriverError(f"add-on {name}: {error}") from error
+        raise AddonFailed(f"add-on {name}: {error}") from error
     check = functools.partial(_check_rollout, host, objects)
     host.clock.until(check, _LIMIT, f"the rollout of add-on {name}")
 

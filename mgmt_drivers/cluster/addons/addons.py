@@ -16,7 +16,7 @@ from mgmt_drivers.cluster.addons.manifests import DEFINITION, Object
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.nodes import kubectl
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import AddonFailed, CommandFailed
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.package_yaml import BadYaml
@@ -72,7 +72,7 @@ def render(host: Host, cluster: Cluster) -> Mapping[str, Sequence[Object]]:
     rendered = {addon.name: _render(host, cluster, addon) for addon in cluster.params.addons}
     names = Counter(manifests.describe(o) for objects in rendered.values() for o in objects)
     if twice := [name for name, number in names.items() if number > 1]:
-        raise MgmtDriverError(f"{NAME}: these objects are there twice: {', '.join(twice)}")
+        raise AddonFailed(f"{NAME}: these objects are there twice: {', '.join(twice)}")
     return rendered
 
 
@@ -80,7 +80,7 @@ def _render(host: Host, cluster: Cluster, addon: Addon) -> list[Object]:
     try:
         found = manifests.parse(_text(host, cluster, addon))
     except (BadYaml, CommandFailed) as error:
-        raise MgmtDriverError(f"add-on {addon.name} cannot be rendered. {error}") from error
+        raise AddonFailed(f"add-on {addon.name} cannot be rendered. {error}") from error
     objects = manifests.from_repository(found, cluster.params.image_repository)
     return [_placed(addon, thing) for thing in objects]
 

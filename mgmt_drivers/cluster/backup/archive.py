@@ -19,7 +19,7 @@ from mgmt_drivers import grammar
 from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.series import read_version
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import BackupError, MgmtDriverError
 from mgmt_drivers.machine import answers
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
@@ -38,7 +38,7 @@ _PIECE = 1 << 20  # bytes
 _FORMAT = 2
 
 
-class BrokenBackup(MgmtDriverError):
+class BrokenBackup(BackupError):
     """A backup is damaged or forged."""
 
 

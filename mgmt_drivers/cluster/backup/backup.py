@@ -17,7 +17,7 @@ from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
 from mgmt_drivers.cluster.backup.backup_params import BACKUP, LATEST, Backup, Restore
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.packages.runtime import STATIC_PODS
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import BackupError, CommandFailed, ConnectionFailed
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine import answers, files, syntax
 from mgmt_drivers.machine.files import STATE_FOLDER, File
@@ -157,7 +157,7 @@ def _storage_address(cluster: Cluster) -> str:
 def _key_of(node: Node, cluster: Cluster) -> str:
     key = HostKeys(cluster.store.load(STORE_KEY, {})).as_dict().get(node.server_id)
     if not key:
-        raise MgmtDriverError(
+        raise ConnectionFailed(
             f"the SSH host key of {node} is not known, since SSH does not reach the machine"
         )
     return key
@@ -250,6 +250,6 @@ def find_requested(
             )
         return own[: -_MOST_TRIED - 1 : -1]
     known = ", ".join(saved.name for saved in backups[-5:]) or "none"
-    raise MgmtDriverError(
+    raise BackupError(
         f"there is no backup {restore.name} of this cluster; the newest of all are: {known}"
     )

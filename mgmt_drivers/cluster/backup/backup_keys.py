@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from mgmt_drivers.engine.services import Store
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import DamagedMetadata
 from mgmt_drivers.secret import Secret
 
 STORE_KEY = "etcd_backup_keys"
@@ -105,7 +105,7 @@ def load(store: Store) -> BackupKeys:
     try:
         return parse(value)
     except ValueError as error:
-        raise MgmtDriverError(
+        raise DamagedMetadata(
             f"the keys of the backups ({STORE_KEY}) in the VNF instance's metadata are damaged: "
             f"restore the metadata from an earlier show of the VNF instance ({error})"
         ) from None

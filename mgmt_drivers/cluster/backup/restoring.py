@@ -18,7 +18,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.packages import images
 from mgmt_drivers.engine.services import Store
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import BackupError
 from mgmt_drivers.machine import facts, files
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
@@ -62,9 +62,9 @@ def fetch(host: Host, cluster: Cluster, restore: Restore) -> None:
         backups = backup.list_backups(host)
         contents = choose(restore, backups, keys, host.clock.time(), fetched)
     if reason := archive.why_not_restorable(contents, cluster.params, REACH):
-        raise MgmtDriverError(f"the backup cannot be restored: {reason}")
+        raise BackupError(f"the backup cannot be restored: {reason}")
     if take_version(cluster.store, cluster.params, contents):
-        raise MgmtDriverError(
+        raise BackupError(
             f"the backup is of {contents.release}, and the machines have {cluster.params.version}: "
             "retry the operation, which gives the machines the version of the backup"
         )
@@ -96,7 +96,7 @@ def choose(
                 saved.name, "; ".join(left_out),
             )
         return contents
-    raise MgmtDriverError(
+    raise BackupError(
         f"no new backup of this cluster can be verified: {'; '.join(left_out)}"
     )
 
@@ -159,4 +159,4 @@ def _find_program(host: Host, cluster: Cluster, image: str) -> Sequence[str]:
             options = _REVISIONS if _REVISIONS[0] in result.stdout else ()
             return (*cluster.runtime.run_prefix(image, _WORK), *words, *options)
         tails.append(f"{program}: {result.tail}")
-    raise MgmtDriverError(f"{image} restores no snapshot. {'. '.join(tails)}")
+    raise BackupError(f"{image} restores no snapshot. {'. '.join(tails)}")

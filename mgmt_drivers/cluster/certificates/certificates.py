@@ -20,7 +20,7 @@ from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm, kubelet, kubelet_serving
 from mgmt_drivers.cluster.packages.runtime import STATIC_PODS
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import CertificateError
 from mgmt_drivers.machine import files
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
@@ -159,7 +159,7 @@ def renew(host: Host, before: Sequence[Certificate]) -> None:
     after = read(host).certificates
     left = [old.name for old in before if after.get(old.name) in (None, old)]
     if left:
-        raise MgmtDriverError(
+        raise CertificateError(
             f"kubeadm did not renew {', '.join(left)}: if the key of a CA does not lie in "
             "/etc/kubernetes/pki, its owner has to issue them"
         )
@@ -198,7 +198,7 @@ def _parse(name: str, pem: str) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(pem.encode())
     except ValueError as error:
-        raise MgmtDriverError(
+        raise CertificateError(
             f"{name} on the machine is not a certificate ({error}): heal the VNFC"
         ) from error
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from mgmt_drivers import grammar
 from mgmt_drivers.cluster.nodes import transient
 from mgmt_drivers.cluster.packages.runtime import ContainerRuntime, exec_prefix
-from mgmt_drivers.errors import MgmtDriverError, printable
+from mgmt_drivers.errors import EtcdError, printable
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.ssh.session import Result
 
@@ -60,7 +60,7 @@ class Running(Protocol):
         """The machine's node name."""
 
 
-class EtcdUnreadable(MgmtDriverError):
+class EtcdUnreadable(EtcdError):
     """etcd does not list its members."""
 
 
@@ -207,7 +207,7 @@ def run(
     seen = host.ask(*prefix, *options, *words, timeout=timeout + _GRACE)
     is_tolerated = tolerated is None or (tolerated and tolerated in seen.stderr)
     if not seen.ok and not is_tolerated:
-        raise MgmtDriverError(f"etcdctl: {seen.tail}")
+        raise EtcdError(f"etcdctl: {seen.tail}")
     return seen
 
 

@@ -9,7 +9,14 @@ from mgmt_drivers.cluster.etcd import etcd, quorum, upkeep
 from mgmt_drivers.cluster.etcd.etcd import HEALTHY, Member
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.engine.phase import Change, Check
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError, WaitTimeout
+from mgmt_drivers.errors import (
+    ClusterError,
+    CommandFailed,
+    EtcdAlarm,
+    MgmtDriverError,
+    NoQuorum,
+    WaitTimeout,
+)
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.host import Host
 
@@ -41,7 +48,7 @@ class CheckQuorum(Check[Cluster]):
             ) from error
         if alarms := status.describe_alarms():
             # Another cure than the way out.
-            raise MgmtDriverError(f"{self._refused}: {alarms}")
+            raise EtcdAlarm(f"{self._refused}: {alarms}")
         reason = quorum.why_not_removable(status, quorum.leaving(cluster, status.members))
         if reason:
             orphans = ", ".join(map(str, quorum.orphaned(cluster, status.members)))
@@ -53,14 +60,14 @@ class CheckQuorum(Check[Cluster]):
         except (CommandFailed, WaitTimeout) as error:
             raise self._refusal(f"the API does not answer: {error}") from error
         if not is_any_whole:
-            raise MgmtDriverError(
+            raise ClusterError(
                 f"{self._refused}: on none of the control-plane nodes that stay "
                 f"({', '.join(names)}) all of {', '.join(sorted(_COMPONENTS))} are ready"
             )
 
     def _refusal(self, reason: str) -> MgmtDriverError:
         ending = f". {self._way_out}" if self._way_out else ""
-        return MgmtDriverError(f"{self._refused}: {reason}{ending}")
+        return NoQuorum(f"{self._refused}: {reason}{ending}")
 
 
 def _is_whole(host: Host, name: str) -> bool:
@@ -93,11 +100,13 @@ class CheckEtcdMembers(Check[Cluster]):
         states = {member.name: status.state(member) for member in status.members}
         found = {n: states.get(n, "no member") for n in map(cluster.topology.name, self._staying)}
         lacking = [f"{n} ({state})" for n, state in sorted(found.items()) if state != HEALTHY]
-        reason = status.describe_alarms()
-        if lacking and not reason:
-            reason = f"etcd has no healthy voter on {', '.join(lacking)}. Heal the machine first"
-        if reason:
-            raise MgmtDriverError(f"the VNF cannot be scaled now: {reason}")
+        if alarms := status.describe_alarms():
+            raise EtcdAlarm(f"the VNF cannot be scaled now: {alarms}")
+        if lacking:
+            raise ClusterError(
+                "the VNF cannot be scaled now: etcd has no healthy voter on "
+                f"{', '.join(lacking)}. Heal the machine first"
+            )
 
 
 class _RemoveMembers(Change[Cluster, Sequence[Member]]):
@@ -120,7 +129,7 @@ class _RemoveMembers(Change[Cluster, Sequence[Member]]):
             status = etcd.read_status(host, cluster)
             reason = quorum.why_not_removable(status, left[:1])
             if reason:
-                raise MgmtDriverError(reason)
+                raise NoQuorum(reason)
             quorum.move_leader(host, cluster, status, left)
             quorum.remove(host, cluster, left.pop(0))
 

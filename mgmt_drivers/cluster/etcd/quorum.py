@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.etcd.etcd import EtcdStatus, Member
 from mgmt_drivers.cluster.nodes import transient
 from mgmt_drivers.cluster.topology import NODE_NAME
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import NoQuorum
 from mgmt_drivers.machine.host import Host
 
 LOG = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ def purge(host: Host, cluster: Cluster, address: str) -> None:
             left = [m for m in status.members if m.id != member.id and not m.is_learner]
             reason = _why_no_quorum(left, member, status)
             if reason:
-                raise MgmtDriverError(
+                raise NoQuorum(
                     f"{member} is left of a join that failed, and must stay: {reason}"
                 )
         remove(host, cluster, member)
@@ -148,7 +148,7 @@ def move_leader(
     staying = [m for m in status.members if m not in leaving and m.is_voter]
     successor = next((member for member in staying if member.id in status.healthy), None)
     if successor is None:
-        raise MgmtDriverError(
+        raise NoQuorum(
             f"etcd's leader {leader} leaves, and no healthy voter stays to lead (unhealthy: "
             f"{status.describe(staying)}). Bring the other control-plane nodes back first"
         )

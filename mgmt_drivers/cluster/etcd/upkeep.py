@@ -7,7 +7,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.etcd.etcd import Database, Running
 from mgmt_drivers.cluster.packages.runtime import exec_prefix
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import EtcdError, MgmtDriverError
 from mgmt_drivers.machine import files
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
@@ -75,4 +75,4 @@ def _check_snapshot(host: Host, cluster: Cluster, path: str) -> None:
         if seen.ok:
             return
         tails.append(f"{program}: {seen.tail}")
-    raise MgmtDriverError(f"the snapshot of etcd is not whole. {'. '.join(tails)}")
+    raise EtcdError(f"the snapshot of etcd is not whole. {'. '.join(tails)}")

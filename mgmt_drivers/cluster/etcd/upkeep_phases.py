@@ -6,7 +6,7 @@ from mgmt_drivers.cluster.etcd import etcd, upkeep
 from mgmt_drivers.cluster.etcd.etcd import HEALTHY, Database, EtcdStatus, Member
 from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.engine.trace import UNCHANGED
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import EtcdAlarm, MachineUnfit
 from mgmt_drivers.machine.host import Host
 
 _LEAST = 1 << 20  # bytes that a defragmentation gives back
@@ -31,7 +31,7 @@ class CompactEtcd(Change[Cluster, int]):
         """The newest revision, which stays; raises MgmtDriverError at any other alarm."""
         status = etcd.read_status(host, cluster)
         if alarms := status.describe_alarms(besides=etcd.NO_SPACE):
-            raise MgmtDriverError(f"etcd cannot be defragmented now: {alarms}")
+            raise EtcdAlarm(f"etcd cannot be defragmented now: {alarms}")
         return status.revision if status.lacks_space else None
 
     def act(self, host: Host, cluster: Cluster, revision: int) -> None:
@@ -62,7 +62,7 @@ class DefragmentEtcd(Change[Cluster, Database]):
         free = host.run("df", "--output=avail", "--block-size=1M", upkeep.DATA).split()[1]
         # etcd writes a new file beside the old one.
         if not free.isdecimal() or int(free) <= database.in_use // _MIB:
-            raise MgmtDriverError(
+            raise MachineUnfit(
                 f"{upkeep.DATA} has {free[:20]} MiB free, and a defragmentation needs "
                 f"{database.in_use // _MIB + 1}: remove what nobody needs"
             )
@@ -95,7 +95,7 @@ class EndNoSpace(Change[Cluster, EtcdStatus]):
         for member in status.members:
             found = status.databases.get(member.id)
             if found and found.size >= (quota := upkeep.read_quota(host, found)):
-                raise MgmtDriverError(
+                raise EtcdAlarm(
                     f"etcd's member {member} has still {found.size // _MIB} MiB, and its quota is "
                     f"{quota // _MIB} MiB: the alarm NOSPACE would come back. Delete objects that "
                     "nobody needs, or raise `--quota-backend-bytes` of etcd on each control-plane "

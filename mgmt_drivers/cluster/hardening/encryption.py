@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from mgmt_drivers import package_yaml
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import EncryptionError
 from mgmt_drivers.machine import files
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
@@ -53,7 +53,7 @@ def read_file(host: Host) -> Secret | None:
     text = files.read(host, FILE)
     host.session.hide(*(Secret(key) for key in _SECRET.findall(text)))
     if "---" in text.split("\n"):
-        raise MgmtDriverError(f"{FILE} on the machine must be one document of YAML")
+        raise EncryptionError(f"{FILE} on the machine must be one document of YAML")
     return Secret(text.rstrip("\n") + "\n") if text else None
 
 
@@ -64,7 +64,7 @@ def read_keys(host: Host) -> tuple[Key, ...]:
     """
     text = read_file(host)
     if text is None:
-        raise MgmtDriverError(
+        raise EncryptionError(
             f"the cluster does not encrypt Secrets: there is no {FILE}. A heal of the whole VNF "
             "with restore_from makes a cluster that does; without restore_from all objects and "
             "workloads of the cluster are deleted"
@@ -77,7 +77,7 @@ def read_keys(host: Host) -> tuple[Key, ...]:
         found, read = None, []
     keys = tuple(Key(int(key[1]), Secret(key[2])) for key in read if key)
     if not keys or _document(keys) != found:
-        raise MgmtDriverError(
+        raise EncryptionError(
             f"{FILE} on the machine has other providers than the drivers give, or keys with other "
             "names: rotate its keys by hand (Kubernetes' documentation, Rotate a decryption key)"
         )
@@ -93,7 +93,7 @@ def choose_newest(by_node: Sequence[Sequence[Key]]) -> Key:
     known = {key for keys in by_node for key in keys}
     newest = max(known, key=lambda key: key.number)
     if len({key.number for key in known}) < len(known):
-        raise MgmtDriverError(f"control-plane nodes have different keys of one name in {FILE}")
+        raise EncryptionError(f"control-plane nodes have different keys of one name in {FILE}")
     if len(known) > 1:
         return newest
     return Key(newest.number + 1, Secret(base64.b64encode(secrets.token_bytes(32)).decode()))

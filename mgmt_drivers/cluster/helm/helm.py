@@ -8,7 +8,7 @@ from mgmt_drivers.cluster.access.kubeconfig import by_token
 from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, Credentials
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.helm.helm_params import Helm
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import AddonFailed, CommandFailed
 from mgmt_drivers.machine import answers, files, packages
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
@@ -44,7 +44,7 @@ def check_login(host: Host) -> None:
     try:
         host.run("sudo", "-n", "--", "true")
     except CommandFailed as error:
-        raise MgmtDriverError(
+        raise AddonFailed(
             "Tacker runs sudo without a password on control-plane nodes, for the charts of CNFs, "
             "and the user of master_node may not do so. Let the image allow it (NOPASSWD in "
             f"sudoers), or leave Helm out of the request. {error}"
@@ -71,7 +71,7 @@ def _run_script(host: Host, has_proxy: bool) -> None:
     try:
         packages.retry_while_locked(host, run)
     except CommandFailed as error:
-        raise MgmtDriverError(
+        raise AddonFailed(
             f"the script that installs Helm failed, see helm_installation_script_path. {error}"
         ) from error
 
@@ -99,7 +99,7 @@ def check_works(host: Host) -> None:
     try:
         host.run("helm", "list", "--short", timeout=_ANSWER_LIMIT, limit=LIST_OUTPUT)
     except CommandFailed as error:
-        raise MgmtDriverError(
+        raise AddonFailed(
             f"Helm does not work on the control-plane node for the user of master_node. {error}"
         ) from error
 

@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm, kubelet
 from mgmt_drivers.cluster.packages import images
 from mgmt_drivers.engine.phase import Check, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, Outcome
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import ConnectionFailed
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 
@@ -78,7 +78,7 @@ class CheckAllReached(Check[Cluster]):
         reached = [machine.node for machine in self._reached]
         missed = ", ".join(str(node) for node in cluster.control_plane if node not in reached)
         if missed:
-            raise MgmtDriverError(
+            raise ConnectionFailed(
                 "the new control-plane node is in the cluster, but SSH does not reach other "
                 "control-plane nodes, whose load balancers do not know the new node yet: "
                 f"{missed}. The log has the cause. Retry the operation when these nodes answer; "

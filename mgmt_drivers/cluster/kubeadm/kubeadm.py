@@ -23,7 +23,7 @@ from mgmt_drivers.cluster.kubeadm import kubeadm_config, kubelet_serving, patche
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.nodes import kubectl, transient
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
-from mgmt_drivers.errors import MgmtDriverError, NotMade, text_of
+from mgmt_drivers.errors import ClusterError, MachineUnfit, NotMade, text_of
 from mgmt_drivers.machine import answers, facts, files
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
@@ -87,7 +87,7 @@ def is_member(host: Host) -> bool:
     if _OLD_MEMBER in notes and _member(host) not in notes:
         seen = host.ask(*_NAMES_NODE.command(_KUBELET_CERTIFICATE, host.node.short_id))
         if seen.status > 1:
-            raise MgmtDriverError(
+            raise ClusterError(
                 f"the machine is a node of an unknown cluster: {seen.tail}. Let "
                 f"`openssl` read {_KUBELET_CERTIFICATE} on the machine, then retry"
             )
@@ -106,7 +106,7 @@ def _member(host: Host) -> str:
 def check_member(host: Host) -> None:
     """:raises MgmtDriverError: when this machine has not become part of its cluster"""
     if not is_member(host):
-        raise MgmtDriverError("the machine does not belong to the cluster")
+        raise ClusterError("the machine does not belong to the cluster")
 
 
 def check_ready(host: Host) -> None:
@@ -114,7 +114,7 @@ def check_ready(host: Host) -> None:
     check_member(host)
     reason = kubectl.find_why_not_ready(host)
     if reason:
-        raise MgmtDriverError(f"the node's apiserver is not ready: {reason}")
+        raise ClusterError(f"the node's apiserver is not ready: {reason}")
 
 
 def clear_member_marker(host: Host) -> None:
@@ -351,7 +351,7 @@ def check_kubelet_starts(host: Host, cluster: Cluster) -> None:
     if not _keeps_cgroup_v1(host, cluster):
         return
     if "failCgroupV1: false" not in files.read(host, _KUBELET_CONFIG):
-        raise MgmtDriverError(
+        raise MachineUnfit(
             f"the machine has cgroup v1, on which kubelet {cluster.params.series.name} does not "
             "start. Keep the version, or instantiate a VNF of an image that has cgroup v2"
         )
@@ -368,10 +368,13 @@ def _read_cluster_part(host: Host) -> dict[str, Any]:
     """Read the cluster's ClusterConfiguration; a fact until this operation changes it."""
 
     def ask() -> dict[str, Any]:
-        found = package_yaml.load(kubectl.get(host, *_CONFIG_MAP)["data"][_CLUSTER])
+        try:
+            found = package_yaml.load(kubectl.get(host, *_CONFIG_MAP)["data"][_CLUSTER])
+        except package_yaml.BadYaml:
+            found = None
         if not isinstance(found, dict):
             text = "the cluster's ConfigMap kubeadm-config has no ClusterConfiguration"
-            raise MgmtDriverError(text)
+            raise ClusterError(text)
         return found
 
     return host.once(_CONFIGURATION, ask)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm, kubeadm_config, kubelet_serving
 from mgmt_drivers.cluster.kubeadm.kubelet_serving import PKI
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import CertificateError, CommandFailed
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
@@ -72,7 +72,7 @@ def _issue(leader: Host, kind: str, command: Sequence[str], config: Secret | Non
     try:
         return leader.sudo(*command, stdin=config)
     except CommandFailed as error:
-        raise MgmtDriverError(
+        raise CertificateError(
             f"{leader.node} issues no {kind} certificate for kubelet: {error}. Where the key of "
             "the CA does not lie in /etc/kubernetes/pki, its owner has to issue it"
         ) from error

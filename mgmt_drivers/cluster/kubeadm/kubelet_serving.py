@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import CertificateError
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 from mgmt_drivers.secret import Secret
@@ -42,7 +42,7 @@ def read_issued(
     secrets = [Secret(pem) for pem in issued]
     host.session.hide(*secrets)
     if len(issued) != len(nodes) or "".join(pem + _END for pem in issued) != text:
-        raise MgmtDriverError("the machine does not print the serving certificates of kubelets")
+        raise CertificateError("the machine does not print the serving certificates of kubelets")
     for node, secret in zip(nodes, secrets, strict=True):
         node.session.hide(secret)
     return dict(zip(map(cluster.name, nodes), secrets, strict=True))

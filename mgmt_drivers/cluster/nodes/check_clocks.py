@@ -8,7 +8,7 @@ from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.engine.phase import Ask, Phase, Prediction, Step
 from mgmt_drivers.engine.trace import CHECKED, Outcome
-from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
+from mgmt_drivers.errors import WaitTimeout, WrongClock
 from mgmt_drivers.machine import clocks
 from mgmt_drivers.machine.clocks import Offset
 from mgmt_drivers.machine.host import Host
@@ -43,7 +43,7 @@ def _compare(host: Host, cluster: Cluster, first: Offset) -> Outcome:
     try:
         host.clock.until(agree, _LIMIT, "the machine's clock agrees with the leader's")
     except WaitTimeout as error:
-        raise MgmtDriverError(
+        raise WrongClock(
             f"the machine's clock is {error.__cause__}. Let both machines synchronize their "
             "clocks (chrony or systemd-timesyncd, and time servers that they reach), then retry "
             "the operation"

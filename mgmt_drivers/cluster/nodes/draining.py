@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mgmt_drivers.cluster.nodes import kubectl
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import CommandFailed, DrainFailed, MgmtDriverError
 from mgmt_drivers.machine.host import Host
 
 LOG = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ _SLICE = 20
 _TOLD = 5  # pods that an error tells
 
 
-class PodsEnding(MgmtDriverError):
+class PodsEnding(DrainFailed):
     """Pods of a node that were evicted have not ended in time.
 
     The node has to stay cordoned, so that the next attempt goes on where this one has stopped.
@@ -78,7 +78,7 @@ def drain(host: Host, name: str, longest: float) -> None:
     advice = "See why its pods do not end"
     if "disruption budget" in reason:
         advice = "Make room for its pods, or relax the PodDisruptionBudget that holds them"
-    raise MgmtDriverError(f"{text}{advice}, and retry the operation")
+    raise DrainFailed(f"{text}{advice}, and retry the operation")
 
 
 def uncordon(host: Host, name: str) -> None:

@@ -10,7 +10,7 @@ from mgmt_drivers.cluster.nodes.node_metadata import NodeMetadata
 from mgmt_drivers.cluster.topology import marks_of
 from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.machine.host import Host
 
 
@@ -28,7 +28,7 @@ class LabelNodes(Change[Cluster, Mapping[str, Mapping[str, str]]]):
         placements = {worker: worker.node.placement for worker in self._workers}
         unknown = [str(w.node) for w, found in placements.items() if not found or not found.host]
         if unknown:
-            raise MgmtDriverError(
+            raise InventoryError(
                 f"Heat does not show on which compute host these run: {', '.join(unknown)}. The "
                 "VIM's user needs Nova's policy os_compute_api:os-extended-server-attributes"
             )

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from mgmt_drivers.clock import Clock
-from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError, WaitTimeout
+from mgmt_drivers.errors import ConnectionFailed, EtcdAlarm, MgmtDriverError, WaitTimeout
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ def explained() -> Iterator[None]:
         yield
     except MgmtDriverError as error:
         if _NO_SPACE in str(error):
-            raise MgmtDriverError(f"{error}. {NO_SPACE_CURE}") from error
+            raise EtcdAlarm(f"{error}. {NO_SPACE_CURE}") from error
         raise
 
 
@@ -58,7 +58,7 @@ def retry(
     :param check: raises what an answer tells of an error
     :raises WaitTimeout: with the last error, when it does not pass
     """
-    seen = MgmtDriverError()
+    seen: Exception | None = None
     for _ in clock.attempts(_LIMIT):
         try:
             with explained():

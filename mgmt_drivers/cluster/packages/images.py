@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mgmt_drivers.cluster.addons import addons
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import CommandFailed, RegistryError
 from mgmt_drivers.machine.host import Host
 
 _ON_EVERY_NODE = ("kube-proxy", "pause")
@@ -34,7 +34,7 @@ def find_etcd(host: Host, cluster: Cluster) -> str:
     """Find the reference of etcd's image, which control-plane nodes have."""
     found = [i for i in kubeadm.list_images(host, cluster) if _short(i) == _ETCD]
     if not found:
-        raise MgmtDriverError("kubeadm lists no image of etcd")
+        raise RegistryError("kubeadm lists no image of etcd")
     return found[0]
 
 

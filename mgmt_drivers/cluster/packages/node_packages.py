@@ -11,7 +11,7 @@ from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
 from mgmt_drivers.cluster.monitoring import monitoring
 from mgmt_drivers.cluster.packages.repository_params import SYSTEM
 from mgmt_drivers.cluster.storage import nfs
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import CommandFailed, InstallationFailed
 from mgmt_drivers.machine import files, packages, platforms
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
@@ -54,7 +54,7 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
     try:
         packages.retry_while_locked(host, run)
     except CommandFailed as error:
-        raise MgmtDriverError(
+        raise InstallationFailed(
             "the script of the VNF package failed. If the machine does not reach its package "
             "sources, give it a way to them (a route, or the parameter proxy), or an image that "
             f"has the packages. {error}"

@@ -7,7 +7,7 @@ from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import cluster_dns
 from mgmt_drivers.cluster.packages import images
 from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
-from mgmt_drivers.errors import CommandFailed, MgmtDriverError
+from mgmt_drivers.errors import CommandFailed, RegistryError
 from mgmt_drivers.machine.host import Host
 
 _PUSH = "Push the image into its registry"
@@ -46,7 +46,7 @@ class PullImages(Change[Cluster, Sequence[str]]):
                 is_absent = images.is_absent(error)
                 if is_absent and images.may_be_absent(image) and not self._needs_dns(host):
                     continue  # the log says so when the control plane is initialized
-                raise MgmtDriverError(
+                raise RegistryError(
                     f"cannot pull {image}. {_PUSH if is_absent else _REACH}, or name one that has "
                     f"the images of Kubernetes in image_repository. {error}"
                 ) from error

@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.registries import registries
 from mgmt_drivers.cluster.registries.registries_params import Login, Registry
 from mgmt_drivers.engine.phase import Change
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import RegistryError
 from mgmt_drivers.machine import files
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.machine.host import Host
@@ -42,7 +42,7 @@ class ConfigureRegistries(Change[Cluster, str]):
         errors = registries.verify(host, wanted, cluster.proxy)
         if errors:
             causes = "; ".join(f"{server}: {cause}" for server, cause in errors.items())
-            raise MgmtDriverError(f"the machine cannot pull from registries: {causes}")
+            raise RegistryError(f"the machine cannot pull from registries: {causes}")
         kept = {(registry.url, bool(registry.certificate)) for registry in wanted}
         gone = [old for old in self._before if (old.url, bool(old.certificate)) not in kept]
         cluster.runtime.trust(host, wanted, gone)

@@ -7,7 +7,7 @@ is replaced.
 from collections.abc import Collection, Mapping, Sequence
 
 from mgmt_drivers.engine.services import Store
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import DamagedMetadata
 
 _KEY = "automatic_heals"  # in the store: times of heals (s since 1970) by VNFC
 # Whether the heal under way has passed the rails. A retry goes on: a machine that it has half
@@ -26,7 +26,7 @@ def load(store: Store, now: float) -> Mapping[str, Sequence[float]]:
         # A time in the future is of a conductor whose clock is ahead.
         recent = {id_: [t for t in listed if now - t < HOUR] for id_, listed in kept.items()}
     except TypeError as error:
-        raise MgmtDriverError(
+        raise DamagedMetadata(
             f"the automatic heals in the VNF instance's metadata ({_KEY}) are not lists of times: "
             "restore the metadata from an earlier show of the VNF instance"
         ) from error

@@ -16,7 +16,7 @@ from mgmt_drivers.cluster.series import read_version
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.phase import Check
 from mgmt_drivers.engine.services import Store
-from mgmt_drivers.errors import MgmtDriverError, text_of
+from mgmt_drivers.errors import HeldByRail, MgmtDriverError, text_of
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.host import Host
 
@@ -43,7 +43,7 @@ def refusal(
     rail: str, targets: Sequence[Node], reason: str | Exception, cure: str
 ) -> MgmtDriverError:
     told = text_of(reason) if isinstance(reason, Exception) else reason
-    return MgmtDriverError(f"{held(rail, targets)}: {told}. {cure}. {NEXT}")
+    return HeldByRail(f"{held(rail, targets)}: {told}. {cure}. {NEXT}")
 
 
 def check_times(store: Store, known: Topology, targets: Sequence[Node], now: float) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import VolumeError
 from mgmt_drivers.machine import answers, blocks, files, syntax
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
@@ -50,7 +50,7 @@ def read_uuid(host: Host, device: str) -> str | None:
     pairs = dict(line.split("=", 1) for line in result.stdout.splitlines() if "=" in line)
     if pairs.get("TYPE") != "ext4" or "UUID" not in pairs:
         what = pairs.get("TYPE") or pairs.get("PTTYPE") or result.tail or "something"
-        raise MgmtDriverError(
+        raise VolumeError(
             f"{device} holds {what}, not ext4: only a blank volume is formatted. Attach another "
             "volume, or empty this volume (wipefs)"
         )
@@ -66,11 +66,11 @@ def _check_blank(host: Host, device: str) -> None:
     words = (f"if={device}", "of=/dev/null", "bs=1M", "count=4", "status=none")
     result = host.ask("dd", *words)
     if not result.ok or not host.ask("test", "-b", device).ok:
-        raise MgmtDriverError(f"{device} cannot be read, it may hold data: {result.tail}")
+        raise VolumeError(f"{device} cannot be read, it may hold data: {result.tail}")
     # Not shortened: half of a secret in an error would not be recognized and masked.
     left = host.sudo("wipefs", "--noheadings", "--output", "TYPE", device).strip()
     if left:
-        raise MgmtDriverError(
+        raise VolumeError(
             f"{device} holds a damaged {left}: only a blank volume is formatted. Repair the file "
             "system (fsck), attach another volume, or empty this volume (wipefs)"
         )
@@ -83,7 +83,7 @@ def ensure_ext4(host: Host, device: str) -> str:
         host.sudo("mkfs.ext4", "-q", device, timeout=_FORMAT_LIMIT)
     uuid = read_uuid(host, device)
     if uuid is None:
-        raise MgmtDriverError(f"{device} is still blank, although mkfs.ext4 reported no error")
+        raise VolumeError(f"{device} is still blank, although mkfs.ext4 reported no error")
     return uuid
 
 
@@ -97,7 +97,7 @@ def is_mounted(host: Host, mount: Mount) -> bool:
     words = ("--noheadings", "--output", "UUID", "--mountpoint", mount.point)
     uuids = host.ask("findmnt", *words).stdout.split()
     if uuids and mount.uuid not in uuids:
-        raise MgmtDriverError(f"{mount.point} is a mount point already, of file system {uuids[0]}")
+        raise VolumeError(f"{mount.point} is a mount point already, of file system {uuids[0]}")
     return bool(uuids)
 
 

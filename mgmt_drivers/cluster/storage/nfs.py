@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mgmt_drivers.engine.services import Store
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import VolumeError
 from mgmt_drivers.machine import files, syntax, units
 from mgmt_drivers.machine.files import File
 from mgmt_drivers.machine.host import Host
@@ -89,7 +89,7 @@ def serve(host: Host, exports: Sequence[Export], below: Collection[str] = ()) ->
     units.configure(host, UNIT, [_file(exports)])
     lacking = _find_lacking(host, exports)
     if lacking:
-        raise MgmtDriverError(
+        raise VolumeError(
             f"the NFS server does not export {', '.join(lacking)}. Look at `journalctl --unit "
             f"{UNIT}` on the machine, then retry"
         )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.storage import disks, nfs
 from mgmt_drivers.engine.phase import Change, Check
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import VolumeError
 from mgmt_drivers.machine.host import Host
 
 
@@ -43,7 +43,7 @@ class MountVolumes(Change[Cluster, Places]):
 def _find_device(host: Host, volume_id: str) -> str:
     device = disks.find(host, volume_id)
     if device is None:
-        raise MgmtDriverError(
+        raise VolumeError(
             f"volume {volume_id} is not attached to the machine any more. Attach the volume, then "
             "retry"
         )

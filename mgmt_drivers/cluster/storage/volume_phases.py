@@ -7,7 +7,7 @@ from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.storage import volumes
 from mgmt_drivers.cluster.storage.volumes import Volume
 from mgmt_drivers.engine.phase import DEPENDS, Change, Check, Prediction
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import VolumeError
 from mgmt_drivers.machine.host import Host
 
 
@@ -21,7 +21,7 @@ class CheckVolumes(Check[Cluster]):
         try:
             volumes.check_server(host, volumes.names(server), server.node.addresses.values())
         except volumes.InUse as error:
-            raise MgmtDriverError(
+            raise VolumeError(
                 "the storage server cannot be healed now, nothing was changed: "
                 f"PersistentVolumes on the server are in use: {error}. Delete the pods and the "
                 "claims, and volumes that are Released, then retry"

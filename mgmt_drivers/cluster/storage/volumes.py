@@ -7,7 +7,7 @@ from typing import Any
 
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.topology import StorageServer
-from mgmt_drivers.errors import MgmtDriverError, WaitTimeout
+from mgmt_drivers.errors import VolumeError, WaitTimeout
 from mgmt_drivers.machine.host import Host
 
 # Label of volumes that this driver has registered.
@@ -20,7 +20,7 @@ _GOOD = ("Available", "Bound")
 Volume = Mapping[str, Any]  # a PersistentVolume as an API object
 
 
-class InUse(MgmtDriverError):
+class InUse(VolumeError):
     """PersistentVolumes are in use."""
 
 
@@ -120,7 +120,7 @@ def check_server(host: Host, own: Collection[str], addresses: Collection[str]) -
 def _check_owner(registered: Mapping[str, Volume], names: Iterable[str]) -> None:
     taken = [name for name in names if name in registered and not _is_ours(registered[name])]
     if taken:
-        raise MgmtDriverError(
+        raise VolumeError(
             "the cluster has PersistentVolumes that this driver did not register by these names: "
             f"{', '.join(taken)}. Delete them, or choose other names"
         )

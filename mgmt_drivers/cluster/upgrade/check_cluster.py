@@ -9,7 +9,7 @@ from mgmt_drivers.cluster.modification import NAME
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.series import read_version, skew
 from mgmt_drivers.engine.phase import Check
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.errors import ClusterError, MachineUnfit
 from mgmt_drivers.machine.host import Host
 
 _VERSION = f"{NAME}.kubernetes_version"
@@ -39,7 +39,7 @@ class CheckCluster(Check[Cluster]):
             *_find_lost_votes(host, self._etcd, cluster),
         ]
         if reasons:
-            raise MgmtDriverError(
+            raise ClusterError(
                 f"the cluster cannot be changed now, nothing was changed: {'; '.join(reasons)}"
             )
 
@@ -100,7 +100,7 @@ class CheckMachines(Check[Cluster]):
         shown = host.run("df", "--output=avail", "--block-size=1M", *_PLACES).split()[1:]
         for place, free in zip(_PLACES, shown, strict=True):
             if not free.isdecimal() or int(free) < _FREE:
-                raise MgmtDriverError(
+                raise MachineUnfit(
                     f"{place} has {free[:20]} MiB free, and an upgrade needs {_FREE}: remove what "
                     "nobody needs, or heal the machine with a flavor that has a larger disk"
                 )

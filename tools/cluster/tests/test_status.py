@@ -120,7 +120,7 @@ class StatusTest(SimulatedClusterTest):
     def test_a_machine_that_dies(self) -> None:
         self.machine(MASTERS[2]).alive = False
         faults = "\n".join(self.look().faults)
-        self.assertIn(f"{MASTERS[2]}: {MASTERS[2]}: connection lost", faults)
+        self.assertIn(f"{MASTERS[2]}: [KV-SSH] {MASTERS[2]}: connection lost", faults)
         self.assertIn("is not a healthy voter", faults)
 
     def test_host_keys_that_the_drivers_have_seen(self) -> None:

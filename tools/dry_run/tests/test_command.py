@@ -392,7 +392,7 @@ class InstantiateTest(unittest.TestCase):
         bodies: tuple[tuple[dict[str, Any], str], ...] = (
             ({"flavourId": 1}, "refused: flavourId: must name"),
             ({"flavorId": "complex"}, "refused: flavorId: unknown; a request to instantiate has"),
-            ({"flavourId": "none"}, "refused: the VNF package has no flavour none"),
+            ({"flavourId": "none"}, "refused: [KV-PACKAGE] the VNF package has no flavour none"),
         )
         for body, words in bodies:
             path.write_text(json.dumps({**envelope, **body}))
