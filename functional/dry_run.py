@@ -58,6 +58,10 @@ class DryRunVnf(Vnf):
             "modify", body, lambda: super(DryRunVnf, self).modify(body)
         )
 
+    def retry_modify(self, failed: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+        """Retry a modification, which is predicted from where the attempt has ended."""
+        return self._predicted_of_vnf("modify", body, lambda: self.retry(failed))
+
     def change_package(self, body: dict[str, Any]) -> dict[str, Any]:
         return self._predicted_of_vnf(
             "change-package",

@@ -2,7 +2,7 @@
 
 import base64
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,23 +22,29 @@ _NAME = "registry.outside.test"
 _PORT = 443
 _USER, _SECOND_USER = "user01", "user02"  # with the same password
 _REPOSITORY = "only/outside:1"
-_CERTIFICATE = "Files/registries/ca.crt"
+_CONTAINER = "outside"
+_CERTIFICATE, _SECOND_CERTIFICATE = "Files/registries/ca.crt", "Files/registries/ca-2.crt"
 
 
 @dataclass(frozen=True)
 class OutsideRegistry:
-    """The registry's address, the password of its user, and the CA of its certificate."""
+    """The registry's machine, the password of its users, and its certificates of two CAs."""
 
-    address: str
+    machine: Remote
     password: str
-    ca: Path
+    certificate: Signed
+    second: Signed
+
+    @property
+    def address(self) -> str:
+        return self.machine.address
 
     @property
     def image(self) -> str:
         """An image that no other registry has."""
         return f"{_NAME}/{_REPOSITORY}"
 
-    name, second_user = _NAME, _SECOND_USER
+    name, second_user, second_ca = _NAME, _SECOND_USER, _SECOND_CERTIFICATE
 
     def basic(self, user: str) -> dict[str, str]:
         """The login of a user in a configuration of Docker's form."""
@@ -46,8 +52,23 @@ class OutsideRegistry:
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that the VNF package needs to trust the registry."""
-        return {_CERTIFICATE: self.ca}
+        """The files that the VNF package needs to trust the registry, with either CA."""
+        CONFIG.build.mkdir(parents=True, exist_ok=True)
+        contents = {_CERTIFICATE: self.certificate.ca, _SECOND_CERTIFICATE: self.second.ca}
+        paths = {name: CONFIG.build / f"outside-{Path(name).name}" for name in contents}
+        for name, path in paths.items():
+            path.write_bytes(contents[name])
+        return paths
+
+    @contextmanager
+    def renewed(self) -> Iterator[None]:
+        """Serve with the certificate of the second CA for a while."""
+        self._serve_with(self.second)
+        yield
+        self._serve_with(self.certificate)
+
+    def _serve_with(self, certificate: Signed) -> None:
+        self.machine.run(f"{_written(_tls(certificate))}sudo docker restart {_CONTAINER}")
 
     def connection_info(self, **changes: Any) -> dict[str, Any]:
         """An entry of private_registry_connection_info."""
@@ -72,10 +93,7 @@ def run_outside_registry(connection: Connection) -> Iterator[OutsideRegistry]:
                 engine.images.load(file.read())
             machine.run(_push_command())
             machine.run(_start_command(certificate, password))
-        CONFIG.build.mkdir(parents=True, exist_ok=True)
-        ca = CONFIG.build / "outside-ca.crt"
-        ca.write_bytes(certificate.ca)
-        yield OutsideRegistry(machine.address, password, ca)
+        yield OutsideRegistry(machine, password, certificate, signed(_NAME))
 
 
 def pull_without_login(machine: Remote, image: str, runtime: str) -> str:
@@ -100,12 +118,7 @@ sudo docker rm --force first
 
 
 def _start_command(certificate: Signed, password: str) -> str:
-    files = {
-        "tls.crt": certificate.certificate.decode(),
-        "tls.key": certificate.key.decode(),
-        "htpasswd": "".join(credentials.htpasswd(u, password) for u in (_USER, _SECOND_USER)),
-    }
-    written = "".join(f"cat >~/outside/{n} <<'FILE'\n{text}FILE\n" for n, text in files.items())
+    users = "".join(credentials.htpasswd(u, password) for u in (_USER, _SECOND_USER))
     settings = {
         "REGISTRY_HTTP_TLS_CERTIFICATE": "/outside/tls.crt",
         "REGISTRY_HTTP_TLS_KEY": "/outside/tls.key",
@@ -116,10 +129,20 @@ def _start_command(certificate: Signed, password: str) -> str:
     options = " ".join(f"--env {name}={value}" for name, value in settings.items())
     return f"""set -e
 mkdir ~/outside
-{written}
-sudo docker run --detach --restart always --publish {_PORT}:5000 {options} \\
+{_written({**_tls(certificate), "htpasswd": users})}
+sudo docker run --detach --name {_CONTAINER} --restart always --publish {_PORT}:5000 {options} \\
     --volume images:/var/lib/registry --volume ~/outside:/outside:ro registry:2
 """
+
+
+def _tls(certificate: Signed) -> dict[str, str]:
+    pairs = {"tls.crt": certificate.certificate, "tls.key": certificate.key}
+    return {name: content.decode() for name, content in pairs.items()}
+
+
+def _written(files: Mapping[str, str]) -> str:
+    """Commands that write the files which the registry reads."""
+    return "".join(f"cat >~/outside/{n} <<'FILE'\n{text}FILE\n" for n, text in files.items())
 
 
 @contextmanager

@@ -1,8 +1,10 @@
 """Settings of a running cluster are changed by modifications: its machines and workload stay."""
 
+import contextlib
 import io
 import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ from kubernetes.client.exceptions import ApiException
 
 from functional import faults, hardening, kubernetes, shared
 from functional.cluster_scenario import MASTER, ClusterScenario
+from functional.dry_run import DryRunVnf
 from functional.proxies import PORT, start_proxy
 from functional.requests import REQUESTS
 from mgmt_drivers.cluster.modification import NAME
+from mgmt_drivers.cluster.monitoring import monitoring
 from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
 from mgmt_drivers.errors import ConnectionFailed
 from mgmt_drivers.machine.proxied import ENVIRONMENT_FILE
@@ -36,29 +40,53 @@ _ASK_RUNTIME = (
     "| tr '\\0' '\\n'"
 )
 _UNAUTHORIZED = 401
+LABEL, ADDON = {"example.com/rack": "r7"}, "note"
+_MANIFEST = f"Files/kubernetes/{ADDON}.yaml"
+NOTE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": ADDON}}
+# The kinds of changes in their order, each with the phase that makes the change on the
+# control-plane node, and what strikes this phase there. No dry run has the commands. The workers
+# get what the phase brings meanwhile, but for the proxy, which comes to one machine after another.
+FAULTS = {
+    "names of the API": ("issue the apiserver's certificate", "fails", "issue-api-certificate"),
+    "labels": ("change labels and taints", "cut", "kubectl .* patch node"),
+    "add-ons": ("apply add-ons", "cut", "kubectl .* apply --server-side"),
+    "backups": ("save the first backup of etcd", "fails", "etcd-backup.sh save"),
+    "monitoring": ("configure monitoring", "cut", "apply-unit tacker-node-health"),
+    "registries": ("configure registries", "cut", f"write-files {KUBELET_LOGINS}"),
+    "proxy": ("configure the proxy", "fails", "systemctl restart containerd"),
+    "token": ("revoke Tacker's old token", "fails", "kubectl .* delete secret"),
+}
 
 
 class Changes(ClusterScenario):
-    """The login of a registry, a proxy, keys, a name of the API, backups, and Tacker's token."""
+    """Each kind of change fails once and is retried; a dry run predicts each attempt."""
 
     api = V2()
+    kind: type[Vnf] = DryRunVnf
     image = CONFIG.prepared_image
 
     def test_changes(self) -> None:
-        self.registry = shared.private_registry()
+        self.registry, outside = shared.private_registry(), shared.outside_registry()
         (client,) = self.enter(stacks.machines(self.cloud, ["proxy"], [PORT]))
         self.proxy = start_proxy(client)
-        vnf = self.create_vnf(self.onboard_package(shared.outside_registry().files))
+        manifest = Path(self.enter(tempfile.TemporaryDirectory()), "note.yaml")
+        manifest.write_text(json.dumps(NOTE))  # which is YAML, too
+        vnf = self.create_vnf(self.onboard_package({**outside.files, _MANIFEST: manifest}))
         params = self.registry_params(self.registry)
         self.assert_completed(vnf.instantiate(self.request("simple", self.registry, **params)))
         self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
-        self.check_pulls_from_registries(
-            self.cluster, self.registry, self.machines(vnf)[MASTER][0], "containerd"
-        )
+        (master,) = self.machines(vnf)[MASTER]
+        self.check_pulls_from_registries(self.cluster, self.registry, master, "containerd")
         servers, first, second = self.servers(vnf), made_key(), made_key()
         self.modify(vnf, **dict.fromkeys(_GROUPS, {"private_key": first}))
-        vim_rights.bind_to_all(self.machines(vnf)[MASTER][0])
-        self.change_all(vnf, second)
+        vim_rights.bind_to_all(master)
+        faults.prepare(master)
+        self.enter(outside.renewed())
+        for name, wanted in self.changes().items():
+            phase, *fault = FAULTS[name]
+            self.change(vnf, name, wanted, phase, faults.injected([master], *fault))
+        wanted = dict.fromkeys(_GROUPS, {"private_key": second, "password": CONFIG.password})
+        self.change(vnf, "logins", wanted, "change the login", unwritable_keys(master))
         self.check_machines(vnf, first, second)
         self.check_api(vnf)
         self.check_rights(vnf)
@@ -77,26 +105,42 @@ class Changes(ClusterScenario):
         self.assert_completed(occurrence)
         return occurrence
 
-    def change_all(self, vnf: Vnf, key: str) -> None:
-        """All at once, with a fault between; the retry goes on."""
-        request = json.loads((REQUESTS / _REQUEST).read_text())["metadata"][NAME]
-        wanted = {
-            **json.loads(request),
-            **self.registry_params(self.registry, username=shared.outside_registry().second_user),
-            "proxy": {"http_proxy": self.proxy},
-            **dict.fromkeys(_GROUPS, {"private_key": key, "password": CONFIG.password}),
+    def changes(self) -> dict[str, dict[str, Any]]:
+        """What a modification of each kind wants; the last one is the guide's request."""
+        outside = shared.outside_registry()
+        guide = json.loads(json.loads((REQUESTS / _REQUEST).read_text())["metadata"][NAME])
+        logins = {"username": outside.second_user, "certificate_path": outside.second_ca}
+        return {
+            "names of the API": {"api_names": guide["api_names"]},
+            "labels": {"worker_node": {"labels": LABEL}},
+            "add-ons": {"addons": [{"name": ADDON, "manifest_path": _MANIFEST}]},
+            "backups": {"etcd_backup": guide["etcd_backup"]},
+            "monitoring": {"monitoring": {}},
+            "registries": self.registry_params(self.registry, **logins),
+            "proxy": {"proxy": {"http_proxy": self.proxy}},
+            "token": guide,
         }
-        machines = self.machines(vnf)[MASTER]
-        faults.prepare(machines[0])
-        with faults.injected(machines, "fails", "issue-api-certificate"):
-            failed = vnf.modify({"metadata": {NAME: wanted}})
-        self.assert_failed(failed, "phase 'issue the apiserver's certificate'")
-        self.assert_completed(vnf.retry(failed))
+
+    def change(
+        self, vnf: Vnf, name: str, wanted: dict[str, Any], phase: str,
+        fault: contextlib.AbstractContextManager[None],
+    ) -> None:
+        """The fault strikes the phase and not the dry run before it; the retry goes on."""
+        body = {"metadata": {NAME: wanted}}
+        with step(f"change of {name}"):
+            with fault:
+                failed = vnf.modify(body)
+            self.assert_failed(failed, f"phase '{phase}'")
+            assert isinstance(vnf, DryRunVnf)
+            self.assert_completed(vnf.retry_modify(failed, body))
 
     def check_machines(self, vnf: Vnf, old: str, new: str) -> None:
         outside = shared.outside_registry()
+        trusted = f"sudo sh -c 'cat /etc/containerd/certs.d/{outside.name}/*.crt'"
         for machines in self.machines(vnf).values():
             for machine in machines:
+                machine.run(f"systemctl is-active {' '.join(monitoring.UNITS)}")
+                self.assertEqual(outside.second.ca.decode(), machine.run(trusted))
                 logins = json.loads(machine.run(f"sudo cat {KUBELET_LOGINS}"))
                 self.assertEqual(outside.basic(outside.second_user), logins["auths"][outside.name])
                 self.assertIn(self.proxy, machine.run(f"sudo cat {ENVIRONMENT_FILE}"))
@@ -107,6 +151,9 @@ class Changes(ClusterScenario):
         saved = master.run("sudo ls /var/backups/etcd").split()
         log(f"backups: {saved}")
         self.assertEqual(1, len(saved))
+        selected = ",".join(f"{key}={value}" for key, value in LABEL.items())
+        self.assertEqual(2, len(self.cluster.core.list_node(label_selector=selected).items))
+        master.run(f"{kubernetes.KUBECTL} get configmap {ADDON}")
         self.check_logins(vnf, old, new)
 
     def check_logins(self, vnf: Vnf, old: str, new: str) -> None:
@@ -157,6 +204,14 @@ def made_key() -> str:
     text = io.StringIO()
     paramiko.RSAKey.generate(3072).write_private_key(text)
     return text.getvalue()
+
+
+@contextlib.contextmanager
+def unwritable_keys(machine: Remote) -> Iterator[None]:
+    """While it is entered, sshd reads the keys of the login user, and nobody can add one."""
+    machine.run("chmod 500 ~/.ssh")
+    yield
+    machine.run("chmod 700 ~/.ssh")
 
 
 def takes(machine: Remote, key: str) -> bool:

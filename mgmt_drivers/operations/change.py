@@ -6,7 +6,11 @@ from functools import partial
 
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access import service_account
-from mgmt_drivers.cluster.access.grant_access import AddVimToken, GrantVimAccess
+from mgmt_drivers.cluster.access.grant_access import (
+    AddVimToken,
+    GrantVimAccess,
+    RevokeOldVimTokens,
+)
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup import backup, backup_keys
 from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
@@ -30,7 +34,6 @@ from mgmt_drivers.cluster.upgrade.upgrade_cluster import KeepParams, SetImageRep
 from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
 from mgmt_drivers.engine.phase import Work, in_turn, on
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.engine.trace import CHANGED
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations import opening
 from mgmt_drivers.operations.defragment import ask_etcd
@@ -133,13 +136,10 @@ def _change_proxy(cluster: Cluster, machines: Sequence[Host]) -> Works:
 
 def _renew_token(operation: Operation, cluster: Cluster, hosts: Sequence[Host], vims: Vims) -> None:
     """Revoke Tacker's old token when Tacker and Helm have another one; a retry makes a third."""
-    store, leader = cluster.store, cluster.leader
-    operation.run(cluster, on([leader], AddVimToken()))
-    if operation.services.dry_run:
-        return
-    read = partial(service_account.read, account=service_account.vim_account(store))
-    vims.renew(operation.ask("read the VIM credentials", leader, read))
-    if cluster.params.helm:
-        operation.run(cluster, on(cluster.masters(hosts), ConfigureHelm()))
-    revoke = partial(service_account.revoke_old_vim_tokens, store=store)
-    operation.ask("revoke Tacker's old token", leader, revoke, CHANGED)
+    leader = [cluster.leader]
+    operation.run(cluster, on(leader, AddVimToken()))
+    if not operation.services.dry_run:
+        read = partial(service_account.read, account=service_account.vim_account(cluster.store))
+        vims.renew(operation.ask("read the VIM credentials", cluster.leader, read))
+    masters = cluster.masters(hosts) if cluster.params.helm else []
+    operation.run(cluster, on(masters, ConfigureHelm()), on(leader, RevokeOldVimTokens()))

@@ -48,6 +48,16 @@ class AddVimToken(HostPhase[Cluster]):
         return CHANGED
 
 
+class RevokeOldVimTokens(HostPhase[Cluster]):
+    """Revoke the tokens that Tacker has had before the one it has now."""
+
+    title, prediction = "revoke Tacker's old token", Prediction(CHANGED)
+
+    def step(self, host: Host, cluster: Cluster) -> Outcome:
+        service_account.revoke_old_vim_tokens(host, cluster.store)
+        return CHANGED
+
+
 class GiveKubeconfig(HostPhase[Cluster]):
     """Give Tacker's login user the administrator's kubeconfig on control-plane nodes.
 

@@ -27,6 +27,7 @@ from mgmt_drivers.testing.simulated_cloud import (
     new_node,
 )
 from mgmt_drivers.testing.simulation import SimulatedSession
+from mgmt_drivers.tests.test_changes import ALL, ChangedClusterTest
 from tools.dry_run import new_machines
 from tools.dry_run.operations import Result, Vnf
 
@@ -44,6 +45,7 @@ _LOOKING = (
     ("kubeadm", "config", "images", "list"),
     ("kubeadm", "version"),
     ("kubelet-serving", "list"),
+    ("python3", f"{STATE_FOLDER}/node-health.py", "--check"),
     ("systemctl", "is-active"),
 )
 
@@ -376,6 +378,40 @@ class UpgradeDryRunTest(DryRunTest):
 
     def test_a_modification_that_is_not_the_drivers(self) -> None:
         self.assertEqual([], self.predicted(lambda vnf: vnf.modify(None)).lines)
+
+
+class ChangesDryRunTest(DryRunTest, ChangedClusterTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.build()
+
+    def change(self, **wanted: Any) -> None:
+        """The dry run of a change is right, whatever has failed before."""
+        result = self.predicted(lambda vnf: vnf.modify(wanted))
+        (self.traces / "vnf-1.jsonl").unlink(missing_ok=True)
+        self.done(result, lambda: self.modify(self.traced(), **wanted))
+
+    def test_each_kind(self) -> None:
+        for key, value in ALL.items():
+            with self.subTest(key):
+                self.build()
+                self.change(**{key: value})
+
+    def fail_at(self, word: str) -> None:
+        def stop(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if word in argv:
+                raise MgmtDriverError("it ends here")
+
+        with self.assertRaisesRegex(MgmtDriverError, "it ends here"):
+            self.modify(self.services(stop), **ALL)
+
+    def test_after_an_attempt_that_failed(self) -> None:
+        words = ("issue-api-certificate", "write-files", "change-keys", "apply-unit", "delete")
+        for word in words:
+            with self.subTest(word):
+                self.build()
+                self.fail_at(word)
+                self.change(**ALL)
 
 
 class RegistryDryRunTest(DryRunTest):
