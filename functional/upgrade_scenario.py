@@ -46,9 +46,12 @@ class UpgradeScenario(NodesScenario):
             shared.private_registry()  # gets the images
         return {**wanted, **kubernetes_source.upgrade_params()}
 
+    def modification(self) -> dict[str, Any]:
+        """The request for the upgrade, as the guide's."""
+        return {"metadata": {NAME: json.dumps(self.wanted())}}
+
     def modify(self, vnf: Vnf) -> dict[str, Any]:
-        """Ask for the upgrade as the guide does."""
-        return vnf.modify({"metadata": {NAME: json.dumps(self.wanted())}})
+        return vnf.modify(self.modification())
 
     def upgrade(self, vnf: Vnf, ask: Callable[[Vnf], dict[str, Any]], workers: int) -> None:
         with poll_api(self.vim_before.auth_url) as seen:
