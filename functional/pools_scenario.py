@@ -10,7 +10,7 @@ import yaml
 from kubernetes.utils import parse_quantity
 
 from functional import kubernetes, oidc, shared
-from functional.cluster_scenario import MASTER, WORKER, ClusterScenario, show
+from functional.cluster_scenario import MASTER, SOFT, WORKER, ClusterScenario, show
 from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
 from mgmt_drivers.cluster.modification import NAME as MODIFICATION
 from tools.client import stacks, wait
@@ -21,7 +21,7 @@ from tools.client.machines import Remote
 
 POOL = "workerNode2"  # the VDU of the second pool
 ASPECTS = {WORKER: "worker_instance", POOL: "worker2_instance"}
-LABEL, DEDICATED = "example.com/pool", "example.com/dedicated"
+LABEL, DEDICATED, _HOST = "example.com/pool", "example.com/dedicated", "CIS-node"
 # An audit log, an admission plugin's settings, logins by OIDC, feature gates, and a flag of the
 # controller manager.
 _OVERLAY, _PATCHES = Path(__file__).parent / "overlays" / "patches", "Files/kubernetes/patches"
@@ -128,7 +128,17 @@ class PoolsScenario(ClusterScenario):
                 for _, machine in self.vnfcs(vnf, vdu):
                     self.check_node(vdu, machine, master, label)
             self.check_patches(master)
+            self.check_hosts(vnf)
         show(master)
+
+    def check_hosts(self, vnf: Vnf) -> None:
+        """The servers of the second pool alone are in its server group."""
+        (group,) = stacks.server_groups(self.cloud, vnf.id)
+        pooled = {
+            vnfc["computeResource"]["resourceId"] for vnfc in vnf.vnfcs() if vnfc["vduId"] == POOL
+        }
+        log(f"policy {group.policy}, members {group.member_ids}")
+        self.assertEqual((SOFT, pooled), (group.policy, {*group.member_ids}))
 
     def check_node(self, vdu: str, machine: Remote, master: Remote, label: str) -> None:
         name, role = self.node_name(machine), "master" if vdu == MASTER else "worker"
@@ -137,6 +147,7 @@ class PoolsScenario(ClusterScenario):
         self.assertEqual(label if is_pooled else None, node.metadata.labels.get(LABEL))
         taints = [(t.key, t.value, t.effect) for t in node.spec.taints or ()]
         self.assertEqual(is_pooled, _TAINT in taints, str(taints))
+        self.assertEqual(is_pooled, _HOST in node.metadata.labels)
         config = configz(master, name)
         log(f"{name}: {taints}, {config['cpuManagerPolicy']}, {config.get('systemReserved')}")
         self.assertEqual("static" if is_pooled else "none", config["cpuManagerPolicy"])

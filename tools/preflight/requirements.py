@@ -33,6 +33,7 @@ class Image:
 
 FLAVORS = (
     Flavor("k8s.master", 2, 2048, 10),
+    Flavor("k8s.dataplane", 2, 2048, 10),
     Flavor("k8s.worker", 1, 1024, 10),
     Flavor("k8s.small", 1, 1024, 10),
 )

@@ -16,7 +16,12 @@ _PRIVATE_CIDR = "10.191.0.0/24"
 _ZONES = {"compute-5": "az-2"}  # the other hosts are in Nova's default zone
 # vCPUs, memory in MiB and disk in GiB. One vCPU would do for the last two, but a machine that is
 # emulated boots on two in half the time.
-_FLAVORS = {"k8s.master": (2, 2048, 10), "k8s.worker": (2, 1024, 10), "k8s.small": (2, 1024, 10)}
+_FLAVORS = {
+    "k8s.master": (2, 2048, 10),
+    "k8s.dataplane": (2, 2048, 10),
+    "k8s.worker": (2, 1024, 10),
+    "k8s.small": (2, 1024, 10),
+}
 _UNLIMITED = -1
 _QUOTAS = {
     "compute": ("cores", "instances", "ram", "server_groups", "server_group_members"),

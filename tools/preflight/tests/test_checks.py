@@ -44,7 +44,7 @@ class ChecksTest(unittest.TestCase):
         self.vims.clear()
         report = self.found()
         # Three flavors, three images, the space for these, a VIM.
-        self.assertIn("lacks 8 things:", report)
+        self.assertIn("lacks 9 things:", report)
         self.assertIn(
             "  $ openstack flavor create --vcpus 2 --ram 2048 --disk 10 k8s.master", report
         )

@@ -34,6 +34,8 @@ _PORTS: tuple[tuple[dict[str, Any], int, int], ...] = (
 SSH_PREFIX = "ssh_remote_ip_prefix"
 PREFIXES = {SSH_PREFIX: "192.0.2.0/24", "api_remote_ip_prefix": "10.0.0.0/8"}
 ANTI_AFFINITY = "master_anti_affinity"
+POOL_GROUP = ("worker2_hosts", "workerNode2")
+POOL_APART = {"worker2_anti_affinity": "anti-affinity"}
 ADDRESS, SUBNET = "192.0.2.5", "b3f0c7a2-4a38-47d8-9b5c-71e5a8f2d0c4"
 NETWORK = "0f1c6a7e-6a70-4b8c-9d53-3f9d6a2f7a11"
 
@@ -125,11 +127,14 @@ class UserDataTest(unittest.TestCase):
     def vdus(self) -> dict[str, Any]:
         return self.flavour.nodes_of(model.VDU)
 
-    def assert_apart(self, found: dict[str, list[Any]], policy: str, masters: int) -> None:
-        """Nova gets the group, of one policy, with each master. Only a cloud gives it an id."""
-        self.assertEqual([[policy]], [group["policies"] for group in found["master_hosts"]])
-        hints = [master["scheduler_hints"] for master in found["masterNode"]]
-        self.assertEqual([["group"]] * masters, [list(hint or {}) for hint in hints])
+    def assert_apart(
+        self, found: dict[str, list[Any]], policy: str, number: int,
+        group: str = "master_hosts", vdu: str = "masterNode",
+    ) -> None:
+        """Nova gets the group, of one policy, with each server. Only a cloud gives it an id."""
+        self.assertEqual([[policy]], [group["policies"] for group in found[group]])
+        hints = [server["scheduler_hints"] for server in found[vdu]]
+        self.assertEqual([["group"]] * number, [list(hint or {}) for hint in hints])
 
     def assert_accepted(self, text: str, parameters: dict[str, Any]) -> None:
         self.assertEqual("", check_heat.refusal(text, self.nested, parameters))
@@ -352,6 +357,16 @@ class V1Test(UserDataTest):
             (3, parameters), (5, scaled), (3, self.healed(parameters)), (3, self.instantiate(kept)),
         ):
             self.assert_apart(made(text, self.nested, given), "anti-affinity", masters)
+
+    def test_hosts_of_a_pool(self) -> None:
+        self.assemble("kubernetes", "complex", "pools")
+        request = self.cluster_request("simple", "pools")
+        for policy, params in (("soft-anti-affinity", {}), ("anti-affinity", POOL_APART)):
+            request["additionalParams"].update(params)
+            parameters = {**self.instantiate(request), "worker2_instance_desired_capacity": 2}
+            found = made((self.folder / self.top).read_text(), self.nested, parameters)
+            self.assert_apart(found, policy, 2, *POOL_GROUP)
+            self.assert_apart(found, "soft-anti-affinity", 3)
 
     def kept_for_heal_of_the_whole(self, request: dict[str, Any]) -> dict[str, Any]:
         """Of Tacker's request for the new stack, the parameters, which UserData reads."""
@@ -599,6 +614,15 @@ class V2Test(UserDataTest):
         self.check_later_operations()
         self.assertEqual({"nfv", *declared}, self.parameters().keys())
         self.assertLessEqual(declared.items(), self.parameters().items())
+
+    def test_hosts_of_a_pool(self) -> None:
+        self.assemble("kubernetes_v2", "simple", "pools_v2")
+        request = self.cluster_request("simple", "pools")
+        request["additionalParams"].update(POOL_APART)
+        self.instantiate(request, "masterNode", "workerNode", "workerNode2")
+        self.assert_apart(self.made(), "anti-affinity", 1, *POOL_GROUP)
+        self.call("scale", {"type": "SCALE_OUT"}, addResources=[self.compute("workerNode2")])
+        self.assert_apart(self.made(), "anti-affinity", 2, *POOL_GROUP)
 
     def test_hosts_of_masters(self) -> None:
         self.assemble("kubernetes_v2", "podaffinity")
