@@ -28,6 +28,7 @@ _OVERLAY, _PATCHES = Path(__file__).parent / "overlays" / "patches", "Files/kube
 _AUTHENTICATION = f"{_PATCHES}/files/authentication.yaml"
 _TAINT = (DEDICATED, "dataplane", "NoSchedule")
 _UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+_DAY = 86400  # seconds
 _RESERVED = {"cpu": "500m", "memory": "256Mi"}
 _KUBE_RESERVED = {"memory": "200Mi"}
 _EVICTION = {"memory.available": "400Mi"}  # below which kubelet evicts pods after a while
@@ -78,7 +79,9 @@ class PoolsScenario(ClusterScenario):
 
     def pools_request(self) -> dict[str, Any]:
         """The guide's request, with a pool that a cloud controller manager is to initialize."""
-        request = self.request("simple_pools", self.registry, kubeadm_patches=_PATCHES)
+        fields = {"certificateValidityPeriod": "200d", "encryptionAlgorithm": "ECDSA-P256"}
+        params: dict[str, Any] = {"kubeadm_patches": _PATCHES, "cluster_configuration": fields}
+        request = self.request("simple_pools", self.registry, **params)
         (pool,) = request["additionalParams"][INSTALLATION]["worker_pools"]
         pool["cloud_provider"] = "external"
         return request
@@ -128,6 +131,7 @@ class PoolsScenario(ClusterScenario):
                 for _, machine in self.vnfcs(vnf, vdu):
                     self.check_node(vdu, machine, master, label)
             self.check_patches(master)
+            self.check_certificates(master)
             self.check_hosts(vnf)
         show(master)
 
@@ -160,6 +164,12 @@ class PoolsScenario(ClusterScenario):
         if is_pooled:
             # A flag of the image may have replaced the hard threshold.
             check_allocatable(node, config["evictionHard"]["memory.available"])
+
+    def check_certificates(self, master: Remote) -> None:
+        """kubeadm has made keys and certificates as its configuration says; upgrades renew them."""
+        ask = "sudo openssl x509 -in /etc/kubernetes/pki/apiserver.crt -noout"
+        self.assertIn("id-ecPublicKey", master.run(f"{ask} -text"))
+        master.run(f"{ask} -checkend {199 * _DAY} && ! {ask} -checkend {201 * _DAY}")
 
     def check_patches(self, master: Remote) -> None:
         """The control plane runs with the package's patches, and reads the files beside them."""

@@ -26,6 +26,7 @@ from mgmt_drivers.cluster.cluster_params import (
     KubernetesParams,
 )
 from mgmt_drivers.cluster.helm.helm_params import helm_of
+from mgmt_drivers.cluster.kubeadm.cluster_fields import NAME as CLUSTER_CONFIGURATION
 from mgmt_drivers.cluster.nodes.kubelet_fields import why_unknown
 from mgmt_drivers.cluster.packages.repository_params import (
     OFFLINE,
@@ -125,6 +126,8 @@ def _check_groups(params: KubernetesParams, request: LcmRequest, reader: Reader)
                     place.at("kubelet_config").at(field).refuse(reason)
     if params.kubeadm_patches and not params.series.kubeadm_api.has_patches:
         reader.at(PATCHES).refuse("needs Kubernetes 1.22 or later")
+    if params.cluster_fields and not params.series.kubeadm_api.has_validity:
+        reader.at(CLUSTER_CONFIGURATION).refuse("needs Kubernetes 1.31 or later")
 
 
 def _of_offline_registry(params: KubernetesParams, reader: Reader) -> KubernetesParams:

@@ -20,6 +20,8 @@ from mgmt_drivers.cluster.backup.backup_params import (
 from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
 from mgmt_drivers.cluster.helm.helm_params import HELM, SCRIPT, Helm
 from mgmt_drivers.cluster.helm.helm_params import NAME as HELM_NAME
+from mgmt_drivers.cluster.kubeadm.cluster_fields import CLUSTER_FIELDS, ClusterFields
+from mgmt_drivers.cluster.kubeadm.cluster_fields import NAME as CLUSTER_CONFIGURATION
 from mgmt_drivers.cluster.kubeadm.patch_params import PatchFolder
 from mgmt_drivers.cluster.monitoring.monitoring_params import MONITORING, Monitoring
 from mgmt_drivers.cluster.monitoring.monitoring_params import NAME as MONITORING_NAME
@@ -330,6 +332,12 @@ class KubernetesParams:
         meaning="folder with kubeadm's patches of the control plane's static pods; needs "
         "Kubernetes 1.22 or later (:ref:`kubeadm-patches`)",
         left_out="kubeadm's pods",
+    )
+    cluster_fields: ClusterFields | None = param(
+        CLUSTER_CONFIGURATION, CLUSTER_FIELDS,
+        meaning="fields of kubeadm's ClusterConfiguration; needs Kubernetes 1.31 or later "
+        "(:ref:`cluster-configuration`)",
+        left_out="kubeadm's own",
     )
     restore_from: Path | None = param(
         RESTORE, PackageFile(LARGEST_ARCHIVE), example="Files/backup.tar",

@@ -13,13 +13,15 @@ class KubeadmApi:
 
     ``has_timeouts`` tells whether it takes timeouts, ``lists_arguments`` whether extra arguments
     are a list of names and values, not a mapping, ``has_patches`` whether it takes a folder of
-    patches (kubeadm's API reference).
+    patches, ``has_validity`` whether it takes validity and algorithm of certificates (kubeadm's API
+    reference).
     """
 
     version: str
     has_timeouts: bool = True
     lists_arguments: bool = True
     has_patches: bool = True
+    has_validity: bool = True
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,11 @@ def _series(first: int, last: int, kubeadm_api: KubeadmApi) -> dict[str, Series]
 
 SUPPORTED: dict[str, Series] = {
     **_series(20, 21, KubeadmApi(
-        "v1beta2", has_timeouts=False, lists_arguments=False, has_patches=False
+        "v1beta2", has_timeouts=False, lists_arguments=False, has_patches=False, has_validity=False
     )),
-    **_series(22, 30, KubeadmApi("v1beta3", has_timeouts=False, lists_arguments=False)),
+    **_series(22, 30, KubeadmApi(
+        "v1beta3", has_timeouts=False, lists_arguments=False, has_validity=False
+    )),
     **_series(31, 37, KubeadmApi("v1beta4")),
 }
 

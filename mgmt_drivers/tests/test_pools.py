@@ -9,6 +9,7 @@ import yaml
 from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.kubeadm import kubeadm, kubeadm_config
+from mgmt_drivers.cluster.kubeadm.cluster_fields import ClusterFields
 from mgmt_drivers.cluster.topology import topology
 from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
@@ -40,19 +41,21 @@ POOLED = "10.10.0.30"
 _WORKERS_FIELDS = {"kubelet_config": {"evictionHard": {"memory.available": "5%"}}}
 
 
-class PoolParamsTest(ParamsTestCase):
+class RefusingTestCase(ParamsTestCase):
+    def refused(self, values: dict[str, Any], *words: str) -> None:
+        errors = self.errors(values)
+        self.assertEqual(len(words), len(errors), errors)
+        for word, error in zip(words, errors, strict=True):
+            self.assertTrue(error.startswith(word), error)
+
+
+class PoolParamsTest(RefusingTestCase):
     """The parameters of pools, and every error with its path."""
 
     def with_pool(self, **changes: Any) -> dict[str, Any]:
         self.more_cps = {"CP3": "workerNode2"}
         pool = {**POOL, "ssh_cp_name": "CP3", "nic_cp_name": "CP3", **changes}
         return {**self.values(), "worker_pools": [pool]}
-
-    def refused(self, values: dict[str, Any], *words: str) -> None:
-        errors = self.errors(values)
-        self.assertEqual(len(words), len(errors), errors)
-        for word, error in zip(words, errors, strict=True):
-            self.assertTrue(error.startswith(word), error)
 
     def test_a_pool(self) -> None:
         found = self.read(self.with_pool())
@@ -197,6 +200,49 @@ class PoolParamsTest(ParamsTestCase):
                              ("install.sh", "the VNF package has no folder install.sh"),
                              ("..", ".. lies outside the VNF package")):
             self.refused({**values, "kubeadm_patches": value}, f"kubeadm_patches: {words}")
+
+
+class ClusterFieldsTest(RefusingTestCase):
+    def with_fields(self, **fields: Any) -> dict[str, Any]:
+        return {**self.values(), "cluster_configuration": fields}
+
+    def test_fields(self) -> None:
+        given = {"certificateValidityPeriod": "200d", "encryptionAlgorithm": "ECDSA-P256"}
+        found = self.read(self.with_fields(**given)).cluster_fields
+        assert found
+        self.assertEqual({**given, "certificateValidityPeriod": "4800h0m0s"}, found.shown())
+
+    def test_refused_fields(self) -> None:
+        for fields, words in (
+            ({"certificateValidityPeriod": "179d"}, "certificateValidityPeriod: must be"),
+            ({"caCertificateValidityPeriod": "8760h0m0s"}, "caCertificateValidityPeriod: must"),
+            ({"encryptionAlgorithm": "DSA"}, "encryptionAlgorithm: must be one of: RSA-2048"),
+            ({"apiServer": {}}, "apiServer: is set by kubeadm_patches"),
+            ({"etcd": {"external": {}}}, "etcd: is set by kubeadm_patches"),
+            ({"networking": {}}, "networking: is set by master_node.pod_cidr"),
+            ({"controlPlaneEndpoint": "a"}, "controlPlaneEndpoint: is set by the drivers"),
+            ({"kubernetesVersion": "v1.36.1"}, "kubernetesVersion: is set by kubernetes_version"),
+            ({"certificateValidity": "200d"}, "certificateValidity: unknown parameter; known"),
+        ):
+            self.refused(self.with_fields(**fields), f"cluster_configuration.{words}")
+        values = {**self.with_fields(encryptionAlgorithm="RSA-3072"), "kubernetes_version": "1.30"}
+        self.refused(values, "cluster_configuration: needs Kubernetes 1.31 or later")
+
+    def test_kubeadm_gets_the_fields(self) -> None:
+        """In all configurations with the part that kubeadm keeps in the cluster."""
+        fields = ClusterFields(200 * 86400, None, "ECDSA-P256")
+        made, _ = cluster(version="1.36", cluster_fields=fields)
+        credentials = kubeadm_config.JoinCredentials(Secret("a.b"), None)
+        for config in (
+            kubeadm_config.for_init(made.leader, made, "v1.36.1", Secret("a.b"), {}, False),
+            kubeadm_config.for_credentials(made.leader, made, "v1.36.1", credentials),
+            kubeadm_config.for_certificate(made.leader, made, "v1.36.1"),
+        ):
+            documents = {d["kind"]: d for d in yaml.safe_load_all(config.reveal()) if "kind" in d}
+            found = documents["ClusterConfiguration"]
+            self.assertEqual("ECDSA-P256", found["encryptionAlgorithm"])
+            self.assertEqual("4800h0m0s", found["certificateValidityPeriod"])
+            self.assertNotIn("caCertificateValidityPeriod", found)
 
 
 class PooledClusterTest(SimulatedClusterTest):

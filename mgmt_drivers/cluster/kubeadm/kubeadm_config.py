@@ -219,8 +219,10 @@ def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
         arguments = {**hardening.arguments(name, cluster.params), **others}
         return {"extraArgs": _extra_arguments(cluster, arguments)}
 
+    fields = cluster.params.cluster_fields
     config: dict[str, Any] = {
         **_header(cluster, "ClusterConfiguration"),
+        **(fields.shown() if fields else {}),
         "kubernetesVersion": release,
         "controlPlaneEndpoint": cluster.endpoint,
         "networking": {
