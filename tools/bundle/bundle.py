@@ -66,7 +66,7 @@ def make(wanted: Wanted, output: Path, work: Path, progress: Progress) -> None:
     :param work: a folder for what is fetched, from which a later attempt goes on
     :raises BundleError: and ``ImageError``, which say what to do
     """
-    others = [*of_package(wanted.package, wanted.addons), *wanted.images]
+    others = [*of_package(wanted.package, wanted.version, wanted.addons), *wanted.images]
     images.check_names(others)
     archives = images.references_in(wanted.archives)
     debs = {

@@ -84,7 +84,11 @@ def _references(options: argparse.Namespace) -> list[str]:
     found = of_release(
         options.kubernetes_version, options.kubeadm, options.kubeadm_sha256 or ""
     )
-    return [*found, *of_package(options.package, options.addon)]
+    return [*found, *_of_package(options)]
+
+
+def _of_package(options: argparse.Namespace) -> list[str]:
+    return of_package(options.package, options.kubernetes_version, options.addon)
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -100,7 +104,7 @@ def _push(options: argparse.Namespace) -> int:
         return 0
     client = docker.from_env()
     if options.archives:
-        others = of_package(options.package, options.addon)
+        others = _of_package(options)
         pushed = registry.push_archives(client, options.archives, options.repository, others)
     else:
         pushed = registry.push(client, _references(options), options.repository)

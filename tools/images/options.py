@@ -19,9 +19,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="the VNF package whose pod network is meant; default: vnf_packages/kubernetes",
     )
     parser.add_argument(
-        "--addon", type=free_text, action="append", default=[], metavar="MANIFEST",
+        "--addon", type=free_text, action="append", default=[], metavar="FILE",
         help="manifest of an add-on in the package, such as "
-        "Files/kubernetes/addons/metrics-server.yaml; may be given several times",
+        "Files/kubernetes/addons/metrics-server.yaml, or a chart, CHART.tgz or CHART.tgz:VALUES, "
+        "which needs Helm here; may be given several times",
     )
 
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import re
+import shlex
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
@@ -21,6 +23,7 @@ _PATIENCE = 60.0  # seconds without a byte
 _PUBLISHED = re.compile(r"(registry\.k8s\.io|k8s\.gcr\.io)/(coredns/)?[\w.-]+", re.ASCII)
 _DOCKER_HUB = "docker.io/"  # left out in the names of an engine's images
 _TAGGED = re.compile(r"(?P<repository>[^@]+):(?P<tag>[\w.-]+)", re.ASCII)
+_CHART = ".tgz"
 _RELEASE = re.compile(r"v?(?P<release>(?P<series>\d+\.\d+)(\.\d+)?)", re.ASCII)
 
 
@@ -50,21 +53,49 @@ def of_release(version: str, kubeadm: Path | None = None, sha256: str = "") -> l
         return _listed_by(program, [release])
 
 
-def of_package(package: Path, addons: Iterable[str] = ()) -> list[str]:
-    """The images that manifests of a package name: its own CNI manifest, and those of add-ons.
+def of_package(package: Path, version: str, addons: Iterable[str] = ()) -> list[str]:
+    """The images that a package names: in its own CNI manifest, and in those of add-ons.
 
-    :param addons: names of the add-ons' manifests in the package
+    :param version: of Kubernetes, for which charts are rendered
+    :param addons: names of manifests in the package, and of charts: ``CHART.tgz``, or with values
+        ``CHART.tgz:VALUES``
     """
     found: list[str] = []
     for name in (DEFAULT_CNI_MANIFEST, *addons):
-        manifest = package / name
-        if not manifest.is_file():
-            raise ImageError(f"{package} has no {name}")
+        names = name.split(":", 1) if _CHART in name else [name]
+        files = [package / each for each in names]
+        for each, path in zip(names, files, strict=True):
+            if not path.is_file():
+                raise ImageError(f"{package} has no {each}")
+        is_chart = files[0].suffix == _CHART
+        text = _render(version, *files) if is_chart else files[0].read_text()
         try:
-            found += manifests.images_in(manifests.parse(manifest.read_text()))
+            found += manifests.images_in(manifests.parse(text))
         except BadYaml as error:
-            raise ImageError(f"{manifest} is no manifest: {error}") from error
+            raise ImageError(f"{files[0]} is no manifest: {error}") from error
     return sorted({*found})
+
+
+def _render(version: str, chart: Path, *values: Path) -> str:
+    """The objects of a chart, as machines render them."""
+    release = _RELEASE.fullmatch(version)
+    assert release, version
+    command = ["helm", "template", "addon", str(chart), "--include-crds", "--no-hooks"]
+    command += ["--kube-version", f"{release['series']}.0"]
+    command += [f"--values={path}" for path in values]
+    if not shutil.which("helm"):
+        raise ImageError(
+            f"images of charts are listed by Helm alone, which is not installed here: install "
+            f"Helm, or leave {chart.name} out, run `{' '.join(map(shlex.quote, command))}` where "
+            "Helm is, and push the images that the output names besides"
+        )
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ImageError(f"helm does not render {chart}: {error}") from error
+    if done.returncode:
+        raise ImageError(f"helm does not render {chart}: {done.stderr.strip()}")
+    return done.stdout
 
 
 def split(reference: str) -> tuple[str, str]:

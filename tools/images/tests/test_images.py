@@ -1,7 +1,9 @@
 """The images that machines pull: listed, and pushed into a registry."""
 
 import hashlib
+import json
 import os
+import shutil
 import tempfile
 import unittest
 from contextlib import redirect_stderr, redirect_stdout
@@ -11,6 +13,7 @@ from typing import Any
 from unittest import mock
 
 from tools.client.config import CONFIG
+from tools.client.packages import SOURCES
 from tools.images import cli as program
 from tools.images import references
 from tools.k8s_vnf.app import main
@@ -20,6 +23,13 @@ _KUBEADM = """#!/bin/sh
 echo registry.k8s.io/kube-proxy:v1.37.2
 echo registry.k8s.io/coredns/coredns:v1.14.6
 """
+
+
+_WORDS = "--include-crds --no-hooks --kube-version 1.37.0"
+_POD = json.dumps({
+    "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+    "spec": {"containers": [{"image": "example.com/web:1"}]},
+})
 
 
 class Image:
@@ -52,6 +62,40 @@ class ImagesTest(unittest.TestCase):
         ):
             status = main(["image", *words])
         return status, shown.getvalue(), errors.getvalue()
+
+    def list_chart(self, helm: str, *values: str) -> tuple[int, str, str]:
+        """List the images of a chart with a program in the place of Helm, if any."""
+        folder, package = self.archive.parent, self.archive.parent / "package"
+        shutil.copytree(SOURCES / "kubernetes/Files", package / "Files")
+        for name in ("web.tgz", *values):
+            (package / name).touch()
+        if helm:
+            (folder / "helm").write_text(f"#!/bin/sh\n{helm}")
+            (folder / "helm").chmod(0o755)
+        words = ["--kubernetes-version", "1.37.2", "--kubeadm", str(self.kubeadm)]
+        words += ["--package", str(package), "--addon", ":".join(["web.tgz", *values])]
+        with mock.patch.dict(os.environ, PATH=str(folder)):
+            return self.run_program("list", *words)
+
+    def test_images_of_a_chart(self) -> None:
+        helm = f"""case "$*" in "template addon "*"/web.tgz {_WORDS} --values="*/values.yaml) ;;
+            *) exit 1 ;; esac
+            echo '{_POD}'"""
+        status, shown, errors = self.list_chart(helm, "values.yaml")
+        self.assertEqual((0, ""), (status, errors))
+        self.assertIn("example.com/web:1\n", shown)
+        self.assertIn("registry.k8s.io/coredns/coredns:v1.14.6\n", shown)
+
+    def test_a_chart_without_helm(self) -> None:
+        status, shown, errors = self.list_chart("")
+        self.assertEqual((1, ""), (status, shown))
+        self.assertIn("Helm alone, which is not installed here", errors)
+        self.assertIn("web.tgz --include-crds --no-hooks --kube-version 1.37.0`", errors)
+
+    def test_a_chart_that_helm_refuses(self) -> None:
+        status, _, errors = self.list_chart("echo 'no such value' >&2; exit 1")
+        self.assertEqual(1, status)
+        self.assertIn("web.tgz: no such value", errors)
 
     def test_images_of_kubernetes_and_of_the_pod_network(self) -> None:
         words = ("--kubernetes-version", "1.37.2", "--kubeadm", str(self.kubeadm))
