@@ -22,6 +22,7 @@ from mgmt_drivers.cluster.registries.registries import KUBELET_LOGINS
 from mgmt_drivers.errors import ConnectionFailed
 from mgmt_drivers.machine.proxied import ENVIRONMENT_FILE
 from mgmt_drivers.secret import Masker, Secret
+from mgmt_drivers.setup.trust_certificates import FILE as TRUSTED
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.handshake import connect
 from mgmt_drivers.ssh.hostkeys import HostKeys
@@ -40,18 +41,20 @@ _ASK_RUNTIME = (
     "| tr '\\0' '\\n'"
 )
 _UNAUTHORIZED = 401
+_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 LABEL, ADDON = {"example.com/rack": "r7"}, "note"
 _MANIFEST = f"Files/kubernetes/{ADDON}.yaml"
 NOTE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": ADDON}}
 # The kinds of changes in their order, each with the phase that makes the change on the
 # control-plane node, and what strikes this phase there. No dry run has the commands. The workers
-# get what the phase brings meanwhile, but for the proxy, which comes to one machine after another.
+# get what the phase brings meanwhile, but for the proxy and the CAs: machines get these in turn.
 FAULTS = {
     "names of the API": ("issue the apiserver's certificate", "fails", "issue-api-certificate"),
     "labels": ("change labels and taints", "cut", "kubectl .* patch node"),
     "add-ons": ("apply add-ons", "cut", "kubectl .* apply --server-side"),
     "backups": ("save the first backup of etcd", "fails", "etcd-backup.sh save"),
     "monitoring": ("configure monitoring", "cut", "apply-unit tacker-node-health"),
+    "the site's CAs": ("trust the site's CAs", "fails", "update-ca-certificates"),
     "registries": ("configure registries", "cut", f"write-files {KUBELET_LOGINS}"),
     "proxy": ("configure the proxy", "fails", "systemctl restart containerd"),
     "token": ("revoke Tacker's old token", "fails", "kubectl .* delete secret"),
@@ -116,6 +119,7 @@ class Changes(ClusterScenario):
             "add-ons": {"addons": [{"name": ADDON, "manifest_path": _MANIFEST}]},
             "backups": {"etcd_backup": guide["etcd_backup"]},
             "monitoring": {"monitoring": {}},
+            "the site's CAs": {"ca_certificates": outside.second_ca},
             "registries": self.registry_params(self.registry, **logins),
             "proxy": {"proxy": {"http_proxy": self.proxy}},
             "token": guide,
@@ -139,6 +143,7 @@ class Changes(ClusterScenario):
         trusted = f"sudo sh -c 'cat /etc/containerd/certs.d/{outside.name}/*.crt'"
         for machines in self.machines(vnf).values():
             for machine in machines:
+                machine.run(f"openssl verify -CAfile {_BUNDLE} {TRUSTED}")
                 machine.run(f"systemctl is-active {' '.join(monitoring.UNITS)}")
                 self.assertEqual(outside.second.ca.decode(), machine.run(trusted))
                 logins = json.loads(machine.run(f"sudo cat {KUBELET_LOGINS}"))

@@ -37,7 +37,12 @@ from mgmt_drivers.cluster.packages.repository_params import (
 )
 from mgmt_drivers.cluster.packages.script_params import Script
 from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
-from mgmt_drivers.cluster.registries.registries_params import REGISTRIES, Registry, server_name
+from mgmt_drivers.cluster.registries.registries_params import (
+    REGISTRIES,
+    Certificates,
+    Registry,
+    server_name,
+)
 from mgmt_drivers.cluster.self_healing.rail_params import LIMITS, Limits
 from mgmt_drivers.cluster.self_healing.rail_params import NAME as AUTOMATIC_HEAL
 from mgmt_drivers.cluster.series import DEFAULT_VERSION, Series, Version, VersionKind
@@ -75,6 +80,7 @@ from mgmt_drivers.secret import Secret
 NAME = "k8s_cluster_installation_param"
 MASTER, WORKER, POOLS = "master_node", "worker_node", "worker_pools"
 PATCHES = "kubeadm_patches"
+CA_CERTIFICATES = "ca_certificates"
 DEFAULT_POD_CIDR = "192.168.0.0/16"
 DEFAULT_SERVICE_CIDR = "10.96.0.0/12"
 DEFAULT_CNI_MANIFEST = "Files/kubernetes/flannel.yaml"
@@ -240,6 +246,12 @@ class KubernetesParams:
         "proxy", CLUSTER_PROXY, changed_by=MODIFICATION,
         meaning="proxy for apt and the container runtime; empty strings count as left out, and "
         "without both URLs there is no proxy",
+    )
+    ca_certificates: bytes | None = param(
+        CA_CERTIFICATES, Certificates(), example="Files/ca.crt", changed_by=MODIFICATION,
+        meaning="file with CAs (PEM) that all machines trust, such as that of a proxy which "
+        "decrypts HTTPS (:ref:`ca-certificates`)",
+        left_out="the CAs of the machine's image",
     )
     version: Version = param(
         "kubernetes_version", VersionKind(), default=str(DEFAULT_VERSION), example="1.37.2",

@@ -16,7 +16,7 @@ from mgmt_drivers.cluster.backup import backup, backup_keys
 from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
 from mgmt_drivers.cluster.certificates import certificate_phases
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.cluster_params import POOLS, WORKER
+from mgmt_drivers.cluster.cluster_params import CA_CERTIFICATES, POOLS, WORKER
 from mgmt_drivers.cluster.helm.helm_phases import ConfigureHelm
 from mgmt_drivers.cluster.kubeadm.control_plane_phases import VerifyControlPlane
 from mgmt_drivers.cluster.modification import Change
@@ -32,7 +32,7 @@ from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES
 from mgmt_drivers.cluster.upgrade.check_cluster import CheckCluster
 from mgmt_drivers.cluster.upgrade.upgrade_cluster import KeepParams, SetImageRepository
 from mgmt_drivers.engine.operation import RUNNING_LIMIT, Operation
-from mgmt_drivers.engine.phase import Work, in_turn, on
+from mgmt_drivers.engine.phase import HostPhase, Work, in_turn, on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations import opening
@@ -48,6 +48,7 @@ from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.setup.configure_proxy import ConfigureProxy
 from mgmt_drivers.setup.stop_units import StopUnits
+from mgmt_drivers.setup.trust_certificates import TrustCertificates
 from mgmt_drivers.vim import Vims
 
 # No machine has these parameters: operations read them when they need them. Such a change asks the
@@ -103,6 +104,11 @@ def _phases(cluster: Cluster, change: Change, machines: Sequence[Host]) -> Works
     configured = nodes if has_others or REGISTRIES_NAME in named else []
     certified = masters if "api_names" in named else []
     has_other_proxy = "proxy" in named or params.proxy != before.proxy  # also by a repository
+    restarting: list[HostPhase[Cluster]] = []  # each of which restarts runtimes
+    if CA_CERTIFICATES in named:
+        restarting.append(TrustCertificates(params.ca_certificates, RUNTIMES))
+    if has_other_proxy:
+        restarting.append(ConfigureProxy(cluster.proxy or Proxy(), RUNTIMES))
     backed_up = masters if ETCD_BACKUP in named else []
     monitored = machines if MONITORING_NAME in named else []
     if params.backup and backed_up:
@@ -110,7 +116,7 @@ def _phases(cluster: Cluster, change: Change, machines: Sequence[Host]) -> Works
     return [
         in_turn(certified, certificate_phases.IssueApiCertificate(before.api_names)),
         in_turn(certified, restart_programs(certified)),
-        *(_change_proxy(cluster, machines) if has_other_proxy else ()),
+        *(_restart_runtimes(cluster, machines, restarting) if restarting else ()),
         on(configured, ConfigureRegistries(before.registries)),
         on(nodes if has_other_images or params.addons else [], PullImages()),
         on(leader if has_other_images else [], SetImageRepository(), UpdatePodNetwork()),
@@ -125,11 +131,13 @@ def _phases(cluster: Cluster, change: Change, machines: Sequence[Host]) -> Works
     ]
 
 
-def _change_proxy(cluster: Cluster, machines: Sequence[Host]) -> Works:
-    """Restart the runtimes: each node serves again before the next one."""
-    configure, works = ConfigureProxy(cluster.proxy or Proxy(), RUNTIMES), list[Work[Cluster]]()
+def _restart_runtimes(
+    cluster: Cluster, machines: Sequence[Host], phases: Sequence[HostPhase[Cluster]]
+) -> Works:
+    """Run phases that restart the runtimes: each node serves again before the next one."""
+    works = list[Work[Cluster]]()
     for host in machines:
-        works += [on([host], configure), on(cluster.masters([host]), VerifyControlPlane())]
+        works += [on([host], *phases), on(cluster.masters([host]), VerifyControlPlane())]
         works += [on([cluster.leader], WaitForNodes(cluster.nodes([host])))]
     return works
 

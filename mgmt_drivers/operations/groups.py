@@ -41,6 +41,7 @@ from mgmt_drivers.engine.phase import HostPhase, Work, in_turn, on
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.setup.configure_proxy import ConfigureProxy
 from mgmt_drivers.setup.preflight import CheckPlatform
+from mgmt_drivers.setup.trust_certificates import TrustCertificates
 
 Works = Sequence[Work[Cluster]]
 RUNTIMES = ("containerd", "docker")
@@ -62,6 +63,8 @@ def prepare(
     params, nodes = cluster.params, cluster.nodes(new)
     has_own_helm = params.helm is not None and not params.helm.is_packaged
     first: list[HostPhase[Cluster]] = []
+    if params.ca_certificates:
+        first.append(TrustCertificates(params.ca_certificates, RUNTIMES))
     if cluster.proxy:
         first.append(ConfigureProxy(cluster.proxy, RUNTIMES))
     if params.offline:

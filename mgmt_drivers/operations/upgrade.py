@@ -49,6 +49,7 @@ from mgmt_drivers.operations.defragment import ask_etcd, defragment_members
 from mgmt_drivers.operations.renew import find_due, renew_due
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.setup.configure_proxy import ConfigureProxy
+from mgmt_drivers.setup.trust_certificates import TrustCertificates
 
 LOG = logging.getLogger(__name__)
 
@@ -122,10 +123,12 @@ def _prepare(cluster: Cluster, nodes: list[Host], updates_network: bool) -> grou
 
     :param updates_network: the CNI manifest will be applied again
     """
-    params = cluster.params
+    params, trusted = cluster.params, cluster.params.ca_certificates
     return [
         groups.show_last_backup(cluster),
-        # The packages may come from a new host. The proxy is changed without a runtime's restart.
+        # The packages may come from a new host, and another VNF package may have other CAs. Both
+        # are changed without a runtime's restart.
+        on(nodes if trusted else [], TrustCertificates(trusted)),
         on(nodes if cluster.proxy else [], ConfigureProxy(cluster.proxy)),
         on(nodes if params.registries else [], ConfigureRegistries()),
         on(nodes, InstallKubeadm(), CloseMetadataService()),

@@ -18,7 +18,8 @@ from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, St
 SUDO = {
     "bash", "blkid", "chmod", "chpasswd", "ctr", "dd", "docker", "dpkg-query", "env", "exportfs",
     "findmnt", "flock", "haproxy", "iptables", "kubeadm", "kubectl", "mkdir", "mkfs.ext4", "mount",
-    "mv", "python3", "rm", "rmdir", "sh", "ss", "systemctl", "test", "timeout", "wipefs",
+    "mv", "python3", "rm", "rmdir", "sh", "ss", "systemctl", "test", "timeout",
+    "update-ca-certificates", "wipefs",
 }
 
 NODE = Node("vnfc-1", "PrivateRegistryVDU", "server-1", {"CP1": "192.0.2.10"})

@@ -23,6 +23,7 @@ from mgmt_drivers.operations import modify, scale_out
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.setup.configure_proxy import APT_FILE
 from mgmt_drivers.ssh.keys import public_half
+from mgmt_drivers.testing import made_certificates
 from mgmt_drivers.testing.fakes import MemoryStore, named
 from mgmt_drivers.testing.simulated_cloud import MASTERS, PARAMS, SimulatedClusterTest, new_node
 from mgmt_drivers.testing.simulated_world import API_CERTIFICATE, HELM, HELM_CONFIG, NARROW, Machine
@@ -47,6 +48,7 @@ ALL: dict[str, Any] = {
         "connection_type": "1", "server": "registry.example.com", "username": "me",
         "password": "N3w",
     }],
+    "ca_certificates": "site.crt",
     "proxy": {"http_proxy": "http://proxy.example.com:3128"},
     "api_names": ["API.example.com", "192.0.2.7"],
     "etcd_backup": {"folder": "/var/backups/etcd"},
@@ -54,6 +56,10 @@ ALL: dict[str, Any] = {
     **{group: {"private_key": NEW_KEY} for group in GROUPS},
     "renew_vim_token": True,
 }
+
+
+_, _CA = made_certificates.fixed()
+_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 
 
 def half(key: str) -> str:
@@ -70,6 +76,7 @@ class ChangedClusterTest(SimulatedClusterTest):
 
     def build(self, is_clustered: bool = True) -> None:
         super().build(is_clustered)
+        (self.package / "site.crt").write_bytes(_CA)
         token = Secret(self.world.account_token())
         self.vims.register(Vim("vim", "https://api", Credentials(token, "c")))
         for machine in self.world.machines.values():
@@ -95,6 +102,7 @@ class ChangedClusterTest(SimulatedClusterTest):
         for machine in self.machines():
             self.assertEqual({half(NEW_KEY)}, machine.keys, machine.name)
             self.assertIn(b"proxy.example.com", machine.files[APT_FILE][0])
+            self.assertEqual(_CA, machine.files[_BUNDLE][0])
             self.assertLessEqual({*monitoring.UNITS}, machine.services)
         for machine in self.machines("master", "worker"):
             logins = json.loads(machine.files[KUBELET_LOGINS][0])["auths"]
@@ -160,10 +168,12 @@ class ChangesTest(ChangedClusterTest):
 
     def test_all_off_again(self) -> None:
         self.modify(**ALL)
-        off = {key: None for key in ("proxy", "api_names", "etcd_backup", "monitoring", REGISTRIES)}
+        keys = ("ca_certificates", "proxy", "api_names", "etcd_backup", "monitoring", REGISTRIES)
+        off = dict.fromkeys(keys)
         self.modify(**off)
         for machine in self.machines():
-            self.assertEqual({b""}, {machine.files[p][0] for p in (APT_FILE, ENVIRONMENT_FILE)})
+            paths = (APT_FILE, ENVIRONMENT_FILE, _BUNDLE)
+            self.assertEqual({b""}, {machine.files[path][0] for path in paths})
             self.assertEqual(set(), machine.services & {*monitoring.UNITS, backup.TIMER})
         for machine in self.machines("master", "worker"):
             self.assertEqual({"auths": {}}, json.loads(machine.files[KUBELET_LOGINS][0]))
@@ -218,6 +228,32 @@ class ChangesTest(ChangedClusterTest):
         self.world.unhealthy.clear()
         self.modify(self.services(note), proxy=ALL["proxy"])
         self.assertEqual([m.name for m in self.machines("master", "worker")], restarted)
+
+    def test_an_upgrade_brings_the_cas_of_another_package(self) -> None:
+        """No runtime restarts: a node is not drained yet."""
+        del self.params["helm"]
+        self.params["kubernetes_version"] = "1.36.4"
+        self.build()
+        self.world.have("v1.36.4")
+        self.modify(ca_certificates="site.crt")
+        _, other = made_certificates.key_and_certificate()
+        (self.package / "site.crt").write_bytes(other)
+        restarted: list[str] = []
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if [*argv[:2]] == ["systemctl", "restart"]:
+                restarted.append(argv[2])
+
+        self.modify(self.services(note), kubernetes_version="1.37.2")
+        for machine in self.machines("master", "worker"):
+            self.assertEqual(other, machine.files[_BUNDLE][0])
+        self.assertNotIn("containerd", restarted)
+
+    def test_a_file_without_certificates_is_refused(self) -> None:
+        (self.package / "site.crt").write_text("nothing")
+        with self.assertRaisesRegex(MgmtDriverError, "ca_certificates: must hold one or more"):
+            self.modify(ca_certificates="site.crt")
+        self.assertEqual(0, self.connections.total())
 
     def test_the_rights_of_tacker(self) -> None:
         """As narrow as a new cluster's, or all of them, by another binding than the narrow ones."""
@@ -331,9 +367,11 @@ class LoginsTest(ChangedClusterTest):
     def test_machines_that_come_get_the_new_login(self) -> None:
         """Heat gives them the login of the instantiate request."""
         self.modify(**{group: {"private_key": NEW_KEY, "password": "N3w"} for group in GROUPS})
+        self.modify(ca_certificates="site.crt")
         worker = self.arrive(new_node("worker", 20, "10.10.0.20"))
         scale_out.scale_out(self.request(worker.node.vnfc_id), self.services(), self.vims)
         self.assertEqual(("N3w", {half(NEW_KEY)}), (worker.password, worker.keys))
+        self.assertEqual(_CA, worker.files[_BUNDLE][0])
         self.assert_whole(3, 3)
 
     def test_tacker_learns_the_password_for_helm(self) -> None:
