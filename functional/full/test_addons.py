@@ -167,11 +167,11 @@ class Addons(UpgradeScenario, StorageScenario):
 
     def check_all(self, vnf: Vnf, web_servers: int = 2) -> None:
         self.check_metrics()
-        self.check_agents()
         self.check_chart(web_servers)
         self.check_policies()
         self.check_claim(vnf)
         self.check_metadata()
+        self.check_agents()  # which have judged connections by now
 
     def check_metrics(self) -> None:
         words = "get --raw /apis/metrics.k8s.io/v1beta1/nodes || true"
@@ -189,8 +189,8 @@ class Addons(UpgradeScenario, StorageScenario):
             lambda: re.findall('"memory":"([0-9]+[A-Za-z]*)"', self.kubectl(words)),
             lambda found: len(found) == 3, 120, "metrics of three agents",
         )
-        taken = [int(parse_quantity(memory)) >> 20 for memory in seen]
-        log(f"memory of the agents of network policies, in MiB: {taken}")
+        taken = [round(parse_quantity(memory) / (1 << 20), 1) for memory in seen]
+        log(f"memory of the agents of network policies, in MiB: {[*map(str, taken)]}")
         self.assertLess(max(taken), _LARGEST_AGENT)
 
     def check_chart(self, replicas: int) -> None:
