@@ -113,6 +113,12 @@ class StorageParamsTest(unittest.TestCase):
         self.assertNotIn("hidden", repr(found))
         self.assertFalse(found.exports_to_nodes)
 
+    def test_the_nic_of_tackers_sample_is_accepted(self) -> None:
+        self.assertEqual([], self.read(_changed("storage_server.nic_cp_name", "CP3"))[1])
+        (error,) = self.read(_changed("storage_server.nic_cp_name", "CP9"))[1]
+        words = "storage_server.nic_cp_name: the VNF package has no"
+        self.assertTrue(error.startswith(words), error)
+
     def test_exports_to_nodes_and_squashed_ones(self) -> None:
         values = _changed("storage_server.nfs_server_setup_params.2.root_squash", True)
         del values["storage_server"]["nfs_server_setup_params"][0]["export_to"]
