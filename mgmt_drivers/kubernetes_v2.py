@@ -146,7 +146,7 @@ def change_current_package_start(call: Call) -> None:
     modification = of_new_package(call)
     if modification:
         modify.validate(call.lcm_request("upgrade"), call.store, modification)
-    vdus = [each["vdu_id"] for each in call.request["additionalParams"].get("vdu_params", ())]
+    vdus = _vdus_to_replace(call)
     if not vdus:
         return
     from mgmt_drivers.tacker import stack  # needs Tacker
@@ -160,19 +160,22 @@ def change_current_package_end(call: Call) -> None:
     modification = of_new_package(call)
     if modification:
         modify.modify(call.lcm_request("upgrade"), call.services, InstanceVims(call), modification)
-    call.store.save(_REPLACED, {})
+    call.store.save(_REPLACED, [])
 
 
 def change_current_package_rollback_start(call: Call) -> None:
     call.store.memory[_SCALING] = {key: call.info[key] for key in _OF_SCALING if key in call.info}
-    noted = [*call.store.load(_REPLACED, {})]
-    if not noted:
+    vdus = _vdus_to_replace(call)
+    if not vdus:
         return
     from mgmt_drivers.tacker import stack  # needs Tacker
 
     # The instance is in its state before the operation.
-    before = call.info["metadata"]["nfv"]["VDU"]
-    for vnfc in reversed(noted):
+    before, now = call.info["metadata"]["nfv"]["VDU"], stack.read_values(call)
+    noted = _load_replaced(call)
+    # Nothing is noted of an attempt whose conductor has died.
+    changed = [v.id for v in call.vnfcs if v.vdu_id in vdus and now[v.id] != before[v.id]]
+    for vnfc in [*reversed(noted), *(each for each in changed if each not in noted)]:
         values = {key: value for key, value in before[vnfc].items() if value is not None}
         _replace_machine(call, vnfc, values, stack.replace_machine)
         _note_replaced(call, vnfc, None)
@@ -189,7 +192,7 @@ def replace_machines(call: Call, machines: Mapping[str, Values], replace_machine
     :param replace_machine: lets Heat replace the machine of a heal
     """
     for vnfc, values in machines.items():
-        if not call.store.load(_REPLACED, {}).get(vnfc):
+        if not _load_replaced(call).get(vnfc):
             _replace_machine(call, vnfc, values, replace_machine)
             _note_replaced(call, vnfc, True)
 
@@ -206,8 +209,17 @@ def _replace_machine(call: Call, vnfc: str, values: Values, replace_machine: Rep
 
 def _note_replaced(call: Call, vnfc: str, is_complete: bool | None) -> None:
     """Note for a retry and a rollback how far a VNFC is; None: as before the operation."""
-    noted = {**call.store.load(_REPLACED, {}), vnfc: is_complete}
-    call.store.save(_REPLACED, {key: value for key, value in noted.items() if value is not None})
+    noted = {**_load_replaced(call), vnfc: is_complete}
+    call.store.save(_REPLACED, [each for each in noted.items() if each[1] is not None])
+
+
+def _load_replaced(call: Call) -> dict[str, bool]:
+    """Load how far VNFCs are, in the order of their replacement, which MySQL keeps in a list."""
+    return dict(call.store.load(_REPLACED, []))
+
+
+def _vdus_to_replace(call: Call) -> list[str]:
+    return [each["vdu_id"] for each in call.request["additionalParams"].get("vdu_params", ())]
 
 
 def note_upgrade(call: Call) -> None:

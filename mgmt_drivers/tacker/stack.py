@@ -8,14 +8,16 @@ Replacement of a machine, by which a change of the VNF package gives the machine
 flavor: Tacker itself replaces one machine after another, and calls no hook in between.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import common_script_utils, config
+from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from tacker.sol_refactored.common.exceptions import SolException
 from tacker.sol_refactored.common.vnfd_utils import Vnfd
-from tacker.sol_refactored.infra_drivers.openstack import openstack
+from tacker.sol_refactored.infra_drivers.openstack import heat_utils, openstack
 
 from mgmt_drivers.errors import ServiceFailed, printable
 from mgmt_drivers.tacker.v2 import USER_DATA, Call
@@ -62,6 +64,22 @@ def replace_machine(call: Call, values: Mapping[str, Mapping[str, str]]) -> None
     call.instance["instantiatedVnfInfo"] = instance.to_dict()["instantiatedVnfInfo"]
 
 
+def read_values(call: Call) -> dict[str, dict[str, Any]]:
+    """Read what the stack's parameter nfv has of each machine; the instance may have older values.
+
+    :raises MgmtDriverError: Heat does not show the stack
+    """
+    instance = _instance(call)
+    try:
+        heat = heat_utils.HeatClient(inst_utils.select_vim_info(instance.vimConnectionInfo))
+        parameters = heat.get_parameters(heat_utils.get_stack_name(instance))
+    except SolException as error:
+        text = f"the stack of VNF {instance.id} could not be read: {printable(str(error.detail))}"
+        raise MgmtDriverError(text) from error
+    values: dict[str, dict[str, Any]] = json.loads(parameters["nfv"])["VDU"]
+    return values
+
+
 class _WithValues(openstack.Openstack):
     """Tacker's driver, with given values of nfv in the place of what UserData says.
 
@@ -82,10 +100,8 @@ def _run(call: Call, driver: Any, method: str, kind: str, request: Mapping[str, 
 
     :param kind: the class of the request
     """
-    config.CONF(args=[], project="tacker")
-    objects.register_all()
+    instance = _instance(call)
     asked = getattr(objects, kind).from_dict(request)
-    instance = objects.VnfInstanceV2.from_dict(call.instance)
     grant_request = objects.GrantRequestV1.from_dict(call.grant_request)
     grant = objects.GrantV1.from_dict(call.grant)
     try:
@@ -95,6 +111,12 @@ def _run(call: Call, driver: Any, method: str, kind: str, request: Mapping[str, 
         text = f"the stack of VNF {instance.id} could not be changed: {reason}"
         raise ServiceFailed(text) from error
     return instance
+
+
+def _instance(call: Call) -> Any:
+    config.CONF(args=[], project="tacker")
+    objects.register_all()
+    return objects.VnfInstanceV2.from_dict(call.instance)
 
 
 def _definition(call: Call) -> Vnfd:
